@@ -1,4 +1,4 @@
-//! The corpus of hostile attempts, in the long form; `cargo test -p codewright attacks` is the short one.
+//! Plays the whole attack corpus; `cargo test -p codewright attacks` plays the short form.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,10 +9,10 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use codewright_testkit::attack::{Attack, Form, Kind, Outcome, TracedRuns, Verdict};
 
-/// How many of the slowest plays are named.
+/// The number of slowest plays to print.
 const SLOWEST: usize = 8;
 
-/// Plays the corpus and says what held.
+/// Plays the corpus and prints the results.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let mut attack = Attack::new("");
     let mut program = None;
@@ -23,16 +23,16 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
             "--bin" => program = Some(PathBuf::from(crate::value(flag, &mut rest)?)),
             "--only" => attack.only.push(crate::value(flag, &mut rest)?.to_owned()),
             "--short" => attack.form = Form::Short,
-            "--progress" => attack.progress = show,
+            "--progress" => attack.progress = print_progress,
             "--slowest" => lists_only = true,
             "--lanes" => {
                 let text = crate::value(flag, &mut rest)?;
                 attack.lanes = text.parse().ok().with_context(|| format!("`{text}` is not a number"))?;
             }
-            other => bail!("`attacks` has no `{other}`; `cargo xtask --help` lists what it has"),
+            other => bail!("`attacks` has no flag `{other}`; see `cargo xtask --help`"),
         }
     }
-    attack.binary = found(program)?;
+    attack.binary = find_program(program)?;
     let begun = Instant::now();
     let outcomes = attack.play();
     let seconds = begun.elapsed().as_secs();
@@ -41,14 +41,14 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     Ok(if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Traces the program on a hostile directory and says what it executed.
+/// Traces the program on a hostile directory and prints the programs that it executed.
 pub(crate) fn traced(rest: &[String]) -> Result<ExitCode> {
     let mut program = None;
     let mut rest = rest.iter();
     while let Some(flag) = rest.next() {
         match flag.as_str() {
             "--bin" => program = Some(PathBuf::from(crate::value(flag, &mut rest)?)),
-            other => bail!("`traced` has no `{other}`; `cargo xtask --help` lists what it has"),
+            other => bail!("`traced` has no flag `{other}`; see `cargo xtask --help`"),
         }
     }
     let mut text = String::new();
@@ -56,7 +56,7 @@ pub(crate) fn traced(rest: &[String]) -> Result<ExitCode> {
         std::io::stdout().write_all(b"skipped: `strace` is not installed\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let runs = TracedRuns { binary: found(program)? }.play()?;
+    let runs = TracedRuns { binary: find_program(program)? }.play()?;
     for run in &runs {
         writeln!(text, "{}: {} programs, {} faults", run.name, run.executed.len(), run.faults.len())?;
         for line in &run.executed {
@@ -71,25 +71,25 @@ pub(crate) fn traced(rest: &[String]) -> Result<ExitCode> {
     Ok(if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn found(program: Option<PathBuf>) -> Result<PathBuf> {
+fn find_program(program: Option<PathBuf>) -> Result<PathBuf> {
     let program = match program {
         Some(path) => path,
         None => crate::bench::build_release()?,
     };
-    // The corpus runs it in other directories.
-    program.canonicalize().with_context(|| format!("there is no `{}`", program.display()))
+    // The corpus runs the program in other directories.
+    program.canonicalize().with_context(|| format!("cannot find `{}`", program.display()))
 }
 
-/// Prints an outcome as it comes.
-fn show(one: &Outcome) {
+/// Prints an outcome.
+fn print_progress(one: &Outcome) {
     let verdict = match one.verdict {
         Verdict::Held => "held",
         Verdict::Failed(_) => "failed",
-        Verdict::NeedsPermission(_) => "asked",
+        Verdict::NeedsPermission(_) => "needs permission",
         Verdict::Skipped(_) => "skipped",
     };
-    // The report comes anyway.
-    writeln!(std::io::stderr(), "{verdict:<7} {:>6} ms  {}", one.took.as_millis(), one.name)
+    // The report is printed in any case.
+    writeln!(std::io::stderr(), "{verdict:<16} {:>6} ms  {}", one.took.as_millis(), one.name)
         .unwrap_or_default();
 }
 
@@ -99,7 +99,7 @@ fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<Str
     writeln!(
         text,
         "{:<14} {:>8} {:>6} {:>7}   {:>9} {:>6} {:>7}  {:>8}",
-        "kind", "hostile", "held", "failed", "harmless", "asked", "failed", "skipped"
+        "kind", "hostile", "held", "failed", "harmless", "permission", "failed", "skipped"
     )?;
     for kind in Kind::ALL.map(Some).into_iter().chain([None]) {
         let of = |is_hostile: bool, fits: fn(&Verdict) -> bool| {
@@ -129,7 +129,7 @@ fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<Str
             Verdict::Held => {}
             Verdict::Failed(why) if one.is_hostile => writeln!(text, "FAILED   {}: {why}", one.name)?,
             Verdict::Failed(why) => writeln!(text, "BROKEN   {}: {why}", one.name)?,
-            Verdict::NeedsPermission(why) => writeln!(text, "ASKED    {}: {why}", one.name)?,
+            Verdict::NeedsPermission(why) => writeln!(text, "PERMISSION {}: {why}", one.name)?,
             Verdict::Skipped(why) => writeln!(text, "SKIPPED  {}: {why}", one.name)?,
         }
     }

@@ -1,17 +1,17 @@
-//! What the program costs, and what another one costs beside it.
+//! Measures the program, and compares it with other programs.
 //!
-//! A case is run once to warm the machine and then so many times by each
-//! program in turn, so that a busy minute falls on all of them. A run counts
-//! only if it did its work: its exit code, the answer in its output and the
-//! requests the model got are looked at each time.
+//! Each case runs once to warm the machine and then a number of times with each program in turn, so that a
+//! busy minute affects all programs. A run counts only if it did its work: its exit code, its output and its
+//! requests to the model are checked.
 
 mod abort;
-mod beside;
 mod case;
+mod compare;
 pub(crate) mod decode;
-mod place;
+mod page;
 mod prompt;
 mod report;
+mod sandbox;
 mod serve;
 mod served;
 pub(crate) mod snapshot;
@@ -21,6 +21,7 @@ pub(crate) mod tools;
 mod tui;
 mod undo;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -28,116 +29,148 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, bail};
 
 use case::{Case, Run};
-use place::Place;
 use report::Measured;
+use sandbox::Sandbox;
 
 use crate::measure::{Cost, Sink};
 use crate::model::Model;
 
-/// Counted runs of each case unless said otherwise.
+/// The default number of counted runs.
 const RUNS: usize = 7;
-/// More runs say no more.
+/// The largest number of runs.
 const RUNS_LIMIT: usize = 1000;
-/// What is measured of a room and not of the whole program.
+/// The measurements besides the cases.
 const PARTS: [Part; 9] = [
-    Part { name: abort::NAME, measured: abort::measured },
-    Part { name: decode::NAME, measured: decode::measured },
-    Part { name: prompt::NAME, measured: prompt::measured },
-    Part { name: serve::NAME, measured: serve::measured },
-    Part { name: snapshot::NAME, measured: snapshot::measured },
-    Part { name: undo::NAME, measured: undo::measured },
-    Part { name: store::NAME, measured: store::measured },
-    Part { name: tools::NAME, measured: tools::measured },
-    Part { name: tui::NAME, measured: tui::measured },
+    Part { name: abort::NAME, measure: abort::measure },
+    Part { name: decode::NAME, measure: decode::measure },
+    Part { name: prompt::NAME, measure: prompt::measure },
+    Part { name: serve::NAME, measure: serve::measure },
+    Part { name: snapshot::NAME, measure: snapshot::measure },
+    Part { name: undo::NAME, measure: undo::measure },
+    Part { name: store::NAME, measure: store::measure },
+    Part { name: tools::NAME, measure: tools::measure },
+    Part { name: tui::NAME, measure: tui::measure },
 ];
+/// The section of the cases in the report.
+const CASES: &str = "cases";
 /// A program that does nothing.
 const NOTHING: &str = "/bin/true";
 
+/// A measurement with its own report.
 struct Part {
     name: &'static str,
-    /// Measures as wanted, some parts beside other programs; the lines to be shown.
-    measured: fn(&Wanted) -> Result<String>,
+    /// Measures and returns the lines of the report.
+    measure: fn(&Plan) -> Result<String>,
 }
 
-/// What is to be measured.
-struct Wanted {
+/// The arguments of `bench`.
+struct Plan {
     program: Option<PathBuf>,
     against: Vec<PathBuf>,
     runs: usize,
     only: Vec<String>,
+    /// Whether the report is written to the page.
+    is_written: bool,
 }
 
 /// A program that is measured.
 struct Program {
     name: String,
     path: PathBuf,
-    place: Place,
+    sandbox: Sandbox,
 }
 
-/// Measures, prints, and says whether every run did its work.
+/// Measures, prints the report, and fails if a run did not do its work.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
-    let mut wanted = Wanted::parse(rest)?;
-    let named = std::mem::take(&mut wanted.only);
-    let (parts, cases): (Vec<_>, Vec<_>) =
-        named.iter().cloned().partition(|name| PARTS.iter().any(|part| part.name == name));
-    let parts = PARTS.iter().filter(|part| named.is_empty() || parts.iter().any(|name| name == part.name));
-    if !named.is_empty() && cases.is_empty() {
-        print(&report::head(&[], wanted.runs)?)?;
-        for part in parts {
-            print(&(part.measured)(&wanted)?)?;
-        }
-        print(&report::foot(&[])?)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    wanted.only = cases;
-    let cases = case::chosen(&wanted.only)?;
-    let ours = wanted.program()?;
-    let mut model = Model::start()?;
-    let mut programs = vec![Program::new("ours", &ours, &model.url)?];
-    for path in &wanted.against {
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let name = if wanted.against.len() > 1 { format!("{name}#{}", programs.len()) } else { name.into() };
-        programs.push(Program::new(&name, path, &model.url)?);
-    }
-    print(&report::head(&programs, wanted.runs)?)?;
-    print(&report::floor(&floor(&model.url, wanted.runs)?))?;
-    let mut measured = Measured::default();
-    for case in cases {
-        let runs = run_case(case, &programs, &mut model, wanted.runs)?;
-        measured.insert(case, runs);
-        print(&report::case(case, &programs, &measured))?;
-    }
+    let mut plan = Plan::parse(rest)?;
+    let names = std::mem::take(&mut plan.only);
+    let is_part = |name: &String| PARTS.iter().any(|part| part.name == name);
+    let (parts, cases): (Vec<_>, Vec<_>) = names.iter().cloned().partition(is_part);
+    let parts = PARTS.iter().filter(|part| names.is_empty() || parts.iter().any(|name| name == part.name));
+    let mut report = Report::default();
+    let failures = if names.is_empty() || !cases.is_empty() {
+        plan.only = cases;
+        measure_cases(&plan, &mut report)?
+    } else {
+        report.print(&report::head(&[], plan.runs)?)?;
+        Vec::new()
+    };
     for part in parts {
-        print(&(part.measured)(&wanted)?)?;
+        report.section(part.name, &(part.measure)(&plan)?)?;
     }
-    let failures = measured.failures(&programs);
-    print(&report::foot(&failures)?)?;
+    report.print(&report::foot(&failures)?)?;
+    if plan.is_written {
+        page::write(&report.sections, &report::head(&[], plan.runs)?)?;
+    }
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-impl Wanted {
+/// Measures the cases and returns the failures.
+fn measure_cases(plan: &Plan, report: &mut Report) -> Result<Vec<String>> {
+    let cases = case::chosen(&plan.only)?;
+    let ours = plan.program()?;
+    let mut model = Model::start()?;
+    let mut programs = vec![Program::new("ours", &ours, &model.url)?];
+    for path in &plan.against {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let name = if plan.against.len() > 1 { format!("{name}#{}", programs.len()) } else { name.into() };
+        programs.push(Program::new(&name, path, &model.url)?);
+    }
+    report.print(&report::head(&programs, plan.runs)?)?;
+    report.print(&report::floor(&floor(&model.url, plan.runs)?))?;
+    let mut measured = Measured::default();
+    for case in cases {
+        let runs = run_case(case, &programs, &mut model, plan.runs)?;
+        measured.insert(case, runs);
+        report.section(CASES, &report::case(case, &programs, &measured))?;
+    }
+    Ok(measured.failures(&programs))
+}
+
+/// The text of a run, printed at once and kept by section.
+#[derive(Default)]
+struct Report {
+    sections: BTreeMap<&'static str, String>,
+}
+
+impl Report {
+    fn print(&self, text: &str) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
+    }
+
+    fn section(&mut self, name: &'static str, text: &str) -> Result<()> {
+        self.sections.entry(name).or_default().push_str(text);
+        self.print(text)
+    }
+}
+
+impl Plan {
     fn parse(rest: &[String]) -> Result<Self> {
-        let mut wanted = Self { program: None, against: Vec::new(), runs: RUNS, only: Vec::new() };
+        let mut plan =
+            Self { program: None, against: Vec::new(), runs: RUNS, only: Vec::new(), is_written: false };
         let mut rest = rest.iter();
         while let Some(flag) = rest.next() {
             match flag.as_str() {
-                "--bin" => wanted.program = Some(crate::value(flag, &mut rest)?.into()),
-                "--against" => wanted.against.push(crate::value(flag, &mut rest)?.into()),
-                "--only" => wanted.only.push(crate::value(flag, &mut rest)?.to_owned()),
+                "--bin" => plan.program = Some(crate::value(flag, &mut rest)?.into()),
+                "--against" => plan.against.push(crate::value(flag, &mut rest)?.into()),
+                "--only" => plan.only.push(crate::value(flag, &mut rest)?.to_owned()),
+                "--write" => plan.is_written = true,
                 "--runs" => {
                     let written = crate::value(flag, &mut rest)?;
                     let runs = written.parse().ok().filter(|runs| (1..=RUNS_LIMIT).contains(runs));
-                    wanted.runs = runs.with_context(|| {
+                    plan.runs = runs.with_context(|| {
                         format!("`--runs {written}` is not a number from 1 to {RUNS_LIMIT}")
                     })?;
                 }
                 other => bail!("`bench` has no flag `{other}`"),
             }
         }
-        Ok(wanted)
+        Ok(plan)
     }
 
-    /// The program that is measured, built with the `dist` profile unless another is named.
+    /// Returns the program of `--bin`, or builds it with the `dist` profile.
     fn program(&self) -> Result<PathBuf> {
         match &self.program {
             Some(path) => {
@@ -151,11 +184,11 @@ impl Wanted {
 impl Program {
     fn new(name: &str, path: &Path, url: &str) -> Result<Self> {
         let path = path.canonicalize().with_context(|| format!("there is no `{}`", path.display()))?;
-        Ok(Self { name: name.to_owned(), path, place: Place::new(url)? })
+        Ok(Self { name: name.to_owned(), path, sandbox: Sandbox::new(url)? })
     }
 }
 
-/// The runs of a case by each program, or why it could not be measured.
+/// Runs a case and returns the runs of each program, or the error of its first failed run.
 fn run_case(
     case: Case,
     programs: &[Program],
@@ -165,7 +198,7 @@ fn run_case(
     let mut all: Vec<Result<Vec<Run>>> = programs.iter().map(|_| Ok(Vec::new())).collect();
     for round in 0..=case.runs(runs) {
         for (program, done) in programs.iter().zip(&mut all) {
-            // A program that failed once is not asked again.
+            // A program that failed once is not run again.
             let Ok(counted) = done else { continue };
             match case.run(program, model) {
                 Ok(_) if round == 0 => {}
@@ -174,15 +207,15 @@ fn run_case(
             }
         }
     }
-    // What is still on its way belongs to this case, not to the next.
+    // Requests that arrive late belong to this case, not to the next.
     model.seen()?;
     Ok(all)
 }
 
-/// What a program that does nothing costs, so that the figures can be read against it.
+/// Measures a program that does nothing, whose cost is part of every figure.
 fn floor(url: &str, runs: usize) -> Result<Vec<Cost>> {
-    let nothing = Program { name: "floor".to_owned(), path: NOTHING.into(), place: Place::new(url)? };
-    (0..runs).map(|_| case::measured(&nothing, &[], Sink::File)).collect()
+    let nothing = Program { name: "floor".to_owned(), path: NOTHING.into(), sandbox: Sandbox::new(url)? };
+    (0..runs).map(|_| case::measure_program(&nothing, &[], Sink::File)).collect()
 }
 
 /// Builds the program with the `release` profile and returns its path.
@@ -219,10 +252,4 @@ fn build(package: &str, profile: &str) -> Result<PathBuf> {
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
     Ok(Path::new(target).join(profile).join(package))
-}
-
-fn print(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
 }

@@ -1,8 +1,7 @@
-//! The original's own clients against this server: the package that programs use (`sdk`), and
-//! the terminal client (`tui`), both unmodified and installed by npm when they are first needed;
-//! and the server's own page in a browser (`web`).
+//! Tests with OpenCode's own clients: its npm package (`sdk`) and its terminal client (`tui`), unmodified, and
+//! the web page of the server in a browser (`web`).
 //!
-//! None is part of `.ci/run`, which needs no network.
+//! They are not part of `.ci/run`, because npm installs the clients from the network.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,41 +14,41 @@ use anyhow::{Context as _, Result, bail};
 use codewright_testkit::{BlockingServer, Project, Script, Turn};
 use serde_json::json;
 
-/// The version whose clients are tried.
+/// The version of the clients.
 const VERSION: &str = "1.18.33";
-/// What drives the package.
+/// The script that uses the package.
 const DRIVE: &str = include_str!("clients/drive.mjs");
-/// What drives the page.
+/// The script that uses the page.
 const BROWSE: &str = include_str!("clients/web.mjs");
-/// The library that holds the browser, which is the machine's own.
+/// The library that controls the installed browser.
 const BROWSING: (&str, &str) = ("playwright-core", "1.65.1");
-/// Browsers that it can hold, by their names.
+/// The names of browsers that it can control.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// How long the browser may take over everything.
+/// The deadline of the browser test.
 const BROWSE_SECONDS: &str = "400";
-/// How long the package may take over everything.
+/// The deadline of the package test.
 const DRIVE_SECONDS: &str = "120";
-/// How long the terminal client may take to show what is waited for.
+/// The deadline of a change of the screen.
 const SHOW: Duration = Duration::from_secs(45);
-/// Between two looks at the screen.
-const LOOK: Duration = Duration::from_millis(250);
+/// The interval at which the screen is read.
+const POLL: Duration = Duration::from_millis(250);
 
-/// Where programs are looked for.
-#[expect(clippy::disallowed_methods, reason = "what is started needs the tester's own search path")]
+/// Returns the search path.
+#[expect(clippy::disallowed_methods, reason = "the started programs need the search path of this process")]
 fn search() -> std::ffi::OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
-/// The program, from `--bin` or built.
+/// Returns the program of `--bin`, or builds it.
 fn program(rest: &[String]) -> Result<PathBuf> {
     match rest {
         [] => crate::bench::build_release(),
         [flag, path] if flag == "--bin" => Ok(fs::canonicalize(path)?),
-        _ => bail!("only `--bin PATH` can be said; `cargo xtask --help` lists it"),
+        _ => bail!("the only flag is `--bin PATH`; see `cargo xtask --help`"),
     }
 }
 
-/// A package from npm, installed once below `target`.
+/// Returns the directory of an npm package, which is installed once in `target`.
 fn package(name: &str, version: &str) -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/npm").join(name.replace('/', "-"));
     let installed = root.join("node_modules").join(name);
@@ -65,7 +64,7 @@ fn package(name: &str, version: &str) -> Result<PathBuf> {
     Ok(fs::canonicalize(installed)?)
 }
 
-/// Lets the package start the program under the original's name and call it by both its clients.
+/// Tests the package, which starts the program as `opencode` and calls it with both of its clients.
 pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
     let program = program(rest)?;
     let package = package("@opencode-ai/sdk", VERSION)?;
@@ -85,15 +84,15 @@ pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
     Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Drives the page through a session in a browser that nobody sees.
+/// Tests the page with a session in a headless browser.
 pub(crate) fn web(rest: &[String]) -> Result<ExitCode> {
     const PASSWORD: &str = "a password";
     let program = program(rest)?;
     let package = package(BROWSING.0, BROWSING.1)?;
     let search = search();
-    let places = || std::env::split_paths(&search);
-    let mut browsers = BROWSERS.iter().flat_map(|name| places().map(move |place| place.join(name)));
-    let browser = browsers.find(|path| path.is_file()).context("there is no chromium on this machine")?;
+    let folders = || std::env::split_paths(&search);
+    let mut browsers = BROWSERS.iter().flat_map(|name| folders().map(move |folder| folder.join(name)));
+    let browser = browsers.find(|path| path.is_file()).context("chromium is not installed")?;
     let model = BlockingServer::start(script())?;
     let project = Project::git()?;
     let mut config = Project::config(&model.url());
@@ -110,7 +109,7 @@ pub(crate) fn web(rest: &[String]) -> Result<ExitCode> {
     Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is typed, and what the screen shows then; what begins with `-` it shows no more.
+/// Keys to type, and texts that must appear. A text that begins with `-` must disappear.
 struct Act {
     name: &'static str,
     keys: &'static [&'static str],
@@ -121,7 +120,7 @@ const fn act(name: &'static str, keys: &'static [&'static str], shows: &'static 
     Act { name, keys, shows }
 }
 
-/// A user's evening. Keys are those of tmux; what begins with `=` is typed letter by letter.
+/// A session of a user. Keys have the names of tmux; a key that begins with `=` is a text to type.
 const ACTS: &[Act] = &[
     act("home", &[], &["Ask anything", "Build", "Mock"]),
     act("prompt and thought", &["=say hello", "Enter"], &["Thought", "Hello from the model"]),
@@ -131,7 +130,7 @@ const ACTS: &[Act] = &[
     act("permission dialog", &["C-u", "=RUN it", "Enter"], &["Permission required", "Allow once"]),
     act("permission given", &["Enter"], &["from-bash", "Ran it."]),
     act("permission for always", &["=KEEP it", "Enter"], &["Permission required", "Allow always"]),
-    act("what always means", &["Right", "Enter"], &["Always allow", "until OpenCode is restarted"]),
+    act("confirmation of always", &["Right", "Enter"], &["Always allow", "until OpenCode is restarted"]),
     act("permission kept", &["Enter"], &["kept-one", "Kept it."]),
     act("no second question", &["=KEEP it", "Enter"], &["kept-two", "Kept it again."]),
     act("permission refused", &["=DENY it", "Enter"], &["Permission required", "Reject"]),
@@ -171,17 +170,17 @@ const ACTS: &[Act] = &[
     act("session deleted", &["C-d", "C-d"], &["Sessions", "Scripted title again", "-(fork #1)"]),
 ];
 
-/// A text that would do something if it were taken for more than text.
+/// A text that would execute scripts if the page did not escape it.
 const MARKUP: &str =
     "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script><b>bold</b>";
 
-/// What is in the project beside the file that is edited.
+/// A command of the project.
 const COMMAND: (&str, &str) = (
     ".opencode/command/greet.md",
     "---\ndescription: Greets somebody\n---\ngreet all=[$ARGUMENTS] two=[$2]\n",
 );
 
-/// Drives the terminal client through a session and reads its screen.
+/// Tests the terminal client with a session in tmux.
 pub(crate) fn tui(rest: &[String]) -> Result<ExitCode> {
     let program = program(rest)?;
     let client = package("opencode-linux-x64-baseline", VERSION)?.join("bin/opencode");
@@ -206,16 +205,16 @@ pub(crate) fn tui(rest: &[String]) -> Result<ExitCode> {
             }
         }
     }
-    writeln!(out, "{} of {} acts shown as expected", ACTS.len() - failed, ACTS.len())?;
+    writeln!(out, "{} of {} acts as expected", ACTS.len() - failed, ACTS.len())?;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn script() -> Script {
     let call = |tool: &str, input: serde_json::Value| Turn::steps().tool(tool, input);
     let bash = |command: &str| call("bash", json!({"command": command, "description": "say it"}));
-    let said = |text: &str| Turn::steps().text(text);
+    let text = |text: &str| Turn::steps().text(text);
     let edited = json!({"filePath": "src/util.py", "oldString": "a + b", "newString": "a + b + 0"});
-    let edit = [call("read", json!({"filePath": "src/util.py"})), call("edit", edited), said("Edited it.")];
+    let edit = [call("read", json!({"filePath": "src/util.py"})), call("edit", edited), text("Edited it.")];
     let quiz = json!({"questions": [
         {"question": "Which color?", "header": "Color", "options": [
             {"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]},
@@ -227,29 +226,29 @@ fn script() -> Script {
         {"content": "second thing", "status": "in_progress", "priority": "low"},
     ]});
     let task = json!({"description": "Sub work", "prompt": "BELOW it", "subagent_type": "general"});
-    let kept = [bash("echo kept-one"), said("Kept it."), bash("echo kept-two"), said("Kept it again.")];
-    let slow = said("one two three four five six seven eight nine ten eleven twelve");
+    let kept = [bash("echo kept-one"), text("Kept it."), bash("echo kept-two"), text("Kept it again.")];
+    let slow = text("one two three four five six seven eight nine ten eleven twelve");
     let broken: Turn =
         Turn::http_error(400).body(json!({"error": {"message": "the model is out of order"}})).into();
-    let told = Turn::steps().reasoning("hmm").text("Hello from the model");
-    // A session's earlier prompts are in every request, so what is asked last stands first.
+    let answer = Turn::steps().reasoning("hmm").text("Hello from the model");
+    // Every request contains the earlier prompts of its session, so the latest prompt must match first.
     Script::new()
         .title("Scripted title")
         .session("WAIT for it", [slow.chunk_size(8).chunk_delay_ms(1500)])
         .session("BREAK it", [broken])
-        .session("BELOW it", [said("Sub said this.")])
-        .session("HAND over", [call("task", task), said("Handed over.")])
-        .session("PLAN it", [call("todowrite", plan), said("Planned it.")])
-        .session("QUIZ me", [call("question", quiz), said("Quizzed.")])
-        .session("DENY it", [bash("printf denied"), said("Denied then.")])
+        .session("BELOW it", [text("Sub said this.")])
+        .session("HAND over", [call("task", task), text("Handed over.")])
+        .session("PLAN it", [call("todowrite", plan), text("Planned it.")])
+        .session("QUIZ me", [call("question", quiz), text("Quizzed.")])
+        .session("DENY it", [bash("printf denied"), text("Denied then.")])
         .session("KEEP it", kept)
-        .session("RUN it", [bash("echo from-bash"), said("Ran it.")])
+        .session("RUN it", [bash("echo from-bash"), text("Ran it.")])
         .session("EDIT it", edit)
-        .session("MARK it", [said(MARKUP)])
-        .default_turn(told)
+        .session("MARK it", [text(MARKUP)])
+        .default_turn(answer)
 }
 
-/// The program as a server; ended when dropped.
+/// A server of the program, killed when dropped.
 struct Served {
     child: Child,
     url: String,
@@ -265,20 +264,20 @@ impl Served {
         let stdout = child.stdout.take().context("the program has no output")?;
         let mut line = String::new();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line)?;
-        let url = line.split(" on ").nth(1).context("the program does not say where it listens")?;
+        let url = line.split(" on ").nth(1).context("the program does not print its address")?;
         Ok(Self { url: url.trim().to_owned(), child })
     }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// A terminal that nobody sees.
+/// A tmux session.
 struct Screen {
     name: String,
 }
@@ -314,36 +313,36 @@ impl Screen {
                 Some(text) => self.tmux(&["send-keys", "-t", "s", "-l", text])?,
                 None => self.tmux(&["send-keys", "-t", "s", key])?,
             };
-            // What is typed faster than people do is taken for pasted text.
-            sleep(LOOK * 2);
+            // Keys that arrive too fast would count as pasted text.
+            sleep(POLL * 2);
         }
         Ok(())
     }
 
-    /// Waits for texts; the screen as it is if they do not come.
+    /// Waits for texts. Returns the screen if they do not appear.
     fn wait(&self, texts: &[&str]) -> Result<Option<String>> {
         let until = Instant::now() + SHOW;
         loop {
-            let shown = self.tmux(&["capture-pane", "-p", "-t", "s"])?.stdout;
-            let shown = String::from_utf8_lossy(&shown).into_owned();
-            if texts.iter().all(|text| is_so(&shown, text)) {
+            let screen = self.tmux(&["capture-pane", "-p", "-t", "s"])?.stdout;
+            let screen = String::from_utf8_lossy(&screen).into_owned();
+            if texts.iter().all(|text| fits(&screen, text)) {
                 return Ok(None);
             }
             if Instant::now() > until {
-                return Ok(Some(shown));
+                return Ok(Some(screen));
             }
-            sleep(LOOK);
+            sleep(POLL);
         }
     }
 }
 
-fn is_so(shown: &str, text: &str) -> bool {
-    text.strip_prefix('-').map_or_else(|| shown.contains(text), |gone| !shown.contains(gone))
+fn fits(screen: &str, text: &str) -> bool {
+    text.strip_prefix('-').map_or_else(|| screen.contains(text), |gone| !screen.contains(gone))
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Without a terminal there is nothing to end.
+        // An error means that the session has ended.
         Command::new("tmux").args(["-L", &self.name, "kill-server"]).output().ok();
     }
 }

@@ -1,4 +1,4 @@
-//! The program killed over and over, in its long form; `cargo test -p codewright crash` is the short one.
+//! Runs the crash test with many kills; `cargo test -p codewright crash` is the short form.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,14 +9,14 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use codewright_testkit::{Crash, CrashReport};
 
-/// How often the program is killed unless said otherwise.
+/// The default number of kills.
 const KILLS: u32 = 1000;
-/// How many sessions have prompts at once unless said otherwise.
+/// The default number of sessions with prompts at the same time.
 const SESSIONS: usize = 4;
-/// Faults of one kind that are printed; the rest is counted.
+/// The number of faults of each kind to print.
 const SHOWN: usize = 20;
 
-/// Kills, looks, and says whether every promise held.
+/// Runs the test and prints the report.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let mut crash = Crash { binary: Default::default(), kills: KILLS, sessions: SESSIONS, seed: 1 };
     let mut rest = rest.iter();
@@ -27,7 +27,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
             "--kills" => crash.kills = number(flag, crate::value(flag, &mut rest)?)?,
             "--sessions" => crash.sessions = number(flag, crate::value(flag, &mut rest)?)?,
             "--seed" => crash.seed = number(flag, crate::value(flag, &mut rest)?)?,
-            other => bail!("`crash` has no `{other}`; `cargo xtask --help` lists what it has"),
+            other => bail!("`crash` has no flag `{other}`; see `cargo xtask --help`"),
         }
     }
     crash.binary = match program {
@@ -53,7 +53,7 @@ fn report(found: &CrashReport, seconds: u64) -> Result<String> {
     let effects = found.effects;
     writeln!(
         text,
-        "{effects} commands ran; {done} calls done, {not_begun} never begun, {uncertain} uncertain"
+        "{effects} commands ran; {done} calls done, {not_begun} not started, {uncertain} uncertain"
     )?;
     for (name, faults) in [
         ("lost prompts and events", &found.lost),

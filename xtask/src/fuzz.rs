@@ -1,4 +1,4 @@
-//! Nonsense at every route of the program, in the long form; `cargo test -p codewright nonsense` is the short one.
+//! Runs the fuzz test for minutes; `cargo test -p codewright nonsense` is the short form.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use codewright_testkit::{Fuzz, FuzzReport};
 
-/// How long it is sent unless said otherwise.
+/// The default duration.
 const MINUTES: u64 = 20;
-/// Requests at once unless said otherwise.
+/// The default number of concurrent requests.
 const LANES: usize = 4;
 
-/// Sends, and says whether every promise held.
+/// Runs the test and prints the report.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let (mut minutes, mut lanes, mut seed, mut program) = (MINUTES, LANES, 1, None);
     let mut rest = rest.iter();
@@ -25,7 +25,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
             "--minutes" => minutes = number(flag, value()?)?,
             "--lanes" => lanes = usize::try_from(number(flag, value()?)?)?,
             "--seed" => seed = number(flag, value()?)?,
-            other => bail!("`fuzz` has no `{other}`; `cargo xtask --help` lists what it has"),
+            other => bail!("`fuzz` has no flag `{other}`; see `cargo xtask --help`"),
         }
     }
     let binary = match program {
@@ -55,16 +55,14 @@ fn report(found: &FuzzReport, minutes: u64) -> Result<String> {
         "{} requests in {minutes} min, {answered} answered, {pairs} routes × statuses",
         found.requests
     )?;
-    let told: Vec<_> = statuses.iter().map(|(status, count)| format!("{status}: {count}")).collect();
-    writeln!(text, "by status: {}", told.join(", "))?;
+    let counts: Vec<_> = statuses.iter().map(|(status, count)| format!("{status}: {count}")).collect();
+    writeln!(text, "by status: {}", counts.join(", "))?;
     let [early, end, peak] = found.memory_kib;
-    writeln!(text, "memory: {early} KiB after a quarter, {end} KiB at the end, {peak} KiB at most")?;
+    writeln!(text, "memory: {early} KiB after a quarter, {end} KiB at the end, {peak} KiB at the peak")?;
     writeln!(text, "routes without an answer: {}", found.unanswered.join(", "))?;
-    for (name, faults) in [
-        ("hangs", &found.hangs),
-        ("failures that are not meant", &found.failures),
-        ("other faults", &found.wrong),
-    ] {
+    for (name, faults) in
+        [("hangs", &found.hangs), ("unexpected failures", &found.failures), ("other faults", &found.wrong)]
+    {
         writeln!(text, "{name}: {}", faults.len())?;
         for fault in faults {
             writeln!(text, "  {fault}")?;

@@ -1,4 +1,4 @@
-//! Hostile commands through the whole program, in the long form; `cargo test -p codewright hang` is the short one.
+//! Runs all hostile commands; `cargo test -p codewright hang` is the short form.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,12 +8,12 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use codewright_testkit::{Hang, HangReport};
 
-/// How often the corpus is played.
+/// The number of passes.
 const PASSES: usize = 2;
-/// Commands at work at once unless said otherwise.
+/// The default number of concurrent commands.
 const LANES: usize = 8;
 
-/// Runs the corpus and says whether every promise held.
+/// Runs the test and prints the report.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let mut hang = Hang { binary: Default::default(), every: 1, passes: PASSES, lanes: LANES };
     let mut rest = rest.iter();
@@ -23,7 +23,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
             "--bin" => program = Some(crate::value(flag, &mut rest)?.into()),
             "--every" => hang.every = number(flag, crate::value(flag, &mut rest)?)?,
             "--lanes" => hang.lanes = number(flag, crate::value(flag, &mut rest)?)?,
-            other => bail!("`hang` has no `{other}`; `cargo xtask --help` lists what it has"),
+            other => bail!("`hang` has no flag `{other}`; see `cargo xtask --help`"),
         }
     }
     hang.binary = match program {
@@ -48,10 +48,10 @@ fn report(found: &HangReport, seconds: u64) -> Result<String> {
     let [early, end, peak] = found.memory_kib;
     writeln!(
         text,
-        "memory of the server: {early} KiB after half of them, {end} KiB at the end, {peak} KiB at most"
+        "memory of the server: {early} KiB after half of the commands, {end} KiB at the end, {peak} KiB at the peak"
     )?;
     for (name, faults) in
-        [("hangs", &found.hangs), ("survivors", &found.survivors), ("other faults", &found.wrong)]
+        [("hangs", &found.hangs), ("remaining processes", &found.survivors), ("other faults", &found.wrong)]
     {
         writeln!(text, "{name}: {}", faults.len())?;
         for fault in faults {

@@ -1,10 +1,8 @@
 //! Checks and measurements of the workspace.
 //!
-//! The checks are tests of this package: which room may look into which, that
-//! every room keeps the house's lints, that links and module docs are there.
-//! The measurements are `cargo xtask bench`; it runs this program again for
-//! the two parts that must not share a process with it, the model and the
-//! clock.
+//! The checks are tests of this package: the layers of the crates, lints, links and module docs. The commands
+//! run long tests and measurements. `bench` starts this program again for the scripted model and for
+//! measuring, because both need their own process.
 
 mod attacks;
 mod bench;
@@ -28,71 +26,69 @@ Checks and measurements of the workspace. The checks are tests: cargo test -p xt
 
 Usage: cargo xtask COMMAND
 
+Without --bin a command builds the program with the `release` profile, `bench` with the `dist` profile.
+
 Commands:
   attacks [--bin PATH] [--only PART]... [--lanes N] [--short] [--progress] [--slowest]
-      Plays the corpus of hostile attempts and harmless uses through the program,
-      or only those whose name contains a PART, N at once (default 4). Prints what
-      held by kind, and the name of each that did not. Ends with 1 if any did not.
+      Play the corpus of hostile and harmless cases, or only those whose name contains
+      a PART, N at once (default 4). Print the results by kind and the name of each
+      failed case. Exit with 1 if a case failed.
   traced [--bin PATH]
-      Runs the program under strace on a hostile directory: `models`, `run`, the
-      terminal client and every GET route. Prints every program that was executed.
-      Ends with 1 if anything of the repository was.
-  bench [--bin PATH] [--against PATH]... [--runs N] [--only NAME]...
-      Measures the program against the scripted model: wall, CPU (user and
-      system, with all waited-for children) and peak memory (of the largest
-      process), as medians with least and most.
-      --bin PATH      The program; without it the release build, built first
-      --against PATH  Another program with the same command line, run in turn
-                      with the first; its figures are also shown as ratios, and
-                      `serve` and `store` ask it the same, `tui` starts it and lets it rest
-      --runs N        Counted runs a case, after one that is not (default 7)
+      Run the program under strace on a hostile directory: `models`, `run`, the
+      terminal client and every GET route. Print every program that was executed.
+      Exit with 1 if a program of the repository was executed.
+  bench [--bin PATH] [--against PATH]... [--runs N] [--only NAME]... [--write]
+      Measure the program with the scripted model: wall time, CPU (user and system,
+      with all waited-for children) and peak memory (of the largest process), as
+      medians with the range.
+      --bin PATH      The program
+      --against PATH  Another program with the same command line, run in turn with the
+                      first. Its figures are also shown as ratios. `serve` and `store`
+                      send it the same requests, `tui` only starts it
+      --runs N        Counted runs of each case, after a warm-up run (default 7)
       --only NAME     version, hi, edit, stream, pipe, size, abort, prompt, serve, decode,
-                      snapshot, undo, store, tools or tui; edit, stream and pipe measure hi too, as
-                      their figures are beyond its; abort is how long the one waits who stops a
-                      turn, phase by phase; serve is what a server costs, at rest and under
-                      load; tui is the terminal client on a terminal; decode, snapshot, undo,
-                      store and tools are not of the program but of one room: its decoders, its
-                      store, a snapshot beside `git status`, random histories of edits that are
-                      undone, searches beside `rg` and an edit of a large file
-      Ends with 1 if a run failed, never because a limit was exceeded.
+                      snapshot, undo, store, tools or tui. edit, stream and pipe measure
+                      hi too, because their figures are differences to it. abort measures
+                      the time until a turn is aborted; serve a server, idle and under
+                      load; tui the terminal client. decode, snapshot, undo, store and
+                      tools measure one crate instead of the whole program
+      --write         Replace the measured sections of docs/measurements.md
+      Exit with 1 if a run failed, but not if a limit was exceeded.
   contract [--bin PATH] [CASE]...
-      Plays the recorded cases of the original against the program: the model
-      says what it said, the user does what was done. Says how much of what was
-      recorded comes again, and with cases named what differs in them.
+      Replay the recorded OpenCode sessions: the model repeats its answers, the user's
+      actions are repeated. Print how many of the recorded events and messages match,
+      and with a CASE every difference (`!`: in shape too).
   crash [--bin PATH] [--kills N] [--sessions N] [--seed N]
-      Kills the program at random moments while N sessions (default 4) answer,
-      N times (default 1000), and holds what is left against what clients were
-      told and commands did. Ends with 1 if anything was lost, refused or done
-      twice.
+      Kill the program N times (default 1000) at random moments while N sessions
+      (default 4) answer, and compare its state with the record of the clients and with
+      the effects of commands. Exit with 1 if anything was lost, refused or run twice.
   sdk [--bin PATH], tui [--bin PATH]
-      Tries the original's own clients, unmodified, against the program: the
-      package that other programs use, by both of its clients, and the terminal
-      client in a terminal of tmux. Both come from npm when first needed.
+      Test the program with OpenCode's own clients, unmodified: its npm package, and
+      its terminal client in tmux. Both are installed by npm when first needed.
   web [--bin PATH]
-      Drives the page of the server through a session in a headless Chromium,
-      which has to be there; what holds it comes from npm when first needed.
+      Drive the web page of the server through a session in headless Chromium, which
+      must be installed. The library that controls it is installed by npm.
   hang [--bin PATH] [--every N] [--lanes N]
-      Runs more than 200 hostile commands through the program, N at once
-      (default 8), or only every N-th of them, twice, and looks one second after
-      the end of each for what it left and at the memory of the server. Ends with 1 if one hung or left a process.
+      Run more than 200 hostile commands through the program, twice, N at once (default
+      8), or only every N-th of them. One second after each, look for processes that it
+      left, and measure the memory of the server. Exit with 1 if a command hung or left
+      a process.
   fuzz [--bin PATH] [--minutes N] [--lanes N] [--seed N]
-      Sends nonsense to every route of the program over a socket, from N lanes
-      (default 4) for N minutes (default 20): bodies near what the routes describe,
-      halves, pieces, headers and WebSockets that are none. Ends with 1 if the
-      program crashed, kept a whole request waiting, failed in a way that is not
-      meant, or has grown beyond its bound.
+      Send random requests to every route of the program from N threads (default 4) for
+      N minutes (default 20): bodies close to the schemas, incomplete requests, pieces,
+      invalid headers and WebSockets. Exit with 1 if the program crashed, did not answer
+      a complete request, failed unexpectedly, or uses too much memory.
   models FILE | --from-crate
-      Replaces the model catalog that is part of the program by FILE, the
-      `api.json` of models.dev, plain or gzipped, or by the copy in the newest
-      `oxicode-catalog` crate; says what changed.
+      Replace the embedded model catalog by FILE, the `api.json` of models.dev, plain or
+      gzipped, or by the copy in the newest `oxicode-catalog` crate. Print the changes.
   pictures [--bin PATH]
-      Draws the pictures of docs/tui.md anew: the terminal client on a terminal
-      with the scripted model. Nothing changes unless the client has changed.
+      Draw the pictures of docs/tui.md again: the terminal client with the scripted
+      model. The files change only if the client has changed.
   scripted [--port P] [--script FILE]
-      Serves the scripted model until interrupted; P is 0 for any free port
-      (default 18080). FILE is a script in JSON; without it `[[scn:hi]]`,
-      `[[scn:stream:BYTES:DELTAS]]` and `[[scn:paced:COUNT:PER_SECOND]]` in a
-      prompt pick the answer.
+      Serve the scripted model until interrupted. P is 0 for any free port (default
+      18080). FILE is a script in JSON; without it `[[scn:hi]]`,
+      `[[scn:stream:BYTES:DELTAS]]` and `[[scn:paced:COUNT:PER_SECOND]]` in a prompt
+      choose the answer.
 ";
 
 fn main() -> ExitCode {
@@ -102,7 +98,7 @@ fn main() -> ExitCode {
     match run(&command, &rest) {
         Ok(code) => code,
         Err(error) => {
-            // Nobody is left to be told if this cannot be written.
+            // There is no way to report that stderr cannot be written.
             writeln!(std::io::stderr(), "error: {error:#}").unwrap_or_default();
             ExitCode::FAILURE
         }
@@ -124,7 +120,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,
         "pictures" => return pictures::main(rest),
-        // The parts of a benchmark that run as processes of their own.
+        // Parts of a benchmark that need their own process.
         bench::decode::COMMAND => bench::decode::main(rest)?,
         bench::store::COMMAND => bench::store::main(rest)?,
         bench::snapshot::COMMAND => bench::snapshot::main(rest)?,
@@ -133,12 +129,12 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         model::COMMAND => model::main()?,
         "help" | "-h" | "--help" => std::io::stdout().write_all(HELP.as_bytes())?,
         "" => bail!("a command is missing; `cargo xtask --help` lists them"),
-        other => bail!("there is no command `{other}`; `cargo xtask --help` lists them"),
+        other => bail!("unknown command `{other}`; `cargo xtask --help` lists them"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The value that follows a flag.
+/// Returns the value after a flag.
 fn value<'a>(flag: &str, rest: &mut impl Iterator<Item = &'a String>) -> Result<&'a str> {
     rest.next().map(String::as_str).with_context(|| format!("`{flag}` needs a value"))
 }

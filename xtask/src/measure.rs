@@ -1,12 +1,11 @@
-//! One run of one program, measured by a process that does nothing else.
+//! A process that runs one program and measures its cost.
 //!
-//! The kernel adds up what the children of a process cost, so a process with a
-//! single child knows that child's cost exactly, and that of everything the
-//! child waited for. It has to be a small process: a program's peak memory
-//! begins with the memory of whoever started it.
+//! The kernel adds up the cost of a process's children, so a process with one child knows the exact cost of
+//! that child and of everything the child waited for. The measuring process must be small, because the peak
+//! memory of a program starts with the memory of its parent.
 //!
-//! Nothing is left running: the program has a process group of its own, which
-//! is killed at its end, at the deadline, and when the benchmark itself is gone.
+//! The program has its own process group, which is killed at its end, at the deadline, and when the benchmark
+//! has ended.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -25,21 +24,21 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-/// The hidden command that runs this.
+/// The hidden command that runs this process.
 pub(crate) const COMMAND: &str = "measure";
-/// How long a program may run.
+/// The deadline of a program.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
-/// More output than this through a pipe is an error.
+/// The number of bytes to read from a pipe.
 const OUTPUT_LIMIT_BYTES: u64 = 256 << 20;
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Cost {
-    /// When the program was started, on the machine's monotonic clock.
+    /// The start of the program on the machine's monotonic clock.
     pub(crate) started_ns: i64,
-    /// From the start to the end of the program.
+    /// The time from the start to the end of the program.
     pub(crate) wall_ns: i64,
-    /// User and system time of the program and of all it waited for.
+    /// The user and system time of the program and of all processes that it waited for.
     pub(crate) cpu_us: i64,
     /// The peak memory of the largest of these processes.
     pub(crate) peak_kib: i64,
@@ -51,22 +50,23 @@ pub(crate) struct Cost {
     pub(crate) late: bool,
 }
 
-/// Where a program's standard output goes.
+/// The target of a program's standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sink {
-    /// Into a file, as fast as the program writes.
+    /// A file.
     File,
-    /// Through a pipe that is read by another process.
+    /// A pipe that another process reads.
     Pipe,
 }
 
-/// Now, on a clock that all processes of the machine share.
+/// Returns the time of the monotonic clock, which all processes of the machine share.
 pub(crate) fn now_ns() -> Result<i64> {
     Ok(clock_gettime(ClockId::CLOCK_MONOTONIC)?.num_nanoseconds())
 }
 
-/// `measure file|pipe DEADLINE_MS STDOUT STDERR PROGRAM ARG...`: runs the program and
-/// prints its cost; standard input is held open for as long as the cost is wanted.
+/// Runs `measure file|pipe DEADLINE_MS STDOUT STDERR PROGRAM ARG...`: runs the program and prints its cost.
+///
+/// The program is killed when standard input is closed.
 pub(crate) fn main(rest: &[String]) -> Result<()> {
     let [sink, deadline, stdout, stderr, program, args @ ..] = rest else {
         bail!("`{COMMAND}` takes a sink, a deadline, two files and a program");
@@ -74,7 +74,7 @@ pub(crate) fn main(rest: &[String]) -> Result<()> {
     let sink = match sink.as_str() {
         "file" => Sink::File,
         "pipe" => Sink::Pipe,
-        other => bail!("there is no sink `{other}`"),
+        other => bail!("unknown sink `{other}`"),
     };
     let deadline = Duration::from_millis(deadline.parse().context("the deadline is not a number")?);
     let mut command = Command::new(program);
@@ -101,14 +101,14 @@ fn run(command: &mut Command, deadline: Duration, output: Option<File>) -> Resul
     let group = Pid::from_raw(child.id().cast_signed());
     let (ended, watch) = mpsc::channel();
     let lifeline = ended.clone();
-    // Ends with this process at the latest: the benchmark closes its end when it has the cost.
+    // The thread ends when the benchmark closes stdin, or with this process.
     thread::spawn(move || {
         io::copy(&mut io::stdin(), &mut io::sink()).unwrap_or_default();
         lifeline.send(()).unwrap_or_default();
     });
     let watchdog = thread::spawn(move || {
         let late = watch.recv_timeout(deadline).is_err();
-        // Whatever of the group is left dies; that nothing is left is fine.
+        // An error means that no process of the group is left.
         killpg(group, Signal::SIGKILL).unwrap_or_default();
         late
     });

@@ -1,8 +1,6 @@
-//! The scripted model as a process of its own: what it costs is not the
-//! program's, and its clock is the machine's.
+//! The scripted model of benchmarks, in its own process so that its cost is not measured.
 //!
-//! It answers one line with one line: whatever it is told, it says which
-//! requests came since it was last asked. It ends with its standard input.
+//! For each line on stdin it prints one line with the requests since the last one. It ends with its stdin.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -17,46 +15,47 @@ use serde_json::json;
 
 use crate::measure::now_ns;
 
-/// The hidden command that runs this.
+/// The hidden command that runs this process.
 pub(crate) const COMMAND: &str = "benchmark-model";
-/// The port of the command for people, unless they say another.
+/// The default port of `scripted`.
 const PORT: u16 = 18_080;
 
-/// What "hi" and the end of an edit are answered with.
+/// The answer to "hi" and to the end of an edit.
 pub(crate) const ANSWER: &str = "Hello from the scripted model, and that is all.";
-/// Begins a prompt that asks for an edit of the file named after it.
+/// The beginning of a prompt that is answered by an edit of the file that it names.
 pub(crate) const EDIT: &str = "scripted-edit";
-/// Begins a prompt that asks for much text.
+/// The beginning of a prompt that is answered by a long text.
 pub(crate) const STREAM: &str = "scripted-stream";
-/// The much text.
+/// The long text.
 pub(crate) const FLOOD: Flood = Flood { bytes: 2_000_000, deltas: 40_000 };
-/// Begins a prompt that asks for half as much, and that.
+/// The beginning of a prompt that is answered by half of the long text.
 pub(crate) const HALF_STREAM: &str = "scripted-half";
+/// Half of the long text.
 pub(crate) const HALF: Flood = Flood { bytes: FLOOD.bytes / 2, deltas: FLOOD.deltas / 2 };
-/// Begins a prompt that asks for one look at the file named after it.
-pub(crate) const LOOK: &str = "scripted-look";
-/// Begins a prompt that asks for the text of many sessions at once.
+/// The beginning of a prompt that is answered by reading the file that it names.
+pub(crate) const READ: &str = "scripted-look";
+/// The beginning of a prompt of a session that streams together with others.
 pub(crate) const LOAD: &str = "scripted-load";
-/// That text.
+/// The answer to such a prompt.
 pub(crate) const LOADED: Flood = Flood { bytes: 100_000, deltas: 2000 };
-/// Begins a prompt that asks for words at the pace of a model.
+/// The beginning of a prompt that is answered at the pace of a model.
 pub(crate) const PACED: &str = "scripted-paced";
-/// What an edit replaces, and by what.
+/// The text that an edit replaces, and its replacement.
 pub(crate) const REPLACED: (&str, &str) = ("hello", "HELLO");
 
-/// Words that say when they are due, on the machine's monotonic clock.
+/// An answer whose words are the times at which they are due, on the machine's monotonic clock.
 pub(crate) struct Paced;
 
 impl Paced {
-    /// Words of an answer.
+    /// The number of words.
     pub(crate) const COUNT: usize = 200;
-    /// Between two words.
+    /// The interval between two words.
     const EVERY: Duration = Duration::from_millis(50);
-    /// Digits of a time.
+    /// The number of digits of a time.
     const DIGITS: usize = 19;
 
-    /// The words that begin to be said now, each a delta.
-    fn said() -> Steps {
+    /// Returns an answer that starts now, with a delta for each word.
+    fn answer() -> Steps {
         let begun = now_ns().unwrap_or_default();
         let every = i64::try_from(Self::EVERY.as_nanos()).unwrap_or_default();
         let word = |at: usize| format!("@{:0digits$}@ ", begun + every * at as i64, digits = Self::DIGITS);
@@ -67,26 +66,26 @@ impl Paced {
         steps
     }
 
-    /// When the words of a text were due.
+    /// Returns the times at which the words of a text were due.
     pub(crate) fn stamps(text: &str) -> impl Iterator<Item = i64> {
         text.split('@').filter(|word| word.len() == Self::DIGITS).filter_map(|word| word.parse().ok())
     }
 }
 
-/// The requests that came since the model was last asked.
+/// The requests since the last query.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    /// When each came, on the machine's monotonic clock, oldest first.
+    /// The arrival times of requests of conversations on the machine's monotonic clock, oldest first.
     pub(crate) main_ns: Vec<i64>,
-    /// The same of those that wanted a title or a summary.
+    /// The arrival times of requests for titles and summaries.
     pub(crate) side_ns: Vec<i64>,
-    /// What a provider would have refused.
+    /// The faults of requests that a provider would refuse.
     pub(crate) problems: Vec<String>,
 }
 
-/// The model's process.
+/// The process of the scripted model.
 pub(crate) struct Model {
-    /// Where it listens.
+    /// The base URL.
     pub(crate) url: String,
     child: Child,
     stdin: Option<ChildStdin>,
@@ -106,7 +105,7 @@ impl Model {
         Ok(model)
     }
 
-    /// The requests that came since this was last asked.
+    /// Returns the requests since the last call.
     pub(crate) fn seen(&mut self) -> Result<Seen> {
         let stdin = self.stdin.as_mut().context("the scripted model has no input")?;
         stdin.write_all(b"seen\n")?;
@@ -125,17 +124,17 @@ impl Model {
 
 impl Drop for Model {
     fn drop(&mut self) {
-        // It ends with its input; that it has already ended is fine too.
+        // It ends with its stdin, or has ended already.
         drop(self.stdin.take());
         self.child.wait().map(drop).unwrap_or_default();
     }
 }
 
-/// Serves the benchmark's model until standard input ends.
+/// Serves the model of benchmarks until stdin ends.
 pub(crate) fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let script = Script::new().title("A title").default_turn(Turn::respond(answer));
-    // The server counts from its start, which is between these two.
+    // The server counts from its start, which is between these two times.
     let before = now_ns()?;
     let server = runtime.block_on(Server::start(script))?;
     let zero_ns = before.midpoint(now_ns()?);
@@ -146,8 +145,8 @@ pub(crate) fn main() -> Result<()> {
     for line in io::stdin().lock().lines() {
         line?;
         let mut seen = Seen::default();
-        let known = number;
-        for request in server.requests().into_iter().filter(|request| request.number > known) {
+        let last = number;
+        for request in server.requests().into_iter().filter(|request| request.number > last) {
             number = request.number;
             let at_ns = zero_ns + i64::try_from(request.at.as_nanos())?;
             match request.kind {
@@ -166,7 +165,7 @@ pub(crate) fn main() -> Result<()> {
     Ok(())
 }
 
-/// Serves a script for people until they interrupt it.
+/// Serves a script until interrupted.
 pub(crate) fn by_hand(rest: &[String]) -> Result<()> {
     let (mut port, mut script) = (PORT, Script::new().scenarios());
     let mut rest = rest.iter();
@@ -201,30 +200,30 @@ pub(crate) fn by_hand(rest: &[String]) -> Result<()> {
     })
 }
 
-/// Answers by what was asked and how far the conversation is, so that no run depends on another.
+/// Answers by the prompt and the number of steps so far, so that no run depends on another.
 fn answer(request: &Request) -> Turn {
-    let said = |marker: &str| request.users.iter().rev().find_map(|text| text.split_once(marker));
+    let after = |marker: &str| request.users.iter().rev().find_map(|text| text.split_once(marker));
     for (marker, flood) in [(STREAM, FLOOD), (HALF_STREAM, HALF), (LOAD, LOADED)] {
-        if said(marker).is_some() {
+        if after(marker).is_some() {
             let mut steps = Turn::steps();
             steps.steps.push(Step::Flood(flood));
             return steps.into();
         }
     }
-    if said(PACED).is_some() {
-        return Paced::said().into();
+    if after(PACED).is_some() {
+        return Paced::answer().into();
     }
-    // Some programs put a prompt of one argument into quotation marks.
-    let named =
+    // Some programs quote a prompt that is one argument.
+    let file_name =
         |rest: &str| rest.split_whitespace().next().unwrap_or_default().trim_end_matches('"').to_owned();
-    if let Some((_, rest)) = said(LOOK) {
+    if let Some((_, rest)) = after(READ) {
         return match request.round {
-            0 => Turn::steps().tool("read", json!({"filePath": named(rest)})).into(),
+            0 => Turn::steps().tool("read", json!({"filePath": file_name(rest)})).into(),
             _ => Turn::text(ANSWER).into(),
         };
     }
-    let Some((_, rest)) = said(EDIT) else { return Turn::text(ANSWER).into() };
-    let path = named(rest);
+    let Some((_, rest)) = after(EDIT) else { return Turn::text(ANSWER).into() };
+    let path = file_name(rest);
     let (old, new) = REPLACED;
     match request.round {
         0 => Turn::steps().tool("read", json!({"filePath": path})).into(),

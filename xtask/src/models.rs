@@ -1,7 +1,7 @@
-//! Refreshes the model catalog that is part of the program.
+//! Replaces the embedded model catalog.
 //!
-//! `api.json` of models.dev goes in, the two data files of `crates/llm` come
-//! out, and what has changed is said. The same input gives the same bytes.
+//! Reads the `api.json` of models.dev, writes the two data files of `crates/llm` and prints the changes. The same
+//! input gives the same bytes.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -12,10 +12,10 @@ use anyhow::{Context as _, Result, bail};
 use codewright_llm::catalog::{Catalog, LIMIT_BYTES};
 use flate2::read::GzDecoder;
 
-/// The crate whose data is read, and where in it that lies.
+/// The crate with a copy of the catalog, and the path of the copy in it.
 const CRATE: &str = "oxicode-catalog";
 const SNAPSHOT: &str = "data/catalog/_snapshot.json.gz";
-/// Names shown of what came and went.
+/// The number of names to print of each kind of change.
 const SHOWN: usize = 20;
 
 pub(crate) fn main(rest: &[String]) -> Result<()> {
@@ -35,7 +35,7 @@ pub(crate) fn main(rest: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The file's text, unpacked if it is packed.
+/// Returns the text of a file, which may be gzipped.
 fn text(file: &Path) -> Result<String> {
     let bytes = std::fs::read(file).with_context(|| format!("reading `{}`", file.display()))?;
     if !bytes.starts_with(&[0x1f, 0x8b]) {
@@ -46,7 +46,7 @@ fn text(file: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The snapshot in the newest version of the crate, through cargo, which checks its hash.
+/// Returns the path of the snapshot in the newest version of the crate. Cargo downloads it and checks its hash.
 fn from_crate() -> Result<PathBuf> {
     let scratch = tempfile::tempdir()?;
     let manifest = scratch.path().join("Cargo.toml");
@@ -66,10 +66,10 @@ fn from_crate() -> Result<PathBuf> {
     let found = packages.iter().find(|package| package["name"] == CRATE);
     let manifest =
         found.and_then(|package| package["manifest_path"].as_str()).context("the crate is missing")?;
-    Ok(Path::new(manifest).parent().context("a manifest lies in a folder")?.join(SNAPSHOT))
+    Ok(Path::new(manifest).parent().context("the manifest has no parent directory")?.join(SNAPSHOT))
 }
 
-/// Every model with all that is known of it, by `provider/model`.
+/// Returns a description of every model by `provider/model`.
 fn names(catalog: &Catalog) -> Result<BTreeMap<String, String>> {
     let mut names = BTreeMap::new();
     for provider in catalog.providers() {
@@ -81,15 +81,15 @@ fn names(catalog: &Catalog) -> Result<BTreeMap<String, String>> {
 }
 
 fn changes(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> String {
-    let come: Vec<_> = new.keys().filter(|name| !old.contains_key(*name)).collect();
-    let gone: Vec<_> = old.keys().filter(|name| !new.contains_key(*name)).collect();
+    let added: Vec<_> = new.keys().filter(|name| !old.contains_key(*name)).collect();
+    let removed: Vec<_> = old.keys().filter(|name| !new.contains_key(*name)).collect();
     let changed: Vec<_> = new
         .iter()
         .filter(|(name, model)| old.get(*name).is_some_and(|old| old != *model))
         .map(|(name, _)| name)
         .collect();
     let mut report = format!("{} models, {} before\n", new.len(), old.len());
-    for (what, names) in [("added", come), ("removed", gone), ("changed", changed)] {
+    for (what, names) in [("added", added), ("removed", removed), ("changed", changed)] {
         report.push_str(&format!("{what}: {}\n", names.len()));
         for name in names.iter().take(SHOWN) {
             report.push_str(&format!("  {name}\n"));
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changed_is_named() {
+    fn the_report_names_the_changes() {
         let map = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, model)| ((*name).to_owned(), (*model).to_owned())).collect()
         };

@@ -1,8 +1,7 @@
-//! The pictures of docs/tui.md: the program on a terminal, drawn as it is.
+//! Draws the pictures of docs/tui.md: screens of the terminal client.
 //!
-//! What the program shows depends on the scripted model and a directory made for it alone;
-//! what would be different each time (durations, a moving mark) is frozen. So a run changes
-//! nothing unless the client has changed.
+//! The screens depend only on the scripted model and a temporary project, and durations and spinners are
+//! replaced by constants, so the pictures change only if the client changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,19 +25,21 @@ const ANSWER: &str = "## The test passes\n\n`add` **subtracted**: a minus had cr
                       that failed is green\n\n| test | before | after |\n|---|---|---|\n| `adds` | failed | ok |\n\n```rust\n\
                       assert_eq!(add(2, 2), 4); // as it should be\n```\n";
 
-/// The name that the session gets, beside the first step.
+/// The title of the session.
 const TITLE: &str = "Fix the test of add";
-/// What the end of the answer shows.
-const ANSWERED: &str = "// as it should be";
+/// The end of the answer.
+const ANSWER_END: &str = "// as it should be";
 
-/// Draws all of them.
+/// Draws all pictures.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let program = match rest {
         [] => crate::bench::build_release()?,
-        [flag, path] if flag == "--bin" => fs::canonicalize(path).with_context(|| format!("no `{path}`"))?,
-        _ => bail!("`pictures` has only `--bin PATH`"),
+        [flag, path] if flag == "--bin" => {
+            fs::canonicalize(path).with_context(|| format!("cannot find `{path}`"))?
+        }
+        _ => bail!("the only flag of `pictures` is `--bin PATH`"),
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask is in the workspace")?;
     let studio = Studio { program, folder: root.join("docs/pictures") };
     fs::create_dir_all(&studio.folder)?;
     studio.large()?;
@@ -48,13 +49,13 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where pictures are made.
+/// The program and the folder of the pictures.
 struct Studio {
     program: PathBuf,
     folder: PathBuf,
 }
 
-/// A project, and the model that works on it.
+/// A project and its model.
 struct Stage {
     project: Project,
     _server: BlockingServer,
@@ -68,10 +69,14 @@ impl Studio {
         size: (u16, u16),
     ) -> Result<Terminal> {
         let project = &stage.project;
-        // The project lies below it, so that its place is the same whatever the temporary directory is called.
-        let home = project.directory().parent().and_then(Path::to_str).context("the project has a place")?;
-        let usual = [("HOME", home), ("COLORTERM", "truecolor"), ("TZ", "UTC")];
-        let variables: Vec<_> = usual.iter().chain(variables).copied().collect();
+        // With the parent as home, the project's path starts with `~` and does not show the temporary directory.
+        let home = project
+            .directory()
+            .parent()
+            .and_then(Path::to_str)
+            .context("the project has no parent directory")?;
+        let defaults = [("HOME", home), ("COLORTERM", "truecolor"), ("TZ", "UTC")];
+        let variables: Vec<_> = defaults.iter().chain(variables).copied().collect();
         Terminal::start(&TerminalOptions {
             program: self.program.as_os_str(),
             args,
@@ -82,14 +87,14 @@ impl Studio {
     }
 
     fn keep(&self, name: &str, terminal: &Terminal) -> Result<()> {
-        let drawn = svg::drawn(&terminal.settled(svg::frozen)?);
+        let picture = svg::draw(&terminal.settled(svg::freeze)?);
         let path = self.folder.join(name).with_extension("svg");
-        fs::write(&path, drawn).with_context(|| format!("cannot write `{}`", path.display()))
+        fs::write(&path, picture).with_context(|| format!("cannot write `{}`", path.display()))
     }
 
-    /// A session, and most of what can lie over it.
+    /// Draws a session and most dialogs.
     fn large(&self) -> Result<()> {
-        let stage = stage(fixing())?;
+        let stage = stage(fix_script())?;
         let mut terminal = self.start(&stage, (&[], &[]), (118, 40))?;
         terminal.shows(MODEL)?;
         self.keep("home", &terminal)?;
@@ -101,7 +106,7 @@ impl Studio {
         terminal.shows("[Allow once]")?;
         self.keep("permission", &terminal)?;
         terminal.send(ENTER)?;
-        answered(&terminal)?;
+        wait_for_answer(&terminal)?;
         terminal.resize((132, 60))?;
         terminal.shows(TITLE)?;
         self.keep("session", &terminal)?;
@@ -127,13 +132,13 @@ impl Studio {
     }
 
     fn light(&self) -> Result<()> {
-        let stage = stage(fixing())?;
+        let stage = stage(fix_script())?;
         let variables = [("COLORFGBG", "0;15")];
         let args = ["--auto", "--prompt", "The test of add fails. Fix it."];
         let mut terminal = self.start(&stage, (&args, &variables), (118, 50))?;
         terminal.shows(MODEL)?;
         terminal.send(ENTER)?;
-        answered(&terminal)?;
+        wait_for_answer(&terminal)?;
         self.keep("light", &terminal)
     }
 
@@ -155,27 +160,27 @@ impl Studio {
     }
 
     fn mini(&self) -> Result<()> {
-        let stage = stage(fixing())?;
+        let stage = stage(fix_script())?;
         let args = ["--mini", "--auto", "--prompt", "The test of add fails. Fix it."];
         let mut terminal = self.start(&stage, (&args, &[]), (100, 44))?;
         terminal.shows(MODEL)?;
         terminal.send(ENTER)?;
-        answered(&terminal)?;
+        wait_for_answer(&terminal)?;
         terminal.send("And now mul")?;
         terminal.shows("And now mul")?;
         self.keep("mini", &terminal)
     }
 }
 
-/// Waits for the end of the turn. Every step has a line at its end, so that alone says nothing.
-fn answered(terminal: &Terminal) -> Result<()> {
-    terminal.shows(ANSWERED)?;
+/// Waits for the end of the turn. The last line alone is not enough, because every step ends with one.
+fn wait_for_answer(terminal: &Terminal) -> Result<()> {
+    terminal.shows(ANSWER_END)?;
     terminal.hides("esc interrupt")?;
     terminal.shows("Build · plain-model ·").map(drop)
 }
 
-/// A turn that finds and mends a mistake.
-fn fixing() -> Script {
+/// Returns a turn that finds and fixes a mistake.
+fn fix_script() -> Script {
     let edit = json!({"filePath": "src/calc.rs", "oldString": "    a - b\n", "newString": "    a + b\n"});
     let todos = json!({"todos": [
         {"content": "find the mistake", "status": "completed", "priority": "high"},

@@ -166,9 +166,11 @@ pub(crate) fn chosen(
 ) -> Result<Arc<Model>, Error> {
     let own = || agent.model.as_ref().map(|model| (model.provider_id.clone(), model.model_id.clone()));
     let (provider, id) = match wanted {
-        Some(written) => parse_model(written)
-            .map(|model| (model.provider_id, model.model_id))
-            .ok_or_else(|| Error::invalid(format!("the model `{written}` is not written provider/model")))?,
+        Some(written) => {
+            parse_model(written).map(|model| (model.provider_id, model.model_id)).ok_or_else(|| {
+                Error::invalid(format!("the model `{written}` does not have the form provider/model"))
+            })?
+        }
         None => match own() {
             Some(own) => own,
             None => instance.models.default_model()?,

@@ -1,4 +1,4 @@
-//! An agent from a description, written by a model.
+//! The creation of an agent from a description, by a model.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::instance::Instance;
 use crate::{Error, prompts, request};
 
 const DEADLINE: Duration = Duration::from_secs(180);
-/// What is read of an answer at most.
+/// The most of an answer that is read.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
-/// What a description may have.
+/// The longest description.
 const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
 const TEMPERATURE: f64 = 0.3;
 
@@ -23,11 +23,11 @@ const TEMPERATURE: f64 = 0.3;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Generated {
-    /// What it is called.
+    /// The name.
     pub identifier: String,
-    /// When it is the right one.
+    /// The description for other agents.
     pub when_to_use: String,
-    /// What it is told before everything else.
+    /// The system prompt.
     pub system_prompt: String,
 }
 
@@ -82,7 +82,7 @@ impl Engine {
     }
 }
 
-/// The object in an answer, whatever stands around it.
+/// Returns the JSON object in an answer, with or without text around it.
 fn read(answer: &str) -> Option<Generated> {
     let answer = answer.rsplit_once("</think>").map_or(answer, |(_, rest)| rest);
     let object = answer.get(answer.find('{')?..=answer.rfind('}')?)?;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_is_read_out_of_what_stands_around_it() {
+    fn an_agent_is_read_from_an_answer_with_other_text() {
         let object = r#"{"identifier": "Test Runner", "whenToUse": "Use…", "systemPrompt": "You…"}"#;
         for answer in [
             object.to_owned(),

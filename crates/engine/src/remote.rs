@@ -38,7 +38,7 @@ pub(crate) async fn served(inner: &Inner, stored: &Stored) -> (Vec<Remote>, Vec<
         let text = match text.filter(|_| age.is_some_and(|age| age < FRESH)) {
             Some(text) => Some(text),
             None => {
-                let asked = well_known::config(&inner.llm, url, (variable, token));
+                let asked = well_known::config(&inner.llm, url, variable, token);
                 match tokio::time::timeout_at(until, asked).await {
                     Ok(Ok(config)) => {
                         let text = config.to_string();

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use codewright_config::{Dirs, Env, LoadInput, env};
 use codewright_llm::{Client, Error as Refusal, Model};
 use codewright_proto::{Clock, TokenUsage};
-use codewright_telemetry::{Batch, Context, Deliver, Delivered, Kind, Settings, Span, Tracer};
+use codewright_telemetry::{Batch, Context, Deliver, Delivery, Kind, Settings, Span, Tracer};
 use serde_json::json;
 
 use crate::engine::Inner;
@@ -22,13 +22,13 @@ const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 struct Collector(Client);
 
 impl Deliver for Collector {
-    fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivered> + Send + '_>> {
+    fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivery> + Send + '_>> {
         Box::pin(async move {
             let Batch { address, body } = batch;
             match codewright_llm::web::post(&self.0, &address.url, &address.headers, body).await {
-                Ok(200..=299) => Delivered::Accepted,
-                Ok(408 | 429 | 502..=504) | Err(_) => Delivered::Retry,
-                Ok(_) => Delivered::Rejected,
+                Ok(200..=299) => Delivery::Accepted,
+                Ok(408 | 429 | 502..=504) | Err(_) => Delivery::Retry,
+                Ok(_) => Delivery::Rejected,
             }
         })
     }

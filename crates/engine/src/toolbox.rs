@@ -26,9 +26,9 @@ use codewright_proto::{
 use codewright_telemetry::{Kind, within as within_span};
 use codewright_tools::tags::neutralize;
 use codewright_tools::{
-    AnyTool, Ask, Bash, Batch, Effect, Effects, Facts, FileEdit, KnownFiles, Leave, Listing, ModelName,
-    Nobody, Output, OwnJobs, Progress, Read, ReadRules, Setup, Task, TodoAccess, ToldInstructions, Tool as _,
-    ToolCx, ToolError, trim,
+    AnyTool, Ask, Bash, Batch, Effect, Effects, Facts, FileEdit, KnownFiles, Listing, LoadedInstructions,
+    ModelName, NoHost, Output, OwnJobs, PermissionRequests, Progress, Read, ReadRules, Setup, Task,
+    TodoAccess, Tool as _, ToolCx, ToolError, trim,
 };
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -173,7 +173,7 @@ pub(crate) struct CallCx {
     /// The files of the step.
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has been told.
-    pub(crate) told: ToldInstructions,
+    pub(crate) told: LoadedInstructions,
 }
 
 /// How a call ended without a result.
@@ -325,11 +325,11 @@ impl CallCx {
     }
 
     /// The same gate for what a call finds out to need while it runs.
-    fn leave(&self, tool: ToolRef) -> Leave {
+    fn permission_requests(&self, tool: ToolRef) -> PermissionRequests {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
         let (instance, cancel) = (Arc::clone(&self.instance), self.cancel.clone());
-        Leave::new(move |ask| {
+        PermissionRequests::new(move |ask| {
             let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
             let (instance, cancel, tool) = (Arc::clone(&instance), cancel.clone(), Some(tool.clone()));
             async move {
@@ -374,22 +374,22 @@ impl CallCx {
             cancel: self.cancel.clone(),
         });
         let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
-        let leave = self.leave(self.tool_ref(call));
+        let permission_requests = self.permission_requests(self.tool_ref(call));
         let has_todos = tool.facts().todos == TodoAccess::Read;
         let todos = if has_todos { self.todos().await? } else { Arc::default() };
         let skills = self.instance.skills(&self.caller.rules).into();
-        let (known, told) = (self.inner.known.of(&self.session_id), self.told.clone());
+        let known = self.inner.known.of(&self.session_id);
         let read_rules = self.read_rules(tool.facts()).await?;
         let can_delegate = self.selection.offered.iter().any(|tool| tool.name() == Task::NAME);
         Ok(ToolCx {
             effects,
-            leave,
+            permission_requests,
             read_rules,
             skills,
             todos,
             known,
             jobs: self.inner.jobs.of(self.session_id.as_str(), &self.instance.directory),
-            told,
+            instructions: self.told.clone(),
             host,
             can_delegate,
             ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)
@@ -619,7 +619,7 @@ pub(crate) fn tool_cx(
         background: inner.tasks.clone(),
         effects: Effects::none(),
         progress,
-        leave: Leave::none(),
+        permission_requests: PermissionRequests::none(),
         read_rules: ReadRules::open(),
         web: inner.web.clone(),
         skills: Arc::default(),
@@ -627,11 +627,11 @@ pub(crate) fn tool_cx(
         engine: inner.search.clone(),
         known: KnownFiles::default(),
         jobs: OwnJobs::default(),
-        told: ToldInstructions::default(),
+        instructions: LoadedInstructions::default(),
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),
         shell: instance.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
-        host: Arc::new(Nobody),
+        host: Arc::new(NoHost),
         confinement: inner.confinement.clone(),
         can_delegate: false,
     }

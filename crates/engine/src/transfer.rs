@@ -1,10 +1,10 @@
-//! Sessions that come from elsewhere and go elsewhere.
+//! The import and export of sessions.
 //!
-//! A session is exported as `{info, messages}`, the form that OpenCode reads and writes,
-//! and imported from it, or taken over from the database of an OpenCode installation.
-//! Importing the same again changes nothing; what was added there since is added here;
-//! what was added here since is never overwritten. What our vocabulary does not model is
-//! kept beside the session and put back where it was when the session is exported.
+//! A session is exported as `{info, messages}`, the format that OpenCode reads and writes. It is imported
+//! from that format or from the database of an OpenCode installation. Importing the same session again
+//! changes nothing. Messages that were added to the source are added here; messages that were added here
+//! are never overwritten. Fields and parts that our types do not model are kept next to the session and
+//! restored when it is exported.
 
 use std::path::Path;
 
@@ -29,14 +29,14 @@ pub use merge::Outcome;
 
 pub(crate) use provenance::forget;
 
-/// What became of an imported session.
+/// The result of importing a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The session.
     pub session: SessionId,
-    /// What was done.
+    /// The effect of the import.
     pub outcome: Outcome,
-    /// What is kept as it is, because this version does not know it.
+    /// The items that are kept unchanged because this version does not know them.
     pub notes: Vec<String>,
 }
 

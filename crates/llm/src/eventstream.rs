@@ -53,11 +53,11 @@ impl Frames {
         mut on_event: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.rest.is_empty() {
-            let used = read(bytes, (&mut self.begun, &mut self.event), &mut on_event)?;
+            let used = read(bytes, &mut self.begun, &mut self.event, &mut on_event)?;
             self.rest.extend_from_slice(&bytes[used..]);
         } else {
             self.rest.extend_from_slice(bytes);
-            let used = read(&self.rest, (&mut self.begun, &mut self.event), &mut on_event)?;
+            let used = read(&self.rest, &mut self.begun, &mut self.event, &mut on_event)?;
             self.rest.drain(..used);
         }
         self.event.shrink_to(EVENT_KEPT_BYTES);
@@ -74,7 +74,8 @@ impl Frames {
 /// used.
 fn read<E: From<FrameError>>(
     bytes: &[u8],
-    (begun, written): (&mut bool, &mut String),
+    begun: &mut bool,
+    event_text: &mut String,
     on_event: &mut impl FnMut(&str) -> Result<(), E>,
 ) -> Result<usize, E> {
     let mut used = 0;
@@ -90,10 +91,10 @@ fn read<E: From<FrameError>>(
             return Err(FrameError::Checksum.into());
         }
         let (headers, payload) = covered[PRELUDE_BYTES..].split_at(headers);
-        written.clear();
-        event(&Headers::read(headers)?, payload, written);
-        if !written.is_empty() {
-            on_event(written)?;
+        event_text.clear();
+        event(&Headers::read(headers)?, payload, event_text);
+        if !event_text.is_empty() {
+            on_event(event_text)?;
         }
         used += total;
     }

@@ -1,4 +1,4 @@
-//! Running a command of a session.
+//! The request that runs a command in a session.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use crate::{MessageId, PartInput};
 /// The body of `POST /session/{id}/command`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandInput {
-    /// An id made by the client for the prompt that the command becomes.
+    /// The id of the resulting prompt, if the client chooses it.
     #[serde(default, rename = "messageID", skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// The agent; else the command's, the session's or the configured one.
+    /// The agent. Defaults to the agent of the command, then of the session, then of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The model, as `provider/model`, where neither the command nor its agent has one.
+    /// The model as `provider/model`, used if neither the command nor its agent names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Everything behind the command's name.
+    /// The text after the command's name.
     pub arguments: String,
     /// The command's name.
     pub command: String,
     /// A named set of options of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// Files.
+    /// Attached files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartInput>,
 }

@@ -1,81 +1,81 @@
-//! Why a turn ended badly, as stored on its message and told to clients.
+//! The error of a failed turn, as stored with its message and sent to clients.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The error of an assistant message. The names are the wire's.
+/// The error of an assistant message. The variant names are those of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", content = "data")]
 pub enum MessageError {
-    /// The provider refused the credentials, or there are none.
+    /// The provider rejected the credentials, or they are missing.
     ProviderAuthError {
         /// The provider.
         #[serde(rename = "providerID")]
         provider_id: String,
-        /// What to tell the user.
+        /// The message for the user.
         message: String,
     },
-    /// Something that should not happen.
+    /// An unexpected error.
     UnknownError {
-        /// What to tell the user.
+        /// The message for the user.
         message: String,
-        /// A name to look for in the log.
+        /// A reference to search for in the log.
         #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
         reference: Option<String>,
     },
-    /// The answer reached the output limit.
+    /// The response reached the output limit of the model.
     MessageOutputLengthError {},
-    /// Somebody stopped the turn.
+    /// The turn was aborted.
     MessageAbortedError {
-        /// What to tell the user.
+        /// The message for the user.
         message: String,
     },
-    /// The conversation no longer fits the model.
+    /// The conversation exceeds the context of the model.
     ContextOverflowError {
-        /// What to tell the user.
+        /// The message for the user.
         message: String,
-        /// What the provider sent.
+        /// The body of the provider's response.
         #[serde(default, rename = "responseBody", skip_serializing_if = "Option::is_none")]
         response_body: Option<String>,
     },
-    /// The provider withheld the answer.
+    /// A content filter of the provider blocked the response.
     ContentFilterError {
-        /// What to tell the user.
+        /// The message for the user.
         message: String,
     },
-    /// The answer did not have the structure that was asked for.
+    /// The response does not match the requested schema.
     StructuredOutputError {
-        /// What to tell the user.
+        /// The message for the user.
         message: String,
-        /// How often it was tried.
+        /// The number of attempts.
         retries: u32,
     },
-    /// The provider's interface failed.
+    /// The API of the provider failed.
     APIError {
-        /// What to tell the user.
+        /// The message for the user.
         message: String,
-        /// The HTTP status, when there was an answer.
+        /// The HTTP status, if there was a response.
         #[serde(default, rename = "statusCode", skip_serializing_if = "Option::is_none")]
         status_code: Option<u16>,
         /// Whether the same request may succeed later.
         #[serde(rename = "isRetryable")]
         is_retryable: bool,
-        /// The answer's headers, without credentials.
+        /// The headers of the response, without credentials.
         #[serde(default, rename = "responseHeaders", skip_serializing_if = "Option::is_none")]
         response_headers: Option<BTreeMap<String, String>>,
-        /// The answer's body, shortened.
+        /// The body of the response, truncated.
         #[serde(default, rename = "responseBody", skip_serializing_if = "Option::is_none")]
         response_body: Option<String>,
-        /// Further facts, such as the address.
+        /// Further details, such as the URL.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<BTreeMap<String, String>>,
     },
 }
 
 impl MessageError {
-    /// The sentence for a person.
+    /// Returns the message for the user.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -90,7 +90,7 @@ impl MessageError {
         }
     }
 
-    /// The error of a turn that a user stopped.
+    /// Returns the error of a turn that the user aborted.
     #[must_use]
     pub fn aborted() -> Self {
         Self::MessageAbortedError { message: "Aborted".to_owned() }

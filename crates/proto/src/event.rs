@@ -1,9 +1,9 @@
-//! What can happen: events, which are kept for ever, and signals, which are not.
+//! Events, which are stored forever, and signals, which are not stored.
 //!
-//! An event carries the whole new value of one row, so applying it is an upsert
-//! and applying it twice changes nothing. A signal is true only now; losing one
-//! costs smoothness, never truth. Both travel to clients as
-//! `{"id", "type", "properties"}` under the names that existing clients know.
+//! An event carries the complete new value of one row, so applying it is an upsert and
+//! applying it twice changes nothing. A signal describes the current moment: a client that
+//! misses one shows a less smooth picture, never a wrong one. Clients receive both as
+//! `{"id", "type", "properties"}` under the names of the OpenCode API.
 
 use std::borrow::Cow;
 
@@ -17,47 +17,47 @@ use crate::{
     SessionStatus, Toast, Todo,
 };
 
-/// A fact that is stored and never changes. Matched without a wildcard everywhere.
+/// A stored, immutable event. All matches on it are without a wildcard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "properties")]
 pub enum Event {
-    /// A session was made.
+    /// A session was created.
     #[serde(rename = "session.created")]
     SessionCreated {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// Its value.
+        /// The value of the session.
         info: Session,
     },
-    /// A session has a new value.
+    /// A session was changed.
     #[serde(rename = "session.updated")]
     SessionUpdated {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// Its new value.
+        /// The new value of the session.
         info: Session,
     },
-    /// A session and all that belongs to it is gone.
+    /// A session was deleted with everything in it.
     #[serde(rename = "session.deleted")]
     SessionDeleted {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// Its last value.
+        /// The last value of the session.
         info: Session,
     },
-    /// A message was made or has a new value.
+    /// A message was created or changed.
     #[serde(rename = "message.updated")]
     MessageUpdated {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// The message's new value.
+        /// The new value of the message.
         info: Message,
     },
-    /// A message and its parts are gone.
+    /// A message and its parts were deleted.
     #[serde(rename = "message.removed")]
     MessageRemoved {
         /// The session.
@@ -67,43 +67,43 @@ pub enum Event {
         #[serde(rename = "messageID")]
         message_id: MessageId,
     },
-    /// A part was made or has a new value.
+    /// A part was created or changed.
     #[serde(rename = "message.part.updated")]
     PartUpdated {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// The part's new value.
+        /// The new value of the part.
         part: Part,
-        /// When, in milliseconds since 1970.
+        /// When it changed, in milliseconds since 1970.
         time: u64,
     },
-    /// A part is gone.
+    /// A part was deleted.
     #[serde(rename = "message.part.removed")]
     PartRemoved {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// Its message.
+        /// The message.
         #[serde(rename = "messageID")]
         message_id: MessageId,
         /// The part.
         #[serde(rename = "partID")]
         part_id: PartId,
     },
-    /// A session's list of things to do has a new value.
+    /// The todo list of a session was changed.
     #[serde(rename = "todo.updated")]
     TodoUpdated {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// All of the list.
+        /// The complete new list.
         todos: Vec<Todo>,
     },
-    /// A tool call waits for a user.
+    /// A permission request waits for the user.
     #[serde(rename = "permission.asked")]
     PermissionAsked(PermissionRequest),
-    /// A user decided.
+    /// The user replied to a permission request.
     #[serde(rename = "permission.replied")]
     PermissionReplied {
         /// The session.
@@ -112,16 +112,16 @@ pub enum Event {
         /// The request.
         #[serde(rename = "requestID")]
         request_id: PermissionId,
-        /// The decision.
+        /// The reply.
         reply: PermissionReply,
-        /// What the model is told with a rejection.
+        /// The explanation that the model receives with a rejection.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
 }
 
 impl Event {
-    /// The session whose log holds the event.
+    /// Returns the session whose log holds the event.
     #[must_use]
     pub fn session_id(&self) -> &SessionId {
         match self {
@@ -138,7 +138,7 @@ impl Event {
         }
     }
 
-    /// The name on the wire.
+    /// Returns the name in the wire format.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -155,14 +155,14 @@ impl Event {
         }
     }
 
-    /// The version of the event's shape, stored behind its name.
+    /// Returns the version of the event's schema, which is stored after its name.
     #[must_use]
     pub fn version(&self) -> u32 {
         1
     }
 }
 
-/// The names of all signals.
+/// The names of all signals in the wire format.
 const SIGNALS: [&str; 28] = [
     "server.connected",
     "server.heartbeat",
@@ -194,17 +194,17 @@ const SIGNALS: [&str; 28] = [
     "mcp.tools.changed",
 ];
 
-/// Something true only now.
+/// An event that is not stored: it describes the current moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "properties")]
 pub enum Signal {
-    /// The stream begins.
+    /// The event stream starts.
     #[serde(rename = "server.connected")]
     ServerConnected {},
-    /// The stream lives.
+    /// The event stream is alive.
     #[serde(rename = "server.heartbeat")]
     ServerHeartbeat {},
-    /// A part has grown.
+    /// Text was appended to a part.
     #[serde(rename = "message.part.delta")]
     PartDelta {
         /// The session.
@@ -216,43 +216,43 @@ pub enum Signal {
         /// The part.
         #[serde(rename = "partID")]
         part_id: PartId,
-        /// Which field grew: `text`.
+        /// The field: always `text`.
         field: String,
-        /// By what.
+        /// The appended text.
         delta: String,
     },
-    /// A session does something else now.
+    /// The status of a session changed.
     #[serde(rename = "session.status")]
     SessionStatus {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// What it does.
+        /// The new status.
         status: SessionStatus,
     },
-    /// A session has nothing left to do.
+    /// A session became idle.
     #[serde(rename = "session.idle")]
     SessionIdle {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
     },
-    /// A turn ended badly.
+    /// A turn failed.
     #[serde(rename = "session.error")]
     SessionError {
         /// The session.
         #[serde(default, rename = "sessionID", skip_serializing_if = "Option::is_none")]
         session_id: Option<SessionId>,
-        /// Why.
+        /// The error.
         error: MessageError,
     },
-    /// What a session changed in all is known anew.
+    /// The total changes of a session were computed again.
     #[serde(rename = "session.diff")]
     SessionDiff {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
-        /// The files.
+        /// The changed files.
         diff: Vec<FileDiff>,
     },
     /// A session's earlier conversation was replaced by a summary.
@@ -265,81 +265,81 @@ pub enum Signal {
     /// A tool changed a file.
     #[serde(rename = "file.edited")]
     FileEdited {
-        /// Where it was at work; the stream says it, not the signal.
+        /// The directory of the instance; sent by the stream, not in the signal.
         #[serde(skip)]
         directory: String,
-        /// The file, absolute.
+        /// The absolute path of the file.
         file: String,
     },
-    /// A file came, was written or is gone.
+    /// A file was created, changed or deleted.
     #[serde(rename = "file.watcher.updated")]
     FileWatcherUpdated {
-        /// Where it matters; the stream says it, not the signal.
+        /// The directory of the instance; sent by the stream, not in the signal.
         #[serde(skip)]
         directory: String,
-        /// The file, absolute.
+        /// The absolute path of the file.
         file: String,
-        /// What happened to it.
+        /// The kind of change.
         event: FileChange,
     },
-    /// The repository is on another branch.
+    /// The repository switched to another branch.
     #[serde(rename = "vcs.branch.updated")]
     VcsBranchUpdated {
-        /// Where; the stream says it, not the signal.
+        /// The directory of the instance; sent by the stream, not in the signal.
         #[serde(skip)]
         directory: String,
-        /// The branch; none on a commit that is no branch's end.
+        /// The branch; absent if the head is detached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
     },
-    /// A project has a new value.
+    /// A project was changed.
     #[serde(rename = "project.updated")]
     ProjectUpdated(Project),
-    /// A directory was put away; what clients know of it may have changed.
+    /// The instance of a directory was disposed; clients must read its state again.
     #[serde(rename = "server.instance.disposed")]
     InstanceDisposed {
         /// The directory.
         directory: String,
     },
-    /// All directories were put away.
+    /// All instances were disposed.
     #[serde(rename = "global.disposed")]
     GlobalDisposed {},
-    /// The terminal client's prompt gets more text.
+    /// Appends text to the prompt of the terminal client.
     #[serde(rename = "tui.prompt.append")]
     TuiPromptAppend {
-        /// Where; the stream says it, not the signal.
+        /// The directory of the instance; sent by the stream, not in the signal.
         #[serde(skip)]
         directory: String,
         /// The text.
         text: String,
     },
-    /// The terminal client does what its palette offers under a name.
+    /// Runs a command of the terminal client's palette.
     #[serde(rename = "tui.command.execute")]
     TuiCommandExecute {
-        /// Where; the stream says it, not the signal.
+        /// The directory of the instance; sent by the stream, not in the signal.
         #[serde(skip)]
         directory: String,
-        /// The name.
+        /// The name of the command.
         command: String,
     },
-    /// The terminal client shows a note.
+    /// Shows a toast in the terminal client.
     #[serde(rename = "tui.toast.show")]
     TuiToastShow {
-        /// Where; the stream says it, not the signal.
+        /// The directory of the instance; sent by the stream, not in the signal.
         #[serde(skip)]
         directory: String,
-        /// The note.
+        /// The toast.
         #[serde(flatten)]
         toast: Toast,
     },
-    /// The terminal client opens a session.
+    /// Opens a session in the terminal client.
     #[serde(rename = "tui.session.select")]
     TuiSessionSelect {
         /// The session.
         #[serde(rename = "sessionID")]
         session_id: SessionId,
     },
-    /// A command has been run to its end.
+    /// A command finished.
     #[serde(rename = "command.executed")]
     CommandExecuted {
         /// The session.
@@ -347,9 +347,9 @@ pub enum Signal {
         session_id: SessionId,
         /// The command.
         name: String,
-        /// What it was given.
+        /// The arguments of the command.
         arguments: String,
-        /// The answer.
+        /// The response.
         #[serde(rename = "messageID")]
         message_id: MessageId,
     },
@@ -359,31 +359,31 @@ pub enum Signal {
         /// The terminal.
         info: Pty,
     },
-    /// A terminal was named anew or has another size.
+    /// A terminal was renamed or resized.
     #[serde(rename = "pty.updated")]
     PtyUpdated {
         /// The terminal.
         info: Pty,
     },
-    /// The program of a terminal has ended.
+    /// The program of a terminal ended.
     #[serde(rename = "pty.exited")]
     PtyExited {
         /// The terminal.
         id: PtyId,
-        /// The program's exit code.
+        /// The exit code of the program.
         #[serde(rename = "exitCode")]
         exit_code: u32,
     },
-    /// A terminal is no more.
+    /// A terminal was closed.
     #[serde(rename = "pty.deleted")]
     PtyDeleted {
         /// The terminal.
         id: PtyId,
     },
-    /// A model waits for a user's answer.
+    /// The model asks the user a question.
     #[serde(rename = "question.asked")]
     QuestionAsked(QuestionRequest),
-    /// A user answered.
+    /// The user answered a question.
     #[serde(rename = "question.replied")]
     QuestionReplied {
         /// The session.
@@ -392,10 +392,10 @@ pub enum Signal {
         /// The request.
         #[serde(rename = "requestID")]
         request_id: QuestionId,
-        /// What was chosen or written, a list for each question in order.
+        /// The answers: one list per question, in order.
         answers: Vec<Vec<String>>,
     },
-    /// A user would not answer, or nobody waits any more.
+    /// The user rejected a question, or its run ended.
     #[serde(rename = "question.rejected")]
     QuestionRejected {
         /// The session.
@@ -405,26 +405,26 @@ pub enum Signal {
         #[serde(rename = "requestID")]
         request_id: QuestionId,
     },
-    /// A language server began, ended or failed.
+    /// A language server started, stopped or failed.
     #[serde(rename = "lsp.updated")]
     LspUpdated {
-        /// Where; the stream says it, not the signal.
+        /// The directory of the instance; sent by the stream, not in the signal.
         #[serde(skip)]
         directory: String,
     },
-    /// A tool server is there or gone, or has other tools.
+    /// The tools of an MCP server changed, or the server was added or removed.
     #[serde(rename = "mcp.tools.changed")]
     McpToolsChanged {
-        /// Where; the stream says it, not the signal.
+        /// The directory of the instance; sent by the stream, not in the signal.
         #[serde(skip)]
         directory: String,
-        /// The server's name.
+        /// The name of the server.
         server: String,
     },
 }
 
 impl Signal {
-    /// The session the signal speaks of, if it speaks of one.
+    /// Returns the session of the signal, if it has one.
     #[must_use]
     pub fn session_id(&self) -> Option<&SessionId> {
         match self {
@@ -460,55 +460,55 @@ impl Signal {
     }
 }
 
-/// An event as the log keeps it.
+/// An event in the form that the log stores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
-    /// The event's id.
+    /// The id of the event.
     pub id: EventId,
-    /// Its place in the whole log; readers resume from it.
+    /// The position in the whole log. Readers resume from it.
     pub position: u64,
-    /// Its place in its session's log, from 0 without gaps.
+    /// The position in the log of its session, starting at 0 without gaps.
     pub seq: u64,
-    /// When it was stored, in milliseconds since 1970.
+    /// When the event was stored, in milliseconds since 1970.
     pub time: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
 /// An event or a signal.
-#[expect(clippy::large_enum_variant, reason = "a notice lives as long as it takes to write it out")]
+#[expect(clippy::large_enum_variant, reason = "a notice only lives until it is serialized")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Fact {
-    /// Kept.
+    /// A stored event.
     Event(Event),
-    /// Not kept.
+    /// A signal, which is not stored.
     Signal(Signal),
 }
 
-/// What a client receives.
+/// An event or signal with its id, as clients receive it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Notice {
-    /// Its id.
+    /// The id.
     pub id: EventId,
-    /// What it says.
+    /// The event or signal.
     #[serde(flatten)]
     pub fact: Fact,
 }
 
 impl Notice {
-    /// Reads a notice; `None` for one whose type we do not know, which a client skips.
+    /// Parses a notice. Returns `None` for an invalid notice or one of unknown type, which clients skip.
     #[must_use]
     pub fn parse(json: &str) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Head<'a> {
+        struct Header<'a> {
             id: EventId,
             #[serde(rename = "type", borrow)]
             kind: Cow<'a, str>,
         }
-        // Read in two passes, because the derived one would keep a copy of a long text for every
-        // kind that it tries.
-        let Head { id, kind } = serde_json::from_str(json).ok()?;
+        // Parsed in two passes, because derived code for an untagged enum would first copy the
+        // whole value, which may contain a long text.
+        let Header { id, kind } = serde_json::from_str(json).ok()?;
         let fact = if SIGNALS.contains(&&*kind) {
             Fact::Signal(serde_json::from_str(json).ok()?)
         } else {
@@ -517,7 +517,7 @@ impl Notice {
         Some(Self { id, fact })
     }
 
-    /// The session it speaks of, if it speaks of one.
+    /// Returns the session of the event or signal, if it has one.
     #[must_use]
     pub fn session_id(&self) -> Option<&SessionId> {
         match &self.fact {
@@ -529,8 +529,23 @@ impl Notice {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::{Clock, Ids};
+
+    /// The names that serde gives the variants of a type.
+    fn wire_names<T: JsonSchema>() -> BTreeSet<String> {
+        let schema = Value::from(schemars::schema_for!(T));
+        let variants = schema["oneOf"].as_array().unwrap();
+        variants.iter().map(|one| one["properties"]["type"]["const"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn tag(value: &impl Serialize) -> String {
+        serde_json::to_value(value).unwrap()["type"].as_str().unwrap().to_owned()
+    }
 
     fn project() -> Project {
         let json = r#"{"id":"global","worktree":"/","time":{"created":1,"updated":1},"sandboxes":[]}"#;
@@ -551,7 +566,35 @@ mod tests {
     }
 
     #[test]
-    fn every_signal_is_told_from_an_event_by_its_name() {
+    fn the_name_of_an_event_is_its_name_in_json() {
+        let message = json!({
+            "role": "user", "id": "msg_1", "sessionID": "ses_1", "time": {"created": 1}, "agent": "build",
+            "model": {"providerID": "p", "modelID": "m"},
+        });
+        let session = json!({
+            "id": "ses_1", "slug": "s", "projectID": "global", "directory": "/", "title": "t", "version": "1",
+            "time": {"created": 1, "updated": 1},
+        });
+        let part =
+            json!({"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "text", "text": "t"});
+        // The fields of all events; each event reads its own.
+        let properties = |info: &Value| {
+            json!({
+                "sessionID": "ses_1", "info": info, "messageID": "msg_1", "partID": "prt_1", "part": part, "time": 1,
+                "todos": [], "id": "per_1", "permission": "edit", "patterns": [], "metadata": {}, "always": [],
+                "requestID": "per_1", "reply": "once",
+            })
+        };
+        for name in wire_names::<Event>() {
+            let info = if name.starts_with("message") { &message } else { &session };
+            let event = json!({"type": name, "properties": properties(info)});
+            let event: Event = serde_json::from_value(event).unwrap();
+            assert_eq!((event.name(), tag(&event)), (&*name, name.clone()));
+        }
+    }
+
+    #[test]
+    fn a_signal_is_recognised_by_its_name() {
         let ids = Ids::seeded(Clock::stepping(1_000, 1), 1);
         let session_id = ids.session();
         let signals = [
@@ -614,7 +657,9 @@ mod tests {
             Signal::LspUpdated { directory: String::new() },
             Signal::McpToolsChanged { directory: String::new(), server: "s".into() },
         ];
-        assert_eq!(signals.len(), SIGNALS.len());
+        let names: BTreeSet<_> = signals.iter().map(tag).collect();
+        assert_eq!(names, wire_names::<Signal>());
+        assert_eq!(names, BTreeSet::from(SIGNALS.map(str::to_owned)));
         for signal in signals {
             let notice = Notice { id: ids.event(), fact: Fact::Signal(signal) };
             let json = serde_json::to_string(&notice).unwrap();

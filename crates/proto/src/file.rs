@@ -1,9 +1,9 @@
-//! Files as clients browse them: entries, contents, lines that were found.
+//! Files as clients browse them: directory entries, contents and search results.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What an entry of a directory is.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -13,90 +13,90 @@ pub enum FileKind {
     Directory,
 }
 
-/// What happened to a file.
+/// The kind of a change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
-    /// It is there now.
+    /// The file was created.
     Add,
-    /// It holds something else now.
+    /// The content of the file changed.
     Change,
-    /// It is gone.
+    /// The file was deleted.
     Unlink,
 }
 
-/// One entry of a directory, as `GET /file` lists it.
+/// An entry of a directory, as `GET /file` lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileNode {
-    /// Its name.
+    /// The file name.
     pub name: String,
-    /// Its path from the directory of the request; a directory's ends with `/`.
+    /// The path relative to the directory of the request. The path of a directory ends with `/`.
     pub path: String,
-    /// Its absolute path.
+    /// The absolute path.
     pub absolute: String,
-    /// What it is.
+    /// The kind of entry.
     #[serde(rename = "type")]
     pub kind: FileKind,
-    /// Whether an ignore file hides it.
+    /// Whether an ignore file matches it.
     pub ignored: bool,
 }
 
-/// Whether a file is text.
+/// The kind of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentKind {
-    /// Text.
+    /// UTF-8 text.
     Text,
-    /// Anything else, in base64.
+    /// Other data, encoded in base64.
     Binary,
 }
 
-/// The content of a file, as `GET /file/content` gives it.
+/// The content of a file, as `GET /file/content` returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileContent {
-    /// What it is.
+    /// The kind of content.
     #[serde(rename = "type")]
     pub kind: ContentKind,
-    /// The text, without blanks around it, or the bytes in base64.
+    /// The text without leading and trailing white space, or the bytes in base64.
     pub content: String,
-    /// `base64`, for what is no text.
+    /// `base64` for binary content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// The MIME type of what is no text.
+    /// The media type of binary content.
     #[serde(default, rename = "mimeType", skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
 }
 
-/// A text inside an object, as search results hold it.
+/// A string wrapped in an object, as in search results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Text {
     /// The text.
     pub text: String,
 }
 
-/// A line that was found, as `GET /find` lists it.
+/// A matching line, as `GET /find` lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TextMatch {
-    /// The file, from the directory of the request.
+    /// The file, relative to the directory of the request.
     pub path: Text,
-    /// The line with its end.
+    /// The line with its line ending.
     pub lines: Text,
-    /// The line's number, from 1.
+    /// The line number, starting at 1.
     pub line_number: u64,
-    /// Where the line begins in the file, in bytes.
+    /// The offset of the line in the file, in bytes.
     pub absolute_offset: u64,
-    /// What matched in it.
+    /// The matches in the line.
     pub submatches: Vec<Submatch>,
 }
 
-/// A part of a line that matched.
+/// A match within a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Submatch {
-    /// The part.
+    /// The matching text.
     #[serde(rename = "match")]
     pub matched: Text,
-    /// Where it begins in the line, in bytes.
+    /// The start of the match in the line, in bytes.
     pub start: usize,
-    /// Where it ends.
+    /// The end of the match in the line, in bytes.
     pub end: usize,
 }

@@ -1,9 +1,9 @@
-//! Ids: a prefix, twelve hexadecimal digits of time, fourteen random characters.
+//! Ids: a prefix, twelve hexadecimal digits of time and fourteen random characters.
 //!
-//! The digits are the low 48 bits of `milliseconds * 4096 + counter`, so ids made
-//! by one process sort in the order they were made. Session ids hold the bitwise
-//! complement of those bits and therefore sort newest first. Ids sent by clients
-//! are kept as they are; only their prefix is checked.
+//! The digits are the low 48 bits of `milliseconds * 4096 + counter`, so the ids of one
+//! process sort in the order of their creation. Session ids hold the bitwise complement of
+//! those bits and therefore sort newest first. Ids from clients are stored unchanged; only
+//! their prefix, length and characters are checked.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::Clock;
 
-/// The longest id accepted from outside, in bytes.
+/// The maximum length of an id from outside, in bytes.
 const MAX_ID_BYTES: usize = 128;
 
-/// An id that does not start as its kind must, or holds characters no id has.
+/// An id has the wrong prefix, is too long or contains invalid characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{id}` is not a valid id: it must start with `{prefix}_` and hold letters, digits, `_` or `-`")]
 pub struct ParseIdError {
-    /// What was given, shortened.
+    /// The invalid id, truncated.
     pub id: String,
-    /// What it has to begin with.
+    /// The required prefix.
     pub prefix: &'static str,
 }
 
@@ -35,16 +35,20 @@ macro_rules! ids {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The prefix before the underscore.
+            /// The text before the underscore.
             pub const PREFIX: &'static str = $prefix;
 
-            /// Checks an id that came from outside.
+            /// Checks an id from outside.
+            ///
+            /// # Errors
+            ///
+            /// Fails if the prefix, the length or a character is invalid.
             pub fn parse(id: &str) -> Result<Self, ParseIdError> {
                 check(id, $prefix)?;
                 Ok(Self(id.into()))
             }
 
-            /// The id as text.
+            /// Returns the id as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -76,13 +80,13 @@ ids! {
     EventId = "evt";
     /// A permission request.
     PermissionId = "per";
-    /// Questions put to a user.
+    /// A question for the user.
     QuestionId = "que";
-    /// The file that holds a tool's whole output.
+    /// A file with the complete output of a tool.
     ToolOutputId = "tool";
     /// A terminal.
     PtyId = "pty";
-    /// A sign-in that was begun.
+    /// A pending sign-in.
     AttemptId = "con";
 }
 
@@ -92,13 +96,13 @@ ids! {
 pub struct ProjectId(pub Arc<str>);
 
 impl ProjectId {
-    /// The project of directories that belong to no repository.
+    /// Returns the project of all directories outside of repositories.
     #[must_use]
     pub fn global() -> Self {
         Self("global".into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -121,11 +125,11 @@ fn check(id: &str, prefix: &'static str) -> Result<(), ParseIdError> {
     Ok(())
 }
 
-/// Makes ids. One per process; clones share the counter.
+/// A generator of ids. A process has one; its clones share the counter.
 #[derive(Clone)]
-pub struct Ids(Arc<Mutex<Maker>>);
+pub struct Ids(Arc<Mutex<Generator>>);
 
-struct Maker {
+struct Generator {
     clock: Clock,
     last_ms: u64,
     counter: u64,
@@ -133,7 +137,7 @@ struct Maker {
 }
 
 impl Ids {
-    /// Ids that nobody else makes.
+    /// Returns a generator with a random seed.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         // `RandomState` is seeded by the operating system; ids need to be unique, not secret.
@@ -141,82 +145,82 @@ impl Ids {
         Self::seeded(clock, seed)
     }
 
-    /// Ids that are the same in every run, for tests.
+    /// Returns a generator that creates the same ids in every run, for tests.
     #[must_use]
     pub fn seeded(clock: Clock, seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(Maker { clock, last_ms: 0, counter: 0, random: seed })))
+        Self(Arc::new(Mutex::new(Generator { clock, last_ms: 0, counter: 0, random: seed })))
     }
 
-    /// A new session id, smaller than all before it.
+    /// Returns a new session id, smaller than all earlier ones.
     #[must_use]
     pub fn session(&self) -> SessionId {
         SessionId(self.make(SessionId::PREFIX, true))
     }
 
-    /// A new message id, greater than all before it.
+    /// Returns a new message id, greater than all earlier ones.
     #[must_use]
     pub fn message(&self) -> MessageId {
         MessageId(self.make(MessageId::PREFIX, false))
     }
 
-    /// A new part id, greater than all before it.
+    /// Returns a new part id, greater than all earlier ones.
     #[must_use]
     pub fn part(&self) -> PartId {
         PartId(self.make(PartId::PREFIX, false))
     }
 
-    /// A new event id, greater than all before it.
+    /// Returns a new event id, greater than all earlier ones.
     #[must_use]
     pub fn event(&self) -> EventId {
         EventId(self.make(EventId::PREFIX, false))
     }
 
-    /// A new permission request id.
+    /// Returns a new id of a permission request.
     #[must_use]
     pub fn permission(&self) -> PermissionId {
         PermissionId(self.make(PermissionId::PREFIX, false))
     }
 
-    /// A new id for questions put to a user.
+    /// Returns a new id of a question.
     #[must_use]
     pub fn question(&self) -> QuestionId {
         QuestionId(self.make(QuestionId::PREFIX, false))
     }
 
-    /// A new name for a file with a tool's whole output.
+    /// Returns a new name for a file with the complete output of a tool.
     #[must_use]
     pub fn tool_output(&self) -> ToolOutputId {
         ToolOutputId(self.make(ToolOutputId::PREFIX, false))
     }
 
-    /// A new terminal id.
+    /// Returns a new terminal id.
     #[must_use]
     pub fn pty(&self) -> PtyId {
         PtyId(self.make(PtyId::PREFIX, false))
     }
 
-    /// A new id of a sign-in.
+    /// Returns a new id of a sign-in.
     #[must_use]
     pub fn attempt(&self) -> AttemptId {
         AttemptId(self.make(AttemptId::PREFIX, false))
     }
 
-    /// A number to pick among alternatives with, such as the words of a slug.
+    /// Returns a random number, for choices such as the words of a slug.
     #[must_use]
     pub fn random(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).random()
     }
 
     fn make(&self, prefix: &str, descending: bool) -> Arc<str> {
-        // A poisoned maker is still a valid maker: every field is written whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).make(prefix, descending).into()
+        // A poisoned generator is still valid: a panic cannot leave a field half written.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).generate(prefix, descending).into()
     }
 }
 
-impl Maker {
-    fn make(&mut self, prefix: &str, descending: bool) -> String {
+impl Generator {
+    fn generate(&mut self, prefix: &str, descending: bool) -> String {
         const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-        // A clock set back must not make ids that sort before older ones.
+        // Ids must not sort before older ones if the clock is set back.
         let now = self.clock.now_ms().max(self.last_ms);
         self.counter = if now == self.last_ms { self.counter + 1 } else { 1 };
         self.last_ms = now;
@@ -250,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_sort_upwards_and_sessions_downwards_even_when_the_clock_stands() {
+    fn messages_sort_oldest_first_and_sessions_newest_first_even_if_the_clock_stands_still() {
         let ids = Ids::seeded(Clock::stepping(1_795_293_409_117, 0), 1);
         let messages: Vec<_> = (0..50).map(|_| ids.message()).collect();
         let sessions: Vec<_> = (0..50).map(|_| ids.session()).collect();
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_ids_are_refused() {
+    fn invalid_ids_are_rejected() {
         for id in ["", "ses", "ses_", "msg_1", "ses_../x", "ses_a b", "ses_\u{e4}"] {
             assert!(SessionId::parse(id).is_err(), "{id}");
         }

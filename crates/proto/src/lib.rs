@@ -1,9 +1,8 @@
-//! The vocabulary: ids, sessions, messages, parts, events, requests and replies.
+//! The types of the API: ids, sessions, messages, parts, events, requests and replies.
 //!
-//! Every other room speaks these types. What is stored, what travels over HTTP
-//! and what clients hold are the same values with the same JSON; the shapes are
-//! those of the OpenCode 1.18.33 API, so that its clients read ours unchanged.
-//! Nothing here waits, reads or writes.
+//! All other crates use these types. The store, the HTTP API and the clients share the same
+//! values with the same JSON. The shapes are those of the OpenCode 1.18.33 API, so that its
+//! clients work unchanged. This crate does no I/O.
 
 #![warn(missing_docs)]
 
@@ -62,5 +61,5 @@ pub use trust::{
 };
 pub use vcs::{VcsFile, VcsReply, VcsStatus};
 
-/// A JSON object whose keys keep the order they were written in.
+/// A JSON object that keeps the order of its keys.
 pub type Map = serde_json::Map<String, serde_json::Value>;

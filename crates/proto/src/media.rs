@@ -1,8 +1,9 @@
-//! What kind of content a file has, by its name.
+//! The media type of a file, derived from its name.
 
-/// Endings of names, and the media types of such files. A model is shown them as they are; others are read as text, and
-/// so are pictures that providers refuse: one that was sent would stay in the session and fail every later turn.
-const KNOWN: [(&str, &str); 10] = [
+/// File extensions and their media types. Models receive such files unchanged; all other files are read as text. Image
+/// formats that providers reject are missing on purpose: such an image would stay in the session and fail every later
+/// turn.
+const MEDIA_TYPES: [(&str, &str); 10] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
     ("jpeg", "image/jpeg"),
@@ -15,16 +16,16 @@ const KNOWN: [(&str, &str); 10] = [
     ("webm", "video/webm"),
 ];
 
-/// The media type of a file, by its path: text unless it is known to be something else, a directory if it ends so.
+/// Returns the media type of a path: `text/plain` for unknown extensions, a directory type if the path ends with `/`.
 #[must_use]
 pub fn media_type(path: &str) -> &'static str {
     if path.ends_with('/') {
         return "application/x-directory";
     }
     let name = path.rsplit('/').next().unwrap_or(path);
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let known = KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending));
-    known.map_or("text/plain", |(_, kind)| kind)
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let entry = MEDIA_TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(extension));
+    entry.map_or("text/plain", |(_, kind)| kind)
 }
 
 #[cfg(test)]
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_known_by_its_ending() {
+    fn the_extension_decides_the_media_type() {
         for (path, expected) in [
             ("/a/b.txt", "text/plain"),
             ("B.PNG", "image/png"),

@@ -1,4 +1,4 @@
-//! Messages: what a user asked and what an assistant answered, without their parts.
+//! Messages: the prompts of the user and the responses of the model, without their parts.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use serde_json::Value;
 
 use crate::{FileDiff, MessageError, MessageId, Part, SessionId, TokenUsage};
 
-/// One message of a session.
+/// A message of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum Message {
     /// A prompt.
     User(UserMessage),
-    /// One model call and what became of it.
+    /// A response of the model: one model call and its outcome.
     Assistant(AssistantMessage),
 }
 
-/// A message with its parts, as clients fetch it.
+/// A message with its parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageWithParts {
     /// The message.
     pub info: Message,
-    /// Its parts, oldest first.
+    /// The parts, oldest first.
     pub parts: Vec<Part>,
 }
 
@@ -32,67 +32,67 @@ pub struct MessageWithParts {
 pub struct UserMessage {
     /// The message.
     pub id: MessageId,
-    /// Its session.
+    /// The session.
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
-    /// When it was admitted.
+    /// When the prompt was admitted.
     pub time: CreatedTime,
-    /// The form that the answer has to have.
+    /// The required format of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<OutputFormat>,
-    /// What the turn changed.
+    /// The changes of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<UserSummary>,
-    /// The agent that answers.
+    /// The agent that responds.
     pub agent: String,
-    /// The model that answers.
+    /// The model that responds.
     pub model: PromptModel,
-    /// System text for this turn, after all other.
+    /// Text appended to the system prompt for this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// Tools switched on or off for this turn.
+    /// Tools enabled or disabled for this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<BTreeMap<String, bool>>,
 }
 
-/// The form that an answer has to have.
+/// The required format of a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum OutputFormat {
     /// Any text.
     #[serde(rename = "text")]
     Text,
-    /// A value that the schema accepts.
+    /// A value that matches a JSON schema.
     #[serde(rename = "json_schema")]
     JsonSchema {
         /// The schema.
         schema: Value,
-        /// How often a wrong answer is sent back.
+        /// How often the model may retry after an invalid response.
         #[serde(default, rename = "retryCount", skip_serializing_if = "Option::is_none")]
         retry_count: Option<u32>,
     },
 }
 
-/// What one turn changed.
+/// The changes of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserSummary {
-    /// A title, when one was made.
+    /// The title, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// A text, when one was made.
+    /// The description, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// The files.
+    /// The changed files.
     pub diffs: Vec<FileDiff>,
 }
 
-/// A model as a prompt names it.
+/// A model in the form that prompts use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptModel {
     /// The provider.
     #[serde(rename = "providerID")]
     pub provider_id: String,
-    /// The model within it.
+    /// The model id at that provider.
     #[serde(rename = "modelID")]
     pub model_id: String,
     /// A named set of options of the model.
@@ -100,70 +100,70 @@ pub struct PromptModel {
     pub variant: Option<String>,
 }
 
-/// When something was made, in milliseconds since 1970.
+/// The creation time of an object, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedTime {
-    /// Made.
+    /// When it was created.
     pub created: u64,
 }
 
-/// One model call and what became of it.
+/// A response of the model: one model call and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AssistantMessage {
     /// The message.
     pub id: MessageId,
-    /// Its session.
+    /// The session.
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
-    /// When it ran.
+    /// When the call started and ended.
     pub time: AssistantTime,
-    /// Why it ended badly, if it did.
+    /// The error, if the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<MessageError>,
-    /// The prompt it answers.
+    /// The prompt that it responds to.
     #[serde(rename = "parentID")]
     pub parent_id: MessageId,
-    /// The model within its provider.
+    /// The model id at the provider.
     #[serde(rename = "modelID")]
     pub model_id: String,
     /// The provider.
     #[serde(rename = "providerID")]
     pub provider_id: String,
-    /// The agent, under the name that older clients read.
+    /// The agent, under the key that older clients read.
     pub mode: String,
     /// The agent.
     pub agent: String,
-    /// Where it worked.
+    /// The directories of the turn.
     pub path: MessagePath,
     /// Whether it is the summary of a compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<bool>,
-    /// US dollars.
+    /// The cost in US dollars.
     pub cost: f64,
-    /// Tokens.
+    /// The tokens used.
     pub tokens: TokenUsage,
-    /// The value a structured answer gave.
+    /// The value of a structured response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
-    /// The named set of options the model ran with.
+    /// The named set of model options used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// Why the model stopped: `stop`, `tool-calls`, `length`, …; absent while it runs.
+    /// Why the model stopped: `stop`, `tool-calls`, `length`, …. Absent while the call runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<String>,
 }
 
-/// When a model call began and ended, in milliseconds since 1970.
+/// When a model call started and ended, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AssistantTime {
-    /// Begun.
+    /// The start.
     pub created: u64,
-    /// Ended, well or badly.
+    /// The end, after success or failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed: Option<u64>,
 }
 
-/// Where a turn worked.
+/// The directories of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessagePath {
     /// The session's directory.
@@ -173,7 +173,7 @@ pub struct MessagePath {
 }
 
 impl Message {
-    /// The message's id.
+    /// Returns the id of the message.
     #[must_use]
     pub fn id(&self) -> &MessageId {
         match self {
@@ -182,7 +182,7 @@ impl Message {
         }
     }
 
-    /// The message's session.
+    /// Returns the session of the message.
     #[must_use]
     pub fn session_id(&self) -> &SessionId {
         match self {
@@ -191,7 +191,7 @@ impl Message {
         }
     }
 
-    /// When the message was made, in milliseconds since 1970.
+    /// Returns when the message was created, in milliseconds since 1970.
     #[must_use]
     pub fn created(&self) -> u64 {
         match self {

@@ -1,4 +1,4 @@
-//! Parts: the pieces that a message is made of.
+//! Parts: the pieces of a message, such as text, tool calls and files.
 
 use std::sync::Arc;
 
@@ -8,146 +8,146 @@ use serde_json::Value;
 
 use crate::{Map, MessageError, MessageId, PartId, PromptModel, SessionId, TokenUsage};
 
-/// One piece of a message.
+/// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// The part.
+    /// The id of the part.
     pub id: PartId,
-    /// Its session.
+    /// The session.
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
-    /// Its message.
+    /// The message.
     #[serde(rename = "messageID")]
     pub message_id: MessageId,
-    /// What it is.
+    /// The content.
     #[serde(flatten)]
     pub body: PartBody,
 }
 
-/// What a part is. This is also what a store keeps of it.
+/// The content of a part. The store keeps it in this form too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum PartBody {
-    /// Text of a user or a model.
+    /// Text of the user or the model.
     Text(TextPart),
-    /// A model's thinking.
+    /// The reasoning of a model.
     Reasoning {
-        /// The text, empty when the provider shows none.
+        /// The text. Empty if the provider does not reveal it.
         text: Arc<str>,
-        /// What the provider wants back unchanged.
+        /// Data that is sent back to the provider unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
-        /// When.
+        /// When it happened.
         time: Span,
     },
-    /// A file given with a prompt.
+    /// A file attached to a prompt.
     File {
-        /// Its media type.
+        /// The media type.
         mime: String,
-        /// Its name.
+        /// The file name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         filename: Option<String>,
-        /// A `file:`, `data:` or `https:` address.
+        /// A `file:`, `data:` or `https:` URL.
         url: String,
-        /// Where in the prompt it was named.
+        /// Where the prompt mentions it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         source: Option<Value>,
     },
     /// A tool call.
     Tool(ToolPart),
-    /// A model call begins.
+    /// The start of a model call.
     StepStart {
-        /// The worktree's tree before it.
+        /// The snapshot of the worktree before the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         snapshot: Option<String>,
     },
-    /// A model call ended.
+    /// The end of a model call.
     StepFinish(StepFinish),
-    /// The worktree's tree.
+    /// A snapshot of the worktree.
     Snapshot {
-        /// Its hash.
+        /// The tree hash of the snapshot.
         snapshot: String,
     },
-    /// Files changed by a step.
+    /// The files that a step changed.
     Patch {
-        /// The tree before.
+        /// The snapshot before the step.
         hash: String,
-        /// The files, absolute.
+        /// The absolute paths of the files.
         files: Vec<String>,
-        /// The tree after: of the files named it holds what the step left. Absent in sessions of other programs.
+        /// The snapshot after the step; complete for the named files only. Absent in sessions of other programs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
     },
-    /// An agent named in a prompt.
+    /// An agent mentioned in a prompt.
     Agent {
         /// The agent.
         name: String,
-        /// Where in the prompt it was named.
+        /// Where the prompt mentions it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         source: Option<Value>,
     },
-    /// Work for another agent.
+    /// A task for a subagent.
     Subtask {
-        /// What it is asked.
+        /// The prompt of the subagent.
         prompt: String,
-        /// What it is called.
+        /// A short description of the task.
         description: String,
-        /// Who does it.
+        /// The subagent.
         agent: String,
-        /// With which model.
+        /// The model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<PromptModel>,
-        /// The command it came from.
+        /// The command that created the task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<String>,
     },
-    /// A request that was repeated.
+    /// A request to the provider that was retried.
     Retry {
-        /// How often.
+        /// The number of the attempt.
         attempt: u32,
-        /// Why.
+        /// The error before the retry.
         error: MessageError,
-        /// When.
+        /// When it happened.
         time: crate::CreatedTime,
     },
-    /// The conversation before this is to be summarised.
+    /// A request to compact the conversation up to here.
     Compaction {
-        /// Whether nobody asked for it.
+        /// Whether the program started it, not the user.
         auto: bool,
-        /// Whether a provider refused the request as too long.
+        /// Whether a provider rejected the request as too long.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         overflow: Option<bool>,
-        /// The first message that is kept as it is.
+        /// The first message that is not summarized.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tail_start_id: Option<MessageId>,
     },
 }
 
-/// Text of a user or a model.
+/// Text of the user or the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextPart {
-    /// The text. Shared, because a long answer is held by the run, the log and every client at once.
+    /// The text. Shared, because the run, the log and each client hold a long response at the same time.
     pub text: Arc<str>,
-    /// Written by the program on a user's behalf.
+    /// Whether the program wrote the text, not the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<bool>,
-    /// Shown, but not sent to the model.
+    /// Whether the text is displayed but not sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<bool>,
-    /// When, for a model's text.
+    /// When the model wrote the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Span>,
-    /// What a client or the provider attached.
+    /// Data attached by a client or the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
-/// From when to when, in milliseconds since 1970.
+/// A period of time, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
-    /// Begun.
+    /// The start.
     pub start: u64,
-    /// Ended; absent while it grows.
+    /// The end. Absent while it is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<u64>,
 }
@@ -155,129 +155,129 @@ pub struct Span {
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolPart {
-    /// The provider's id of the call.
+    /// The id that the provider gave the call.
     #[serde(rename = "callID")]
     pub call_id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// How far it is.
+    /// The state of the call.
     pub state: ToolState,
-    /// What the provider wants back unchanged.
+    /// Data that is sent back to the provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
-/// How far a tool call is.
+/// The state of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum ToolState {
-    /// The model is still writing it.
+    /// The model is still writing the arguments.
     Pending {
         /// Always empty.
         input: Map,
         /// Always empty.
         raw: String,
     },
-    /// It waits for leave or works.
+    /// The call waits for permission or runs.
     Running {
         /// The arguments.
         input: Value,
-        /// What it does.
+        /// A short description of the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// Its progress.
+        /// The progress.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Map>,
-        /// Since when.
+        /// When it started.
         time: Span,
     },
-    /// It has a result.
+    /// The call succeeded.
     Completed {
         /// The arguments.
         input: Value,
-        /// What the model is told.
+        /// The output for the model.
         output: String,
-        /// What it did.
+        /// A short description of the result.
         title: String,
-        /// What clients show.
+        /// Details that clients display.
         metadata: Map,
-        /// From when to when.
+        /// When the call ran.
         time: ToolSpan,
         /// Files for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attachments: Option<Vec<FileAttachment>>,
     },
-    /// It failed, or was refused.
+    /// The call failed or was denied.
     Error {
         /// The arguments.
         input: Value,
-        /// What the model is told.
+        /// The error for the model.
         error: String,
-        /// What clients show.
+        /// Details that clients display.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Map>,
-        /// From when to when.
+        /// When the call ran.
         time: ToolSpan,
     },
 }
 
-/// From when to when a call worked, in milliseconds since 1970.
+/// When a call ran, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolSpan {
-    /// Begun.
+    /// The start.
     pub start: u64,
-    /// Ended.
+    /// The end.
     pub end: u64,
-    /// Its output was cleared from later requests.
+    /// When its output was removed from later requests to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<u64>,
 }
 
-/// A file that a tool hands to the model.
+/// A file that a tool returns to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileAttachment {
-    /// The attachment.
+    /// The id of the attachment.
     pub id: PartId,
-    /// Its session.
+    /// The session.
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
-    /// Its message.
+    /// The message.
     #[serde(rename = "messageID")]
     pub message_id: MessageId,
     /// Always `file`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its media type.
+    /// The media type.
     pub mime: String,
-    /// Its name.
+    /// The file name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
-    /// A `data:` address.
+    /// A `data:` URL.
     pub url: String,
 }
 
-/// A model call ended.
+/// The end of a model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFinish {
-    /// Why: `stop`, `tool-calls`, `length`, ….
+    /// Why the model stopped: `stop`, `tool-calls`, `length`, ….
     pub reason: String,
-    /// The worktree's tree after it.
+    /// The snapshot of the worktree after the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
-    /// US dollars.
+    /// The cost in US dollars.
     pub cost: f64,
-    /// Tokens.
+    /// The tokens used.
     pub tokens: TokenUsage,
 }
 
 impl ToolState {
-    /// A call that the model has begun to write.
+    /// Returns the state of a call that the model is still writing.
     #[must_use]
     pub fn pending() -> Self {
         Self::Pending { input: Map::new(), raw: String::new() }
     }
 
-    /// Whether the call has neither result nor error.
+    /// Returns whether the call has neither a result nor an error yet.
     #[must_use]
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Pending { .. } | Self::Running { .. })

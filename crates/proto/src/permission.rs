@@ -1,81 +1,81 @@
-//! Rules that say what a tool may do, and the question put to a user.
+//! Permission rules, and permission requests with their replies.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Map, MessageId, PermissionId, SessionId};
 
-/// What a rule decides.
+/// The decision of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// The call runs.
     Allow,
-    /// A user decides.
+    /// The user decides.
     Ask,
-    /// The call is refused, and the model is told so.
+    /// The call is denied, and the model receives an error.
     Deny,
 }
 
-/// One rule: for calls of `permission` on something that matches `pattern`.
+/// A permission rule: the action for calls of `permission` on objects that match `pattern`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
-    /// A permission key such as `edit` or `bash`, or a wildcard over keys.
+    /// A permission key such as `edit` or `bash`, or a wildcard for keys.
     pub permission: String,
-    /// A wildcard over what the call touches: a path, a command, a directory.
+    /// A wildcard for the object of the call: a path, a command, a directory.
     pub pattern: String,
-    /// What holds when both match.
+    /// The decision if both match.
     pub action: Action,
 }
 
 impl Rule {
-    /// A rule from its three parts.
+    /// Returns a rule with these fields.
     #[must_use]
     pub fn new(permission: &str, pattern: &str, action: Action) -> Self {
         Self { permission: permission.to_owned(), pattern: pattern.to_owned(), action }
     }
 }
 
-/// A tool call that waits for a user's decision.
+/// A request for the user's permission.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionRequest {
-    /// The request, named in the reply.
+    /// The id of the request, used in the reply.
     pub id: PermissionId,
     /// The session whose run waits.
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
-    /// The permission key that asked.
+    /// The permission key.
     pub permission: String,
-    /// What the call touches, one entry each.
+    /// The objects of the call, such as paths or commands.
     pub patterns: Vec<String>,
-    /// What a client shows: a command, a path, a diff.
+    /// Details that clients display: a command, a path, a diff.
     pub metadata: Map,
-    /// The patterns that an answer of `always` allows.
+    /// The patterns that the reply `always` allows.
     pub always: Vec<String>,
-    /// The call that waits, when it is a tool call.
+    /// The call that waits, if it is a tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolRef>,
 }
 
-/// Names one tool call.
+/// A reference to a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolRef {
     /// The assistant message that made the call.
     #[serde(rename = "messageID")]
     pub message_id: MessageId,
-    /// The provider's id of the call.
+    /// The id that the provider gave the call.
     #[serde(rename = "callID")]
     pub call_id: String,
 }
 
-/// A user's decision.
+/// The reply to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PermissionReply {
-    /// This call only.
+    /// Allows this call only.
     Once,
-    /// This call and those that the request's `always` patterns match.
+    /// Allows this call and all calls that the `always` patterns of the request match.
     Always,
-    /// Not this call.
+    /// Denies this call.
     Reject,
 }

@@ -1,30 +1,30 @@
-//! A project: a repository, or the rest of the disk.
+//! A project: a repository, or `global` for all directories outside of repositories.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Map, ProjectId};
 
-/// A repository, or `global` for directories outside any.
+/// A repository, or `global` for directories outside of repositories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Project {
-    /// The project.
+    /// The id of the project.
     pub id: ProjectId,
-    /// The root of the worktree, absolute; `/` outside a repository.
+    /// The absolute path of the worktree. `/` outside of a repository.
     pub worktree: String,
-    /// `git`, in a repository.
+    /// `git` in a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vcs: Option<String>,
-    /// A name for people.
+    /// A display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A picture for people: its address and colour.
+    /// An icon: its URL and color.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icon: Option<Map>,
     /// Commands of the project, such as the one that sets up a new worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commands: Option<Map>,
-    /// When.
+    /// When the project was opened.
     pub time: ProjectTime,
     /// Further worktrees.
     pub sandboxes: Vec<String>,
@@ -33,26 +33,26 @@ pub struct Project {
 /// When a project was first and last opened, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectTime {
-    /// First.
+    /// When it was first opened.
     pub created: u64,
-    /// Last.
+    /// When it was last opened.
     pub updated: u64,
-    /// Its instructions were written.
+    /// When its instructions were written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialized: Option<u64>,
 }
 
-/// Where things are: the answer to `GET /path`.
+/// The directories in use: the reply of `GET /path`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PathReply {
-    /// The user's home.
+    /// The home directory of the user.
     pub home: String,
-    /// Our state directory.
+    /// The state directory of the program.
     pub state: String,
-    /// Our configuration directory.
+    /// The configuration directory of the program.
     pub config: String,
     /// The worktree.
     pub worktree: String,
-    /// The directory of this instance.
+    /// The directory of the instance.
     pub directory: String,
 }

@@ -8,33 +8,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::PtyId;
 
-/// A terminal and the program in it.
+/// A terminal and its program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pty {
-    /// Its id.
+    /// The id of the terminal.
     pub id: PtyId,
-    /// What it is called.
+    /// The title of the terminal.
     pub title: String,
     /// The program.
     pub command: String,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
-    /// Where it started.
+    /// The directory in which the program started.
     pub cwd: String,
-    /// Whether it still runs.
+    /// Whether the program is running.
     pub status: PtyStatus,
-    /// The number of its process.
+    /// The process id.
     pub pid: u32,
-    /// How it ended.
+    /// The exit code, after the program has ended.
     #[serde(rename = "exitCode", default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u32>,
 }
 
-/// Whether the program of a terminal runs.
+/// The state of the program in a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PtyStatus {
-    /// It does.
+    /// It is running.
     Running,
     /// It has ended.
     Exited,
@@ -43,19 +43,19 @@ pub enum PtyStatus {
 /// The body of `POST /pty`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PtyInput {
-    /// The program; the user's shell without it.
+    /// The program. Defaults to the shell of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Its arguments.
+    /// The arguments of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
-    /// Where it starts; the directory of the request without it.
+    /// The working directory. Defaults to the directory of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// What it is called.
+    /// The title of the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Variables beyond the inherited ones.
+    /// Environment variables in addition to the inherited ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
 }
@@ -63,10 +63,10 @@ pub struct PtyInput {
 /// The body of `PUT /pty/{id}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PtyPatch {
-    /// A new name.
+    /// The new title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// A new size.
+    /// The new size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<PtySize>,
 }
@@ -74,28 +74,28 @@ pub struct PtyPatch {
 /// The size of a terminal, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PtySize {
-    /// Lines.
+    /// The number of lines.
     pub rows: NonZeroU16,
-    /// Characters of a line.
+    /// The number of characters per line.
     pub cols: NonZeroU16,
 }
 
-/// What lets one WebSocket connect to a terminal, once.
+/// A ticket that lets one WebSocket connect to a terminal once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PtyTicket {
     /// The secret.
     pub ticket: String,
-    /// For how many seconds it is good.
+    /// The number of seconds until it expires.
     pub expires_in: u64,
 }
 
-/// A shell of this machine.
+/// A shell that is installed on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shell {
-    /// Where it is.
+    /// The path of the shell.
     pub path: String,
-    /// What it is called.
+    /// The name of the shell.
     pub name: String,
-    /// Whether commands may be given to it as to a shell of the common kind.
+    /// Whether the shell accepts commands in POSIX syntax.
     pub acceptable: bool,
 }

@@ -1,17 +1,17 @@
-//! Questions that a model puts to a user while it works.
+//! Questions of the model to the user.
 //!
-//! A question is live: it can be answered for as long as its call waits, and what came of it
-//! is kept with the call.
+//! A question is not stored. The user can answer it while its tool call waits; the answer is
+//! stored with the call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{QuestionId, SessionId, ToolRef};
 
-/// Questions that wait for a user, put together.
+/// A group of questions that waits for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionRequest {
-    /// The request, named in the answer.
+    /// The id of the request, used in the reply.
     pub id: QuestionId,
     /// The session whose run waits.
     #[serde(rename = "sessionID")]
@@ -26,32 +26,32 @@ pub struct QuestionRequest {
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
-    /// The whole question.
+    /// The full text of the question.
     pub question: String,
-    /// A few words that stand for it.
+    /// A short label.
     pub header: String,
-    /// What may be chosen.
+    /// The options to choose from.
     pub options: Vec<QuestionOption>,
-    /// Whether several may be chosen.
+    /// Whether the user may choose several options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiple: Option<bool>,
-    /// Whether the user may write an answer of their own; so if absent.
+    /// Whether the user may write a different answer. Defaults to true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom: Option<bool>,
 }
 
-/// One thing that may be chosen.
+/// An option of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionOption {
-    /// What is shown, and what the answer says.
+    /// The displayed text, which is also the answer.
     pub label: String,
-    /// What it means.
+    /// An explanation of the option.
     pub description: String,
 }
 
 /// The body of `POST /question/{id}/reply`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionAnswers {
-    /// What was chosen or written, a list for each question in order.
+    /// The answers: one list per question, in order.
     pub answers: Vec<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! What clients send, and the small replies.
+//! Request bodies, and small reply bodies.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::{Map, MessageId, ModelRef, OutputFormat, PartId, PermissionReply, Pro
 /// The body of `POST /session`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionInput {
-    /// The session this one belongs to.
+    /// The parent session.
     #[serde(default, rename = "parentID", skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<SessionId>,
-    /// A title; a session that has one is not given another.
+    /// The title. A session with a title does not get a generated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The agent of the first prompt.
@@ -23,10 +23,10 @@ pub struct SessionInput {
     /// The model of the first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// Whatever the client wants to keep with it.
+    /// Arbitrary data that the client stores with the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map>,
-    /// Rules that hold in this session only, after all others.
+    /// Permission rules for this session only, applied after all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Vec<Rule>>,
 }
@@ -34,16 +34,16 @@ pub struct SessionInput {
 /// The body of `PATCH /session/{id}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionPatch {
-    /// A new title.
+    /// The new title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Whatever the client wants to keep with it.
+    /// Arbitrary data that the client stores with the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map>,
-    /// New rules.
+    /// The new permission rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Vec<Rule>>,
-    /// Times.
+    /// The new times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimePatch>,
 }
@@ -51,7 +51,7 @@ pub struct SessionPatch {
 /// The times of a session that a client may set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimePatch {
-    /// Put away since, in milliseconds since 1970; 0 takes it out again.
+    /// When the session was archived, in milliseconds since 1970. 0 unarchives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<f64>,
 }
@@ -59,7 +59,7 @@ pub struct TimePatch {
 /// The body of `POST /session/{id}/fork`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkInput {
-    /// The first message that is left out; without it all are taken.
+    /// The first message that is not copied. If absent, all messages are copied.
     #[serde(default, rename = "messageID", skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
 }
@@ -67,21 +67,21 @@ pub struct ForkInput {
 /// The body of `POST /session/{id}/revert`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RevertInput {
-    /// The first message that no longer counts.
+    /// The first reverted message.
     #[serde(rename = "messageID")]
     pub message_id: MessageId,
-    /// The first part of that message that no longer counts; without it none of it does.
+    /// The first reverted part of that message. If absent, the whole message is reverted.
     #[serde(default, rename = "partID", skip_serializing_if = "Option::is_none")]
     pub part_id: Option<PartId>,
-    /// Take files back even if a user changed them since.
+    /// Revert files even if the user has changed them since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force: Option<bool>,
 }
 
-/// The body of `POST /session/{id}/unrevert`; it may be left out.
+/// The optional body of `POST /session/{id}/unrevert`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnrevertInput {
-    /// Put files back even if a user changed them since.
+    /// Restore files even if the user has changed them since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force: Option<bool>,
 }
@@ -89,13 +89,13 @@ pub struct UnrevertInput {
 /// The body of `POST /session/{id}/summarize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummarizeInput {
-    /// The provider that summarises.
+    /// The provider of the summarizing model.
     #[serde(rename = "providerID")]
     pub provider_id: String,
-    /// The model that summarises.
+    /// The summarizing model.
     #[serde(rename = "modelID")]
     pub model_id: String,
-    /// Whether nobody asked for it.
+    /// Whether the program started it, not the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<bool>,
 }
@@ -103,12 +103,12 @@ pub struct SummarizeInput {
 /// The body of `POST /session/{id}/shell`: a command that the user runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShellInput {
-    /// The id of the user's message, if the client makes it.
+    /// The id of the user's message, if the client chooses it.
     #[serde(rename = "messageID", default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// The agent that the command is recorded under.
     pub agent: String,
-    /// The model that it is recorded under; the session's own without it.
+    /// The model that the command is recorded under. Defaults to the session's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<PromptModel>,
     /// The command line.
@@ -118,104 +118,104 @@ pub struct ShellInput {
 /// The body of `POST /session/{id}/message` and `/prompt_async`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptInput {
-    /// An id made by the client.
+    /// The id, if the client chooses it.
     #[serde(default, rename = "messageID", skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// The model; else the session's, the agent's or the configured one.
+    /// The model. Defaults to the model of the session, then of the agent, then of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<PromptModel>,
-    /// The agent; else the session's or the configured one.
+    /// The agent. Defaults to the agent of the session, then of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Store the prompt and do not answer it.
+    /// Store the prompt without a response.
     #[serde(default, rename = "noReply", skip_serializing_if = "Option::is_none")]
     pub no_reply: Option<bool>,
-    /// Tools switched on or off.
+    /// Tools enabled or disabled for this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<BTreeMap<String, bool>>,
-    /// The form of the answer.
+    /// The required format of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<OutputFormat>,
-    /// System text for this turn, after all other.
+    /// Text appended to the system prompt for this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// A named set of options of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// The prompt.
+    /// The parts of the prompt.
     pub parts: Vec<PartInput>,
 }
 
-/// One part of a prompt.
+/// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum PartInput {
     /// Text.
     Text {
-        /// An id made by the client.
+        /// The id, if the client chooses it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<PartId>,
         /// The text.
         text: String,
-        /// Written by a program.
+        /// Whether a program wrote the text, not the user.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         synthetic: Option<bool>,
-        /// Shown, but not sent to the model.
+        /// Whether the text is displayed but not sent to the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ignored: Option<bool>,
-        /// What the client attached.
+        /// Data attached by the client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
     /// A file.
     File {
-        /// An id made by the client.
+        /// The id, if the client chooses it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<PartId>,
-        /// Its media type.
+        /// The media type.
         mime: String,
-        /// Its name.
+        /// The file name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         filename: Option<String>,
-        /// A `file:`, `data:` or `https:` address.
+        /// A `file:`, `data:` or `https:` URL.
         url: String,
-        /// Where in the prompt it was named.
+        /// Where the prompt mentions it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         source: Option<Value>,
     },
     /// An agent.
     Agent {
-        /// An id made by the client.
+        /// The id, if the client chooses it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<PartId>,
         /// The agent.
         name: String,
-        /// Where in the prompt it was named.
+        /// Where the prompt mentions it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         source: Option<Value>,
     },
-    /// Work for another agent.
+    /// A task for a subagent.
     Subtask {
-        /// An id made by the client.
+        /// The id, if the client chooses it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<PartId>,
-        /// What it is asked.
+        /// The prompt of the subagent.
         prompt: String,
-        /// What it is called.
+        /// A short description of the task.
         description: String,
-        /// Who does it.
+        /// The subagent.
         agent: String,
-        /// With which model.
+        /// The model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<PromptModel>,
-        /// The command it came from.
+        /// The command that created the task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<String>,
     },
 }
 
 impl PartInput {
-    /// A part of plain text.
+    /// Returns a part of plain text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { id: None, text: text.into(), synthetic: None, ignored: None, metadata: None }
@@ -227,31 +227,31 @@ impl PartInput {
 pub struct PermissionAnswer {
     /// The decision.
     pub reply: PermissionReply,
-    /// What the model is told with a rejection.
+    /// The explanation that the model receives with a rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// The answer to `GET /global/health`.
+/// The reply of `GET /global/health`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HealthReply {
-    /// Always true: a server that is not healthy does not answer.
+    /// Always true: an unhealthy server does not reply.
     pub healthy: bool,
     /// The program version.
     pub version: String,
 }
 
-/// The body of a reply that is not a success.
+/// The body of an error reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApiError {
-    /// What kind of error, such as `NotFoundError`.
+    /// The kind of error, such as `NotFoundError`.
     pub name: String,
-    /// Its facts; `message` is always there.
+    /// The details. `message` is always present.
     pub data: Map,
 }
 
 impl ApiError {
-    /// An error with a message.
+    /// Returns an error with a message.
     #[must_use]
     pub fn new(name: &str, message: impl Into<String>) -> Self {
         let mut data = Map::new();
@@ -259,7 +259,7 @@ impl ApiError {
         Self { name: name.to_owned(), data }
     }
 
-    /// The sentence for a person.
+    /// Returns the message for the user.
     #[must_use]
     pub fn message(&self) -> &str {
         self.data.get("message").and_then(Value::as_str).unwrap_or(&self.name)

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Map, MessageId, MessageWithParts, PartId, ProjectId, Rule, SessionId};
 
-/// One conversation, as clients list it.
+/// A session: one conversation in one directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
-    /// The session.
+    /// The id of the session.
     pub id: SessionId,
-    /// Two words for people.
+    /// A readable name of two words.
     pub slug: String,
     /// The project of the directory.
     #[serde(rename = "projectID")]
@@ -18,7 +18,7 @@ pub struct Session {
     /// The workspace the session belongs to.
     #[serde(default, rename = "workspaceID", skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<String>,
-    /// The directory the session works in, absolute.
+    /// The absolute path of the directory that the session works in.
     pub directory: String,
     /// The directory relative to the worktree; empty at its root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,16 +26,16 @@ pub struct Session {
     /// The session that started this one as a subtask.
     #[serde(default, rename = "parentID", skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<SessionId>,
-    /// What the session changed in all.
+    /// All changes of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SessionSummary>,
-    /// What the session cost, in US dollars.
+    /// The cost of the session in US dollars.
     #[serde(default)]
     pub cost: f64,
     /// The tokens the session used.
     #[serde(default)]
     pub tokens: TokenUsage,
-    /// Where the session is published, if it is.
+    /// Where the session is shared, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     /// A short title.
@@ -46,57 +46,57 @@ pub struct Session {
     /// The model of the last prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// The program version that made the session.
+    /// The program version that created the session.
     pub version: String,
-    /// Whatever a client attached.
+    /// Arbitrary data stored by a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map>,
-    /// Rules that hold in this session only, after all others.
+    /// Permission rules for this session only, applied after all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Vec<Rule>>,
-    /// Where the session was taken back to, while that can still be undone.
+    /// The state of a revert, while it can still be unreverted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revert: Option<Revert>,
-    /// When.
+    /// The times of the session.
     pub time: SessionTime,
 }
 
-/// How far a session is taken back. Its messages stay until the next prompt.
+/// The state of a reverted session. The reverted messages are deleted by the next prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revert {
-    /// The first message that no longer counts.
+    /// The first reverted message.
     #[serde(rename = "messageID")]
     pub message_id: MessageId,
-    /// The first part of that message that no longer counts; absent if none of it does.
+    /// The first reverted part of that message. Absent if the whole message is reverted.
     #[serde(default, rename = "partID", skip_serializing_if = "Option::is_none")]
     pub part_id: Option<PartId>,
-    /// The worktree's tree before anything was taken back.
+    /// The snapshot of the worktree before the revert.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
-    /// What taking back changed, as a unified diff.
+    /// The reverted file changes as a unified diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Files left as they are, because taking them back would have destroyed what a user did.
+    /// Files that were not reverted, because that would have destroyed changes of the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptFile>,
-    /// Whether no file was taken back, as was asked for.
+    /// Whether only messages were reverted, as requested.
     #[serde(default, rename = "messagesOnly", skip_serializing_if = "std::ops::Not::not")]
     pub messages_only: bool,
 }
 
-/// A file that was left as it is.
+/// A file that was not reverted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptFile {
     /// The file, relative to the worktree.
     pub file: String,
-    /// Why, in words for a person.
+    /// The reason, for the user.
     pub reason: String,
 }
 
-/// One item of a session's list of things to do.
+/// An item of a session's todo list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Todo {
-    /// What is to be done.
+    /// The task.
     pub content: String,
     /// `pending`, `in_progress`, `completed` or `cancelled`.
     pub status: String,
@@ -104,52 +104,52 @@ pub struct Todo {
     pub priority: String,
 }
 
-/// A session with all it holds, as it is exported and imported.
+/// A session with its messages, in the format of exports and imports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionExport {
     /// The session.
     pub info: Session,
-    /// Its messages, oldest first.
+    /// The messages, oldest first.
     pub messages: Vec<MessageWithParts>,
 }
 
-/// When a session was made and last changed, in milliseconds since 1970.
+/// The times of a session, in milliseconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionTime {
-    /// Made.
+    /// When it was created.
     pub created: u64,
-    /// Changed.
+    /// When it was last changed.
     pub updated: u64,
-    /// Being compacted since.
+    /// When the current compaction started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacting: Option<u64>,
-    /// Put away.
+    /// When it was archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<u64>,
 }
 
-/// Where a session is published.
+/// The share of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
-    /// The public address.
+    /// The public URL.
     pub url: String,
 }
 
-/// How much a session changed.
+/// The size of a session's changes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
-    /// Lines added.
+    /// Added lines.
     pub additions: u64,
-    /// Lines removed.
+    /// Removed lines.
     pub deletions: u64,
-    /// Files touched.
+    /// Changed files.
     pub files: u64,
-    /// Each file, when it was asked for.
+    /// The diff of each file, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diffs: Option<Vec<FileDiff>>,
 }
 
-/// One changed file.
+/// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {
     /// The file, relative to the worktree.
@@ -158,19 +158,19 @@ pub struct FileDiff {
     /// A unified diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<String>,
-    /// Lines added.
+    /// Added lines.
     pub additions: u64,
-    /// Lines removed.
+    /// Removed lines.
     pub deletions: u64,
     /// `added`, `deleted` or `modified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
 }
 
-/// A model as a session names it.
+/// A model in the form that sessions use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelRef {
-    /// The model within its provider.
+    /// The model id at the provider.
     pub id: String,
     /// The provider.
     #[serde(rename = "providerID")]
@@ -180,33 +180,33 @@ pub struct ModelRef {
     pub variant: Option<String>,
 }
 
-/// Tokens, as the provider counted them.
+/// Token counts of the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenUsage {
-    /// The provider's own total, when it gives one.
+    /// The total, if the provider reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Read and not cached.
+    /// Input tokens outside of the cache.
     pub input: u64,
-    /// Written, without reasoning.
+    /// Output tokens without reasoning.
     pub output: u64,
-    /// Written while reasoning.
+    /// Reasoning tokens.
     pub reasoning: u64,
-    /// Served from or put into the provider's cache.
+    /// Tokens read from or written to the cache.
     pub cache: CacheUsage,
 }
 
-/// Tokens that went through the provider's cache.
+/// Token counts of the provider's cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheUsage {
-    /// Served from it.
+    /// Tokens read from the cache.
     pub read: u64,
-    /// Put into it.
+    /// Tokens written to the cache.
     pub write: u64,
 }
 
 impl TokenUsage {
-    /// Adds another step's usage; totals of single steps do not add up to anything and are dropped.
+    /// Adds the usage of another step. The `total` is dropped, because the totals of single steps do not add up.
     pub fn add(&mut self, other: &Self) {
         self.total = None;
         self.input += other.input;
@@ -217,21 +217,21 @@ impl TokenUsage {
     }
 }
 
-/// What a session does at this moment; never stored.
+/// The current activity of a session; never stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum SessionStatus {
-    /// Nothing.
+    /// The session waits for a prompt.
     Idle,
-    /// A turn runs.
+    /// A turn is running.
     Busy,
-    /// The provider asked for patience.
+    /// The provider is busy; the request will be retried.
     Retry {
-        /// How often the request was repeated.
+        /// The number of retries so far.
         attempt: u32,
-        /// What the provider said.
+        /// The message of the provider.
         message: String,
-        /// When it is sent again, in milliseconds since 1970.
+        /// The time of the next attempt, in milliseconds since 1970.
         next: u64,
     },
 }

@@ -1,10 +1,11 @@
-//! How large a value is.
+//! The size of a value as JSON.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// How many bytes a value of the vocabulary has as JSON; none of it is kept. What has no JSON counts as far as it has.
+/// Returns the length of a value's JSON in bytes, without storing the JSON. If serializing fails, the bytes up to the
+/// failure count.
 #[must_use]
 pub fn json_bytes(value: &impl Serialize) -> usize {
     struct Count(usize);
@@ -18,7 +19,7 @@ pub fn json_bytes(value: &impl Serialize) -> usize {
         }
     }
     let mut count = Count(0);
-    // Whoever stores or sends the value is told what is wrong with it.
+    // The caller that stores or sends the value gets the error.
     drop(serde_json::to_writer(&mut count, value));
     count.0
 }
@@ -30,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_as_large_as_its_json() {
+    fn the_size_of_a_value_is_the_length_of_its_json() {
         for value in [json!(null), json!({"a": ["\u{e4}\n", 1.5, true]}), json!("x".repeat(5000))] {
             assert_eq!(json_bytes(&value), value.to_string().len(), "{value}");
         }

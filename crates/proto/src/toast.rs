@@ -1,34 +1,34 @@
-//! A note that a terminal client shows for a moment.
+//! A toast: a short notification in the terminal client.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a note looks.
+/// The style of a toast.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToastVariant {
-    /// Something to know.
+    /// Information.
     #[default]
     Info,
-    /// Something went well.
+    /// Success.
     Success,
-    /// Something may be wrong.
+    /// Warning.
     Warning,
-    /// Something is wrong.
+    /// Error.
     Error,
 }
 
-/// A note, as `POST /tui/show-toast` takes it.
+/// A toast: the body of `POST /tui/show-toast`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Toast {
-    /// A line above it.
+    /// The title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it says.
+    /// The text.
     pub message: String,
-    /// How it looks.
+    /// The style.
     pub variant: ToastVariant,
-    /// How long it stays, in milliseconds.
+    /// How long the toast is displayed, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<u64>,
 }

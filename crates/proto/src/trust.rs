@@ -1,4 +1,4 @@
-//! Workspace trust: what a repository asks for, and what the user decided.
+//! Workspace trust: the actions that a repository requests, and the decisions of the user.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TrustStatus {
-    /// The repository asks for nothing, so there is nothing to decide.
+    /// The repository requests nothing, so there is nothing to decide.
     Unneeded,
     /// The user has not decided about these control files.
     Undecided,
     /// The user trusts these control files.
     Trusted,
-    /// The user does not trust these control files, or nobody can.
+    /// The user does not trust these control files, or the directory cannot be trusted.
     Restricted,
 }
 
 /// An action of a repository's configuration that waits for trust.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrustRequest {
-    /// The file that asks for it, relative to the root.
+    /// The file that requests it, relative to the root.
     pub source: String,
     /// The key of the configuration.
     pub key: String,
-    /// The action, as a person reads it.
+    /// The action, in words for the user.
     pub text: String,
 }
 
-/// How a control file differs from the one that was decided about.
+/// How a control file differs from the version that the user decided about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TrustChangeKind {
@@ -56,9 +56,9 @@ pub struct TrustReply {
     pub root: String,
     /// Whether it is trusted.
     pub status: TrustStatus,
-    /// Names the control files that a decision is about.
+    /// Identifies the version of the control files that a decision is about.
     pub fingerprint: String,
-    /// The actions that wait for trust, or that trust has allowed.
+    /// The actions that need trust or that trust has allowed.
     pub requests: Vec<TrustRequest>,
     /// The control files that changed since the last decision.
     pub changes: Vec<TrustChange>,
@@ -67,13 +67,13 @@ pub struct TrustReply {
     pub limit: Option<String>,
 }
 
-/// What a user decides about a directory.
+/// A decision about a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TrustChoice {
-    /// Its configuration takes effect.
+    /// The whole configuration takes effect.
     Trust,
-    /// Only the parts of its configuration take effect that cannot hurt.
+    /// Only the harmless parts of the configuration take effect.
     Restrict,
 }
 
@@ -82,18 +82,18 @@ pub enum TrustChoice {
 pub struct TrustInput {
     /// The decision.
     pub decision: TrustChoice,
-    /// The control files that the user was shown; a decision about others is refused.
+    /// The version of the control files that the user saw. A decision about other versions is rejected.
     pub fingerprint: String,
 }
 
-/// The body of `POST /trust/dismiss`: the user was asked and has not decided.
+/// The body of `POST /trust/dismiss`: the user closed the dialog without a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrustDismissal {
-    /// The control files that the user was shown.
+    /// The version of the control files that the user saw.
     pub fingerprint: String,
 }
 
-/// A decision that is stored.
+/// A stored decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrustRecord {
     /// The directory.
@@ -102,6 +102,6 @@ pub struct TrustRecord {
     pub decision: TrustChoice,
     /// When it was made, in milliseconds since 1970.
     pub time: u64,
-    /// The actions that were listed.
+    /// The actions that were listed for the decision.
     pub requests: Vec<String>,
 }

@@ -1,41 +1,41 @@
-//! What version control says of a directory.
+//! The version control state of a directory.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The branches, as `GET /vcs` tells them; both are absent outside a repository.
+/// The reply of `GET /vcs`: the branches. Both are absent outside of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VcsReply {
-    /// The branch that is checked out.
+    /// The current branch.
     pub branch: Option<String>,
-    /// The branch that others come from.
+    /// The default branch of the repository.
     pub default_branch: Option<String>,
 }
 
-/// What happened to a file.
+/// The state of a changed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VcsStatus {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
-    /// It changed.
+    /// The file was modified.
     Modified,
 }
 
-/// A file that differs, as `GET /vcs/status` and `GET /vcs/diff` list it.
+/// A changed file, as `GET /vcs/status` and `GET /vcs/diff` list it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VcsFile {
-    /// The file, from the root of the repository.
+    /// The path of the file, relative to the root of the repository.
     pub file: String,
-    /// The difference, in the form of `git diff`; a status has none.
+    /// The diff in the format of `git diff`. Absent in a status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<String>,
-    /// Lines that came.
+    /// Added lines.
     pub additions: u64,
-    /// Lines that went.
+    /// Removed lines.
     pub deletions: u64,
-    /// What happened to it.
+    /// The state of the file.
     pub status: VcsStatus,
 }

@@ -1,29 +1,29 @@
-//! What can go wrong for the one who uses the scripted model.
+//! Errors of the scripted model's user.
 
 use std::time::Duration;
 
-/// A failure of the script or of the wait, never of the client under test.
+/// An error in a script, or an expired wait. Never an error of the client under test.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The script text is not JSON at all.
+    /// The script is not JSON.
     #[error("the script is not JSON")]
     Syntax(#[source] serde_json::Error),
-    /// One place in the script says something that cannot be played.
+    /// A part of the script is invalid.
     #[error("the script is wrong at `{at}`: {reason}")]
     Script {
-        /// Where, as a path into the JSON: `turns[2].steps[0]`.
+        /// The path into the JSON: `turns[2].steps[0]`.
         at: String,
-        /// What is wrong there.
+        /// The problem.
         reason: String,
     },
-    /// What was waited for did not come.
+    /// An expected event did not happen in time.
     #[error("{awaited} did not come within {deadline:?}; there were {seen}")]
     Deadline {
-        /// What was waited for.
+        /// The expected event.
         awaited: String,
-        /// How long it was waited for.
+        /// The time limit.
         deadline: Duration,
-        /// What came instead.
+        /// The events that happened instead.
         seen: String,
     },
 }

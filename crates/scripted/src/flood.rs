@@ -1,15 +1,14 @@
-//! Much text in many pieces, the same every time.
+//! Long deterministic text in many pieces.
 //!
-//! The words are pseudo-random, because some clients stop a stream that repeats
-//! itself; no clock and no random source is asked, so whoever knows the two
-//! numbers knows the text.
+//! The words are pseudo-random, because some clients stop a stream that repeats itself. There is no
+//! clock and no random source: the two numbers of a [`Flood`] determine the text.
 
-/// The most text one flood may hold.
+/// Limit of a flood's text.
 pub(crate) const FLOOD_LIMIT_BYTES: usize = 64 << 20;
-/// The most pieces one flood may have.
+/// Limit of a flood's pieces.
 pub(crate) const FLOOD_LIMIT_DELTAS: usize = 400_000;
 
-/// Every so many pieces end a line.
+/// The number of pieces per line.
 const PIECES_A_LINE: usize = 12;
 const WORDS: [&str; 16] = [
     "the", "model", "reads", "a", "file", "and", "writes", "another", "while", "tests", "run", "in", "quick",
@@ -19,31 +18,31 @@ const WORDS: [&str; 16] = [
 /// `bytes` of ASCII text in `deltas` pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Flood {
-    /// How much text in all.
+    /// The length of the text.
     pub bytes: usize,
-    /// How many pieces it comes in.
+    /// The number of pieces.
     pub deltas: usize,
 }
 
 impl Flood {
-    /// The nearest flood within the limits that has no empty piece.
-    pub(crate) fn bounded(self) -> Self {
+    /// Returns the nearest flood within the limits that has no empty piece.
+    pub(crate) fn clamped(self) -> Self {
         let bytes = self.bytes.min(FLOOD_LIMIT_BYTES);
         Self { bytes, deltas: self.deltas.clamp(1, FLOOD_LIMIT_DELTAS).min(bytes.max(1)) }
     }
 
-    /// The pieces, in order; together they are [`Flood::text`].
+    /// Returns the pieces in order. Together they are [`Flood::text`].
     pub fn pieces(self) -> impl Iterator<Item = String> {
-        let Self { bytes, deltas } = self.bounded();
+        let Self { bytes, deltas } = self.clamped();
         let mut state = 12_345_u32;
         (0..deltas).map(move |at| {
-            // The rest of the division is spread over the first pieces.
+            // The first pieces get the remainder of the division.
             let size = bytes / deltas + usize::from(at < bytes % deltas);
             piece(&mut state, at, size)
         })
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(self) -> String {
         self.pieces().collect()
     }
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_has_exactly_its_bytes_and_pieces() {
+    fn a_flood_has_the_exact_number_of_bytes_and_pieces() {
         check(2_000_000, 40_000, 40_000);
         check(100, 7, 7);
         check(10, 10, 10);

@@ -1,18 +1,15 @@
-//! A scripted language model that speaks the real wire formats over a socket
-//! and checks what it is sent.
+//! A scripted language model that serves the real wire formats over a socket and checks the
+//! requests.
 //!
-//! A [`Script`] says what the model answers, turn by turn; a [`Server`] plays
-//! it to any client that speaks OpenAI Chat Completions, OpenAI Responses,
-//! Anthropic Messages (also as Vertex AI serves it), Gemini, Bedrock ConverseStream
-//! or Cohere Chat.
-//! Every request is held against the rules of its protocol, so that a client
-//! which sends what a real provider would refuse fails here too, with a message
-//! that names the fault.
+//! A [`Script`] contains the model's answers, turn by turn. A [`Server`] plays it to clients of
+//! OpenAI Chat Completions, OpenAI Responses, Anthropic Messages (also on Vertex AI), Gemini,
+//! Bedrock ConverseStream and Cohere Chat. Each request is checked against the rules of its
+//! protocol: a request that a real provider would reject fails here too, with a message that names
+//! the problem.
 //!
-//! HTTP/1.1 is written by hand on a `TcpStream`, on purpose: the model has to
-//! break off in the middle of an event, announce a length it does not keep and
-//! stall, and a server library exists to make all of that impossible. Only what
-//! model clients use is spoken: no TLS, no HTTP/2, no compression.
+//! HTTP/1.1 is implemented by hand on a `TcpStream`, because the model must be able to stop in the
+//! middle of an event, to announce a wrong length and to stall, and server libraries prevent all of
+//! that. Only the features that model clients use are supported: no TLS, no HTTP/2, no compression.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {

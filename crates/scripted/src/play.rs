@@ -1,7 +1,7 @@
 //! Plays a turn to a client.
 //!
-//! Events are gathered and written in large pieces; only a pause makes a write
-//! of its own, so that a fast stream costs the machine nothing but its bytes.
+//! Events are collected and written in large pieces. Only a pause causes a separate write, so that
+//! a fast stream costs little.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,41 +17,41 @@ use crate::record::Outcome;
 use crate::request::Request;
 use crate::script::{Args, Call, Content, Pace, Reply, Step, Steps, StreamError};
 
-/// Events are gathered up to this size.
+/// Events are collected up to this size.
 const WRITE_BYTES: usize = 64 << 10;
-/// How long a hanging answer waits for the peer to leave.
+/// Time limit of an answer that hangs until the client disconnects.
 const HANG_LIMIT: Duration = Duration::from_secs(600);
-/// How many encoded floods are kept.
+/// Limit of cached floods.
 const FLOODS_LIMIT: usize = 8;
-/// Floods that encode to more are not kept.
+/// Limit of a cached flood's encoded size.
 const FLOOD_KEPT_LIMIT_BYTES: usize = 64 << 20;
-/// What vouches for a thought when the script does not say.
+/// The default signature of reasoning.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
-/// The sealed form of a thought when the script does not say.
+/// The default encrypted form of reasoning.
 const ENCRYPTED: &str = "ZW5jcnlwdGVk";
 
-/// One answer being given.
+/// An answer that is being played.
 pub(crate) struct Answer<'a> {
     pub(crate) connection: &'a mut Connection,
     pub(crate) request: &'a Request,
     pub(crate) floods: &'a Floods,
-    /// The script's pace, for steps that have none.
+    /// The script's pace, for steps without their own.
     pub(crate) pace: Pace,
-    /// Names the answer in its ids.
+    /// The part of the answer's ids that makes them unique.
     pub(crate) label: &'a str,
 }
 
 impl Answer<'_> {
-    /// Plays a model's answer, streamed or at once as the request asks.
+    /// Plays a model's answer, streamed or in one piece as requested.
     pub(crate) async fn steps(self, steps: &Steps) -> io::Result<Outcome> {
-        // The kept bytes of a flood hold the id, so that has to be the same each time.
+        // The cached bytes of a flood contain the id, so it must always be the same.
         let has_flood = steps.steps.iter().any(|step| matches!(step, Step::Flood(_)));
         let label = if has_flood { "flood" } else { self.label };
         let wire = self.request.protocol.wire(label, &self.request.model, steps.usage);
         if self.request.stream { self.stream(steps, wire).await } else { self.whole(steps, wire).await }
     }
 
-    /// Gives a plain HTTP answer.
+    /// Sends a plain HTTP answer.
     pub(crate) async fn reply(self, reply: &Reply) -> io::Result<Outcome> {
         self.connection.pause(reply.delay).await?;
         send(self.connection, reply, Some(self.request.protocol)).await?;
@@ -79,9 +79,9 @@ impl Answer<'_> {
                     stream.block(Block::Reasoning { signature, encrypted }, text, pace(own)).await?;
                 }
                 Step::Tool { pace: own, .. } | Step::AnyTool { pace: own, .. } => {
-                    if let Some(call) = offered(step, self.request) {
+                    if let Some(call) = select_call(step, self.request) {
                         let id = call_id(call, self.request.protocol, self.label, n);
-                        let (args, is_custom) = given(call, self.request.protocol);
+                        let (args, is_custom) = arguments(call, self.request.protocol);
                         let block = Block::Tool { id: &id, name: &call.name, is_custom };
                         stream.block(block, &args, pace(own)).await?;
                     }
@@ -106,7 +106,7 @@ impl Answer<'_> {
                 }
             }
         }
-        stream.wire.end(&mut stream.events, &steps.finished());
+        stream.wire.end(&mut stream.events, &steps.stop_reason());
         stream.finish().await?;
         Ok(Outcome::Finished)
     }
@@ -123,9 +123,9 @@ impl Answer<'_> {
                     parts.push(Part::Reasoning { text: text.clone(), signature, encrypted });
                 }
                 Step::Tool { .. } | Step::AnyTool { .. } => {
-                    if let Some(call) = offered(step, self.request) {
+                    if let Some(call) = select_call(step, self.request) {
                         let id = call_id(call, self.request.protocol, self.label, n);
-                        let (args, is_custom) = given(call, self.request.protocol);
+                        let (args, is_custom) = arguments(call, self.request.protocol);
                         parts.push(Part::Tool { id, name: call.name.clone(), args, is_custom });
                     }
                 }
@@ -144,10 +144,10 @@ impl Answer<'_> {
                 Step::Hang => return hang(self.connection).await,
             }
         }
-        let body = wire.whole(&parts, &steps.finished());
+        let body = wire.whole(&parts, &steps.stop_reason());
         let mut reply = Reply::new(200, body.into());
         reply.headers.clone_from(&steps.headers);
-        let (head, body) = rendered(&reply, Some(self.request.protocol));
+        let (head, body) = render(&reply, Some(self.request.protocol));
         self.connection.write(&head).await?;
         let body = if is_cut { &body[..body.len() / 2] } else { &body };
         self.connection.write(body).await?;
@@ -155,20 +155,20 @@ impl Answer<'_> {
     }
 }
 
-/// A streamed body in chunked coding.
+/// A streamed body in chunked encoding.
 struct Stream<'a> {
     connection: &'a mut Connection,
     wire: Box<dyn Wire>,
     /// The response's head, until it is written.
     head: Vec<u8>,
-    /// Whole events that are not written yet.
+    /// Complete events that are not written yet.
     events: Vec<u8>,
 }
 
 impl Stream<'_> {
     async fn block(&mut self, block: Block<'_>, text: &str, pace: Pace) -> io::Result<()> {
         self.wire.open(&mut self.events, block);
-        // Counted from the beginning, so that a busy machine makes no stream slower than scripted.
+        // Counted from the start, so that a slow machine does not add up delays.
         let mut due = Instant::now();
         for piece in pace.pieces(text) {
             self.wire.delta(&mut self.events, block, piece);
@@ -189,14 +189,14 @@ impl Stream<'_> {
     async fn flood(&mut self, flood: Flood, floods: &Floods) -> io::Result<()> {
         self.wire.open(&mut self.events, Block::Text);
         self.flush().await?;
-        let encoded = floods.encoded(flood, self.wire.as_mut());
-        self.wire.flooded(flood);
+        let encoded = floods.encode(flood, self.wire.as_mut());
+        self.wire.after_flood(flood);
         self.connection.write(&encoded).await?;
         self.wire.close(&mut self.events, Block::Text);
         Ok(())
     }
 
-    /// Writes what was gathered as one chunk.
+    /// Writes the collected events as one chunk.
     async fn flush(&mut self) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.head);
         frame(&mut out, &self.events);
@@ -209,7 +209,7 @@ impl Stream<'_> {
         self.connection.write(b"0\r\n\r\n").await
     }
 
-    /// Announces one more event and sends half of it.
+    /// Announces another event and sends half of it.
     async fn cut(&mut self) -> io::Result<()> {
         self.flush().await?;
         let mut event = Vec::new();
@@ -221,21 +221,21 @@ impl Stream<'_> {
     }
 }
 
-/// Encoded floods, kept because each costs more to make than to send.
+/// A cache of encoded floods, because encoding is slower than sending.
 #[derive(Default)]
 pub(crate) struct Floods(Mutex<Vec<(FloodKey, Arc<Vec<u8>>)>>);
 
-/// A flood, and the event of its protocol and model with nothing in it.
+/// A flood, and an empty event of its protocol and model.
 type FloodKey = (Flood, Vec<u8>);
 
 impl Floods {
-    /// The flood's deltas in chunked coding.
-    fn encoded(&self, flood: Flood, wire: &mut dyn Wire) -> Arc<Vec<u8>> {
-        let flood = flood.bounded();
+    /// Returns the flood's deltas in chunked encoding.
+    fn encode(&self, flood: Flood, wire: &mut dyn Wire) -> Arc<Vec<u8>> {
+        let flood = flood.clamped();
         let mut sample = Vec::new();
         wire.delta(&mut sample, Block::Text, "");
         let key = (flood, sample);
-        // No code that can panic runs under the lock, so what it guards is whole.
+        // No code under the lock can panic, so the data is consistent.
         let kept = |floods: &Self| {
             let floods = floods.0.lock().unwrap_or_else(PoisonError::into_inner);
             floods.iter().find(|(known, _)| *known == key).map(|(_, encoded)| Arc::clone(encoded))
@@ -270,28 +270,28 @@ pub(crate) async fn send(
     reply: &Reply,
     protocol: Option<Protocol>,
 ) -> io::Result<()> {
-    let (mut out, body) = rendered(reply, protocol);
+    let (mut out, body) = render(reply, protocol);
     out.extend_from_slice(&body);
     connection.write(&out).await
 }
 
-/// Waits for the peer to leave, within bounds; the connection is of no use after.
+/// Waits until the client disconnects, up to a limit. The connection must be closed afterwards.
 pub(crate) async fn hang(connection: &mut Connection) -> io::Result<Outcome> {
     connection.pause(HANG_LIMIT).await?;
     Ok(Outcome::Cut)
 }
 
-/// Whether the peer may send another request after this answer.
+/// Returns whether the client may send another request after this answer.
 pub(crate) fn keeps_alive(reply: &Reply) -> bool {
-    // A scripted length may be a lie, and then nobody knows where the answer ends.
+    // A scripted length may be wrong, so the end of the answer is unknown.
     !reply.headers.iter().any(|(name, value)| {
         name.eq_ignore_ascii_case("content-length")
             || (name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close"))
     })
 }
 
-/// A plain answer's head and body.
-fn rendered(reply: &Reply, protocol: Option<Protocol>) -> (Vec<u8>, Vec<u8>) {
+/// Returns the head and the body of a plain answer.
+fn render(reply: &Reply, protocol: Option<Protocol>) -> (Vec<u8>, Vec<u8>) {
     let standard = || match protocol {
         Some(protocol) => protocol.error_body(kind_of(reply.status), "scripted error"),
         None => Value::Null,
@@ -328,8 +328,9 @@ fn kind_of(status: u16) -> &'static str {
     }
 }
 
-/// The call of a step that has one: the first whose tool is on offer, else the first.
-fn offered<'a>(step: &'a Step, request: &Request) -> Option<&'a Call> {
+/// Returns the call of a step: the first one whose tool the request offers, otherwise the first
+/// one.
+fn select_call<'a>(step: &'a Step, request: &Request) -> Option<&'a Call> {
     match step {
         Step::Tool { call, .. } => Some(call),
         Step::AnyTool { calls, .. } => calls.iter().find(|call| request.offers(&call.name)).or(calls.first()),
@@ -343,11 +344,11 @@ fn offered<'a>(step: &'a Step, request: &Request) -> Option<&'a Call> {
     }
 }
 
-/// What a call is given, and whether it is a free-form one on the wire.
-fn given(call: &Call, protocol: Protocol) -> (String, bool) {
+/// Returns a call's arguments, and whether it is a free-form call in this protocol.
+fn arguments(call: &Call, protocol: Protocol) -> (String, bool) {
     match &call.args {
         Args::Custom(input) if protocol.has_custom_calls() => (input.clone(), true),
-        args => (args.wire(), false),
+        args => (args.text(), false),
     }
 }
 
@@ -358,7 +359,7 @@ fn call_id(call: &Call, protocol: Protocol, label: &str, step: usize) -> String 
     }
 }
 
-/// Appends bytes as one chunk; none are no chunk, for an empty one would end the body.
+/// Appends bytes as one chunk. Skips empty chunks, which would end the body.
 fn frame(out: &mut Vec<u8>, bytes: &[u8]) {
     if bytes.is_empty() {
         return;

@@ -1,8 +1,7 @@
 //! The wire formats, one file each.
 //!
-//! A protocol is four functions of values: what a body says ([`View`]), what is
-//! wrong with it ([`Problems`]), how an answer is written ([`Wire`]) and how an
-//! error is. Nothing here waits or touches a socket.
+//! A protocol consists of pure functions: they read a body ([`View`]), check it ([`Problems`]), and
+//! write answers ([`Wire`]) and errors.
 
 use serde_json::Value;
 
@@ -18,12 +17,12 @@ mod cohere;
 mod gemini;
 mod problems;
 mod responses;
+mod rules;
 
 pub use bedrock::bedrock_frame;
 pub(crate) use problems::Problems;
 
-/// The Unix time every answer claims to be from; a real clock would make no two
-/// recordings alike.
+/// The Unix time in all answers. It is fixed so that recordings are equal.
 const CREATED: u64 = 1_700_000_000;
 
 /// A wire format of a model provider.
@@ -46,7 +45,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol spoken at a path.
+    /// Returns the protocol of a path.
     pub(crate) fn at(path: &str) -> Option<Self> {
         if path.ends_with("/chat/completions") {
             Some(Self::Chat)
@@ -56,38 +55,38 @@ impl Protocol {
             Some(Self::Responses)
         } else if path.ends_with("/chat") {
             Some(Self::Cohere)
-        } else if bedrock::asked(path).is_some() {
+        } else if bedrock::requested_model(path).is_some() {
             Some(Self::Bedrock)
-        } else if anthropic::asked_of_vertex(path).is_some() {
+        } else if anthropic::vertex_model(path).is_some() {
             Some(Self::Vertex)
-        } else if gemini::asked(path).is_some() {
+        } else if gemini::requested_model(path).is_some() {
             Some(Self::Gemini)
         } else {
             None
         }
     }
 
-    /// The model that is asked for, and whether its answer is to be streamed.
-    pub(crate) fn asked(self, path: &str, body: &Value) -> (String, bool) {
+    /// Returns the requested model, and whether the answer must be streamed.
+    pub(crate) fn requested_model(self, path: &str, body: &Value) -> (String, bool) {
         match self {
             Self::Chat | Self::Anthropic | Self::Responses | Self::Cohere => (
                 body["model"].as_str().unwrap_or_default().to_owned(),
                 body["stream"].as_bool().unwrap_or_default(),
             ),
-            Self::Bedrock => bedrock::asked(path).unwrap_or_default(),
+            Self::Bedrock => bedrock::requested_model(path).unwrap_or_default(),
             Self::Vertex => {
-                let (model, stream) = anthropic::asked_of_vertex(path).unwrap_or_default();
-                // That path serves both; the body has the last word.
+                let (model, stream) = anthropic::vertex_model(path).unwrap_or_default();
+                // The path serves both forms, so the body decides.
                 (model.to_owned(), stream && body["stream"].as_bool().unwrap_or_default())
             }
             Self::Gemini => {
-                let (model, stream) = gemini::asked(path).unwrap_or_default();
+                let (model, stream) = gemini::requested_model(path).unwrap_or_default();
                 (model.to_owned(), stream)
             }
         }
     }
 
-    /// What a body says.
+    /// Reads a body.
     pub(crate) fn view(self, body: &Value) -> View {
         match self {
             Self::Chat => chat::view(body),
@@ -99,7 +98,7 @@ impl Protocol {
         }
     }
 
-    /// What a provider would refuse a request for.
+    /// Returns the reasons why a provider would reject a request.
     pub(crate) fn check(self, headers: &Headers, body: &Value) -> Vec<String> {
         let mut problems = Problems::default();
         match self {
@@ -114,7 +113,7 @@ impl Protocol {
         problems.into_list()
     }
 
-    /// A writer of one answer.
+    /// Returns a writer for one answer.
     pub(crate) fn wire(self, label: &str, model: &str, usage: Usage) -> Box<dyn Wire> {
         match self {
             Self::Chat => Box::new(chat::Chat::new(label, model, usage)),
@@ -126,7 +125,7 @@ impl Protocol {
         }
     }
 
-    /// The id of a call in this protocol's custom, made from a neutral one.
+    /// Converts a neutral call id to this protocol's style.
     pub(crate) fn call_id(self, id: &str) -> String {
         match self {
             Self::Chat | Self::Gemini | Self::Responses | Self::Cohere => id.to_owned(),
@@ -135,7 +134,7 @@ impl Protocol {
         }
     }
 
-    /// Whether a free-form call is one here; elsewhere it is a common call without arguments.
+    /// Returns whether free-form calls exist. Other protocols send a normal call without arguments.
     pub(crate) fn has_custom_calls(self) -> bool {
         match self {
             Self::Responses => true,
@@ -145,7 +144,7 @@ impl Protocol {
         }
     }
 
-    /// What a streamed answer is called.
+    /// Returns the content type of streamed answers.
     pub(crate) fn stream_type(self) -> &'static str {
         match self {
             Self::Bedrock => bedrock::STREAM_TYPE,
@@ -155,7 +154,7 @@ impl Protocol {
         }
     }
 
-    /// The headers of an error, in protocols that say there what is wrong.
+    /// Returns the headers of an error, for protocols whose headers describe it.
     pub(crate) fn error_headers(self, kind: &str) -> Vec<(String, String)> {
         match self {
             Self::Bedrock => bedrock::error_headers(kind),
@@ -165,7 +164,7 @@ impl Protocol {
         }
     }
 
-    /// An error as this protocol's providers write it.
+    /// Returns an error in this protocol's format.
     pub(crate) fn error_body(self, kind: &str, message: &str) -> Value {
         match self {
             Self::Chat => chat::error_body(kind, message),
@@ -178,14 +177,14 @@ impl Protocol {
     }
 }
 
-/// What a run of deltas belongs to.
+/// The block that deltas belong to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Block<'a> {
     /// Text for the user.
     Text,
-    /// The model's thinking, what vouches for it and its sealed form.
+    /// The model's reasoning, its signature and its encrypted form.
     Reasoning { signature: &'a str, encrypted: &'a str },
-    /// A tool call; a custom one has text for its input.
+    /// A tool call. A custom call has text as its input.
     Tool { id: &'a str, name: &'a str, is_custom: bool },
 }
 
@@ -194,29 +193,29 @@ pub(crate) enum Block<'a> {
 pub(crate) enum Part {
     /// Text for the user.
     Text(String),
-    /// The model's thinking.
+    /// The model's reasoning.
     Reasoning { text: String, signature: String, encrypted: String },
-    /// A tool call; the arguments as they would be streamed.
+    /// A tool call, with arguments in the streamed form.
     Tool { id: String, name: String, args: String, is_custom: bool },
 }
 
-/// Writes one answer; streamed events are appended to the buffer whole.
+/// Writes an answer. Streamed events are appended to the buffer as a whole.
 pub(crate) trait Wire: Send {
-    /// The events that open the answer.
+    /// Writes the events that open the answer.
     fn begin(&mut self, out: &mut Vec<u8>);
-    /// The events that open a block.
+    /// Writes the events that open a block.
     fn open(&mut self, out: &mut Vec<u8>, block: Block<'_>);
-    /// One piece of the open block.
+    /// Writes a piece of the open block.
     fn delta(&mut self, out: &mut Vec<u8>, block: Block<'_>, piece: &str);
-    /// All pieces of a flood were played, from wherever they were kept.
-    fn flooded(&mut self, _: Flood) {}
-    /// The events that close the block.
+    /// Called after a flood was sent, possibly from the cache.
+    fn after_flood(&mut self, _: Flood) {}
+    /// Writes the events that close the block.
     fn close(&mut self, out: &mut Vec<u8>, block: Block<'_>);
-    /// An error inside the stream.
+    /// Writes an error inside the stream.
     fn error(&mut self, out: &mut Vec<u8>, error: &StreamError);
-    /// The events that close the answer.
+    /// Writes the events that close the answer.
     fn end(&mut self, out: &mut Vec<u8>, finish: &Finish);
-    /// The answer at once, for requests that want no stream.
+    /// Returns the answer in one piece.
     fn whole(&self, parts: &[Part], finish: &Finish) -> Value;
 }
 
@@ -225,7 +224,7 @@ fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     serde_json::to_writer(out, value).expect("a string or JSON value always serializes into memory");
 }
 
-/// Whether a provider would take this as a tool's name.
+/// Returns whether providers would accept a tool's name.
 fn is_tool_name(name: &str, limit_bytes: usize) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !name.is_empty() && name.len() <= limit_bytes && name.bytes().all(known)

@@ -1,4 +1,4 @@
-//! What a server remembers: every request it got, and which turn is next.
+//! The requests that a server received, and the position in its script.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,58 +12,58 @@ use crate::protocol::Protocol;
 use crate::request::{Kind, Request};
 use crate::script::{Script, Turn};
 
-/// Older requests are forgotten beyond this many.
+/// Limit of remembered requests. Older ones are dropped.
 const REQUESTS_LIMIT: usize = 10_000;
-/// Older requests are forgotten when their bodies exceed this together.
+/// Limit of the remembered requests' bodies. Older requests are dropped.
 const BODIES_LIMIT_BYTES: usize = 256 << 20;
-/// Older problems are forgotten beyond this many.
+/// Limit of remembered problems. Older ones are dropped.
 const PROBLEMS_LIMIT: usize = 1_000;
 
-/// A model request the server got.
+/// A received model request.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// Which model request it was, from 1.
+    /// Its number among all model requests, from 1.
     pub number: u64,
-    /// What it was for.
+    /// Its purpose.
     pub kind: Kind,
-    /// The how-manieth of its kind it was, from 1.
+    /// Its number among the requests of its kind, from 1.
     pub ordinal: u64,
-    /// The protocol it came by.
+    /// Its protocol.
     pub protocol: Protocol,
-    /// Where it was sent, without the query.
+    /// Its path, without the query.
     pub path: String,
     /// Its headers.
     pub headers: Headers,
-    /// Its body; text that is not JSON is kept as a string.
+    /// Its body. Text that is not JSON is stored as a string.
     pub body: Arc<Value>,
-    /// When it came, from the server's start.
+    /// Its time of arrival since the start of the server.
     pub at: Duration,
     /// The marker of the session script that answered it.
     pub session: Option<String>,
-    /// Which turn of that script answered it, from 0.
+    /// The index of the turn that answered it, from 0.
     pub turn: Option<usize>,
-    /// What a provider would have refused it for.
+    /// The reasons why a provider would reject it.
     pub problems: Vec<String>,
-    /// What became of its answer.
+    /// The outcome of its answer.
     pub outcome: Outcome,
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is being given.
+    /// The answer is being sent.
     Open,
-    /// It was given whole.
+    /// The answer was sent completely.
     Finished,
-    /// It was an HTTP answer of this status.
+    /// An HTTP answer with this status was sent.
     Status(u16),
-    /// It was broken off as scripted.
+    /// The answer was cut off as scripted.
     Cut,
-    /// The peer left before its end, or the server was stopped.
-    Left,
+    /// The client disconnected before the end, or the server was stopped.
+    Disconnected,
 }
 
-/// What is known of a request when it has come.
+/// A request at its arrival.
 #[derive(Debug)]
 pub(crate) struct Arrival<'a> {
     pub(crate) request: &'a Request,
@@ -73,16 +73,16 @@ pub(crate) struct Arrival<'a> {
     pub(crate) problems: Vec<String>,
 }
 
-/// The turn chosen for a request.
+/// The turn selected for a request.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct SelectedTurn {
     pub(crate) turn: Turn,
-    /// Names the answer; the same in every run of the same script.
+    /// The part of the answer's ids that makes them unique; the same in each run of the script.
     pub(crate) label: String,
     pub(crate) index: Option<usize>,
 }
 
-/// The memory of one server.
+/// The requests and problems of one server.
 pub(crate) struct Ledger {
     pages: Mutex<Pages>,
     changes: watch::Sender<u64>,
@@ -94,9 +94,9 @@ struct Pages {
     bodies_bytes: usize,
     problems: VecDeque<String>,
     number: u64,
-    /// Requests so far, by kind: title, summary, main.
+    /// The number of requests by kind: title, summary, main.
     kinds: [u64; 3],
-    /// Turns used, for the unclaimed conversations and then each session script.
+    /// The number of used turns: of the script's own turns, then of each session script.
     used: Vec<usize>,
 }
 
@@ -106,7 +106,7 @@ impl Ledger {
         Self { pages: Mutex::new(pages), changes: watch::Sender::new(0) }
     }
 
-    /// Writes down a request; returns its number.
+    /// Records a request and returns its number.
     pub(crate) fn arrive(&self, arrival: Arrival<'_>) -> u64 {
         let Arrival { request, kind, at, size_bytes, problems } = arrival;
         let number = {
@@ -133,27 +133,27 @@ impl Ledger {
                 problems,
                 outcome: Outcome::Open,
             };
-            pages.keep(recorded, size_bytes);
+            pages.push(recorded, size_bytes);
             number
         };
-        self.changed();
+        self.notify();
         number
     }
 
-    /// Chooses what a request is answered with, and uses it up.
-    pub(crate) fn choose(&self, script: &Script, request: &Request, kind: Kind, number: u64) -> Chosen {
+    /// Selects the turn that answers a request, and advances the script.
+    pub(crate) fn select(&self, script: &Script, request: &Request, kind: Kind, number: u64) -> SelectedTurn {
         match (kind, &script.summary) {
             (Kind::Title, _) => {
                 let turn = Turn::text(script.title.clone()).into();
-                return Chosen { turn, label: "title".to_owned(), index: None };
+                return SelectedTurn { turn, label: "title".to_owned(), index: None };
             }
             (Kind::Summary, Some(turn)) => {
-                return Chosen { turn: turn.clone(), label: "summary".to_owned(), index: None };
+                return SelectedTurn { turn: turn.clone(), label: "summary".to_owned(), index: None };
             }
             (Kind::Summary, None) | (Kind::Main, _) => {}
         }
-        let said = request.users.join("\n");
-        let session = script.sessions.iter().position(|session| said.contains(&session.marker));
+        let text = request.users.join("\n");
+        let session = script.sessions.iter().position(|session| text.contains(&session.marker));
         let (turns, repeat) = match session {
             Some(at) => (&script.sessions[at].turns, script.sessions[at].repeat),
             None => (&script.turns, script.repeat),
@@ -176,21 +176,21 @@ impl Ledger {
             Some(at) => format!("s{}_{}", at + 1, index + 1),
             None => (index + 1).to_string(),
         };
-        Chosen { turn, label, index: Some(index) }
+        SelectedTurn { turn, label, index: Some(index) }
     }
 
-    /// Writes down what became of an answer.
+    /// Records the outcome of an answer.
     pub(crate) fn settle(&self, number: u64, outcome: Outcome) {
         if let Some(recorded) = self.lock().find(number) {
             recorded.outcome = outcome;
         }
-        self.changed();
+        self.notify();
     }
 
-    /// Writes down a problem that belongs to no model request.
+    /// Records a problem that belongs to no model request.
     pub(crate) fn problem(&self, problem: String) {
         self.lock().problem(problem);
-        self.changed();
+        self.notify();
     }
 
     pub(crate) fn requests(&self) -> Vec<Recorded> {
@@ -201,28 +201,28 @@ impl Ledger {
         self.lock().problems.iter().cloned().collect()
     }
 
-    /// The first request that fits.
-    pub(crate) fn first(&self, fits: impl Fn(&Recorded) -> bool) -> Option<Recorded> {
-        self.lock().requests.iter().map(|(recorded, _)| recorded).find(|recorded| fits(recorded)).cloned()
+    /// Returns the first request that matches.
+    pub(crate) fn first(&self, matches: impl Fn(&Recorded) -> bool) -> Option<Recorded> {
+        self.lock().requests.iter().map(|(recorded, _)| recorded).find(|recorded| matches(recorded)).cloned()
     }
 
-    /// Rises with every change.
+    /// Returns a counter that rises with each change.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    fn changed(&self) {
+    fn notify(&self) {
         self.changes.send_modify(|count| *count += 1);
     }
 
     fn lock(&self) -> MutexGuard<'_, Pages> {
-        // No code that can panic runs under the lock, so what it guards is whole.
+        // No code under the lock can panic, so the data is consistent.
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Pages {
-    fn keep(&mut self, recorded: Recorded, size_bytes: usize) {
+    fn push(&mut self, recorded: Recorded, size_bytes: usize) {
         self.bodies_bytes += size_bytes;
         self.requests.push_back((recorded, size_bytes));
         let is_full = |pages: &Self| {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_requests_are_forgotten() {
+    fn the_oldest_requests_are_dropped() {
         let ledger = Ledger::new(&Script::new());
         for _ in 0..REQUESTS_LIMIT + 5 {
             arrive(&ledger, 1);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn large_bodies_are_forgotten_but_the_newest() {
+    fn large_bodies_except_the_newest_are_dropped() {
         let ledger = Ledger::new(&Script::new());
         arrive(&ledger, BODIES_LIMIT_BYTES);
         let newest = arrive(&ledger, BODIES_LIMIT_BYTES);

@@ -1,4 +1,4 @@
-//! A model request, seen the same way whatever protocol it came by.
+//! A model request, independent of its protocol.
 
 use std::sync::Arc;
 
@@ -7,63 +7,63 @@ use serde_json::Value;
 use crate::http::Headers;
 use crate::protocol::Protocol;
 
-/// How much of a system text is read to tell what a request is for.
+/// The part of the system prompt that is searched for the request's purpose.
 const SYSTEM_HEAD_CHARS: usize = 600;
-/// How much of a user text is read for the same, from its beginning.
+/// The part of a user text that is searched, from its start.
 const USER_HEAD_CHARS: usize = 200;
-/// How much of the last user text is read for the same, from its end.
+/// The part of the last user text that is searched, from its end.
 const USER_TAIL_CHARS: usize = 6000;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It wants a title for the conversation.
+    /// It asks for a title.
     Title,
-    /// It wants the conversation summed up.
+    /// It asks for a summary.
     Summary,
-    /// It wants the conversation to go on.
+    /// It continues the conversation.
     Main,
 }
 
-/// The result of a tool call, as the client reported it.
+/// The result of a tool call, as sent by the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The id of the call it answers.
+    /// The id of the call.
     pub id: String,
-    /// Its text.
+    /// The text.
     pub text: String,
 }
 
 /// A model request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The protocol it came by.
+    /// Its protocol.
     pub protocol: Protocol,
-    /// Where it was sent, without the query.
+    /// Its path, without the query.
     pub path: String,
     /// Its headers.
     pub headers: Headers,
     /// Its body as sent.
     pub body: Arc<Value>,
-    /// The model asked for.
+    /// The requested model.
     pub model: String,
-    /// Whether a stream is asked for.
+    /// Whether the answer must be streamed.
     pub stream: bool,
-    /// All system text.
+    /// The system prompt.
     pub system: String,
     /// The text of each user message.
     pub users: Vec<String>,
-    /// The names of the tools on offer.
+    /// The names of the offered tools.
     pub tools: Vec<String>,
-    /// Every tool result of the conversation, oldest first.
+    /// All tool results in the conversation, oldest first.
     pub results: Vec<ToolResult>,
-    /// How many answers the model has given since the user last spoke.
+    /// The number of the model's answers since the user's last message.
     pub round: usize,
-    /// How many requests this conversation's script has answered before.
+    /// The number of requests that this conversation's script has answered before.
     pub turn: usize,
 }
 
-/// What a protocol reads out of a body.
+/// The parts of a body that all protocols share.
 #[derive(Debug, Default)]
 pub(crate) struct View {
     pub(crate) system: String,
@@ -74,10 +74,10 @@ pub(crate) struct View {
 }
 
 impl Request {
-    /// Reads a request; what is missing or misshapen reads as empty.
+    /// Parses a request. Missing or invalid parts become empty.
     pub(crate) fn read(protocol: Protocol, path: &str, headers: Headers, body: Arc<Value>) -> Self {
         let View { system, users, tools, results, round } = protocol.view(&body);
-        let (model, stream) = protocol.asked(path, &body);
+        let (model, stream) = protocol.requested_model(path, &body);
         Self {
             protocol,
             path: path.to_owned(),
@@ -94,8 +94,8 @@ impl Request {
         }
     }
 
-    /// What the request is for, told by its words: only requests without tools
-    /// can want a title or a summary.
+    /// Returns the purpose of the request, detected from its text. Only requests without tools can
+    /// ask for a title or a summary.
     pub fn kind(&self) -> Kind {
         if !self.tools.is_empty() {
             return Kind::Main;
@@ -112,23 +112,23 @@ impl Request {
         Kind::Main
     }
 
-    /// What the user said last.
+    /// Returns the last text of the user.
     pub fn last_user(&self) -> &str {
         self.users.last().map_or("", String::as_str)
     }
 
-    /// The newest tool result.
+    /// Returns the latest tool result.
     pub fn last_result(&self) -> Option<&ToolResult> {
         self.results.last()
     }
 
-    /// Whether a tool of this name is on offer.
+    /// Returns whether a tool is offered.
     pub fn offers(&self, tool: &str) -> bool {
         self.tools.iter().any(|name| name == tool)
     }
 }
 
-/// All text in a message content, whatever its shape.
+/// Returns all text in a message content of any form.
 pub(crate) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_told_by_its_words() {
+    fn the_text_determines_the_purpose() {
         let user = json!({"role": "user", "content": "hello"});
         let system = |text: &str| json!({"role": "system", "content": text});
         check(json!({"messages": [user]}), Kind::Main);

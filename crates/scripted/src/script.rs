@@ -1,8 +1,7 @@
-//! What the model will answer: turns made of steps, written in Rust or read
-//! from JSON.
+//! Scripts: the model's answers as turns made of steps, created in Rust or parsed from JSON.
 //!
-//! A script is immutable once a server plays it; which turn is next is the
-//! server's business. Everything here is plain data, but for [`Respond`].
+//! A script does not change while a server plays it; the server keeps the position. Everything here
+//! is plain data, except [`Respond`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,70 +16,70 @@ use crate::request::Request;
 mod build;
 mod json;
 
-/// Characters a streamed chunk has unless the script says otherwise.
+/// The default number of characters in a streamed chunk.
 const DEFAULT_CHUNK_CHARS: usize = 12;
 
-/// Everything a scripted model knows.
+/// The answers of a scripted model.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// The text played for title requests, which use up no turn.
+    /// The answer to title requests, which use no turn.
     pub title: String,
-    /// Played for compaction requests; without it they use up a turn.
+    /// The answer to summary requests. Without it, they use a turn.
     pub summary: Option<Turn>,
-    /// The turns of every conversation that no session claims, in order.
+    /// The turns of all conversations that have no session script, in order.
     pub turns: Vec<Turn>,
-    /// Whether `turns` begins again when used up.
+    /// Whether `turns` starts again at the end.
     pub repeat: bool,
-    /// Scripts for conversations of their own, the first match wins.
+    /// Scripts of separate conversations. The first match is used.
     pub sessions: Vec<SessionScript>,
-    /// Played when the turns are used up.
+    /// The answer after the last turn.
     pub default: Option<Turn>,
-    /// The model ids `GET */models` lists.
+    /// The model ids that `GET */models` lists.
     pub models: Vec<String>,
-    /// Static answers to `GET /__mock/pages/<name>`, for tools that fetch.
+    /// Static answers of `GET /__mock/pages/<name>`, for tools that download pages.
     pub pages: BTreeMap<String, Reply>,
-    /// How text is cut unless a step says otherwise.
+    /// The pace of steps without their own.
     pub pace: Pace,
-    /// What happens to requests a provider would refuse.
+    /// How requests are handled that a provider would reject.
     pub checks: Checks,
-    /// Whether a `[[scn:…]]` marker in the user's text picks the answer.
+    /// Whether a `[[scn:…]]` marker in the user's text selects the answer.
     pub scenarios: bool,
 }
 
 /// The turns of the conversations that contain a marker.
 #[derive(Debug, Clone)]
 pub struct SessionScript {
-    /// Occurs in the text of one of the conversation's user messages.
+    /// A text in one of the conversation's user messages.
     pub marker: String,
-    /// What is answered, in order.
+    /// The answers in order.
     pub turns: Vec<Turn>,
-    /// Whether `turns` begins again when used up.
+    /// Whether `turns` starts again at the end.
     pub repeat: bool,
 }
 
-/// What happens to a request that a provider would refuse.
+/// How a request is handled that a provider would reject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checks {
-    /// It is answered with HTTP 400 and the problems, and uses up no turn.
+    /// It is answered with HTTP 400 and the problems, and uses no turn.
     Enforce,
-    /// The problems are recorded, the turn is played.
+    /// The problems are recorded, and the turn is played.
     Record,
-    /// Nothing is checked.
+    /// Requests are not checked.
     Off,
 }
 
-/// One answer of the model.
+/// An answer of the model.
 #[derive(Debug, Clone)]
 pub enum Turn {
-    /// A model's answer, streamed if the request asks for it.
+    /// A model's answer, streamed if requested.
     Steps(Steps),
-    /// A plain HTTP answer: an error, a gateway's page.
+    /// A plain HTTP answer, such as an error or a gateway's page.
     Http(Reply),
     /// The connection is closed without an answer.
     Empty,
-    /// No answer comes, until the peer leaves.
+    /// No answer is sent until the client disconnects.
     Silent,
-    /// These bytes, head and all, then the connection is closed.
+    /// These bytes are sent, including the head. Then the connection is closed.
     Raw(Vec<u8>),
     /// The turn is computed from the request.
     Respond(Respond),
@@ -89,89 +88,89 @@ pub enum Turn {
 /// A model's answer, step by step.
 #[derive(Debug, Clone, Default)]
 pub struct Steps {
-    /// What is sent, in order.
+    /// The steps in order.
     pub steps: Vec<Step>,
-    /// The tokens this answer claims to have cost.
+    /// The tokens that the answer reports.
     pub usage: Usage,
-    /// Why the model stopped; inferred from the steps when absent.
+    /// The reason to stop; inferred from the steps if `None`.
     pub finish: Option<Finish>,
     /// Extra response headers.
     pub headers: Vec<(String, String)>,
 }
 
-/// One piece of a model's answer.
+/// A part of a model's answer.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Text for the user.
     Text {
         /// The whole text.
         text: String,
-        /// How it is cut.
+        /// The pace of the chunks.
         pace: Pace,
     },
-    /// The model's thinking.
+    /// The model's reasoning.
     Reasoning {
-        /// The whole thought.
+        /// The whole text.
         text: String,
-        /// What vouches for it in protocols that sign; a fixed one when absent.
+        /// The signature in protocols that have one; a fixed one if `None`.
         signature: Option<String>,
-        /// Its sealed form in protocols that seal; a fixed one when absent.
+        /// The encrypted form in protocols that have one; a fixed one if `None`.
         encrypted: Option<String>,
-        /// How it is cut.
+        /// The pace of the chunks.
         pace: Pace,
     },
-    /// A call of a tool.
+    /// A tool call.
     Tool {
-        /// What is called with what.
+        /// The call.
         call: Call,
-        /// How the arguments are cut.
+        /// The pace of the arguments' chunks.
         pace: Pace,
     },
-    /// The first of these calls whose tool the request offers, else the first.
+    /// The first of these calls whose tool the request offers, otherwise the first one.
     AnyTool {
         /// The choices, at least one.
         calls: Vec<Call>,
-        /// How the arguments are cut.
+        /// The pace of the arguments' chunks.
         pace: Pace,
     },
-    /// Much text at once, as fast as the socket takes it.
+    /// Long text, sent as fast as possible.
     Flood(Flood),
     /// A pause.
     Delay(Duration),
     /// An error inside the stream, which ends it.
     StreamError(StreamError),
-    /// The connection breaks in the middle of an event.
+    /// The connection is closed in the middle of an event.
     Disconnect,
-    /// Nothing more comes, until the peer leaves.
+    /// Nothing more is sent until the client disconnects.
     Hang,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The tool's name.
     pub name: String,
-    /// What it is called with.
+    /// The arguments.
     pub args: Args,
-    /// The call's id; a fixed one by turn and step when absent.
+    /// The call's id; derived from turn and step if `None`.
     pub id: Option<String>,
 }
 
-/// What a tool is called with.
+/// The arguments of a call.
 #[derive(Debug, Clone)]
 pub enum Args {
     /// A JSON value, sent as its text.
     Value(Value),
-    /// The text itself, which need not be JSON.
+    /// Raw text, which may be invalid JSON.
     Raw(String),
-    /// The input of a free-form tool; protocols without those send `{}`.
+    /// The input of a free-form tool. Protocols without such tools send `{}`.
     Custom(String),
 }
 
-/// How a text is cut into chunks; absent means what the script says.
+/// How a text is split into chunks. `None` means the script's setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Characters a chunk; 0 sends the whole at once.
+    /// Characters per chunk; 0 sends the text as a whole.
     pub chunk_size: Option<usize>,
     /// The pause after each chunk.
     pub chunk_delay: Option<Duration>,
@@ -188,34 +187,34 @@ pub struct StreamError {
     pub message: String,
 }
 
-/// The tokens an answer claims to have cost.
+/// The tokens that an answer reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Usage {
-    /// Tokens read, the cached ones not among them.
+    /// Input tokens without cached ones.
     pub input: u64,
-    /// Tokens written, the reasoning ones among them.
+    /// Output tokens, including reasoning.
     pub output: u64,
     /// Tokens read from the cache.
     pub cache_read: u64,
     /// Tokens written to the cache.
     pub cache_write: u64,
-    /// Tokens thought.
+    /// Reasoning tokens.
     pub reasoning: u64,
 }
 
-/// Why the model stopped; each protocol has its own word for it.
+/// The reason to stop. Each protocol has its own word for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// It had nothing more to say.
+    /// The answer is finished.
     Stop,
-    /// It ran out of tokens.
+    /// The token limit was reached.
     Length,
-    /// It waits for tool results.
+    /// The model waits for tool results.
     Tool,
-    /// It was stopped.
+    /// A filter stopped the answer.
     ContentFilter,
-    /// A word sent as it is.
+    /// A custom word.
     Other(String),
 }
 
@@ -224,7 +223,7 @@ pub enum Finish {
 pub struct Reply {
     /// The status code.
     pub status: u16,
-    /// The headers; a `content-length` given here is sent even if it lies.
+    /// The headers. A `content-length` is sent even if it is wrong.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Content,
@@ -235,7 +234,7 @@ pub struct Reply {
 /// The body of a plain answer.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// The protocol's own error object with a fixed message.
+    /// The protocol's error object with a fixed message.
     Standard,
     /// A JSON value.
     Json(Value),
@@ -245,7 +244,7 @@ pub enum Content {
 
 type Answer = dyn Fn(&Request) -> Turn + Send + Sync;
 
-/// A turn computed from the request it answers.
+/// A function that computes a turn from the request.
 #[derive(Clone)]
 pub struct Respond(Arc<Answer>);
 
@@ -268,8 +267,8 @@ impl Default for Script {
 }
 
 impl Steps {
-    /// Why the model stopped: as said, or as the steps imply.
-    pub(crate) fn finished(&self) -> Finish {
+    /// Returns the reason to stop: the scripted one, or the one that the steps imply.
+    pub(crate) fn stop_reason(&self) -> Finish {
         let calls = |step: &Step| matches!(step, Step::Tool { .. } | Step::AnyTool { .. });
         match &self.finish {
             Some(finish) => finish.clone(),
@@ -280,8 +279,8 @@ impl Steps {
 }
 
 impl Args {
-    /// The text sent for these arguments in a protocol of function calls.
-    pub(crate) fn wire(&self) -> String {
+    /// Returns the text of these arguments in protocols with function calls.
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Value(value) => value.to_string(),
             Self::Raw(raw) => raw.clone(),
@@ -291,7 +290,7 @@ impl Args {
 }
 
 impl Pace {
-    /// This pace, completed by the script's.
+    /// Returns this pace, completed by another one.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             chunk_size: self.chunk_size.or(other.chunk_size),
@@ -299,7 +298,7 @@ impl Pace {
         }
     }
 
-    /// The chunks of a text; an empty text is one empty chunk.
+    /// Splits a text into chunks. An empty text is one empty chunk.
     pub(crate) fn pieces(self, text: &str) -> Vec<&str> {
         let size = self.chunk_size.unwrap_or(DEFAULT_CHUNK_CHARS);
         if size == 0 || text.is_empty() {
@@ -316,7 +315,7 @@ impl Respond {
         Self(Arc::new(answer))
     }
 
-    /// The turn for this request.
+    /// Returns the turn for a request.
     pub(crate) fn answer(&self, request: &Request) -> Turn {
         (self.0)(request)
     }
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_between_characters() {
+    fn a_text_is_split_between_characters() {
         check("héllo wörld", 4, &["héll", "o wö", "rld"]);
         check("abcd", 2, &["ab", "cd"]);
         check("abc", 5, &["abc"]);

@@ -1,7 +1,7 @@
-//! The server: connections in, turns out.
+//! The HTTP server that plays a script.
 //!
-//! Every connection is a task of one tracker under one token, so that stopping
-//! the server ends everything it began.
+//! Each connection is a task of one tracker with one cancellation token, so that stopping the
+//! server stops all of them.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,23 +17,23 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::Error;
 use crate::flood::FLOOD_LIMIT_DELTAS;
-use crate::http::{Connection, Ended, Headers, Incoming};
+use crate::http::{Connection, Headers, Incoming, ReadError};
 use crate::play::{self, Answer, Floods};
 use crate::protocol::Protocol;
-use crate::record::{Arrival, Chosen, Ledger, Outcome, Recorded};
+use crate::record::{Arrival, Ledger, Outcome, Recorded, SelectedTurn};
 use crate::request::{Kind, Request};
 use crate::script::{Checks, Content, Pace, Reply, Script, Step, Turn};
 
-/// Further connections wait to be accepted.
+/// Limit of connections. Further ones wait.
 const CONNECTIONS_LIMIT: usize = 1024;
-/// How long stopping waits for the tasks.
+/// Time limit for the tasks to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// The pause after a connection could not be accepted, as when files have run out.
+/// The pause after a failed accept, for example when no file handles are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// A computed turn may be computed again this often.
+/// Limit of nested computed turns.
 const RESPOND_LIMIT: usize = 8;
 
-/// A scripted model on a socket of this machine; dropping it stops it.
+/// A scripted model on a local socket. Dropping it stops it.
 pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -73,48 +73,48 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens, as `http://127.0.0.1:PORT`.
+    /// Returns the URL, `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where it listens.
+    /// Returns the address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The model requests so far, oldest first.
+    /// Returns the model requests so far, oldest first.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.ledger.requests()
     }
 
-    /// The requests that were for the conversation itself, not its title or summary.
+    /// Returns the requests that continue the conversation, without title and summary requests.
     pub fn main_requests(&self) -> Vec<Recorded> {
         let mut requests = self.requests();
         requests.retain(|recorded| recorded.kind == Kind::Main);
         requests
     }
 
-    /// Everything a provider would have refused, and every unknown route.
+    /// Returns the problems of all requests, including unknown routes.
     pub fn problems(&self) -> Vec<String> {
         self.shared.ledger.problems()
     }
 
-    /// Waits for the `n`th main request, from 1.
+    /// Waits for the `n`th main request, counted from 1.
     pub async fn wait_for_request(&self, n: u64, deadline: Duration) -> Result<Recorded, Error> {
         self.wait(n, deadline, "request", |_| true).await
     }
 
-    /// Waits until the answer to the `n`th main request, from 1, is over.
+    /// Waits for the end of the answer to the `n`th main request, counted from 1.
     pub async fn wait_for_end(&self, n: u64, deadline: Duration) -> Result<Recorded, Error> {
         self.wait(n, deadline, "the end of request", |recorded| recorded.outcome != Outcome::Open).await
     }
 
-    /// Ends every connection and waits until they are gone.
+    /// Closes all connections and waits for their tasks.
     pub async fn stop(self) {
         self.stop.cancel();
         self.tasks.close();
-        // A task that has not ended by now is detached and ends at its next wait.
+        // A task that has not ended by now ends at its next await point.
         timeout(STOP_LIMIT, self.tasks.wait()).await.unwrap_or_default();
     }
 
@@ -123,18 +123,18 @@ impl Server {
         n: u64,
         deadline: Duration,
         awaited: &str,
-        fits: impl Fn(&Recorded) -> bool,
+        matches: impl Fn(&Recorded) -> bool,
     ) -> Result<Recorded, Error> {
         let mut changes = self.shared.ledger.changes();
-        let is_it =
-            |recorded: &Recorded| recorded.kind == Kind::Main && recorded.ordinal == n && fits(recorded);
+        let is_match =
+            |recorded: &Recorded| recorded.kind == Kind::Main && recorded.ordinal == n && matches(recorded);
         let search = async {
             loop {
                 changes.mark_unchanged();
-                if let Some(recorded) = self.shared.ledger.first(is_it) {
+                if let Some(recorded) = self.shared.ledger.first(is_match) {
                     return Some(recorded);
                 }
-                // The sender lives in the ledger, so this ends only with a change.
+                // The ledger owns the sender, so only a change ends this wait.
                 changes.changed().await.ok()?;
             }
         };
@@ -156,31 +156,31 @@ impl Drop for Server {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, tasks: TaskTracker, stop: CancellationToken) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_LIMIT));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_LIMIT));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
         let shared = Arc::clone(&shared);
         let serve = async move {
-            converse(stream, &shared).await;
-            drop(place);
+            serve_connection(stream, &shared).await;
+            drop(permit);
         };
         tasks.spawn(stop.clone().run_until_cancelled_owned(serve));
     }
 }
 
-/// Whether a connection can carry another request.
+/// Whether a connection can receive another request.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Read,
     Close,
 }
 
-async fn converse(stream: TcpStream, shared: &Shared) {
-    // Small events would otherwise wait for the acknowledgement of those before them.
+async fn serve_connection(stream: TcpStream, shared: &Shared) {
+    // Otherwise small events would wait for acknowledgements.
     if stream.set_nodelay(true).is_err() {
         return;
     }
@@ -188,8 +188,8 @@ async fn converse(stream: TcpStream, shared: &Shared) {
     loop {
         let incoming = match connection.read().await {
             Ok(incoming) => incoming,
-            Err(Ended::Left) => return,
-            Err(Ended::Refused { status, reason }) => {
+            Err(ReadError::Disconnected) => return,
+            Err(ReadError::Invalid { status, reason }) => {
                 shared.ledger.problem(reason.clone());
                 let reply = Reply::new(status, Content::Text(reason)).header("connection", "close");
                 if play::send(&mut connection, &reply, None).await.is_ok() {
@@ -263,46 +263,60 @@ async fn model(
     let number =
         shared.ledger.arrive(Arrival { request: &request, kind, at, size_bytes: bytes.len(), problems });
     drop(bytes);
-    // Whatever ends this answer early, a stopped server included, its record is settled.
-    let mut settled = Settled { ledger: &shared.ledger, number, outcome: Outcome::Left };
-    let chosen = match refusal {
+    // The record is completed even if the answer ends early.
+    let mut record = OpenRecord { ledger: &shared.ledger, number, outcome: Outcome::Disconnected };
+    let selected = match refusal {
         Some(reason) => {
             const KIND: &str = "invalid_request_error";
             let mut reply = Reply::new(400, protocol.error_body(KIND, &reason).into());
             reply.headers = protocol.error_headers(KIND);
             let turn = reply.into();
-            return play_turn(connection, &request, shared, ("refused", turn), &mut settled).await;
+            return play_turn(
+                connection,
+                &request,
+                shared,
+                LabeledTurn { label: "refused", turn },
+                &mut record,
+            )
+            .await;
         }
-        None => shared.ledger.choose(&shared.script, &request, kind, number),
+        None => shared.ledger.select(&shared.script, &request, kind, number),
     };
-    let Chosen { turn, label, index, .. } = chosen;
+    let SelectedTurn { turn, label, index, .. } = selected;
     request.turn = index.unwrap_or_default();
     let scenario = shared.script.scenarios.then(|| scenario(&request)).flatten();
     let turn = scenario.unwrap_or(turn);
-    play_turn(connection, &request, shared, (&label, turn), &mut settled).await
+    play_turn(connection, &request, shared, LabeledTurn { label: &label, turn }, &mut record).await
 }
 
-/// Settles a record when dropped.
-struct Settled<'a> {
+/// Completes a record when dropped.
+struct OpenRecord<'a> {
     ledger: &'a Ledger,
     number: u64,
     outcome: Outcome,
 }
 
-impl Drop for Settled<'_> {
+impl Drop for OpenRecord<'_> {
     fn drop(&mut self) {
         self.ledger.settle(self.number, self.outcome);
     }
+}
+
+/// A turn with the part of its answer's ids that makes them unique.
+struct LabeledTurn<'a> {
+    label: &'a str,
+    turn: Turn,
 }
 
 async fn play_turn(
     connection: &mut Connection,
     request: &Request,
     shared: &Shared,
-    (label, turn): (&str, Turn),
-    settled: &mut Settled<'_>,
+    turn: LabeledTurn<'_>,
+    record: &mut OpenRecord<'_>,
 ) -> io::Result<Next> {
-    let turn = resolved(turn, request);
+    let LabeledTurn { label, turn } = turn;
+    let turn = resolve(turn, request);
     let answer = Answer { connection, request, floods: &shared.floods, pace: shared.script.pace, label };
     let (outcome, next) = match &turn {
         Turn::Steps(steps) => {
@@ -320,12 +334,12 @@ async fn play_turn(
         Turn::Silent => (play::hang(answer.connection).await?, Next::Close),
         Turn::Empty | Turn::Respond(_) => (Outcome::Cut, Next::Close),
     };
-    settled.outcome = outcome;
+    record.outcome = outcome;
     Ok(next)
 }
 
-/// The turn itself, once computed turns are computed.
-fn resolved(mut turn: Turn, request: &Request) -> Turn {
+/// Evaluates computed turns.
+fn resolve(mut turn: Turn, request: &Request) -> Turn {
     for _ in 0..RESPOND_LIMIT {
         match turn {
             Turn::Respond(respond) => turn = respond.answer(request),
@@ -335,7 +349,7 @@ fn resolved(mut turn: Turn, request: &Request) -> Turn {
     turn
 }
 
-/// The body as JSON, or as text and what is wrong with it.
+/// Returns the body as JSON, or as text with its problems.
 fn read_body(headers: &Headers, bytes: &[u8]) -> (Value, Vec<String>) {
     let kind = headers.get("content-type").unwrap_or_default();
     let mut problems = Vec::new();
@@ -355,10 +369,10 @@ fn read_body(headers: &Headers, bytes: &[u8]) -> (Value, Vec<String>) {
     (body, problems)
 }
 
-/// The answer asked for by the newest `[[scn:…]]` marker in the user's text.
+/// Returns the answer for the last `[[scn:…]]` marker in the user's text.
 fn scenario(request: &Request) -> Option<Turn> {
-    let said = request.users.iter().rev().find(|text| text.contains("[[scn:"))?;
-    let (_, marker) = said.rsplit_once("[[scn:")?;
+    let text = request.users.iter().rev().find(|text| text.contains("[[scn:"))?;
+    let (_, marker) = text.rsplit_once("[[scn:")?;
     let (marker, _) = marker.split_once("]]")?;
     let words: Vec<_> = marker.split(':').collect();
     let token = |count: usize| (0..count).map(|n| format!("tok{n:05} ")).collect::<String>();

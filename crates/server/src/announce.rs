@@ -1,8 +1,8 @@
-//! The server under a name of the local network (mDNS), for clients that look for one.
+//! The announcement of a server in the local network by mDNS, so that clients can discover it.
 //!
-//! What is announced is the service `opencode-PORT` of the kind `_http._tcp`, at a host name that the
-//! operator chose. It is told for as long as the value is held and taken back at the end; both need
-//! one thread, which is there only then.
+//! The service is `opencode-PORT` of the type `_http._tcp`, with a host name that the operator
+//! chooses. It is announced until the [`Announcement`] is withdrawn or dropped. Until then a thread
+//! answers the queries of the network.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -12,27 +12,31 @@ use tokio::time::timeout;
 
 use crate::Error;
 
-/// What clients look for.
+/// The service type that clients search for.
 const KIND: &str = "_http._tcp.local.";
-/// Where the server's root is, as clients read it.
+/// The properties of the service: the path of the API.
 const PROPERTIES: [(&str, &str); 1] = [("path", "/")];
-/// How the name of a host of the local network ends.
+/// The suffix of host names in the local network.
 const LOCAL: &str = ".local";
-/// The longest part of a host name.
+/// The maximum length of a label of a host name.
 const MAX_LABEL_BYTES: usize = 63;
-/// The longest host name.
+/// The maximum length of a host name.
 const MAX_DOMAIN_BYTES: usize = 253;
-/// How long taking the name back may take, and ending the thread after it.
+/// The deadline for withdrawing the announcement, and again for ending the thread.
 const WITHDRAW_DEADLINE: Duration = Duration::from_secs(1);
 
-/// A server that is announced.
+/// An announced server.
 pub struct Announcement {
     daemon: ServiceDaemon,
     name: String,
 }
 
 impl Announcement {
-    /// Announces a server that listens on an address beyond this machine.
+    /// Announces a server that listens on a non-loopback address.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `domain` is not a host name of the local network, or if mDNS does not start.
     pub fn begin(address: SocketAddr, domain: &str) -> Result<Self, Error> {
         let host = host(domain).ok_or_else(|| Error::Domain { domain: domain.to_owned() })?;
         Self::try_begin(address, &host).map_err(Error::Announce)
@@ -45,25 +49,25 @@ impl Announcement {
         let service = ServiceInfo::new(KIND, &name, host, own.as_str(), address.port(), &PROPERTIES[..])?;
         let service = if ip.is_unspecified() { service.enable_addr_auto() } else { service };
         let name = service.get_fullname().to_owned();
-        let announced = Self { daemon: ServiceDaemon::new()?, name };
-        // Nobody is told an address that does not answer.
+        let announcement = Self { daemon: ServiceDaemon::new()?, name };
+        // Only announce addresses that the server listens on.
         match ip {
-            IpAddr::V4(ip) if ip.is_unspecified() => announced.daemon.disable_interface(IfKind::IPv6)?,
+            IpAddr::V4(ip) if ip.is_unspecified() => announcement.daemon.disable_interface(IfKind::IPv6)?,
             ip if ip.is_unspecified() => {}
             ip => {
-                announced.daemon.disable_interface(IfKind::All)?;
-                announced.daemon.enable_interface(IfKind::Addr(ip))?;
+                announcement.daemon.disable_interface(IfKind::All)?;
+                announcement.daemon.enable_interface(IfKind::Addr(ip))?;
             }
         }
-        announced.daemon.disable_interface(vec![IfKind::LoopbackV4, IfKind::LoopbackV6])?;
-        announced.daemon.register(service)?;
-        Ok(announced)
+        announcement.daemon.disable_interface(vec![IfKind::LoopbackV4, IfKind::LoopbackV6])?;
+        announcement.daemon.register(service)?;
+        Ok(announcement)
     }
 
-    /// Tells the network that the server is gone.
+    /// Withdraws the announcement.
     pub async fn withdraw(self) {
         if let Ok(withdrawn) = self.daemon.unregister(&self.name) {
-            // Who is not told forgets the name by itself two minutes later.
+            // A client that misses the withdrawal forgets the name after two minutes.
             drop(timeout(WITHDRAW_DEADLINE, withdrawn.recv_async()).await);
         }
         if let Ok(ended) = self.daemon.shutdown() {
@@ -74,12 +78,12 @@ impl Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // The thread ends by itself; whoever can wait has called `withdraw`.
+        // The thread ends in the background. A caller that can wait has called `withdraw`.
         drop(self.daemon.shutdown());
     }
 }
 
-/// The addresses under which others reach a server that listens on all of this machine's.
+/// Returns the IPv4 addresses at which other machines reach a server that listens on all interfaces.
 #[must_use]
 pub fn addresses() -> Vec<IpAddr> {
     let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
@@ -87,7 +91,7 @@ pub fn addresses() -> Vec<IpAddr> {
     others.map(|interface| interface.ip()).filter(IpAddr::is_ipv4).collect()
 }
 
-/// The host name as the network knows it, if it is one.
+/// Returns the fully qualified host name, or `None` if `domain` is not a host name of the local network.
 fn host(domain: &str) -> Option<String> {
     let domain = domain.strip_suffix('.').unwrap_or(domain).to_ascii_lowercase();
     let is_label = |label: &str| {
@@ -103,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_of_the_local_network_ends_with_local() {
+    fn a_host_name_of_the_local_network_ends_with_local() {
         for (domain, expected) in [
             ("opencode.local", Some("opencode.local.")),
             ("Opencode.Local.", Some("opencode.local.")),

@@ -1,7 +1,7 @@
-//! Which directory a session works in, remembered.
+//! A cache of the directory and project of each session.
 //!
-//! Streams ask this for every event. What is remembered never changes for a
-//! session, so forgetting it costs a look into the store and nothing else.
+//! Event streams need them for every event. They never change for a session, so a cache miss only
+//! costs a query of the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,22 +9,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use codewright_engine::Engine;
 use codewright_proto::{Event, ProjectId, Session, SessionId};
 
-/// How many sessions are remembered; beyond, all are forgotten at once.
+/// The maximum number of cached sessions. When it is reached, the cache is cleared.
 const MAX_SESSIONS: usize = 4096;
 
-/// Where a session is at home.
+/// The directory and project of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Home {
     pub(crate) directory: String,
     pub(crate) project: ProjectId,
 }
 
-/// The homes of recently heard sessions.
+/// The homes of recent sessions.
 #[derive(Default)]
 pub(crate) struct Directories(Mutex<HashMap<SessionId, Arc<Home>>>);
 
 impl Directories {
-    /// The home of an event's session; `None` when the session is gone.
+    /// Returns the home of an event's session, or `None` if the session was deleted.
     pub(crate) async fn of_event(&self, engine: &Engine, event: &Event) -> Option<Arc<Home>> {
         match event {
             Event::SessionCreated { info, .. }
@@ -40,7 +40,7 @@ impl Directories {
         }
     }
 
-    /// The home of a session; `None` when it is gone.
+    /// Returns the home of a session, or `None` if it was deleted.
     pub(crate) async fn of(&self, engine: &Engine, id: &SessionId) -> Option<Arc<Home>> {
         if let Some(home) = self.lock().get(id) {
             return Some(Arc::clone(home));
@@ -50,21 +50,21 @@ impl Directories {
     }
 
     fn learn(&self, session: &Session) -> Arc<Home> {
-        let mut known = self.lock();
-        if let Some(home) = known.get(&session.id).filter(|home| home.directory == session.directory) {
+        let mut homes = self.lock();
+        if let Some(home) = homes.get(&session.id).filter(|home| home.directory == session.directory) {
             return Arc::clone(home);
         }
-        if known.len() >= MAX_SESSIONS {
-            known.clear();
+        if homes.len() >= MAX_SESSIONS {
+            homes.clear();
         }
         let home = Home { directory: session.directory.clone(), project: session.project_id.clone() };
         let home = Arc::new(home);
-        known.insert(session.id.clone(), Arc::clone(&home));
+        homes.insert(session.id.clone(), Arc::clone(&home));
         home
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Home>>> {
-        // Every change of the map is one call, so a poisoned map is whole.
+        // Each change of the map is a single call, so a poisoned map is still consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,41 +1,46 @@
-//! What the routes take and give, as an OpenAPI 3.1 document.
+//! The API document: the requests and replies of all routes in OpenAPI 3.1.
 //!
-//! `operations.txt` has a line for each route and `schemas.txt` one for each named shape, in a
-//! notation that is a tenth of the document: `string^ses` begins with `ses`, `[T]` is a list,
-//! `<T>` a map, `{key:T,key?:T}` an object, `(A|B)` a choice, `"a"` a constant, any other name
-//! a shape. Only routes that the server has are in the document.
+//! `operations.txt` has a line for each route, which starts with its operation id, and `schemas.txt`
+//! one for each named schema. Their notation is a tenth of the size of the document: `string^ses` is a
+//! string that starts with `ses`, `[T]` is a list, `<T>` a map, `{key:T,key?:T}` an object, `(A|B)` a
+//! union, `"a"` a constant, and any other name a named schema.
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// A route: method, path, name, place, query, body, status, kind, answer, errors; `-` is none.
+/// A line per route, in the order of the document: operation id, location parameters (`d`: `directory` and `workspace`,
+/// `l`: a `location` object), query, request body, status, content type of the reply, reply, error statuses. `-` stands
+/// for an empty column.
 const OPERATIONS: &str = include_str!("document/operations.txt");
-/// A shape: its name and what it is.
+/// A line per named schema: its name and its notation.
 const SCHEMAS: &str = include_str!("document/schemas.txt");
 
-/// The document as JSON.
-pub(crate) fn document(routes: &[(&'static str, &'static str)]) -> Bytes {
-    // The routes are those of the program, so every server of it has the same document.
+/// A route: its operation id, method and path.
+type Route = (&'static str, &'static str, &'static str);
+
+/// Returns the document as JSON.
+pub(crate) fn document(routes: &[Route]) -> Bytes {
+    // All servers of the program have the same routes, and therefore the same document.
     static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
     DOCUMENT.get_or_init(|| Bytes::from(write(routes).to_string())).clone()
 }
 
-fn write(routes: &[(&str, &str)]) -> Value {
+fn write(routes: &[Route]) -> Value {
     let mut paths = Map::new();
     for line in OPERATIONS.lines() {
         let parts: Vec<&str> = line.split(' ').collect();
-        let [method, path, name, place, query, body, status, kind, answer, errors] = parts[..] else {
+        let [id, location, query, body, status, kind, reply, errors] = parts[..] else {
             continue;
         };
-        if !routes.contains(&(method, path)) {
+        let Some((_, method, path)) = routes.iter().find(|(operation, ..)| *operation == id) else {
             continue;
-        }
+        };
         let mut operation = json!({
-            "operationId": name,
-            "parameters": parameters(path, place, query),
-            "responses": responses(status, kind, answer, errors),
+            "operationId": id,
+            "parameters": parameters(path, location, query),
+            "responses": responses(status, kind, reply, errors),
         });
         if body != "-" {
             operation["requestBody"] = json!({"content": content("j", body)});
@@ -53,7 +58,7 @@ fn write(routes: &[(&str, &str)]) -> Value {
     })
 }
 
-fn parameters(path: &str, place: &str, query: &str) -> Vec<Value> {
+fn parameters(path: &str, location: &str, query: &str) -> Vec<Value> {
     let in_path = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<_> = in_path
         .map(|name| {
@@ -62,7 +67,7 @@ fn parameters(path: &str, place: &str, query: &str) -> Vec<Value> {
         })
         .collect();
     let text = || json!({"type": "string"});
-    match place {
+    match location {
         "d" => parameters.extend(
             ["directory", "workspace"]
                 .map(|name| json!({"name": name, "in": "query", "schema": text(), "required": false})),
@@ -90,14 +95,14 @@ fn parameters(path: &str, place: &str, query: &str) -> Vec<Value> {
     parameters
 }
 
-fn responses(status: &str, kind: &str, answer: &str, errors: &str) -> Map<String, Value> {
-    let mut done = json!({"description": "Success"});
-    if answer != "-" {
-        done["content"] = content(kind, answer);
+fn responses(status: &str, kind: &str, reply: &str, errors: &str) -> Map<String, Value> {
+    let mut success = json!({"description": "Success"});
+    if reply != "-" {
+        success["content"] = content(kind, reply);
     }
-    let mut responses = Map::from_iter([(status.to_owned(), done)]);
+    let mut responses = Map::from_iter([(status.to_owned(), success)]);
     for error in errors.split(',').filter(|error| *error != "-") {
-        let said = match error {
+        let description = match error {
             "401" => "Not signed in",
             "403" => "Not allowed",
             "404" => "Not found",
@@ -108,7 +113,7 @@ fn responses(status: &str, kind: &str, answer: &str, errors: &str) -> Map<String
         let shape = json!({"type": "object"});
         responses.insert(
             error.to_owned(),
-            json!({"description": said, "content": {"application/json": {"schema": shape}}}),
+            json!({"description": description, "content": {"application/json": {"schema": shape}}}),
         );
     }
     responses
@@ -124,14 +129,14 @@ fn content(kind: &str, shape: &str) -> Value {
     json!({kind: {"schema": schema(shape)}})
 }
 
-/// Reads the notation. It is part of the program, so whatever it is not is taken for anything.
+/// Parses the notation. It is part of the program, so errors in it are not reported: the result is then any schema.
 fn schema(text: &str) -> Value {
     let mut rest = text;
     shape(&mut rest)
 }
 
 fn shape(rest: &mut &str) -> Value {
-    if taken(rest, "(") {
+    if strip(rest, "(") {
         let choices = list(rest, '|', ")", shape);
         let is_word = |choice: &Value| choice["type"] == "string" && choice.get("enum").is_some();
         if choices.iter().all(is_word) {
@@ -140,25 +145,25 @@ fn shape(rest: &mut &str) -> Value {
         }
         return json!({"anyOf": choices});
     }
-    if taken(rest, "[") {
+    if strip(rest, "[") {
         let items = list(rest, '|', "]", shape).into_iter().next().unwrap_or_default();
         return json!({"type": "array", "items": items});
     }
-    if taken(rest, "<") {
+    if strip(rest, "<") {
         let values = list(rest, '|', ">", shape).into_iter().next().unwrap_or_default();
         return json!({"type": "object", "additionalProperties": values});
     }
-    if taken(rest, "{") {
+    if strip(rest, "{") {
         return object(list(rest, ',', "}", field));
     }
-    if taken(rest, "\"") {
-        let (word, behind) = rest.split_once('"').unwrap_or((rest, ""));
-        *rest = behind;
+    if strip(rest, "\"") {
+        let (word, tail) = rest.split_once('"').unwrap_or((rest, ""));
+        *rest = tail;
         return json!({"type": "string", "enum": [word]});
     }
     let end = rest.find([',', '|', ')', ']', '}', '>']).unwrap_or(rest.len());
-    let (word, behind) = rest.split_at(end);
-    *rest = behind;
+    let (word, tail) = rest.split_at(end);
+    *rest = tail;
     match word {
         "any" => json!({}),
         "string" | "number" | "integer" | "boolean" | "null" => json!({"type": word}),
@@ -171,8 +176,8 @@ fn shape(rest: &mut &str) -> Value {
 }
 
 fn field(rest: &mut &str) -> (String, Value) {
-    let (name, behind) = rest.split_once(':').unwrap_or((rest, ""));
-    *rest = behind;
+    let (name, tail) = rest.split_once(':').unwrap_or((rest, ""));
+    *rest = tail;
     (name.to_owned(), shape(rest))
 }
 
@@ -197,32 +202,34 @@ fn object(fields: Vec<(String, Value)>) -> Value {
     object
 }
 
-/// What stands between here and an end, divided by a character.
-fn list<T>(rest: &mut &str, between: char, end: &str, one: impl Fn(&mut &str) -> T) -> Vec<T> {
-    let mut found = Vec::new();
-    while !rest.is_empty() && !taken(rest, end) {
-        found.push(one(rest));
-        if let Some(behind) = rest.strip_prefix(between) {
-            *rest = behind;
+/// Parses items up to an end marker, divided by a separator.
+fn list<T>(rest: &mut &str, separator: char, end: &str, one: impl Fn(&mut &str) -> T) -> Vec<T> {
+    let mut items = Vec::new();
+    while !rest.is_empty() && !strip(rest, end) {
+        items.push(one(rest));
+        if let Some(tail) = rest.strip_prefix(separator) {
+            *rest = tail;
         } else if !rest.starts_with(end) {
             break;
         }
     }
-    found
+    items
 }
 
-fn taken(rest: &mut &str, start: &str) -> bool {
-    let behind = rest.strip_prefix(start);
-    *rest = behind.unwrap_or(rest);
-    behind.is_some()
+/// Removes a prefix; returns whether it was there.
+fn strip(rest: &mut &str, prefix: &str) -> bool {
+    let tail = rest.strip_prefix(prefix);
+    *rest = tail.unwrap_or(rest);
+    tail.is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::route::operations;
 
     #[test]
-    fn the_notation_is_read() {
+    fn the_notation_becomes_a_json_schema() {
         let text = r#"{id:string^ses,kind?:("a"|"b"),all:[(Part|null)],by:<integer>,*:any,on:true}"#;
         let expected = json!({
             "type": "object",
@@ -241,21 +248,30 @@ mod tests {
     }
 
     #[test]
-    fn broken_notation_does_not_loop() {
+    fn every_line_belongs_to_a_route() {
+        let routes = operations();
+        for line in OPERATIONS.lines() {
+            let id = line.split(' ').next();
+            assert_eq!(routes.iter().filter(|(operation, ..)| Some(*operation) == id).count(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn invalid_notation_does_not_loop() {
         for text in ["(", "{a", "[", "<", "\"", "{a:(b|", ")", "{,}", "(|)"] {
             schema(text);
         }
     }
 
     #[test]
-    fn every_line_is_whole_and_every_name_is_a_shape() {
+    fn every_line_is_complete_and_every_name_is_a_schema() {
         let names: Vec<_> = SCHEMAS.lines().map(|line| line.split_once(' ').unwrap().0).collect();
-        let mut all: Vec<(&str, &str)> = Vec::new();
+        let mut all: Vec<Route> = Vec::new();
         for line in OPERATIONS.lines() {
             let parts: Vec<_> = line.split(' ').collect();
-            assert_eq!(parts.len(), 10, "{line}");
-            assert!(!all.contains(&(parts[0], parts[1])), "{line} is there twice");
-            all.push((parts[0], parts[1]));
+            assert_eq!(parts.len(), 8, "{line}");
+            assert!(!all.iter().any(|(id, ..)| *id == parts[0]), "`{line}` is a duplicate");
+            all.push((parts[0], "GET", parts[0]));
         }
         let text = write(&all).to_string();
         let refs = text.split("#/components/schemas/").skip(1);

@@ -1,4 +1,4 @@
-//! What can go wrong with a request, and the one place where that becomes a status.
+//! The errors of requests, and their mapping to HTTP statuses and bodies.
 
 use std::net::SocketAddr;
 
@@ -9,48 +9,48 @@ use codewright_proto::{ApiError, MessageId, ParseIdError, SessionId};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
-/// How a client signs in.
+/// The value of `WWW-Authenticate`.
 const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"Secure Area\"");
 
-/// What a failed request was answered, for the log.
+/// The message of an error response, for the log.
 #[derive(Debug, Clone)]
-pub(crate) struct Said(pub(crate) String);
+pub(crate) struct ErrorMessage(pub(crate) String);
 
-/// Why a request is not answered, or a server not started.
+/// The error of a request, or of starting a server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operator sets a password or listens on loopback.
+    /// The operator must set a password or listen on loopback.
     #[error(
-        "refusing to listen on `{address}` without a password: everybody who reaches it could run commands"
+        "refusing to listen on `{address}` without a password: everyone who can connect to it could run commands"
     )]
     Open {
-        /// Where it should have listened.
+        /// The address to listen on.
         address: SocketAddr,
     },
-    /// The operator chooses another name.
-    #[error("`{domain}` is no name for the local network")]
+    /// The operator must choose another name.
+    #[error("`{domain}` is not a host name for the local network")]
     Domain {
-        /// The name that was wanted.
+        /// The configured name.
         domain: String,
     },
-    /// The operator gives clients the address; the server works as it is.
+    /// The operator must tell clients the address; the server itself works.
     #[error("the server cannot be announced to the local network")]
     Announce(#[source] mdns_sd::Error),
-    /// The engine has no answer.
+    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// The client changes the request.
+    /// The client must change the request.
     #[error("{message}")]
     Invalid {
-        /// What is wrong with it.
+        /// The problem.
         message: String,
-        /// Where: `Payload`, `Query`, `Params` or `Headers`.
+        /// The invalid part: `Payload`, `Query`, `Params` or `Headers`.
         kind: &'static str,
     },
-    /// The client names another thing.
+    /// The client must use another id.
     #[error(transparent)]
     Id(#[from] ParseIdError),
-    /// The client uses another path.
+    /// The client must use another path.
     #[error("there is no route `{method} {path}`")]
     NoRoute {
         /// The method.
@@ -58,124 +58,124 @@ pub enum Error {
         /// The path.
         path: String,
     },
-    /// The client uses another method.
-    #[error("`{path}` does not take `{method}`")]
+    /// The client must use another method.
+    #[error("`{path}` does not support `{method}`")]
     NoMethod {
         /// The method.
         method: String,
         /// The path.
         path: String,
     },
-    /// The client does without.
-    #[error("{what} is not offered by this version")]
-    NotOffered {
-        /// What was asked for.
-        what: &'static str,
+    /// The client must do without the feature.
+    #[error("{feature} is not supported by this version")]
+    NotSupported {
+        /// The feature.
+        feature: &'static str,
     },
-    /// The client names another thing, by a kind that newer routes tell apart.
+    /// The client must use another id. The error has a tag of its own.
     #[error("{what} not found: {id}")]
     Missing {
-        /// What clients call the error.
+        /// The `_tag` of the error.
         tag: &'static str,
-        /// What clients call the id.
+        /// The key of the id.
         key: &'static str,
-        /// What kind of thing.
+        /// The kind of thing that is missing.
         what: &'static str,
-        /// What was asked for.
+        /// The id in the request.
         id: String,
     },
-    /// The client names another message.
+    /// The client must use the id of another message.
     #[error("Message not found: {message}")]
     MissingMessage {
         /// The session.
         session: SessionId,
-        /// What was asked for.
+        /// The id in the request.
         message: MessageId,
     },
-    /// The client chooses another id: this one stands for something else.
-    #[error("`{resource}` is the id of something else already")]
+    /// The client must choose another id, because this one is in use.
+    #[error("the id `{resource}` is already in use")]
     Conflict {
         /// The id.
         resource: String,
     },
-    /// The client begins at the first page.
+    /// The client must start with the first page.
     #[error("{0}")]
     Cursor(&'static str),
-    /// The client asks for something that fits.
+    /// The client must change the request. The error has a name of its own.
     #[error("{message}")]
     Refused {
-        /// What clients call the error.
+        /// The name of the error.
         name: &'static str,
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What clients call the reason.
+        /// The reason, as a code for clients.
         reason: Option<&'static str>,
     },
-    /// The client signs in.
-    #[error("user name or password is wrong")]
+    /// The client must sign in.
+    #[error("wrong user name or password")]
     Unauthorized,
-    /// The client uses a name of this machine.
-    #[error("the host `{host}` is not a name of this machine; set a server password to allow any")]
+    /// The client must use a host name of this machine.
+    #[error("the host `{host}` is not a name of this machine; set a server password to allow all names")]
     ForeignHost {
-        /// The name that was used.
+        /// The name in the request.
         host: String,
     },
-    /// The operator allows the origin.
+    /// The operator must allow the origin.
     #[error("web pages of another origin (`{origin}`) may not use this server")]
     ForeignOrigin {
-        /// Where the page came from, as far as the browser says.
+        /// The origin of the page, as far as the browser sends it.
         origin: String,
     },
-    /// The operator sets a password and the client signs in.
-    #[error("a password is needed: {why}")]
+    /// The operator must set a password, and the client must sign in.
+    #[error("a password is required: {why}")]
     PasswordNeeded {
-        /// Why the client is not known without one.
+        /// The reason.
         why: &'static str,
     },
-    /// The user does it instead of the model.
+    /// The user must send the request, because commands of the model may not.
     #[error("{why}")]
     OwnCommand {
-        /// What the client is, as far as it is known.
+        /// The reason.
         why: &'static str,
     },
-    /// The client closes connections, or tries again later.
+    /// The client must close connections or try again later.
     #[error("the server has too many open connections")]
     Full,
-    /// The client says that the body is JSON.
+    /// The client must set a JSON content type.
     #[error("a request body must have the content type `application/json`")]
     NotJson,
-    /// The client sends less.
+    /// The client must send less.
     #[error("the request body has more than {} MiB", .limit_bytes / 1024 / 1024)]
     TooLarge {
         /// The limit.
         limit_bytes: usize,
     },
-    /// The client sends faster.
+    /// The client must send faster.
     #[error("the request body did not arrive in time")]
     SlowBody,
-    /// The client tries again later.
+    /// The client should try again later.
     #[error("the request took too long")]
     Deadline,
-    /// The client asks the next server.
+    /// The client should connect to another server.
     #[error("the server is stopping")]
     Closing,
-    /// A bug of ours.
+    /// A bug in the server.
     #[error("unexpected server error")]
     Panic,
 }
 
 impl Error {
-    /// A request whose query makes no sense.
+    /// Returns an error about an invalid query.
     pub(crate) fn query(message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into(), kind: "Query" }
     }
 
-    /// A request whose body makes no sense.
+    /// Returns an error about an invalid body.
     pub(crate) fn payload(message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into(), kind: "Payload" }
     }
 
-    /// What the user may try.
+    /// Returns advice for the user.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -187,14 +187,16 @@ impl Error {
                 Some("allow the origin with `--cors`, and set OPENCODE_SERVER_PASSWORD".to_owned())
             }
             Self::OwnCommand { .. } => Some("use the server from a terminal of your own".to_owned()),
-            Self::Domain { .. } => Some("such a name ends with `.local`, as `opencode.local`".to_owned()),
+            Self::Domain { .. } => Some(
+                "a host name of the local network ends with `.local`, such as `opencode.local`".to_owned(),
+            ),
             Self::Engine(error) => error.hint(),
             Self::Announce(_)
             | Self::Invalid { .. }
             | Self::Id(_)
             | Self::NoRoute { .. }
             | Self::NoMethod { .. }
-            | Self::NotOffered { .. }
+            | Self::NotSupported { .. }
             | Self::Missing { .. }
             | Self::MissingMessage { .. }
             | Self::Conflict { .. }
@@ -212,7 +214,7 @@ impl Error {
         }
     }
 
-    /// Whether the request may have come from a page that is allowed, which can then read the error.
+    /// Returns whether the error may be shown to the page that sent the request.
     pub(crate) fn is_of_allowed_page(&self) -> bool {
         !matches!(self, Self::ForeignHost { .. } | Self::ForeignOrigin { .. } | Self::OwnCommand { .. })
     }
@@ -234,7 +236,7 @@ impl Error {
             )
             | Self::Invalid { .. }
             | Self::Cursor(_)
-            | Self::NotOffered { .. }
+            | Self::NotSupported { .. }
             | Self::Refused { .. } => StatusCode::BAD_REQUEST,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthorized | Self::PasswordNeeded { .. } => StatusCode::UNAUTHORIZED,
@@ -246,7 +248,7 @@ impl Error {
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Deadline | Self::Closing | Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::Id(error) if error.prefix != SessionId::PREFIX => StatusCode::BAD_REQUEST,
-            // Clients know a malformed id of a session as an unknown error.
+            // Clients expect an unknown error for an invalid session id.
             Self::Open { .. }
             | Self::Domain { .. }
             | Self::Announce(_)
@@ -256,8 +258,8 @@ impl Error {
         }
     }
 
-    /// The error as clients know it. Only our own sentences get out, never the sources behind
-    /// them: those may quote headers, files and addresses with credentials in them.
+    /// Returns the error in the format of the API. It contains only our own messages, never those of sources, because
+    /// these may quote headers, files and URLs with credentials.
     pub(crate) fn body(&self) -> Value {
         if let Self::Engine(engine::Error::NotFound { resource, id }) = self
             && let Some((tag, key)) = tag(*resource)
@@ -300,7 +302,7 @@ impl Error {
             _ => "BadRequest",
         };
         let message = match self {
-            // A provider's own words may repeat what it was sent.
+            // The message of a provider may repeat parts of the request.
             Self::Engine(engine::Error::Provider(_)) => "the model provider failed".to_owned(),
             other => other.to_string(),
         };
@@ -327,8 +329,8 @@ impl Error {
         json!(error)
     }
 
-    /// The status and the error as the newer routes tell them: every error has a tag.
-    fn newer(&self) -> (StatusCode, Value) {
+    /// Returns the status and the error in the format of the v2 API, in which every error has a tag.
+    fn v2(&self) -> (StatusCode, Value) {
         let status = match self {
             Self::Id(_) => StatusCode::BAD_REQUEST,
             _ => self.status(),
@@ -349,8 +351,8 @@ impl Error {
             StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailableError",
             _ => "InvalidRequestError",
         };
-        let mut told = json!({"_tag": tag, "message": message});
-        // Of ids in an address clients know that of the session by name.
+        let mut reply = json!({"_tag": tag, "message": message});
+        // Of the ids in a path, clients know only the session id by name.
         let (kind, field) = match self {
             Self::Id(error) if error.prefix == SessionId::PREFIX => (Value::Null, json!("sessionID")),
             Self::Id(_) => (json!("Params"), Value::Null),
@@ -358,14 +360,14 @@ impl Error {
         };
         for (key, value) in [("kind", &kind), ("field", &field), ("hint", &body["data"]["hint"])] {
             if value.is_string() {
-                told[key] = value.clone();
+                reply[key] = value.clone();
             }
         }
-        (status, told)
+        (status, reply)
     }
 }
 
-/// The `_tag` of the error about a missing resource, and the key of its id.
+/// Returns the `_tag` of the error about a missing resource and the key of its id.
 fn tag(resource: Resource) -> Option<(&'static str, &'static str)> {
     match resource {
         Resource::Permission => Some(("PermissionNotFoundError", "requestID")),
@@ -380,7 +382,7 @@ fn tag(resource: Resource) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The same for the resources whose errors have a tag in the v2 API only.
+/// Returns the same for the resources whose errors have a tag only in the v2 API.
 fn tag_in_v2(resource: Resource) -> Option<(&'static str, &'static str)> {
     match resource {
         Resource::Session => Some(("SessionNotFoundError", "sessionID")),
@@ -395,18 +397,18 @@ fn tag_in_v2(resource: Resource) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// An error as the newer routes tell it, kept with the answer until it is known which route it was.
+/// An error in the format of the v2 API. It is attached to the response until the route is known.
 #[derive(Clone)]
-struct Newer(StatusCode, Value);
+struct V2Reply(StatusCode, Value);
 
-/// Tells the errors of the newer routes in their own shapes.
-pub(crate) async fn newer(response: Response) -> Response {
-    match response.extensions().get::<Newer>().cloned() {
-        Some(Newer(status, body)) => {
-            let said = response.extensions().get::<Said>().cloned();
+/// Replaces an error response by the one of the v2 API.
+pub(crate) async fn v2(response: Response) -> Response {
+    match response.extensions().get::<V2Reply>().cloned() {
+        Some(V2Reply(status, body)) => {
+            let message = response.extensions().get::<ErrorMessage>().cloned();
             let mut response = (status, Json(body)).into_response();
-            if let Some(said) = said {
-                response.extensions_mut().insert(said);
+            if let Some(message) = message {
+                response.extensions_mut().insert(message);
             }
             response
         }
@@ -420,7 +422,7 @@ impl IntoResponse for Error {
             return (self.status(), [(header::WWW_AUTHENTICATE, REALM)]).into_response();
         }
         let body = self.body();
-        let said =
+        let message =
             body["message"].as_str().or(body["data"]["message"].as_str()).unwrap_or_default().to_owned();
         let mut response = (self.status(), Json(body)).into_response();
         if matches!(self, Self::PasswordNeeded { .. }) {
@@ -429,9 +431,9 @@ impl IntoResponse for Error {
         if matches!(self, Self::Full) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        let (status, body) = self.newer();
-        response.extensions_mut().insert(Newer(status, body));
-        response.extensions_mut().insert(Said(said));
+        let (status, body) = self.v2();
+        response.extensions_mut().insert(V2Reply(status, body));
+        response.extensions_mut().insert(ErrorMessage(message));
         response
     }
 }

@@ -1,7 +1,9 @@
-//! What a request says: where, about what, and with which body.
+//! The extractors of requests: location, query, ids in the path and JSON body.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -15,21 +17,24 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_path_to_error::Segment;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+use crate::limit::Slot;
+use crate::serve::Closing;
 use crate::state::App;
 
-/// The longest directory that is looked at.
+/// The maximum length of a directory in a request.
 const MAX_DIRECTORY_BYTES: usize = 4096;
 
-/// The directory a request is about: named by the query, else by the header, else the server's own.
-pub(crate) struct Here {
-    pub(crate) place: Arc<Instance>,
-    /// Whether the query named it.
+/// The instance that a request works in. Its directory comes from the query, then the header, then the server's default.
+pub(crate) struct Location {
+    pub(crate) instance: Arc<Instance>,
+    /// Whether the query contains the directory.
     pub(crate) in_query: bool,
 }
 
-/// Newer routes put the place into an object of its own.
+/// The directory and workspace in a query; the v2 API wraps them in an object `location`.
 #[derive(Deserialize)]
 struct Named {
     directory: Option<String>,
@@ -40,7 +45,7 @@ struct Named {
     located_workspace: Option<String>,
 }
 
-impl FromRequestParts<App> for Here {
+impl FromRequestParts<App> for Location {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -48,8 +53,8 @@ impl FromRequestParts<App> for Here {
         let header = parts.headers.get("x-opencode-workspace").and_then(|value| value.to_str().ok());
         let workspaces = [workspace.as_deref(), located_workspace.as_deref(), header];
         if workspaces.into_iter().flatten().any(|workspace| !workspace.is_empty()) {
-            // Work that was meant for elsewhere must not be done here.
-            return Err(Error::NotOffered { what: "working in workspaces" });
+            // Work that is meant for a workspace must not happen in the local directory.
+            return Err(Error::NotSupported { feature: "working in workspaces" });
         }
         let named = located.or(directory).filter(|directory| !directory.is_empty());
         let in_query = named.is_some();
@@ -57,14 +62,14 @@ impl FromRequestParts<App> for Here {
             Some(directory) => Some(directory),
             None => header_directory(parts)?,
         };
-        // A relative path is meant from the server's own directory.
+        // Relative paths are relative to the default directory of the server.
         let own = app.engine.default_directory();
         let directory = named.as_ref().map_or_else(|| own.to_owned(), |named| own.join(named));
         let long = directory.as_os_str().len() > MAX_DIRECTORY_BYTES;
         if long || directory.as_os_str().as_encoded_bytes().contains(&0) {
             return Err(Error::query("`directory` is not the path of a directory"));
         }
-        Ok(Self { place: app.engine.instance(&directory).await?, in_query })
+        Ok(Self { instance: app.engine.instance(&directory).await?, in_query })
     }
 }
 
@@ -80,24 +85,40 @@ fn header_directory(parts: &Parts) -> Result<Option<String>, Error> {
     Ok(Some(percent_decode_str(text).decode_utf8().map_err(|_| bad())?.into_owned()))
 }
 
-/// Reads the query of an address; what is not asked for is skipped.
+/// Parses the query of a URI; unknown keys are ignored.
 pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
     let read = Query::try_from_uri(uri);
     read.map(|Query(value)| value).map_err(|rejection| {
-        let said = rejection.body_text();
-        let said = said.strip_prefix("Failed to deserialize query string: ").unwrap_or(&said);
-        match said.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        let text = rejection.body_text();
+        let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+        match text.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
             Some(field) => Error::query(format!("Missing key\n  at [\"{field}\"]")),
-            None => Error::query(said),
+            None => Error::query(text),
         }
     })
 }
 
-/// A number in a query. Clients write `undefined` or `NaN` where they have none, and a number below
-/// zero sets no bound either.
+/// Parses a count in a query. Values such as `undefined` and `NaN`, which clients send for a missing number, and
+/// negative numbers count as absent.
 pub(crate) fn count<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
     let number = String::deserialize(value)?.trim().parse::<f64>().ok();
     Ok(number.filter(|number| *number >= 0.0).map(|number| number as u64))
+}
+
+/// The connection of a request.
+pub(crate) struct Connection {
+    /// The slot; `None` for a request without a socket.
+    pub(crate) slot: Option<Slot>,
+    pub(crate) closing: CancellationToken,
+}
+
+impl FromRequestParts<App> for Connection {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Infallible> {
+        let closing = parts.extensions.get::<Closing>().cloned().map(Extension);
+        Ok(Self { slot: parts.extensions.get().cloned(), closing: Closing::token(closing) })
+    }
 }
 
 /// The query of a request.
@@ -111,61 +132,61 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
     }
 }
 
-/// An id of the address, in the order in which the address names them.
+/// An id in a path.
 pub(crate) trait Id: Sized {
-    fn read(text: &str) -> Result<Self, ParseIdError>;
+    fn parse_id(text: &str) -> Result<Self, ParseIdError>;
 }
 
 impl Id for SessionId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_id(text: &str) -> Result<Self, ParseIdError> {
         Self::parse(text)
     }
 }
 
 impl Id for MessageId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_id(text: &str) -> Result<Self, ParseIdError> {
         Self::parse(text)
     }
 }
 
 impl Id for PartId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_id(text: &str) -> Result<Self, ParseIdError> {
         Self::parse(text)
     }
 }
 
 impl Id for PtyId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_id(text: &str) -> Result<Self, ParseIdError> {
         Self::parse(text)
     }
 }
 
 impl Id for PermissionId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_id(text: &str) -> Result<Self, ParseIdError> {
         Self::parse(text)
     }
 }
 
 impl Id for QuestionId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_id(text: &str) -> Result<Self, ParseIdError> {
         Self::parse(text)
     }
 }
 
-/// The name of a provider, which may be anything.
+/// A provider id, which may be any text.
 impl Id for String {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_id(text: &str) -> Result<Self, ParseIdError> {
         Ok(text.to_owned())
     }
 }
 
-/// The one id in the address.
+/// The only id in the path.
 pub(crate) struct One<A>(pub(crate) A);
 
-/// Both ids in the address.
+/// Both ids in the path, in order.
 pub(crate) struct Two<A, B>(pub(crate) A, pub(crate) B);
 
-/// All three ids in the address.
+/// All three ids in the path, in order.
 pub(crate) struct Three<A, B, C>(pub(crate) A, pub(crate) B, pub(crate) C);
 
 impl<A: Id> FromRequestParts<App> for One<A> {
@@ -173,7 +194,7 @@ impl<A: Id> FromRequestParts<App> for One<A> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let Path(id) = Path::<String>::from_request_parts(parts, app).await.map_err(bad_path)?;
-        Ok(Self(A::read(&id)?))
+        Ok(Self(A::parse_id(&id)?))
     }
 }
 
@@ -183,7 +204,7 @@ impl<A: Id, B: Id> FromRequestParts<App> for Two<A, B> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let ids = Path::<(String, String)>::from_request_parts(parts, app).await;
         let Path((a, b)) = ids.map_err(bad_path)?;
-        Ok(Self(A::read(&a)?, B::read(&b)?))
+        Ok(Self(A::parse_id(&a)?, B::parse_id(&b)?))
     }
 }
 
@@ -193,7 +214,7 @@ impl<A: Id, B: Id, C: Id> FromRequestParts<App> for Three<A, B, C> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let ids = Path::<(String, String, String)>::from_request_parts(parts, app).await;
         let Path((a, b, c)) = ids.map_err(bad_path)?;
-        Ok(Self(A::read(&a)?, B::read(&b)?, C::read(&c)?))
+        Ok(Self(A::parse_id(&a)?, B::parse_id(&b)?, C::parse_id(&c)?))
     }
 }
 
@@ -201,7 +222,7 @@ fn bad_path(rejection: PathRejection) -> Error {
     Error::Invalid { message: rejection.body_text(), kind: "Params" }
 }
 
-/// The JSON body of a request; an absent body is an empty object.
+/// The JSON body of a request. An empty body counts as an empty object.
 pub(crate) struct Payload<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
@@ -214,13 +235,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
         let bytes = match collected.await.map_err(|_| Error::SlowBody)? {
             Ok(collected) => collected.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => return Err(Error::TooLarge { limit_bytes }),
-            Err(_) => return Err(payload_error("the request body broke off")),
+            Err(_) => return Err(payload_error("the request body is incomplete")),
         };
         decode(if bytes.is_empty() { b"{}" } else { &bytes }).map(Self)
     }
 }
 
-/// Reads a body; an error names the place in it.
+/// Parses a body. An error names the path to the invalid value.
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
@@ -229,14 +250,14 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         if !inner.is_data() {
             return payload_error(format!("the request body is not JSON: {inner}"));
         }
-        let mut said = inner.to_string();
-        if let Some(place) = said.rfind(" at line ") {
-            said.truncate(place);
+        let mut text = inner.to_string();
+        if let Some(position) = text.rfind(" at line ") {
+            text.truncate(position);
         }
-        match said.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        match text.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
             Some(field) => payload_error(format!("Missing key\n  at {path}[\"{field}\"]")),
-            None if path.is_empty() => payload_error(said),
-            None => payload_error(format!("{said}\n  at {path}")),
+            None if path.is_empty() => payload_error(text),
+            None => payload_error(format!("{text}\n  at {path}")),
         }
     })?;
     json.end().map_err(|error| payload_error(format!("the request body is not JSON: {error}")))?;
@@ -268,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_a_body_names_its_place() {
+    fn an_error_in_a_body_names_its_path() {
         check::<PromptInput>("{}", "Missing key\n  at [\"parts\"]");
         check::<PromptInput>(
             r#"{"parts":"x"}"#,
@@ -289,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_said_to_be_so() {
+    fn a_body_that_is_not_json_is_rejected() {
         check::<PromptInput>("{bad", "the request body is not JSON: key must be a string at line 1 column 2");
         check::<SessionInput>(
             "{} {}",

@@ -1,16 +1,16 @@
-//! What holds for every request: who may ask, from where, and what never gets out.
+//! The access checks of every request.
 //!
-//! In this order, and before anything of the request is used:
+//! They run in this order, before any other part of the request is used:
 //!
-//! 1. A command of the model may not use the server that runs it.
-//! 2. The host must be a name of this machine unless a password protects the server, so that no
-//!    foreign web page can reach it under a name of its own.
-//! 3. A page must be one of this machine, a known client or one that the operator allows.
+//! 1. Commands of the model may not use the server that runs them.
+//! 2. Without a password, the host must be a name of this machine. Otherwise a foreign web page
+//!    could reach the server by DNS rebinding.
+//! 3. The origin of a web page must be this machine, a known client or allowed by the operator.
 //! 4. Preflights are answered.
-//! 5. The password is checked. Without one, only the user that runs the server may use it, and only
-//!    by programs and pages of this machine.
-//! 6. A body must say that it is JSON, which a page cannot make a browser send elsewhere without a
-//!    preflight.
+//! 5. The password is checked. Without a password, only the user that runs the server may use it,
+//!    with programs and pages of this machine.
+//! 6. A body must have a JSON content type, because browsers send that to another origin only after
+//!    a preflight.
 
 use std::panic::AssertUnwindSafe;
 
@@ -28,7 +28,7 @@ use http_body::Body as _;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use crate::limit::{Full, Seat};
+use crate::limit::{Full, Slot};
 use crate::origin::{self, Source};
 use crate::peer::{Identity, Peer};
 use crate::state::App;
@@ -36,15 +36,15 @@ use crate::{Error, Options, extract, host};
 
 /// The methods that a preflight allows.
 const METHODS: &str = "GET, HEAD, PUT, PATCH, POST, DELETE";
-/// How long a browser may remember a preflight, in seconds.
+/// How long a browser may cache a preflight, in seconds.
 const PREFLIGHT_SECONDS: &str = "86400";
-/// Base64 as people write it: with or without padding.
+/// Base64 with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Lets a request through to its route, or not.
+/// Checks a request and passes it on to its route, or rejects it.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
     let checked = check(&app.options, &request);
@@ -52,7 +52,7 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let mut response = match checked {
         Ok(Pass::Preflight) => preflight(request.headers(), origin.is_some()),
         Ok(Pass::Route) => {
-            // A bug in one route must not take the connection with it.
+            // A panic in a route must not close the connection.
             let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
             ran.unwrap_or_else(|_| Error::Panic.into_response())
         }
@@ -67,15 +67,15 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     response
 }
 
-/// Lets a request last, if there is room for one more.
+/// Runs a long request, if the limit on long requests allows one more.
 pub(crate) async fn last(request: Request, next: Next) -> Response {
-    match request.extensions().get::<Seat>().map(Seat::last_long) {
+    match request.extensions().get::<Slot>().map(Slot::last_long) {
         Some(Err(Full)) => Error::Full.into_response(),
         Some(Ok(())) | None => next.run(request).await,
     }
 }
 
-/// Ends a request that takes too long.
+/// Runs a request with the deadline of short requests.
 pub(crate) async fn hurry(State(app): State<App>, request: Request, next: Next) -> Response {
     let ran = timeout(app.options.deadline, next.run(request)).await;
     ran.unwrap_or_else(|_| Error::Deadline.into_response())
@@ -95,7 +95,7 @@ fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
         check_host(request)?;
     }
     let headers = request.headers();
-    let source = origin::source((request.method(), request.uri()), headers, &options.cors)?;
+    let source = origin::source(request, &options.cors)?;
     if request.method() == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
         return Ok(Pass::Preflight);
     }
@@ -111,7 +111,7 @@ fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
     Ok(Pass::Route)
 }
 
-/// Whether a request may be answered by a server that has no password. One without a peer comes from this process.
+/// Checks a request to a server without a password. A request without a peer comes from this process.
 fn check_without_password(peer: Option<&Peer>, source: Source) -> Result<(), Error> {
     let needs = |why| Err(Error::PasswordNeeded { why });
     match peer.map(|peer| peer.identity) {
@@ -133,10 +133,10 @@ fn check_without_password(peer: Option<&Peer>, source: Source) -> Result<(), Err
     Ok(())
 }
 
-/// Counts a connection among those of known clients.
+/// Marks the connection of the request as signed in.
 fn sign_in(request: &Request) -> Result<(), Error> {
-    let seat = request.extensions().get::<Seat>();
-    seat.map_or(Ok(()), Seat::sign_in).map_err(|Full| Error::Full)
+    let slot = request.extensions().get::<Slot>();
+    slot.map_or(Ok(()), Slot::sign_in).map_err(|Full| Error::Full)
 }
 
 fn check_host(request: &Request) -> Result<(), Error> {
@@ -156,12 +156,12 @@ fn check_host(request: &Request) -> Result<(), Error> {
 fn preflight(headers: &HeaderMap, allowed: bool) -> Response<Body> {
     let mut response = StatusCode::NO_CONTENT.into_response();
     if allowed {
-        let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
-        let asked = asked.unwrap_or_else(|| HeaderValue::from_static(""));
-        let answer = response.headers_mut();
-        answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
-        answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked);
-        answer.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_SECONDS));
+        let requested = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+        let requested = requested.unwrap_or_else(|| HeaderValue::from_static(""));
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, requested);
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_SECONDS));
     }
     response
 }
@@ -177,8 +177,8 @@ struct Token {
     auth_token: Option<String>,
 }
 
-/// Whether the request carries user name and password, in the header or, for what cannot
-/// set headers, in the query.
+/// Returns whether the request contains the user name and password: in a header or, for clients that cannot set
+/// headers, in the query.
 fn is_signed_in(options: &Options, request: &Request) -> bool {
     let header = text(request.headers(), &header::AUTHORIZATION).and_then(|value| {
         let (scheme, encoded) = value.split_once(' ')?;
@@ -186,7 +186,7 @@ fn is_signed_in(options: &Options, request: &Request) -> bool {
     });
     let query = || {
         let token: Token = extract::query(request.uri()).ok()?;
-        // A plus sign in a query is read as a blank; base64 has only the former.
+        // A plus sign in a query decodes to a space; base64 contains no spaces.
         token.auth_token.map(|token| token.replace(' ', "+"))
     };
     let Some(given) = header.or_else(query).and_then(|encoded| BASE64.decode(encoded).ok()) else {
@@ -196,7 +196,8 @@ fn is_signed_in(options: &Options, request: &Request) -> bool {
     same(&given, expected.as_bytes())
 }
 
-/// Whether the request brings a ticket to the route that takes it, under either name, and that decides whether it is good.
+/// Returns whether the request brings a ticket to one of the two routes that accept tickets. The route checks the
+/// ticket.
 fn has_ticket(request: &Request) -> bool {
     let path = request.uri().path();
     let of_terminal = path.strip_prefix("/api").unwrap_or(path).strip_prefix("/pty/");
@@ -205,7 +206,7 @@ fn has_ticket(request: &Request) -> bool {
     is_connect && query.split('&').any(|pair| pair.starts_with("ticket="))
 }
 
-/// Compares without telling by its duration where the difference is.
+/// Compares in a time that does not depend on the position of a difference.
 fn same(given: &[u8], expected: &[u8]) -> bool {
     let mut difference = usize::from(given.len() != expected.len());
     for (at, byte) in given.iter().enumerate() {
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_bytes_are_the_same() {
+    fn only_equal_bytes_are_the_same() {
         for (given, expected) in [("a:b", true), ("a:c", false), ("a:", false), ("a:ba", false), ("", false)]
         {
             assert_eq!(same(given.as_bytes(), b"a:b"), expected, "{given}");
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_recognised() {
+    fn json_content_types_are_recognised() {
         for (kind, expected) in [
             ("application/json", true),
             ("Application/JSON; charset=utf-8", true),

@@ -1,23 +1,23 @@
-//! Names of hosts and origins of web pages: which belong to this machine.
+//! Host names and origins of web pages: which of them belong to this machine or are allowed.
 
 use std::net::IpAddr;
 
-/// Origins of the clients of this API that are programs on this machine.
+/// Origins of API clients that are programs on this machine.
 const LOCAL_ORIGINS: [&str; 4] =
     ["tauri://localhost", "http://tauri.localhost", "https://tauri.localhost", "oc://renderer"];
-/// Origins of the clients of this API that come from elsewhere.
+/// Origins of API clients that are served from other machines.
 const WEB_ORIGINS: [&str; 1] = ["https://app.opencode.ai"];
 
-/// Where a page that may use the server comes from.
+/// The origin of a page that may use the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Page {
     /// This machine.
     Local,
-    /// Elsewhere: whoever serves it could do with the server what its user can.
+    /// Another machine, whose operator could use the server with all rights of its user.
     Web,
 }
 
-/// Whether an authority (`name:port`) names this machine and cannot be pointed elsewhere.
+/// Returns whether an authority (`name:port`) always resolves to this machine.
 pub(crate) fn is_loopback(authority: &str) -> bool {
     let Some(name) = without_port(authority) else { return false };
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
@@ -28,10 +28,10 @@ pub(crate) fn is_loopback(authority: &str) -> bool {
     address.parse().is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
 }
 
-/// Which pages an origin stands for, if they may use the server: those of this machine, of its
-/// own address, of the known clients, and of `allowed`.
+/// Returns the kind of page of an origin, or `None` if such pages may not use the server. Allowed are this machine, the
+/// address of the server, the known clients and the origins in `allowed`.
 ///
-/// A page of this machine may come from any port, because the clients of the original do.
+/// A page of this machine may have any port, because clients of OpenCode have various ports.
 pub(crate) fn page(origin: &str, host: Option<&str>, allowed: &[String]) -> Option<Page> {
     let authority = origin.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
     let is_own = authority.is_some_and(|(_, authority)| host == Some(authority));
@@ -43,7 +43,7 @@ pub(crate) fn page(origin: &str, host: Option<&str>, allowed: &[String]) -> Opti
     (is_own || is_allowed).then_some(Page::Web)
 }
 
-/// Whether an origin is that of a page on loopback. Other names below `localhost` are not needed.
+/// Returns whether an origin is a loopback address or `localhost`. Subdomains of `localhost` are not needed.
 fn is_local(origin: &str) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else { return false };
     let Some(name) = without_port(authority) else { return false };
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_this_machine_are_loopback() {
+    fn only_names_and_addresses_of_this_machine_are_loopback() {
         for host in [
             "localhost",
             "localhost:4096",
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_are_loopback_known_allowed_or_our_own() {
+    fn allowed_origins_are_loopback_known_clients_configured_or_the_server_itself() {
         let allowed = ["https://pages.example".to_owned()];
         let host = Some("192.168.1.2:4096");
         for (origin, expected) in [

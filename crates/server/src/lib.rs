@@ -1,8 +1,8 @@
-//! The engine over HTTP and server-sent events.
+//! The HTTP server: the API of the engine over HTTP and server-sent events.
 //!
-//! A route is extractors, one call of the engine, and the reply; everything that
-//! holds for all of them is in `guard`. The shapes, names and statuses are those
-//! of the OpenCode 1.18.33 API, so that its clients work unchanged.
+//! A route consists of extractors, one call of the engine and the reply. The checks that apply to
+//! all routes are in `guard`. Paths, schemas and statuses are those of the OpenCode 1.18.33 API,
+//! so that its clients work unchanged.
 
 mod announce;
 mod directories;
@@ -13,7 +13,6 @@ mod frame;
 mod guard;
 mod host;
 mod limit;
-mod newer;
 mod options;
 mod origin;
 mod peer;
@@ -22,6 +21,7 @@ mod serve;
 mod state;
 mod stream;
 mod trace;
+mod v2;
 
 pub use announce::{Announcement, addresses};
 pub use error::Error;

@@ -1,9 +1,9 @@
-//! How many connections a server holds, and whose they are.
+//! The limits on open connections, in total and per peer.
 //!
-//! Connections are counted for each peer. Peers that have not signed in get few, other peers get no
-//! more than leaves a reserve for the server's owner, and requests that last (streams, waiting
-//! prompts, terminals) leave a reserve for those that do not. When there is no room, the connection
-//! that has been idle for longest is closed; if all are busy, the new one is refused.
+//! Peers that have not signed in get few connections. A part of all connections is reserved for the
+//! owner of the server, and a part for short requests, which long ones (streams, waiting prompts,
+//! terminals) cannot occupy. When a limit is reached, the connection that has been idle for longest
+//! is closed. If all are busy, the new connection is rejected.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,52 +15,52 @@ use tokio_util::sync::CancellationToken;
 
 use crate::peer::Identity;
 
-/// The most connections of a server.
+/// The maximum number of connections of a server.
 const MAX_CONNECTIONS: usize = 2048;
-/// The least, however few files the process may open.
+/// The minimum, even if the process may open few files.
 const MIN_CONNECTIONS: usize = 64;
-/// The part of all connections that is kept for the owner and for requests that do not last: an eighth.
+/// The divisor for the reserve of the owner and of short requests: an eighth of all connections.
 const RESERVE: usize = 8;
-/// Connections of one peer that has not signed in.
-const MAX_OF_STRANGER: usize = 32;
-/// Connections of all peers that have not signed in.
-const MAX_OF_STRANGERS: usize = 128;
-/// The part of all connections that one other peer may have when it has signed in: a quarter.
+/// The maximum number of connections of one peer that has not signed in.
+const MAX_PER_STRANGER: usize = 32;
+/// The maximum number of connections of all peers that have not signed in.
+const MAX_ALL_STRANGERS: usize = 128;
+/// The divisor for the share of a signed-in peer that is not the owner: a quarter of all connections.
 const SHARE: usize = 4;
 
-/// The connections of one server.
+/// The connections of one server and their limits.
 #[derive(Clone)]
-pub(crate) struct Room(Arc<Shared>);
+pub(crate) struct Limiter(Arc<Shared>);
 
 struct Shared {
     limits: Limits,
-    seats: Mutex<HashMap<u64, Arc<State>>>,
-    /// Requests that last.
+    slots: Mutex<HashMap<u64, Arc<State>>>,
+    /// The number of long requests.
     long: AtomicUsize,
 }
 
-/// How many connections there may be.
+/// The maximum numbers of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limits {
     total: usize,
-    /// Of all but the owner.
+    /// Of all peers except the owner.
     others: usize,
-    /// Of one other peer that has signed in.
-    of_guest: usize,
-    of_stranger: usize,
-    of_strangers: usize,
-    /// Requests that last, of all.
+    /// Of one peer that has signed in and is not the owner.
+    per_guest: usize,
+    per_stranger: usize,
+    all_strangers: usize,
+    /// Long requests of all peers.
     long: usize,
-    /// Requests that last, of one other peer.
-    long_of_guest: usize,
+    /// Long requests of one peer that has signed in and is not the owner.
+    long_per_guest: usize,
 }
 
-/// One connection's place among the others; its last clone frees it.
+/// The slot of one connection. Dropping the last clone frees it.
 #[derive(Clone)]
-pub(crate) struct Seat(Arc<Held>);
+pub(crate) struct Slot(Arc<Entry>);
 
-struct Held {
-    room: Room,
+struct Entry {
+    limiter: Limiter,
     number: u64,
     state: Arc<State>,
 }
@@ -68,95 +68,96 @@ struct Held {
 struct State {
     identity: Identity,
     signed_in: AtomicBool,
-    /// Requests at work: one, and terminals that began as one.
+    /// The number of active requests: one, and terminals that were opened by one.
     busy: AtomicUsize,
-    /// Whether one of them lasts.
+    /// Whether one of them is long.
     is_long: AtomicBool,
     idle_since: Mutex<Instant>,
-    /// Whether there was a request before.
+    /// Whether the connection has served a request.
     has_served: AtomicBool,
     evicted: CancellationToken,
 }
 
-/// A request at work; dropped when its answer has been sent.
-pub(crate) struct Busy(Seat);
+/// An active request. Dropped when the response has been sent.
+pub(crate) struct ActiveRequest(Slot);
 
-/// There is no room.
+/// The limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
 
 impl Limits {
     fn new(files: usize) -> Self {
-        // Files, the database and commands need descriptors as well.
+        // Files, the database and commands need file descriptors as well.
         let total = (files / 2).clamp(MIN_CONNECTIONS, MAX_CONNECTIONS);
         let others = total - total / RESERVE;
-        let of_guest = total / SHARE;
+        let per_guest = total / SHARE;
         Self {
             total,
             others,
-            of_guest,
-            of_stranger: MAX_OF_STRANGER.min(total / RESERVE),
-            of_strangers: MAX_OF_STRANGERS.min(total / SHARE),
+            per_guest,
+            per_stranger: MAX_PER_STRANGER.min(total / RESERVE),
+            all_strangers: MAX_ALL_STRANGERS.min(total / SHARE),
             long: others,
-            long_of_guest: of_guest - of_guest / RESERVE,
+            long_per_guest: per_guest - per_guest / RESERVE,
         }
     }
 }
 
-impl Room {
-    /// Room for as many connections as the process may open files for.
+impl Limiter {
+    /// Returns limits that fit the number of files that the process may open.
     pub(crate) fn new() -> Self {
         Self::with(Limits::new(open_files()))
     }
 
     fn with(limits: Limits) -> Self {
-        Self(Arc::new(Shared { limits, seats: Mutex::default(), long: AtomicUsize::new(0) }))
+        Self(Arc::new(Shared { limits, slots: Mutex::default(), long: AtomicUsize::new(0) }))
     }
 
-    /// A place for a new connection, if need be that of an idle one.
-    pub(crate) fn admit(&self, identity: Identity, number: u64) -> Result<Seat, Full> {
+    /// Returns a slot for a new connection; closes an idle connection if necessary.
+    pub(crate) fn admit(&self, identity: Identity, number: u64) -> Result<Slot, Full> {
         let limits = self.0.limits;
-        let mut seats = self.lock();
+        let mut slots = self.lock();
         if identity != Identity::Owner {
-            let of_peer = |seat: &State| seat.is_stranger() && seat.identity == identity;
-            make_room(&mut seats, limits.of_stranger, of_peer, of_peer)?;
-            make_room(&mut seats, limits.of_strangers, State::is_stranger, State::is_stranger)?;
-            let is_other = |seat: &State| seat.identity != Identity::Owner;
-            make_room(&mut seats, limits.others, is_other, State::is_stranger)?;
-            make_room(&mut seats, limits.total, |_| true, State::is_stranger)?;
-        } else if make_room(&mut seats, limits.total, |_| true, |seat| seat.identity != Identity::Owner)
+            let of_peer = |slot: &State| slot.is_stranger() && slot.identity == identity;
+            ensure_below(&mut slots, limits.per_stranger, of_peer, of_peer)?;
+            ensure_below(&mut slots, limits.all_strangers, State::is_stranger, State::is_stranger)?;
+            let is_other = |slot: &State| slot.identity != Identity::Owner;
+            ensure_below(&mut slots, limits.others, is_other, State::is_stranger)?;
+            ensure_below(&mut slots, limits.total, |_| true, State::is_stranger)?;
+        } else if ensure_below(&mut slots, limits.total, |_| true, |slot| slot.identity != Identity::Owner)
             .is_err()
         {
-            make_room(&mut seats, limits.total, |_| true, |_| true)?;
+            ensure_below(&mut slots, limits.total, |_| true, |_| true)?;
         }
         let state = Arc::new(State::new(identity));
-        seats.insert(number, Arc::clone(&state));
-        drop(seats);
-        Ok(Seat(Arc::new(Held { room: self.clone(), number, state })))
+        slots.insert(number, Arc::clone(&state));
+        drop(slots);
+        Ok(Slot(Arc::new(Entry { limiter: self.clone(), number, state })))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<State>>> {
-        // Every change of the map is one call, so a poisoned map is whole.
-        self.0.seats.lock().unwrap_or_else(PoisonError::into_inner)
+        // Each change of the map is a single call, so a poisoned map is still consistent.
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Makes room below a limit on the counted seats, by closing the one of the `spare` that is idle for longest.
-fn make_room(
-    seats: &mut HashMap<u64, Arc<State>>,
+/// Ensures that fewer than `limit` of the `counted` connections are open, by closing the `spare` one that has been idle
+/// for longest.
+fn ensure_below(
+    slots: &mut HashMap<u64, Arc<State>>,
     limit: usize,
     counted: impl Fn(&State) -> bool,
     spare: impl Fn(&State) -> bool,
 ) -> Result<(), Full> {
-    if seats.len() < limit || seats.values().filter(|seat| counted(seat)).count() < limit {
+    if slots.len() < limit || slots.values().filter(|slot| counted(slot)).count() < limit {
         return Ok(());
     }
-    let idle = seats.iter().filter(|(_, seat)| counted(seat) && spare(seat) && seat.is_idle());
-    // Those that were kept alive after an answer go before those that may be about to ask.
-    let oldest = idle.min_by_key(|(_, seat)| (!seat.has_served.load(Ordering::Relaxed), seat.idle_since()));
+    let idle = slots.iter().filter(|(_, slot)| counted(slot) && spare(slot) && slot.is_idle());
+    // A connection that has not served a request yet may be about to send one, so it is closed last.
+    let oldest = idle.min_by_key(|(_, slot)| (!slot.has_served.load(Ordering::Relaxed), slot.idle_since()));
     let number = *oldest.ok_or(Full)?.0;
-    if let Some(seat) = seats.remove(&number) {
-        seat.evicted.cancel();
+    if let Some(slot) = slots.remove(&number) {
+        slot.evicted.cancel();
     }
     Ok(())
 }
@@ -187,94 +188,94 @@ impl State {
     }
 }
 
-impl Seat {
-    /// Cancelled when the connection has to make room while it is idle.
+impl Slot {
+    /// Returns the token that is cancelled when the idle connection must close.
     pub(crate) fn evicted(&self) -> &CancellationToken {
         &self.0.state.evicted
     }
 
-    /// Whether no request is at work.
+    /// Returns whether no request is active.
     pub(crate) fn is_idle(&self) -> bool {
         self.0.state.is_idle()
     }
 
-    /// Marks a request as being at work until the value is dropped.
-    pub(crate) fn begin(&self) -> Busy {
+    /// Marks a request as active until the value is dropped.
+    pub(crate) fn begin(&self) -> ActiveRequest {
         self.0.state.busy.fetch_add(1, Ordering::AcqRel);
         self.0.state.has_served.store(true, Ordering::Relaxed);
-        Busy(self.clone())
+        ActiveRequest(self.clone())
     }
 
-    /// Notes that the peer has given the password.
+    /// Marks the peer as signed in, if its limit allows one more connection.
     pub(crate) fn sign_in(&self) -> Result<(), Full> {
-        let Held { room, state, .. } = &*self.0;
+        let Entry { limiter, state, .. } = &*self.0;
         if state.identity == Identity::Owner || state.signed_in.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let seats = room.lock();
-        let of_peer = seats.values().filter(|seat| seat.identity == state.identity && !seat.is_stranger());
-        if of_peer.count() >= room.0.limits.of_guest {
+        let slots = limiter.lock();
+        let of_peer = slots.values().filter(|slot| slot.identity == state.identity && !slot.is_stranger());
+        if of_peer.count() >= limiter.0.limits.per_guest {
             return Err(Full);
         }
         state.signed_in.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Notes that the request at work lasts, if there may be one more of these.
+    /// Marks the active request as long, if the limits allow one more.
     pub(crate) fn last_long(&self) -> Result<(), Full> {
-        let Held { room, state, .. } = &*self.0;
+        let Entry { limiter, state, .. } = &*self.0;
         if state.is_long.load(Ordering::Relaxed) {
             return Ok(());
         }
         if state.identity != Identity::Owner {
-            let seats = room.lock();
-            let of_peer = seats
+            let slots = limiter.lock();
+            let of_peer = slots
                 .values()
-                .filter(|seat| seat.identity == state.identity && seat.is_long.load(Ordering::Relaxed));
-            if of_peer.count() >= room.0.limits.long_of_guest {
+                .filter(|slot| slot.identity == state.identity && slot.is_long.load(Ordering::Relaxed));
+            if of_peer.count() >= limiter.0.limits.long_per_guest {
                 return Err(Full);
             }
         }
-        let next = |long: usize| (long < room.0.limits.long).then_some(long + 1);
-        room.0.long.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).map_err(|_| Full)?;
+        let next = |long: usize| (long < limiter.0.limits.long).then_some(long + 1);
+        limiter.0.long.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).map_err(|_| Full)?;
         if state.is_long.swap(true, Ordering::AcqRel) {
-            room.0.long.fetch_sub(1, Ordering::AcqRel);
+            limiter.0.long.fetch_sub(1, Ordering::AcqRel);
         }
         Ok(())
     }
 }
 
-impl Drop for Busy {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        let Held { room, state, .. } = &*self.0.0;
+        let Entry { limiter, state, .. } = &*self.0.0;
         if state.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             *state.idle_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             if state.is_long.swap(false, Ordering::AcqRel) {
-                room.0.long.fetch_sub(1, Ordering::AcqRel);
+                limiter.0.long.fetch_sub(1, Ordering::AcqRel);
             }
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for Entry {
     fn drop(&mut self) {
-        self.room.lock().remove(&self.number);
+        self.limiter.lock().remove(&self.number);
     }
 }
 
-/// How many files the process may open.
+/// Returns the number of files that the process may open.
 fn open_files() -> usize {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
 }
 
-/// Lets the process open as many files as its connections need, if the system permits that.
+/// Raises the limit on open files to the number that all connections need, as far as the system permits.
 pub fn raise_file_limit() {
-    const WANTED: u64 = 2 * MAX_CONNECTIONS as u64;
+    const NEEDED: u64 = 2 * MAX_CONNECTIONS as u64;
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < WANTED.min(hard)
+        && soft < NEEDED.min(hard)
     {
-        // A server works with fewer connections, too.
-        setrlimit(Resource::RLIMIT_NOFILE, WANTED.min(hard), hard).ok();
+        // The server also works with fewer connections.
+        setrlimit(Resource::RLIMIT_NOFILE, NEEDED.min(hard), hard).ok();
     }
 }
 
@@ -284,126 +285,126 @@ mod tests {
 
     const GUEST: Identity = Identity::User(7);
 
-    struct Hall {
-        room: Room,
+    struct Server {
+        limiter: Limiter,
         next: u64,
     }
 
-    impl Hall {
+    impl Server {
         fn new(files: usize) -> Self {
-            Self { room: Room::with(Limits::new(files)), next: 0 }
+            Self { limiter: Limiter::with(Limits::new(files)), next: 0 }
         }
 
-        fn admit(&mut self, identity: Identity) -> Result<Seat, Full> {
+        fn admit(&mut self, identity: Identity) -> Result<Slot, Full> {
             self.next += 1;
-            self.room.admit(identity, self.next)
+            self.limiter.admit(identity, self.next)
         }
 
         fn count(&self) -> usize {
-            self.room.lock().len()
+            self.limiter.lock().len()
         }
     }
 
     #[test]
-    fn limits_leave_a_reserve_however_few_files_there_are() {
+    fn limits_keep_a_reserve_even_with_few_files() {
         for files in [0, 64, 256, 1024, 20_000, usize::MAX] {
             let limits = Limits::new(files);
-            assert!(limits.of_strangers < limits.others && limits.others < limits.total, "{limits:?}");
-            assert!(limits.long < limits.total && limits.long_of_guest < limits.of_guest, "{limits:?}");
-            assert!(limits.of_stranger > 0 && limits.of_stranger <= limits.of_strangers, "{limits:?}");
+            assert!(limits.all_strangers < limits.others && limits.others < limits.total, "{limits:?}");
+            assert!(limits.long < limits.total && limits.long_per_guest < limits.per_guest, "{limits:?}");
+            assert!(limits.per_stranger > 0 && limits.per_stranger <= limits.all_strangers, "{limits:?}");
         }
         assert_eq!(Limits::new(usize::MAX).total, MAX_CONNECTIONS);
     }
 
     #[test]
-    fn the_oldest_idle_connection_makes_room() {
-        let mut hall = Hall::new(128);
-        let seats: Vec<_> = (0..64).map(|_| hall.admit(Identity::Owner).unwrap()).collect();
-        let at_work: Vec<_> = seats[1..].iter().map(Seat::begin).collect();
-        let new = hall.admit(Identity::Owner).unwrap();
-        assert!(seats[0].evicted().is_cancelled() && !seats[1].evicted().is_cancelled());
+    fn the_longest_idle_connection_is_closed_first() {
+        let mut server = Server::new(128);
+        let slots: Vec<_> = (0..64).map(|_| server.admit(Identity::Owner).unwrap()).collect();
+        let active: Vec<_> = slots[1..].iter().map(Slot::begin).collect();
+        let new = server.admit(Identity::Owner).unwrap();
+        assert!(slots[0].evicted().is_cancelled() && !slots[1].evicted().is_cancelled());
         let busy = new.begin();
-        assert_eq!(hall.admit(Identity::Owner).err(), Some(Full), "all are at work");
-        drop((at_work, busy));
-        let _newest = hall.admit(Identity::Owner).unwrap();
-        assert_eq!(hall.count(), 64);
-        drop((seats, new));
-        assert_eq!(hall.count(), 1);
+        assert_eq!(server.admit(Identity::Owner).err(), Some(Full), "all are busy");
+        drop((active, busy));
+        let _newest = server.admit(Identity::Owner).unwrap();
+        assert_eq!(server.count(), 64);
+        drop((slots, new));
+        assert_eq!(server.count(), 1);
     }
 
     #[test]
-    fn strangers_compete_with_each_other_only() {
-        let mut hall = Hall::new(20_000);
-        let owner = hall.admit(Identity::Owner).unwrap();
+    fn peers_that_have_not_signed_in_only_evict_each_other() {
+        let mut server = Server::new(20_000);
+        let owner = server.admit(Identity::Owner).unwrap();
         let mut busy = Vec::new();
-        for _ in 0..MAX_OF_STRANGER {
-            let seat = hall.admit(GUEST).unwrap();
-            busy.push((seat.begin(), seat));
+        for _ in 0..MAX_PER_STRANGER {
+            let slot = server.admit(GUEST).unwrap();
+            busy.push((slot.begin(), slot));
         }
-        assert_eq!(hall.admit(GUEST).err(), Some(Full));
-        let other = hall.admit(Identity::User(8)).unwrap();
+        assert_eq!(server.admit(GUEST).err(), Some(Full));
+        let other = server.admit(Identity::User(8)).unwrap();
         assert!(!owner.evicted().is_cancelled() && !other.evicted().is_cancelled());
         busy[3].1.sign_in().unwrap();
-        assert!(hall.admit(GUEST).is_ok(), "who has signed in counts no more");
+        assert!(server.admit(GUEST).is_ok(), "a signed-in peer does not count");
     }
 
     #[test]
-    fn the_owner_finds_room_whatever_others_do() {
-        let mut hall = Hall::new(0);
+    fn other_peers_cannot_use_the_connections_of_the_owner() {
+        let mut server = Server::new(0);
         let mut kept = Vec::new();
         for user in 1..1000 {
             for _ in 0..40 {
-                if let Ok(seat) = hall.admit(Identity::User(user)) {
+                if let Ok(slot) = server.admit(Identity::User(user)) {
                     // Even if all of them know the password.
-                    if seat.sign_in().is_ok() {
-                        kept.push((seat.begin(), seat));
+                    if slot.sign_in().is_ok() {
+                        kept.push((slot.begin(), slot));
                     }
                 }
             }
         }
-        let limits = hall.room.0.limits;
-        assert!(hall.count() <= limits.others, "{}", hall.count());
-        let own: Vec<_> = (0..limits.total - limits.others).map(|_| hall.admit(Identity::Owner)).collect();
+        let limits = server.limiter.0.limits;
+        assert!(server.count() <= limits.others, "{}", server.count());
+        let own: Vec<_> = (0..limits.total - limits.others).map(|_| server.admit(Identity::Owner)).collect();
         assert!(own.iter().all(Result::is_ok));
     }
 
     #[test]
-    fn requests_that_last_leave_room_for_others() {
-        let mut hall = Hall::new(0);
-        let limits = hall.room.0.limits;
+    fn long_requests_leave_connections_for_short_ones() {
+        let mut server = Server::new(0);
+        let limits = server.limiter.0.limits;
         let mut streams = Vec::new();
         while streams.len() < limits.long {
-            let seat = hall.admit(Identity::Owner).unwrap();
-            let busy = seat.begin();
-            seat.last_long().unwrap();
-            seat.last_long().unwrap();
-            streams.push((busy, seat));
+            let slot = server.admit(Identity::Owner).unwrap();
+            let busy = slot.begin();
+            slot.last_long().unwrap();
+            slot.last_long().unwrap();
+            streams.push((busy, slot));
         }
-        let seat = hall.admit(Identity::Owner).unwrap();
-        let busy = seat.begin();
-        assert_eq!(seat.last_long(), Err(Full));
+        let slot = server.admit(Identity::Owner).unwrap();
+        let busy = slot.begin();
+        assert_eq!(slot.last_long(), Err(Full));
         streams.pop();
-        assert_eq!(seat.last_long(), Ok(()));
+        assert_eq!(slot.last_long(), Ok(()));
         drop(busy);
-        assert_eq!(hall.room.0.long.load(Ordering::Relaxed), limits.long - 1);
+        assert_eq!(server.limiter.0.long.load(Ordering::Relaxed), limits.long - 1);
     }
 
     #[test]
-    fn one_guest_cannot_have_all_streams() {
-        let mut hall = Hall::new(20_000);
+    fn one_signed_in_peer_cannot_open_all_streams() {
+        let mut server = Server::new(20_000);
         let mut streams = Vec::new();
-        let refused = loop {
-            let seat = hall.admit(GUEST).unwrap();
-            if seat.sign_in().is_err() {
+        let limit = loop {
+            let slot = server.admit(GUEST).unwrap();
+            if slot.sign_in().is_err() {
                 break "signed in";
             }
-            let busy = seat.begin();
-            if seat.last_long().is_err() {
+            let busy = slot.begin();
+            if slot.last_long().is_err() {
                 break "long";
             }
-            streams.push((busy, seat));
+            streams.push((busy, slot));
         };
-        let limits = hall.room.0.limits;
-        assert_eq!((refused, streams.len()), ("long", limits.long_of_guest));
+        let limits = server.limiter.0.limits;
+        assert_eq!((limit, streams.len()), ("long", limits.long_per_guest));
     }
 }

@@ -1,4 +1,4 @@
-//! Who may use a server, and how patient it is.
+//! The options of a server: access, deadlines and limits.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,25 +8,24 @@ use tokio_util::task::TaskTracker;
 
 use crate::Error;
 
-/// What is decided when a server starts.
+/// The options of a server.
 #[derive(Clone)]
 pub struct Options {
-    /// The name that goes with the password.
+    /// The user name for the password.
     pub username: String,
-    /// The password; without one, or with an empty one, everybody on this machine may come in.
+    /// The password. If it is missing or empty, only the user that runs the server may use it, from this machine.
     pub password: Option<String>,
-    /// Origins of web pages that may use the server beside those of this machine.
+    /// Origins of web pages that may use the server in addition to those of this machine.
     pub cors: Vec<String>,
-    /// How often a stream or a waiting prompt shows that it lives.
+    /// The interval of heartbeats on streams and waiting prompts.
     pub heartbeat: Duration,
-    /// How long a request may take that is neither a stream nor a waiting prompt.
+    /// The deadline of a short request: one that is not a stream and waits neither for a model nor for a user.
     pub deadline: Duration,
-    /// How long the body of a request may take to arrive.
+    /// The deadline for receiving the body of a request.
     pub body_deadline: Duration,
-    /// The longest body of a request; prompts carry images.
+    /// The maximum length of a request body. Prompts contain images.
     pub body_limit_bytes: usize,
-    /// Changes that are finished even when their client has gone; whoever stops the server
-    /// waits for them.
+    /// Changes that run to completion even if their client disconnects. They must be awaited before the program ends.
     pub tasks: TaskTracker,
 }
 
@@ -46,12 +45,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether a server with these options may listen on an address.
+    /// Checks whether a server with these options may listen on an address.
     ///
-    /// Beyond loopback it may not without a password: whoever reaches it could run commands.
+    /// # Errors
+    ///
+    /// Fails for non-loopback addresses without a password, because every machine in the network could run commands.
     pub fn check(&self, address: SocketAddr) -> Result<(), Error> {
-        let alone = address.ip().to_canonical().is_loopback();
-        if alone || self.password().is_some() { Ok(()) } else { Err(Error::Open { address }) }
+        let is_local = address.ip().to_canonical().is_loopback();
+        if is_local || self.password().is_some() { Ok(()) } else { Err(Error::Open { address }) }
     }
 
     pub(crate) fn password(&self) -> Option<&str> {
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn listening_beyond_loopback_takes_a_password() {
+    fn a_non_loopback_address_requires_a_password() {
         check("127.0.0.1:4096", None, true);
         check("127.0.0.2:4096", None, true);
         check("[::1]:4096", None, true);

@@ -1,11 +1,11 @@
-//! Which web page a request comes from, if any.
+//! The web page that a request comes from, derived from its headers.
 //!
-//! A browser sends `Origin` with what a script may read the answer of and with what changes
-//! something, and `Sec-Fetch-Site` with everything, also with pictures and links, to addresses of this
-//! machine. Older browsers send `Referer` at most. Programs that are no browsers send none of these.
+//! A browser sends `Origin` with requests whose response a script may read and with requests that
+//! may change something. To addresses of this machine it sends `Sec-Fetch-Site` with every request,
+//! even for images and links. Older browsers send at most `Referer`. Other programs send none of these.
 
 use http::header::{HOST, ORIGIN, REFERER, USER_AGENT};
-use http::{HeaderMap, HeaderName, Method, Uri};
+use http::{HeaderMap, HeaderName, Method, Request, Uri};
 
 use crate::Error;
 use crate::host::{self, Page};
@@ -13,25 +13,26 @@ use crate::host::{self, Page};
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
-/// The headers and the parts of a query that name a directory.
+/// The header and the query keys that name a directory.
 const DIRECTORY_HEADER: HeaderName = HeaderName::from_static("x-opencode-directory");
 const DIRECTORY_KEYS: [&str; 2] = ["directory", "location[directory]"];
 
-/// Where a request comes from.
+/// The source of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A program, or a page of this machine.
     Local,
-    /// A page from elsewhere that the operator allows, or that is a known client.
+    /// A page of another machine that is a known client or that the operator allows.
     Web,
 }
 
-/// Where a request comes from; an error if that is a page that may not use the server.
-pub(crate) fn source(
-    (method, uri): (&Method, &Uri),
-    headers: &HeaderMap,
-    allowed: &[String],
-) -> Result<Source, Error> {
+/// Returns the source of a request.
+///
+/// # Errors
+///
+/// Fails if the request comes from a page that may not use the server.
+pub(crate) fn source<B>(request: &Request<B>, allowed: &[String]) -> Result<Source, Error> {
+    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
     let foreign = |origin: &str| Error::ForeignOrigin { origin: origin.to_owned() };
     let host = single(headers, &HOST).ok().flatten();
     let judge = |origin: &str| match host::page(origin, host, allowed) {
@@ -47,29 +48,29 @@ pub(crate) fn source(
     let navigates = is(&MODE, "navigate");
     match single(headers, &SITE).map_err(|()| foreign("several sites"))? {
         Some("same-origin") => Ok(Source::Local),
-        // An address that was typed, or a link in another program.
+        // A typed URL, or a link in another program.
         Some("none") if !(navigates && names_directory(uri, headers)) => Ok(Source::Local),
-        // The page itself opens no directory, and it forbids frames around it.
+        // The page opens no directory by itself and forbids frames.
         Some(_) if opens_page && navigates && is(&DEST, "document") => Ok(Source::Local),
         Some(site) => Err(foreign(site)),
         None => match single(headers, &REFERER).map_err(|()| foreign("several pages"))? {
             Some(page) => judge(origin_of(page))
                 .or_else(|error| if opens_page { Ok(Source::Local) } else { Err(error) }),
-            // A browser that does not say where a request comes from.
+            // A browser that does not send the source of the request.
             None if is_browser(headers) && !opens_page => Err(foreign("unknown")),
             None => Ok(Source::Local),
         },
     }
 }
 
-/// The value of a header that stands at most once.
+/// Returns the value of a header that may occur at most once.
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(|value| value.to_str().map_err(|_| ())).transpose()?;
     if values.next().is_some() { Err(()) } else { Ok(first) }
 }
 
-/// The origin of an address; the address itself if it has none.
+/// Returns the origin of a URL, or the input if it has none.
 fn origin_of(address: &str) -> &str {
     let Some(start) = address.find("://").map(|at| at + 3) else { return address };
     let end = address[start..].find(['/', '?', '#']).map_or(address.len(), |at| start + at);
@@ -93,8 +94,8 @@ fn is_browser(headers: &HeaderMap) -> bool {
 mod tests {
     use super::*;
 
-    /// Reads `METHOD address` and headers, one a line.
-    fn judged(text: &str) -> Option<Source> {
+    /// Parses `METHOD URI` and headers, one per line.
+    fn source_of(text: &str) -> Option<Source> {
         let mut lines = text.split('\n').map(str::trim);
         let (method, uri) = lines.next().unwrap().split_once(' ').unwrap();
         let mut headers = HeaderMap::new();
@@ -103,12 +104,13 @@ mod tests {
             let (name, value) = line.split_once(": ").unwrap();
             headers.append(HeaderName::try_from(name).unwrap(), value.parse().unwrap());
         }
-        let request = (&method.parse().unwrap(), &uri.parse().unwrap());
-        source(request, &headers, &["https://pages.example".to_owned()]).ok()
+        let mut request = Request::builder().method(method).uri(uri).body(()).unwrap();
+        *request.headers_mut() = headers;
+        source(&request, &["https://pages.example".to_owned()]).ok()
     }
 
     #[test]
-    fn programs_and_local_pages_come_from_this_machine() {
+    fn programs_and_local_pages_are_local() {
         for text in [
             "GET /path?directory=/x",
             "POST /session\nuser-agent: curl/8",
@@ -124,25 +126,25 @@ mod tests {
             "GET /\nuser-agent: Mozilla/5.0\nreferer: https://evil.example/",
             "GET /path\nuser-agent: Mozilla/5.0\nreferer: http://localhost:4096/",
         ] {
-            assert_eq!(judged(text), Some(Source::Local), "{text}");
+            assert_eq!(source_of(text), Some(Source::Local), "{text}");
         }
     }
 
     #[test]
-    fn known_pages_from_elsewhere_are_told_apart() {
+    fn allowed_pages_of_other_machines_are_web() {
         for text in [
             "GET /path\norigin: https://app.opencode.ai",
             "GET /path\norigin: https://app.opencode.ai\nsec-fetch-site: cross-site",
             "POST /session\norigin: https://pages.example",
             "GET /path\nreferer: https://pages.example/a?b",
         ] {
-            assert_eq!(judged(text), Some(Source::Web), "{text}");
+            assert_eq!(source_of(text), Some(Source::Web), "{text}");
         }
     }
 
     #[test]
-    fn foreign_pages_are_refused() {
-        let mut refused = vec![
+    fn foreign_pages_are_rejected() {
+        let mut rejected = vec![
             "GET /path\norigin: null".to_owned(),
             "GET /path\norigin: http://localhost\norigin: http://localhost".to_owned(),
             "GET /path\norigin: http://localhost\norigin: https://evil.example".to_owned(),
@@ -161,14 +163,14 @@ mod tests {
             "GET /path\nreferer: about:blank".to_owned(),
         ];
         for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
-            refused.push(format!("{method} /path\norigin: https://evil.example"));
-            refused.push(format!("{method} /\norigin: https://evil.example"));
+            rejected.push(format!("{method} /path\norigin: https://evil.example"));
+            rejected.push(format!("{method} /\norigin: https://evil.example"));
             for site in ["cross-site", "same-site", "anything"] {
-                refused.push(format!("{method} /path?directory=/x\nsec-fetch-site: {site}"));
+                rejected.push(format!("{method} /path?directory=/x\nsec-fetch-site: {site}"));
             }
         }
-        for text in refused {
-            assert_eq!(judged(&text), None, "{text}");
+        for text in rejected {
+            assert_eq!(source_of(&text), None, "{text}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Who is at the other end of a connection.
+//! The peer of a connection: its user or machine, and whether a command of the model opened it.
 //!
-//! On loopback the kernel knows the user that owns the other socket. It is asked once for each
-//! connection, when it is accepted: by `sock_diag`, which answers about one socket in a few
-//! microseconds, else by `/proc/net/tcp`. On systems that offer neither, the user stays unknown,
-//! and a password is needed. A socket file names the process and its user.
+//! On loopback the kernel knows the user that owns the other socket. It is looked up once per
+//! connection, when it is accepted: by `sock_diag`, which finds one socket in a few microseconds,
+//! or else in `/proc/net/tcp`. On systems with neither, the user is unknown and a password is
+//! required. For a socket file the kernel reports the process and its user.
 //!
-//! A socket without an inode has been closed by its owner. The kernel then reports user 0 for it,
-//! so such a socket belongs to nobody.
+//! A socket without an inode has been closed by its owner. The kernel reports user 0 for it, so
+//! such a socket counts as missing.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,7 +14,7 @@ use codewright_engine::{Descent, has_commands, process_descent, socket_descent};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::spawn_blocking;
 
-/// The user that may do anything on this machine anyway.
+/// The superuser, who may do everything on this machine anyway.
 const ROOT: u32 = 0;
 
 /// The other end of a connection.
@@ -25,7 +25,7 @@ pub(crate) struct Peer {
     pub(crate) descent: Descent,
 }
 
-/// Whose connection it is.
+/// The owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Identity {
     /// The user that runs the server, or root.
@@ -38,15 +38,15 @@ pub(crate) enum Identity {
     Remote(IpAddr),
 }
 
-/// A socket of this machine, as the kernel describes it.
+/// The owner and inode of a socket of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Found {
+struct SocketInfo {
     user: u32,
     inode: u64,
 }
 
 impl Peer {
-    /// The peer of a connection that was just accepted.
+    /// Returns the peer of a TCP connection that was just accepted.
     pub(crate) async fn of_tcp(socket: &TcpStream) -> Self {
         let (Ok(peer), Ok(local)) = (socket.peer_addr(), socket.local_addr()) else {
             return Self { identity: Identity::Unknown, descent: Descent::Elsewhere };
@@ -55,7 +55,7 @@ impl Peer {
         if !peer.ip().is_loopback() || !local.ip().is_loopback() {
             return Self { identity: Identity::Remote(network(peer.ip())), descent: Descent::Elsewhere };
         }
-        // Before the socket is looked up: a command that ends meanwhile has closed it by then.
+        // Read before the lookup: a command that ends in between has closed its socket by then.
         let has_commands = has_commands();
         let Some(found) = lookup(peer, local).await else {
             return Self { identity: Identity::Unknown, descent: Descent::Elsewhere };
@@ -73,7 +73,7 @@ impl Peer {
         Self { identity, descent }
     }
 
-    /// The peer of a connection to a socket file.
+    /// Returns the peer of a connection to a socket file.
     pub(crate) async fn of_unix(socket: &UnixStream) -> Self {
         let Ok(credentials) = socket.peer_cred() else {
             return Self { identity: Identity::Unknown, descent: Descent::Elsewhere };
@@ -91,13 +91,13 @@ impl Peer {
     }
 }
 
-/// Looks a socket up by its own address and that of its other end, which are both on loopback.
-async fn lookup(own: SocketAddr, other: SocketAddr) -> Option<Found> {
+/// Finds a socket by its address and the address of its peer, which are both on loopback.
+async fn lookup(own: SocketAddr, other: SocketAddr) -> Option<SocketInfo> {
     #[cfg(target_os = "linux")]
     {
         match diag::socket(own, other) {
             Ok(found) => found,
-            // The kernel does not offer it, or a sandbox forbids it.
+            // The kernel does not support it, or a sandbox forbids it.
             Err(_) => spawn_blocking(move || table::socket(own, other)).await.ok().flatten(),
         }
     }
@@ -108,20 +108,21 @@ async fn lookup(own: SocketAddr, other: SocketAddr) -> Option<Found> {
     }
 }
 
-/// Whose a socket of a user is.
+/// Returns the identity of the owner of a socket.
 fn identity(user: u32) -> Identity {
     let own = nix::unistd::geteuid().as_raw();
-    judge(user, own, || {
+    identity_of(user, own, || {
         let overflow = std::fs::read_to_string("/proc/sys/kernel/overflowuid").unwrap_or_default();
         let mapped = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
         overflow.trim().parse() == Ok(user) && !maps_all(&mapped)
     })
 }
 
-/// Whose a socket is; `is_any` tells whether the number may stand for any user that a namespace has no number for.
-fn judge(user: u32, own: u32, is_any: impl FnOnce() -> bool) -> Identity {
+/// Returns the identity of a user id; `is_any` returns whether the id may stand for any user that has none in the user
+/// namespace.
+fn identity_of(user: u32, own: u32, is_any: impl FnOnce() -> bool) -> Identity {
     if user == own {
-        // Only asked here: elsewhere it makes no difference, and it reads files.
+        // Only called here, because it reads files and makes no difference elsewhere.
         return if user != ROOT && is_overflow(user) && is_any() {
             Identity::Unknown
         } else {
@@ -131,12 +132,12 @@ fn judge(user: u32, own: u32, is_any: impl FnOnce() -> bool) -> Identity {
     if user == ROOT { Identity::Owner } else { Identity::User(user) }
 }
 
-/// Whether a number may be the one that the kernel gives to users without a number.
+/// Returns whether an id may be the overflow id, which stands for users without an id.
 fn is_overflow(user: u32) -> bool {
     user >= 65_534
 }
 
-/// Whether a map of users gives every user a number of its own.
+/// Returns whether a map of user ids contains all users.
 fn maps_all(map: &str) -> bool {
     let fields: Vec<_> = map.split_ascii_whitespace().collect();
     matches!(fields[..], ["0", "0", "4294967295"])
@@ -146,7 +147,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// What counts as one peer of another machine: an address, or a network of IPv6.
+/// Returns the address that identifies a remote peer: an IPv4 address or a /64 network of IPv6.
 fn network(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,
@@ -154,7 +155,7 @@ fn network(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// One socket by `sock_diag(7)`.
+/// Finds a socket with `sock_diag(7)`.
 #[cfg(target_os = "linux")]
 mod diag {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -162,7 +163,7 @@ mod diag {
     use rustix::io::Errno;
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
-    use super::{Found, canonical};
+    use super::{SocketInfo, canonical};
 
     /// `SOCK_DIAG_BY_FAMILY`.
     const BY_FAMILY: u16 = 20;
@@ -175,41 +176,41 @@ mod diag {
     const INET6: u8 = 10;
     /// The length of a netlink header.
     const HEADER: usize = 16;
-    /// The length of the question with its header.
-    const QUESTION: usize = HEADER + 8 + 48;
-    /// The least length of the answer with its header.
-    const ANSWER: usize = HEADER + 72;
-    /// Longer than an answer about one socket; what follows it is not needed.
+    /// The length of a request with its header.
+    const REQUEST_BYTES: usize = HEADER + 8 + 48;
+    /// The minimum length of a reply with its header.
+    const REPLY_BYTES: usize = HEADER + 72;
+    /// The size of the receive buffer: more than a reply about one socket.
     const BUFFER: usize = 4096;
 
-    /// The socket with these two addresses; `None` if there is none or it was closed.
-    pub(super) fn socket(own: SocketAddr, other: SocketAddr) -> Result<Option<Found>, Errno> {
+    /// Returns the socket with these two addresses, or `None` if it is missing or closed.
+    pub(super) fn socket(own: SocketAddr, other: SocketAddr) -> Result<Option<SocketInfo>, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let protocol = Some(netlink::SOCK_DIAG);
         let kernel = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, protocol)?;
-        rustix::net::send(&kernel, &question(own, other), SendFlags::empty())?;
+        rustix::net::send(&kernel, &request(own, other), SendFlags::empty())?;
         let mut buffer = [0; BUFFER];
-        // The kernel has answered by the time that the question is sent.
+        // The kernel replies before `send` returns.
         let (length, _) = rustix::net::recv(&kernel, &mut buffer, RecvFlags::DONTWAIT)?;
-        answer(buffer.get(..length).unwrap_or_default(), own, other)
+        parse_reply(buffer.get(..length).unwrap_or_default(), own, other)
     }
 
-    fn question(own: SocketAddr, other: SocketAddr) -> Vec<u8> {
+    fn request(own: SocketAddr, other: SocketAddr) -> Vec<u8> {
         let family = if own.is_ipv4() { INET } else { INET6 };
-        let mut bytes = Vec::with_capacity(QUESTION);
-        bytes.extend((QUESTION as u32).to_ne_bytes());
+        let mut bytes = Vec::with_capacity(REQUEST_BYTES);
+        bytes.extend((REQUEST_BYTES as u32).to_ne_bytes());
         bytes.extend(BY_FAMILY.to_ne_bytes());
         bytes.extend(REQUEST.to_ne_bytes());
         bytes.extend(1_u32.to_ne_bytes());
         bytes.extend(0_u32.to_ne_bytes());
         bytes.extend([family, TCP, 0, 0]);
-        // In any state.
+        // All states.
         bytes.extend(u32::MAX.to_ne_bytes());
         bytes.extend(own.port().to_be_bytes());
         bytes.extend(other.port().to_be_bytes());
         bytes.extend(address(own.ip()));
         bytes.extend(address(other.ip()));
-        // On any interface, whatever its cookie.
+        // All interfaces and cookies.
         bytes.extend(0_u32.to_ne_bytes());
         bytes.extend([0xff; 8]);
         bytes
@@ -224,8 +225,12 @@ mod diag {
         bytes
     }
 
-    /// Reads an answer, which must be about the very socket: the kernel also finds listeners.
-    pub(super) fn answer(bytes: &[u8], own: SocketAddr, other: SocketAddr) -> Result<Option<Found>, Errno> {
+    /// Parses a reply. Its addresses must match, because the kernel also returns listeners.
+    pub(super) fn parse_reply(
+        bytes: &[u8],
+        own: SocketAddr,
+        other: SocketAddr,
+    ) -> Result<Option<SocketInfo>, Errno> {
         let number = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let short = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
         match short(4) {
@@ -234,7 +239,7 @@ mod diag {
                 let error = Errno::from_raw_os_error(code.wrapping_neg());
                 return if error == Errno::NOENT { Ok(None) } else { Err(error) };
             }
-            Some(BY_FAMILY) if bytes.len() >= ANSWER => {}
+            Some(BY_FAMILY) if bytes.len() >= REPLY_BYTES => {}
             _ => return Err(Errno::BADMSG),
         }
         let end = |port: usize, ip: usize| {
@@ -251,33 +256,33 @@ mod diag {
         let (Some(user), Some(inode)) = (number(HEADER + 64), number(HEADER + 68)) else {
             return Err(Errno::BADMSG);
         };
-        let is_it = ends == (Some(own), Some(other)) && inode != 0;
-        Ok(is_it.then_some(Found { user, inode: inode.into() }))
+        let matches = ends == (Some(own), Some(other)) && inode != 0;
+        Ok(matches.then_some(SocketInfo { user, inode: inode.into() }))
     }
 }
 
-/// One socket by the tables of the kernel, which list all of them.
+/// Finds a socket in the tables of the kernel, which list all sockets.
 #[cfg(target_os = "linux")]
 mod table {
     use std::fs::File;
     use std::io::{BufRead as _, BufReader, Read as _};
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-    use super::{Found, canonical};
+    use super::{SocketInfo, canonical};
 
-    /// The most of a table that is read: some 400,000 sockets.
+    /// The maximum number of bytes read from a table: about 400,000 sockets.
     const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-    pub(super) fn socket(own: SocketAddr, other: SocketAddr) -> Option<Found> {
-        // A socket of IPv6 can be connected to an address of IPv4.
+    pub(super) fn socket(own: SocketAddr, other: SocketAddr) -> Option<SocketInfo> {
+        // An IPv6 socket can be connected to an IPv4 address.
         ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().find_map(|path| {
             let lines = BufReader::new(File::open(path).ok()?.take(MAX_BYTES)).lines();
             lines.map_while(Result::ok).find_map(|line| line_of(&line, own, other))
         })
     }
 
-    /// The socket of a line, if it has these two addresses and was not closed.
-    pub(super) fn line_of(line: &str, own: SocketAddr, other: SocketAddr) -> Option<Found> {
+    /// Returns the socket of a line, if its addresses match and it is not closed.
+    pub(super) fn line_of(line: &str, own: SocketAddr, other: SocketAddr) -> Option<SocketInfo> {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let ends = (address(fields.next()?)?, address(fields.next()?)?);
         if ends != (own, other) {
@@ -285,10 +290,10 @@ mod table {
         }
         let user = fields.nth(4)?.parse().ok()?;
         let inode = fields.nth(1)?.parse().ok()?;
-        (inode != 0).then_some(Found { user, inode })
+        (inode != 0).then_some(SocketInfo { user, inode })
     }
 
-    /// An address as hexadecimal words, each in the order of the machine.
+    /// Parses an address of hexadecimal words in native byte order.
     fn address(text: &str) -> Option<SocketAddr> {
         let (ip, port) = text.split_once(':')?;
         let port = u16::from_str_radix(port, 16).ok()?;
@@ -312,18 +317,18 @@ mod tests {
 
     #[test]
     fn only_the_owner_and_root_are_the_owner() {
-        let judged = |user, own, is_any| judge(user, own, || is_any);
-        assert_eq!(judged(1000, 1000, true), Identity::Owner);
-        assert_eq!(judged(0, 1000, false), Identity::Owner);
-        assert_eq!(judged(0, 0, true), Identity::Owner);
-        assert_eq!(judged(1001, 1000, false), Identity::User(1001));
-        assert_eq!(judged(1000, 0, false), Identity::User(1000));
-        assert_eq!(judged(65_534, 65_534, false), Identity::Owner);
-        assert_eq!(judged(65_534, 65_534, true), Identity::Unknown, "it may stand for anybody");
+        let identity = |user, own, is_any| identity_of(user, own, || is_any);
+        assert_eq!(identity(1000, 1000, true), Identity::Owner);
+        assert_eq!(identity(0, 1000, false), Identity::Owner);
+        assert_eq!(identity(0, 0, true), Identity::Owner);
+        assert_eq!(identity(1001, 1000, false), Identity::User(1001));
+        assert_eq!(identity(1000, 0, false), Identity::User(1000));
+        assert_eq!(identity(65_534, 65_534, false), Identity::Owner);
+        assert_eq!(identity(65_534, 65_534, true), Identity::Unknown, "it may stand for any user");
     }
 
     #[test]
-    fn a_map_of_all_users_is_known() {
+    fn a_map_of_all_users_is_recognised() {
         assert!(maps_all("         0          0 4294967295\n"));
         for part in ["0 1000 1\n", "0 1000 1\n1 100000 65536\n", "", "0 0 4294967295\n0 0 1"] {
             assert!(!maps_all(part), "{part}");
@@ -358,9 +363,9 @@ mod tests {
         }
 
         #[test]
-        fn both_ways_find_the_socket_at_the_other_end() {
+        fn both_lookups_find_the_socket_of_the_peer() {
             for address in ["127.0.0.1:0", "[::]:0", "[::1]:0"] {
-                // Machines without IPv6 have only the first.
+                // Machines without IPv6 support only the first.
                 if TcpListener::bind(address).is_err() {
                     continue;
                 }
@@ -370,16 +375,20 @@ mod tests {
                 assert_eq!(by_table.user, nix::unistd::geteuid().as_raw());
                 if let Ok(by_diag) = diag::socket(own, other) {
                     assert_eq!(by_diag, Some(by_table), "{address}");
-                    assert_ne!(diag::socket(other, own).unwrap(), by_diag, "the server's end is another");
+                    assert_ne!(
+                        diag::socket(other, own).unwrap(),
+                        by_diag,
+                        "the socket of the server is different"
+                    );
                 }
                 drop(client);
-                assert_eq!(table::socket(own, other), None, "a closed socket is nobody's");
+                assert_eq!(table::socket(own, other), None, "a closed socket has no owner");
                 assert!(!matches!(diag::socket(own, other), Ok(Some(_))), "{address}");
             }
         }
 
         #[test]
-        fn a_listener_is_not_taken_for_the_other_end() {
+        fn a_listener_is_not_mistaken_for_the_peer() {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let own = listener.local_addr().unwrap();
             let other = "127.0.0.1:9".parse().unwrap();
@@ -388,11 +397,11 @@ mod tests {
         }
 
         #[test]
-        fn damaged_answers_name_nobody() {
+        fn invalid_replies_name_no_user() {
             let (own, other) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
             for length in 0..200 {
                 for byte in [0, 2, 20, 255] {
-                    assert!(!matches!(diag::answer(&vec![byte; length], own, other), Ok(Some(_))));
+                    assert!(!matches!(diag::parse_reply(&vec![byte; length], own, other), Ok(Some(_))));
                 }
             }
             for line in [
@@ -407,7 +416,7 @@ mod tests {
                 assert_eq!(table::line_of(line, own, other), None, "{line}");
             }
             let line = "0: 0100007F:0001 0100007F:0002 01 0:0 0:0 0 1000 0 7 1 0";
-            assert_eq!(table::line_of(line, own, other), Some(Found { user: 1000, inode: 7 }));
+            assert_eq!(table::line_of(line, own, other), Some(SocketInfo { user: 1000, inode: 7 }));
         }
     }
 }

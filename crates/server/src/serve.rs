@@ -1,7 +1,7 @@
-//! The socket: connections in, requests to the router, and an end in good order.
+//! The listener: accepts connections, passes requests to the router and shuts down gracefully.
 //!
-//! Every connection is accepted at once; its peer is looked up and it gets a seat, or it is refused. A
-//! full server so never keeps anybody waiting.
+//! Every connection is accepted immediately. Then its peer is looked up, and the connection gets a slot
+//! or is rejected. So clients of a full server do not have to wait for the rejection.
 
 use std::convert::Infallible;
 use std::io;
@@ -30,53 +30,53 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::limit::{Busy, Full, Room, Seat};
+use crate::limit::{ActiveRequest, Full, Limiter, Slot};
 use crate::peer::{Identity, Peer};
 
-/// Connections whose peer is being looked up; more wait in the queue of the system.
+/// The maximum number of concurrent peer lookups; further connections wait in the queue of the system.
 const MAX_ARRIVING: usize = 64;
-/// How long looking a peer up may take.
+/// The deadline of a peer lookup.
 const PEER_DEADLINE: Duration = Duration::from_secs(5);
-/// How long the head of a request may take, and a connection may be idle between requests.
+/// The deadline for the head of a request, and for an idle connection between requests.
 const HEAD_DEADLINE: Duration = Duration::from_secs(30);
-/// The same, for others than the owner.
+/// The same for peers other than the owner.
 const STRANGER_DEADLINE: Duration = Duration::from_secs(5);
-/// What a connection is told for which there is no seat.
-const REFUSAL: &[u8] =
+/// The response to a rejected connection.
+const REJECTION: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
 connection: close\r\ncontent-length: 96\r\n\r\n\
 {\"name\":\"UnknownError\",\"data\":{\"message\":\"the server has too many open connections, try later\"}}";
-/// The largest head of a request.
+/// The maximum size of the head of a request.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// The most headers of a request.
+/// The maximum number of headers of a request.
 const MAX_HEADERS: usize = 100;
-/// How long open requests may take to end when the server stops.
+/// The deadline for open requests when the server stops.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
-/// How long to wait when no connection can be accepted, such as for want of file handles.
+/// The pause after a failure to accept, such as a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often in a row accepting may fail before the listener is given up.
+/// The number of consecutive failures to accept after which the server stops.
 const MAX_ACCEPT_FAILURES: u32 = 600;
 
-/// Tells what waits on a connection that the server stops.
+/// The cancellation of requests that wait when the server stops.
 #[derive(Clone)]
 pub(crate) struct Closing(CancellationToken);
 
 impl Closing {
-    /// The token of a request's connection; without a socket nobody ever closes it.
+    /// Returns the token of a request's connection. It is never cancelled for requests without a connection.
     pub(crate) fn token(closing: Option<Extension<Self>>) -> CancellationToken {
         closing.map(|Extension(Self(token))| token).unwrap_or_default()
     }
 }
 
-/// Where connections come from.
+/// The source of connections.
 pub enum Listener {
-    /// The network.
+    /// A TCP listener.
     Tcp(TcpListener),
-    /// A file that its owner alone may use.
+    /// A socket file that only its owner may use.
     Unix(UnixListener),
 }
 
-/// A connection of either kind.
+/// A connection of either listener.
 type Socket = tokio_util::either::Either<TcpStream, UnixStream>;
 
 impl From<TcpListener> for Listener {
@@ -86,26 +86,31 @@ impl From<TcpListener> for Listener {
 }
 
 impl Listener {
-    /// Listens on a socket file. It is made where nobody else may look and moved to its place
-    /// when it is its owner's alone; what a dead server left there goes.
+    /// Listens on a socket file that only its owner may use. The file is created in a private directory and moved to
+    /// `path` after its mode is set, so that no other user can ever connect. It replaces the socket of a dead server.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a server listens on `path` already, or if `path` is another kind of file.
     pub fn owned(path: &Path) -> io::Result<Self> {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "a server listens there already"));
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "a server already listens on this socket"));
         }
         if std::fs::symlink_metadata(path).is_ok_and(|file| !file.file_type().is_socket()) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not a socket"));
         }
-        let beside = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let hidden = beside.join(format!(".codewright-{}", std::process::id()));
-        std::fs::DirBuilder::new().mode(0o700).create(&hidden)?;
-        let made = hidden.join("s");
-        let listening = UnixListener::bind(&made).and_then(|listener| {
-            std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o600))?;
-            std::fs::rename(&made, path)?;
+        let directory =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let private = directory.join(format!(".codewright-{}", std::process::id()));
+        std::fs::DirBuilder::new().mode(0o700).create(&private)?;
+        let socket = private.join("s");
+        let listening = UnixListener::bind(&socket).and_then(|listener| {
+            std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
+            std::fs::rename(&socket, path)?;
             Ok(Self::Unix(listener))
         });
-        // Empty, unless it could not be moved; either way nobody needs it.
-        std::fs::remove_dir_all(&hidden).ok();
+        // Only holds the socket if moving it failed. It is not needed in either case.
+        std::fs::remove_dir_all(&private).ok();
         listening
     }
 
@@ -113,8 +118,7 @@ impl Listener {
         match self {
             Self::Tcp(listener) => {
                 let (socket, _) = listener.accept().await?;
-                // Frames of a few bytes are wanted now, not when there are more. Without the option
-                // all still works.
+                // Small frames must be sent immediately. The server also works without the option.
                 socket.set_nodelay(true).ok();
                 Ok(Socket::Left(socket))
             }
@@ -123,10 +127,11 @@ impl Listener {
     }
 }
 
-/// Serves a listener until `cancel`, then accepts no more, ends the streams and
-/// gives open requests a moment.
+/// Serves a listener until `cancel`. Then it stops accepting, ends the streams and waits a few seconds for open requests.
 ///
-/// Ends early only when the listener can accept nothing any more.
+/// # Errors
+///
+/// Fails if the listener repeatedly fails to accept.
 pub async fn serve(
     listener: impl Into<Listener>,
     router: Router,
@@ -134,7 +139,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let listener = listener.into();
     let mut connections = JoinSet::new();
-    // Also cancelled when the listener fails: then nobody serves the connections any more.
+    // Also cancelled when the listener fails, so that the connections end.
     let closing = cancel.child_token();
     let result = accept(&listener, &router, &closing, &mut connections).await;
     drop(listener);
@@ -152,11 +157,11 @@ async fn accept(
     cancel: &CancellationToken,
     connections: &mut JoinSet<()>,
 ) -> io::Result<()> {
-    let room = Room::new();
+    let limiter = Limiter::new();
     let arriving = Arc::new(Semaphore::new(MAX_ARRIVING));
     let (mut failures, mut number) = (0, 0);
     loop {
-        // The ended ones are collected as new ones come, so the set stays bounded.
+        // Finished tasks are removed before each new one, so the set stays bounded.
         while connections.try_join_next().is_some() {}
         let accepted = cancel.run_until_cancelled(async {
             let permit = Arc::clone(&arriving).acquire_owned().await.expect("the semaphore is never closed");
@@ -166,14 +171,14 @@ async fn accept(
         match accepted {
             Ok((socket, permit)) => {
                 (failures, number) = (0, number + 1);
-                let (router, cancel, room) = (router.clone(), cancel.clone(), room.clone());
+                let (router, cancel, limiter) = (router.clone(), cancel.clone(), limiter.clone());
                 connections.spawn(async move {
                     let peer = peer_of(&socket).await;
-                    let admitted = room.admit(peer.identity, number);
+                    let admitted = limiter.admit(peer.identity, number);
                     drop(permit);
                     match admitted {
-                        Ok(seat) => serve_connection(socket, router, (peer, seat), cancel).await,
-                        Err(Full) => refuse(&socket),
+                        Ok(slot) => serve_connection(socket, router, Client { peer, slot }, cancel).await,
+                        Err(Full) => reject(&socket),
                     }
                 });
             }
@@ -189,43 +194,45 @@ async fn accept(
 }
 
 async fn peer_of(socket: &Socket) -> Peer {
-    let looked_up = async {
+    let lookup = async {
         match socket {
             Socket::Left(socket) => Peer::of_tcp(socket).await,
             Socket::Right(socket) => Peer::of_unix(socket).await,
         }
     };
     let unknown = Peer { identity: Identity::Unknown, descent: Descent::Unknown };
-    timeout(PEER_DEADLINE, looked_up).await.unwrap_or(unknown)
+    timeout(PEER_DEADLINE, lookup).await.unwrap_or(unknown)
 }
 
-/// Says that there is no room, without waiting for anything.
-fn refuse(socket: &Socket) {
-    // A client that does not read it sees that the connection is closed.
+/// Sends the rejection without waiting.
+fn reject(socket: &Socket) {
+    // If the write fails, the client still sees that the connection is closed.
     drop(match socket {
-        Socket::Left(socket) => socket.try_write(REFUSAL),
-        Socket::Right(socket) => socket.try_write(REFUSAL),
+        Socket::Left(socket) => socket.try_write(REJECTION),
+        Socket::Right(socket) => socket.try_write(REJECTION),
     });
 }
 
-async fn serve_connection(
-    socket: Socket,
-    router: Router,
-    (peer, seat): (Peer, Seat),
-    cancel: CancellationToken,
-) {
+/// An admitted connection: its peer and its slot.
+struct Client {
+    peer: Peer,
+    slot: Slot,
+}
+
+async fn serve_connection(socket: Socket, router: Router, client: Client, cancel: CancellationToken) {
+    let Client { peer, slot } = client;
     let closing = Closing(cancel.clone());
-    let asked = seat.clone();
+    let own = slot.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let busy = asked.begin();
+        let busy = own.begin();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(closing.clone());
         request.extensions_mut().insert(peer);
-        request.extensions_mut().insert(asked.clone());
-        let answered = router.clone().oneshot(request);
+        request.extensions_mut().insert(own.clone());
+        let response = router.clone().oneshot(request);
         async move {
-            let answer = answered.await.unwrap_or_else(|never| match never {});
-            Ok::<_, Infallible>(answer.map(|body| Answer { body, _busy: busy }))
+            let response = response.await.unwrap_or_else(|never| match never {});
+            Ok::<_, Infallible>(response.map(|body| ResponseBody { body, _busy: busy }))
         }
     });
     let deadline = if peer.identity == Identity::Owner { HEAD_DEADLINE } else { STRANGER_DEADLINE };
@@ -240,28 +247,28 @@ async fn serve_connection(
     let stopped = async {
         tokio::select! {
             () = cancel.cancelled() => {}
-            () = seat.evicted().cancelled() => {}
+            () = slot.evicted().cancelled() => {}
         }
     };
-    // A connection that breaks is the client's affair; there is nobody to tell.
+    // A broken connection needs no handling: the client has closed it.
     match select(connection, std::pin::pin!(stopped)).await {
         Either::Left((ended, _)) => drop(ended),
-        Either::Right(((), mut connection)) if cancel.is_cancelled() || !seat.is_idle() => {
+        Either::Right(((), mut connection)) if cancel.is_cancelled() || !slot.is_idle() => {
             connection.as_mut().graceful_shutdown();
             drop(connection.await);
         }
-        // It is idle and makes room for another one. A request that began in this very moment is finished.
+        // The connection is idle and closes in favour of another one.
         Either::Right(_) => {}
     }
 }
 
-/// The body of an answer, whose request is at work until all of it has been sent.
-struct Answer {
+/// A response body. Its request is active until the body has been sent.
+struct ResponseBody {
     body: Body,
-    _busy: Busy,
+    _busy: ActiveRequest,
 }
 
-impl http_body::Body for Answer {
+impl http_body::Body for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -286,8 +293,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_refusal_is_an_answer_of_its_length() {
-        let text = std::str::from_utf8(REFUSAL).unwrap();
+    fn the_rejection_is_a_valid_response() {
+        let text = std::str::from_utf8(REJECTION).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
         assert!(serde_json::from_str::<serde_json::Value>(body).is_ok());

@@ -1,4 +1,4 @@
-//! What the routes of one server share.
+//! The state that all routes of a server share.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -8,36 +8,35 @@ use codewright_proto::{Clock, Ids, MessageId, SessionId};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::directories::Directories;
-use crate::extract::Here;
+use crate::extract::Location;
 use crate::frame::Payloads;
-use crate::trace::Names;
+use crate::trace::RequestIds;
 use crate::{Error, Options};
 
-/// One server.
+/// The state of a server.
 pub(crate) struct Server {
     pub(crate) engine: Engine,
     pub(crate) options: Options,
-    /// Ids of what the server itself says: greetings and heartbeats.
+    /// The generator of ids for signals of the server itself: greetings and heartbeats.
     pub(crate) ids: Ids,
     pub(crate) clock: Clock,
     pub(crate) directories: Directories,
     pub(crate) payloads: Payloads,
-    /// Names of requests.
-    pub(crate) names: Names,
-    pub(crate) turns: Turns,
+    /// The generator of request ids.
+    pub(crate) request_ids: RequestIds,
+    pub(crate) message_locks: MessageLocks,
 }
 
-/// The state of every route.
+/// The state that routes extract.
 pub(crate) type App = Arc<Server>;
 
-/// Lets requests about one message go one after the other. Others rarely wait for each other, and never for
-/// a message of their own.
+/// Locks that serialize requests about the same message. Requests about different messages rarely share a lock.
 #[derive(Default)]
-pub(crate) struct Turns([Mutex<()>; 32]);
+pub(crate) struct MessageLocks([Mutex<()>; 32]);
 
-impl Turns {
-    /// The turn of a request about a message, until this is dropped.
-    pub(crate) async fn of(&self, message: &MessageId) -> MutexGuard<'_, ()> {
+impl MessageLocks {
+    /// Locks a message until the guard is dropped.
+    pub(crate) async fn lock(&self, message: &MessageId) -> MutexGuard<'_, ()> {
         let mut hasher = DefaultHasher::new();
         message.hash(&mut hasher);
         self.0[hasher.finish() as usize % self.0.len()].lock().await
@@ -54,21 +53,21 @@ impl Server {
             clock,
             directories: Directories::default(),
             payloads: Payloads::default(),
-            names: Names::default(),
-            turns: Turns::default(),
+            request_ids: RequestIds::default(),
+            message_locks: MessageLocks::default(),
         })
     }
 }
 
 impl Server {
-    /// Keeps what belongs to sessions of the directory of a request.
-    pub(crate) async fn of_directory<T>(
+    /// Returns the items whose session is in the directory of the request.
+    pub(crate) async fn in_directory<T>(
         &self,
-        here: &Here,
+        location: &Location,
         all: impl IntoIterator<Item = T>,
         session: impl Fn(&T) -> &SessionId,
     ) -> Vec<T> {
-        let directory = here.place.path().directory;
+        let directory = location.instance.path().directory;
         let mut kept = Vec::new();
         for item in all {
             let home = self.directories.of(&self.engine, session(&item)).await;
@@ -79,8 +78,8 @@ impl Server {
         kept
     }
 
-    /// Carries out what changes something to its end, even when the client that asked has gone:
-    /// half a change is worse than one that nobody hears about.
+    /// Runs a change to completion, even if its client disconnects, because a partial change is worse than one without a
+    /// reply.
     pub(crate) async fn finish<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, codewright_engine::Error>> + Send + 'static,
@@ -100,13 +99,13 @@ mod tests {
 
     #[tokio::test]
     async fn only_requests_about_one_message_wait_for_each_other() {
-        let turns = Turns::default();
+        let locks = MessageLocks::default();
         let id = |at: usize| MessageId::parse(&format!("msg_{at}")).unwrap();
-        let first = turns.of(&id(0)).await;
-        assert!(turns.of(&id(0)).now_or_never().is_none());
-        let others = (1..100).filter(|at| turns.of(&id(*at)).now_or_never().is_some());
+        let first = locks.lock(&id(0)).await;
+        assert!(locks.lock(&id(0)).now_or_never().is_none());
+        let others = (1..100).filter(|at| locks.lock(&id(*at)).now_or_never().is_some());
         assert!(others.count() > 80);
         drop(first);
-        assert!(turns.of(&id(0)).now_or_never().is_some());
+        assert!(locks.lock(&id(0)).now_or_never().is_some());
     }
 }

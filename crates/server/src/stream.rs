@@ -1,9 +1,8 @@
-//! A stream of events, as one reader sees it.
+//! The event stream of one client.
 //!
-//! Nothing runs on a stream's behalf: the connection asks for the next frame
-//! when it can send one. A reader that does not keep up therefore holds nothing
-//! here; what the feed gave up on it is read from the log. A reader that names
-//! the last event it has seen misses none.
+//! A stream has no task: the connection pulls the next frame when it can send one. So a slow client
+//! occupies no memory here; events that the feed has dropped are read from the log. A client that
+//! sends the id of the last event it received misses none.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,19 +21,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::directories::Home;
 use crate::frame;
-use crate::newer::feed::Sessions;
 use crate::state::App;
+use crate::v2::feed::Sessions;
 
-/// How many events are read from the log at a time.
+/// The number of events per read of the log.
 const PAGE_EVENTS: usize = 128;
 
-/// Which notices a reader wants.
+/// The notices that a stream contains.
 pub(crate) enum Scope {
-    /// All, each with its directory.
+    /// All notices, each with its directory.
     Global,
-    /// The same in the form of the newer routes.
-    Newer,
-    /// Those of one directory, or of one session in it.
+    /// All notices in the format of the v2 API.
+    V2,
+    /// The notices of one directory, or of one session in it.
     Directory {
         /// The directory.
         directory: String,
@@ -43,28 +42,28 @@ pub(crate) enum Scope {
     },
 }
 
-/// One reader's place.
+/// The state of one stream.
 struct Reader {
     app: App,
     scope: Scope,
     subscription: Subscription,
     _following: Following,
-    /// While the log is being read: the last event that was read, or that the reader named.
+    /// While the log is being read: the position of the last event that was read or that the client sent.
     replay: Option<u64>,
-    /// The last event from the log or the feed. What the reader named does not count: it may
-    /// come from a log that is no more.
+    /// The position of the last event from the log or the feed. The position that the client sent does not count,
+    /// because it may belong to a log that was deleted.
     seen: u64,
     page: VecDeque<Arc<Envelope>>,
     heartbeat: Interval,
     closing: CancellationToken,
-    greeted: bool,
-    /// What the newer events are made with.
+    is_greeted: bool,
+    /// The state that v2 events are derived from.
     sessions: Sessions,
 }
 
-/// Opens a stream: after this, nothing that happens is missed.
+/// Opens a stream. It contains all events after this call.
 pub(crate) async fn open(app: App, scope: Scope, after: Option<u64>, closing: CancellationToken) -> Response {
-    let heartbeat = beating(&app);
+    let heartbeat = heartbeat_timer(&app);
     let reader = Reader {
         subscription: app.engine.subscribe(),
         _following: app.engine.follow().await,
@@ -75,7 +74,7 @@ pub(crate) async fn open(app: App, scope: Scope, after: Option<u64>, closing: Ca
         page: VecDeque::new(),
         heartbeat,
         closing,
-        greeted: false,
+        is_greeted: false,
         sessions: Sessions::default(),
     };
     let frames = stream::unfold(reader, |mut reader| async move {
@@ -85,15 +84,15 @@ pub(crate) async fn open(app: App, scope: Scope, after: Option<u64>, closing: Ca
     event_stream(Body::from_stream(frames))
 }
 
-/// What says when a stream has to show that it lives.
-pub(crate) fn beating(app: &App) -> Interval {
+/// Returns the timer of heartbeats.
+pub(crate) fn heartbeat_timer(app: &App) -> Interval {
     let every = app.options.heartbeat;
     let mut heartbeat = interval_at(Instant::now() + every, every);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat
 }
 
-/// A stream of events as an answer.
+/// Returns a response with a stream of events.
 pub(crate) fn event_stream(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -104,14 +103,14 @@ pub(crate) fn event_stream(body: Body) -> Response {
 }
 
 impl Reader {
-    /// The next frame; `None` when the stream ends, which a reader takes as a call to come again.
+    /// Returns the next frame, or `None` at the end of the stream, after which clients reconnect.
     async fn next(&mut self) -> Option<Bytes> {
-        if !std::mem::replace(&mut self.greeted, true) {
+        if !std::mem::replace(&mut self.is_greeted, true) {
             return Some(self.own(Signal::ServerConnected {}));
         }
         loop {
             let published = match self.replay {
-                Some(after) if !self.closing.is_cancelled() => match self.logged(after).await? {
+                Some(after) if !self.closing.is_cancelled() => match self.next_of_log(after).await? {
                     Some(envelope) => Published::Event(envelope),
                     None => {
                         self.replay = None;
@@ -121,12 +120,12 @@ impl Reader {
                 _ => tokio::select! {
                     biased;
                     () = self.closing.cancelled() => return None,
-                    _ = self.heartbeat.tick() => return Some(self.beat().await),
+                    _ = self.heartbeat.tick() => return Some(self.heartbeat().await),
                     published = self.subscription.next() => published.ok()?,
                 },
             };
             if let Some(position) = published.position() {
-                // What the log has told comes again from the feed, which began before it.
+                // The feed started before the log was read, so it repeats events of the log.
                 if position <= self.seen {
                     continue;
                 }
@@ -138,10 +137,10 @@ impl Reader {
         }
     }
 
-    /// The next event of the log; `Some(None)` at its end, `None` when it cannot be read.
-    async fn logged(&mut self, after: u64) -> Option<Option<Arc<Envelope>>> {
+    /// Returns the next event of the log, `Some(None)` at its end, or `None` if it cannot be read.
+    async fn next_of_log(&mut self, after: u64) -> Option<Option<Arc<Envelope>>> {
         if self.page.is_empty() {
-            // Ends the stream: the reader comes back and continues.
+            // A failure ends the stream: the client reconnects and resumes.
             let events = self.app.engine.events_after(after, PAGE_EVENTS).await.ok()?;
             self.page = events.into_iter().map(Arc::new).collect();
         }
@@ -152,29 +151,29 @@ impl Reader {
         Some(next)
     }
 
-    /// The frame of a notice, if this reader wants it.
+    /// Returns the frame of a notice, if the stream contains it.
     async fn frame(&mut self, published: &Published) -> Option<Bytes> {
         let home = self.home(published).await;
-        if matches!(self.scope, Scope::Newer) {
-            return self.newer(published, home.as_deref()).await;
+        if matches!(self.scope, Scope::V2) {
+            return self.v2(published, home.as_deref()).await;
         }
         match &self.scope {
             Scope::Global => {
-                // An event whose session is gone has no directory, and nobody left to care.
+                // The event of a deleted session has no directory and interests no client.
                 if home.is_none() && published.position().is_some() {
                     return None;
                 }
                 let payload = self.app.payloads.of(published);
                 Some(match published {
-                    Published::Event(envelope) => frame::twice(&payload, envelope, home.as_deref()),
-                    Published::Signal { signal, .. } => match place(signal) {
+                    Published::Event(envelope) => frame::with_sync_event(&payload, envelope, home.as_deref()),
+                    Published::Signal { signal, .. } => match directory_of(signal) {
                         Some(directory) => frame::at(&payload, directory),
                         None => frame::global(&payload, home.as_deref()),
                     },
                 })
             }
-            // It tells more of a notice than one thing.
-            Scope::Newer => None,
+            // Handled above, because a notice can have several frames.
+            Scope::V2 => None,
             Scope::Directory { directory, session } => {
                 let (about, here) = match published {
                     Published::Event(envelope) => (Some(envelope.event.session_id()), false),
@@ -188,30 +187,30 @@ impl Reader {
         }
     }
 
-    /// The frames of a notice as the newer routes tell it: the notice itself, and what it says of a session.
-    async fn newer(&mut self, published: &Published, home: Option<&Home>) -> Option<Bytes> {
+    /// Returns the frames of a notice in the v2 API: the events of its session, and the notice itself.
+    async fn v2(&mut self, published: &Published, home: Option<&Home>) -> Option<Bytes> {
         let directory = match published {
             Published::Event(_) => None,
-            Published::Signal { signal, .. } => place(signal),
+            Published::Signal { signal, .. } => directory_of(signal),
         };
         let directory = directory.or(home.map(|home| home.directory.as_str()));
-        let forgotten = self.sessions.make_room(published);
-        let mut frames = self.of_others(forgotten).await;
-        let told = self.sessions.hear(&self.app.engine, published, self.app.clock.now_ms()).await;
-        frames.extend(told.into_iter().map(|told| frame::told(told, directory)));
-        let is_shown = !matches!(published, Published::Signal { signal, .. } if is_older_only(signal));
-        if is_shown {
-            frames.push(frame::newer(&self.app.payloads.of(published), published, directory));
+        let evicted = self.sessions.evict(published);
+        let mut frames = self.session_frames(evicted).await;
+        let events = self.sessions.events(&self.app.engine, published, self.app.clock.now_ms()).await;
+        frames.extend(events.into_iter().map(|event| frame::v2_event(event, directory)));
+        let is_in_v2 = !matches!(published, Published::Signal { signal, .. } if is_v1_only(signal));
+        if is_in_v2 {
+            frames.push(frame::v2(&self.app.payloads.of(published), published, directory));
         }
         (!frames.is_empty()).then(|| frames.concat().into())
     }
 
-    /// The frames of newer events, each about a session of its own.
-    async fn of_others(&self, told: Vec<(SessionId, Value)>) -> Vec<Bytes> {
+    /// Returns the frames of v2 events of various sessions.
+    async fn session_frames(&self, events: Vec<(SessionId, Value)>) -> Vec<Bytes> {
         let mut frames = Vec::new();
-        for (session, told) in told {
+        for (session, event) in events {
             let home = self.app.directories.of(&self.app.engine, &session).await;
-            frames.push(frame::told(told, home.as_ref().map(|home| home.directory.as_str())));
+            frames.push(frame::v2_event(event, home.as_ref().map(|home| home.directory.as_str())));
         }
         frames
     }
@@ -224,12 +223,12 @@ impl Reader {
         }
     }
 
-    /// What shows a reader that the stream lives.
-    async fn beat(&mut self) -> Bytes {
+    /// Returns a heartbeat, and the v2 events of prompts that are complete by now.
+    async fn heartbeat(&mut self) -> Bytes {
         match self.scope {
-            Scope::Newer => {
-                let told = self.sessions.settle_all(&self.app.engine).await;
-                let mut frames = self.of_others(told).await;
+            Scope::V2 => {
+                let events = self.sessions.finish_prompts(&self.app.engine).await;
+                let mut frames = self.session_frames(events).await;
                 frames.push(Bytes::from_static(b": heartbeat\n\n"));
                 frames.concat().into()
             }
@@ -240,20 +239,20 @@ impl Reader {
     fn own(&self, signal: Signal) -> Bytes {
         let payload = frame::own(&self.app.ids, signal);
         match self.scope {
-            Scope::Newer => frame::renamed(&payload, ""),
+            Scope::V2 => frame::with_data(&payload, ""),
             Scope::Global => frame::global(&payload, None),
             Scope::Directory { .. } => frame::local(&payload, None),
         }
     }
 }
 
-/// Whether the newer routes have no such event.
-fn is_older_only(signal: &Signal) -> bool {
+/// Returns whether the v2 API does not have the event.
+fn is_v1_only(signal: &Signal) -> bool {
     matches!(signal, Signal::InstanceDisposed { .. } | Signal::ServerHeartbeat {})
 }
 
-/// The directory that a signal was meant for, if it names one.
-fn place(signal: &Signal) -> Option<&str> {
+/// Returns the directory of a signal, if it has one.
+fn directory_of(signal: &Signal) -> Option<&str> {
     match signal {
         Signal::InstanceDisposed { directory }
         | Signal::TuiPromptAppend { directory, .. }
@@ -286,7 +285,7 @@ fn place(signal: &Signal) -> Option<&str> {
     }
 }
 
-/// Whether a signal that speaks of no session concerns a directory.
+/// Returns whether a signal without a session belongs to a directory.
 fn is_here(signal: &Signal, directory: &str) -> bool {
     match signal {
         Signal::InstanceDisposed { directory: at }

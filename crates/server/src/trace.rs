@@ -1,7 +1,7 @@
-//! The name of a request, by which a client's trouble is found again in the log.
+//! Request ids, log lines and spans, by which the requests of a client are found in the log.
 //!
-//! A client may bring one; else the server gives it one. It stands in the answer and in every
-//! line about the request. Addresses are written without what follows their path: tokens stand there.
+//! A client may send the id of a request, otherwise the server generates one. It is in the response
+//! and in all log lines about the request. Queries are never logged, because they may contain tokens.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -14,44 +14,44 @@ use codewright_proto::Clock;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
 
-use crate::error::Said;
+use crate::error::ErrorMessage;
 use crate::state::App;
 
-/// The header, in requests and answers.
+/// The header with the request id, in requests and responses.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The header by which a client says what its request belongs to.
+/// The header with the trace context of the client.
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
-/// The longest name that is taken from a client.
+/// The maximum length of a request id from a client.
 const MAX_ID_BYTES: usize = 128;
-/// What is written of a path at most.
+/// The maximum length of a logged path.
 const MAX_PATH_BYTES: usize = 300;
 
-/// Names for requests that bring none.
-pub(crate) struct Names {
-    /// When the server began, so that no two servers give the same.
-    begun: u64,
-    given: AtomicU64,
+/// A generator of request ids.
+pub(crate) struct RequestIds {
+    /// The start time of the server, so that two servers never generate the same id.
+    started: u64,
+    count: AtomicU64,
 }
 
-impl Default for Names {
+impl Default for RequestIds {
     fn default() -> Self {
-        Self { begun: Clock::system().now_ms(), given: AtomicU64::new(0) }
+        Self { started: Clock::system().now_ms(), count: AtomicU64::new(0) }
     }
 }
 
-impl Names {
+impl RequestIds {
     fn next(&self) -> HeaderValue {
-        let number = self.given.fetch_add(1, Ordering::Relaxed);
-        let name = format!("req_{:x}_{number:x}", self.begun);
-        HeaderValue::try_from(name).expect("hexadecimal digits make a header")
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let id = format!("req_{:x}_{number:x}", self.started);
+        HeaderValue::try_from(id).expect("hexadecimal digits are a valid header")
     }
 }
 
-/// Names a request, and writes down how it ended: failures always, others where everything is.
+/// Gives a request an id and logs its outcome: failures always, successes at level debug.
 pub(crate) async fn trace(State(app): State<App>, request: Request, next: Next) -> Response {
-    let id = brought(request.headers()).unwrap_or_else(|| app.names.next());
+    let id = client_id(request.headers()).unwrap_or_else(|| app.request_ids.next());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut span = span(&app, &request);
     let mut response = within(span.context(), next.run(request)).await;
     let status = response.status();
@@ -62,37 +62,36 @@ pub(crate) async fn trace(State(app): State<App>, request: Request, next: Next) 
     drop(span);
     let level = level(status);
     if app.engine.notes(level) {
-        let said = response.extensions_mut().remove::<Said>();
-        let about = json!({
+        let message = response.extensions_mut().remove::<ErrorMessage>();
+        let details = json!({
             "request": id.to_str().unwrap_or_default(),
             "status": status.as_u16(),
-            "ms": u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-            "error": said.map(|Said(text)| text),
+            "ms": u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "error": message.map(|ErrorMessage(text)| text),
         });
         let path: String = path.chars().take(MAX_PATH_BYTES).collect();
-        app.engine.note(level, "server", &format!("{method} {path}"), Some(about)).await;
+        app.engine.note(level, "server", &format!("{method} {path}"), Some(details)).await;
     }
     response.headers_mut().insert(REQUEST_ID, id);
     response
 }
 
-/// Tells of the request by its route alone: names of files and ids stand in its address.
+/// Starts the span of a request. It contains only the route, because the path may contain file names and ids.
 fn span(app: &App, request: &Request) -> Span {
     let route = request.extensions().get::<MatchedPath>().map_or("unknown", MatchedPath::as_str);
     let parent = request.headers().get(TRACE_PARENT).and_then(|value| value.to_str().ok());
     app.engine.request_span(request.method().as_str(), route, parent)
 }
 
-/// The name that a client brought, if it is one: it is repeated and written down.
-fn brought(headers: &HeaderMap) -> Option<HeaderValue> {
+/// Returns the request id of the client, if it is safe to log and return.
+fn client_id(headers: &HeaderMap) -> Option<HeaderValue> {
     let id = headers.get(REQUEST_ID)?;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte);
-    let is_name = !id.is_empty() && id.len() <= MAX_ID_BYTES && id.as_bytes().iter().all(is_plain);
-    is_name.then(|| id.clone())
+    let is_valid = !id.is_empty() && id.len() <= MAX_ID_BYTES && id.as_bytes().iter().all(is_plain);
+    is_valid.then(|| id.clone())
 }
 
-/// How much the end of a request matters. That something is not there, or was asked in a way
-/// that is refused, is everyday.
+/// Returns the log level of a status. Missing things and invalid requests are common, so they do not matter.
 fn level(status: StatusCode) -> Level {
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Level::Warn,
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_names_are_taken() {
+    fn only_request_ids_of_plain_characters_are_accepted() {
         let long = "a".repeat(MAX_ID_BYTES + 1);
         for (name, expected) in [
             ("abc-123_x.y:z", true),
@@ -117,14 +116,14 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(REQUEST_ID, HeaderValue::from_str(name).unwrap());
-            assert_eq!(brought(&headers).is_some(), expected, "{name}");
+            assert_eq!(client_id(&headers).is_some(), expected, "{name}");
         }
-        assert!(brought(&HeaderMap::new()).is_none());
+        assert!(client_id(&HeaderMap::new()).is_none());
     }
 
     #[test]
-    fn no_name_is_given_twice() {
-        let names = Names::default();
-        assert_ne!(names.next(), names.next());
+    fn generated_request_ids_are_unique() {
+        let ids = RequestIds::default();
+        assert_ne!(ids.next(), ids.next());
     }
 }

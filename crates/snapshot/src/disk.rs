@@ -1,8 +1,7 @@
-//! The files of the worktree, reached without following a link.
+//! Access to files of the worktree without following links.
 //!
-//! Every directory on the way is opened by itself, and none of them may be a
-//! link, so nothing is read or written outside whatever the tree looks like and
-//! however it changes meanwhile. Reading is bounded and never waits for a pipe.
+//! Every directory of a path is opened separately, and none may be a link. So nothing outside the worktree is
+//! read or written, even if the tree changes meanwhile. Reading is bounded and never waits for a pipe.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -21,16 +20,16 @@ use nix::unistd::{Pid, UnlinkatFlags, symlinkat, unlinkat};
 use crate::id::{File, Kind};
 use crate::plan::{Disk, Reason};
 
-/// A file of which exact contents are kept may be this large.
+/// The limit for the size of a file whose content is stored.
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// The mode of a file that was not there, before the user's mask.
+/// The mode of a new file, before the user's umask.
 const NEW_MODE: u32 = 0o666;
-/// The mode of a directory that was not there, before the user's mask.
+/// The mode of a new directory, before the user's umask.
 const DIRECTORY_MODE: u32 = 0o777;
-/// Names that are tried for a temporary file.
+/// The number of names that are tried for a temporary file.
 const TRIES: u64 = 100;
 
-/// What identifies a version of a file without reading it.
+/// The version of a file, as far as it shows without reading the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     inode: u64,
@@ -39,21 +38,21 @@ pub(crate) struct Stamp {
     changed: (i64, i64),
 }
 
-/// What was found at a path.
+/// The state of a path.
 pub(crate) struct Found {
-    /// What it is.
+    /// The kind of entry.
     pub(crate) disk: Disk,
-    /// The version that was looked at, if there is one.
+    /// Its version, if it exists.
     pub(crate) stamp: Option<Stamp>,
 }
 
-/// The parent of a path, open, and the path's last name.
+/// The open parent directory of a path, and the last name of the path.
 struct Spot {
     parent: OwnedFd,
     name: OsString,
 }
 
-/// Looks at a path below the root.
+/// Returns the state of a path inside the root.
 pub(crate) fn look(root: &Path, path: &Path) -> Found {
     let other = |reason| Found { disk: Disk::Other(reason), stamp: None };
     match read(root, path) {
@@ -61,25 +60,25 @@ pub(crate) fn look(root: &Path, path: &Path) -> Found {
         Ok(Read::Missing) => Found { disk: Disk::Missing, stamp: None },
         Ok(Read::Directory) => Found { disk: Disk::Directory, stamp: None },
         Ok(Read::Special) => other(Reason::Special),
-        // What is larger than anything that was kept is not what the agent left.
+        // A file larger than the limit is not one that the agent wrote.
         Ok(Read::TooLarge) => other(Reason::ChangedSince),
         Ok(Read::Detached) => other(Reason::Detached),
         Err(error) => other(Reason::Unreadable(error.to_string())),
     }
 }
 
-/// What reading a path gave.
+/// The result of reading a path.
 pub(crate) enum Read {
     Missing,
     File(File, Stamp),
     Directory,
     Special,
     TooLarge,
-    /// A directory above it is a link or a file.
+    /// A parent directory is a link or a file.
     Detached,
 }
 
-/// Reads a path below the root.
+/// Reads a path inside the root.
 pub(crate) fn read(root: &Path, path: &Path) -> io::Result<Read> {
     let spot = match spot(root, path, Missing::Left) {
         Ok(spot) => spot,
@@ -115,7 +114,7 @@ pub(crate) fn read(root: &Path, path: &Path) -> io::Result<Read> {
     Ok(Read::File(File { kind, bytes }, stamp))
 }
 
-/// How many of the directories above a path are not there, counted from the path.
+/// The number of parent directories of a path that are missing, counted from the path.
 pub(crate) fn missing_parents(root: &Path, path: &Path) -> usize {
     let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
     above.take_while(|above| !is_directory(&root.join(above))).count()
@@ -125,38 +124,38 @@ fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Makes a path hold this file, in one step, if it is still the version that was looked at.
+/// Writes a file atomically if it is still the version that was seen.
 ///
-/// Missing directories are made. The permissions of a file that is replaced are kept but for the
-/// right to execute it.
+/// Missing directories are created. The permissions of a replaced file are kept, except the right to execute
+/// it.
 pub(crate) fn write(root: &Path, path: &Path, file: &File, seen: Option<Stamp>) -> io::Result<()> {
     let spot = spot(root, path, Missing::Made)?;
     let old = current(&spot, seen)?;
     if old.is_some_and(|old| is_kind(&old, SFlag::S_IFDIR)) {
-        // Only an empty one goes.
+        // Fails unless the directory is empty.
         unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::RemoveDir)?;
     }
     let temporary = put(&spot, file, old.as_ref())?;
-    // Looked at again as late as can be: a change in between is the user's.
+    // The version is checked as late as possible: a change in between is the user's.
     let renamed = current(&spot, seen).and_then(|_| {
         let parent = spot.parent.as_fd();
         Ok(renameat(parent, temporary.as_os_str(), parent, spot.name.as_os_str())?)
     });
     if renamed.is_err() {
-        // The error that is told is the first one.
+        // The first error is reported.
         unlinkat(spot.parent.as_fd(), temporary.as_os_str(), UnlinkatFlags::NoRemoveDir).unwrap_or_default();
     }
     renamed
 }
 
-/// Removes a file, if it is still the version that was looked at.
+/// Removes a file if it is still the version that was seen.
 pub(crate) fn remove(root: &Path, path: &Path, seen: Option<Stamp>) -> io::Result<()> {
     let spot = spot(root, path, Missing::Left)?;
     current(&spot, seen)?;
     Ok(unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
 }
 
-/// Removes what a process that died while it wrote has left in a directory.
+/// Removes temporary files that a killed process left in a directory.
 pub(crate) fn sweep(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -165,19 +164,19 @@ pub(crate) fn sweep(directory: &Path) {
         let writer = writer.and_then(|numbers| numbers.split_once('-')?.0.parse::<i32>().ok());
         let is_dead = |id| matches!(kill(Pid::from_raw(id), None), Err(Errno::ESRCH));
         if writer.is_some_and(|id| id > 0 && is_dead(id)) {
-            // One that stays is looked at the next time.
+            // A file that cannot be removed is tried again the next time.
             fs::remove_file(entry.path()).unwrap_or_default();
         }
     }
 }
 
-/// Removes a directory if it is empty; whether it was.
+/// Removes a directory if it is empty. Returns whether it was.
 pub(crate) fn remove_empty(root: &Path, path: &Path) -> bool {
     let Ok(spot) = spot(root, path, Missing::Left) else { return false };
     unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::RemoveDir).is_ok()
 }
 
-/// What to do about a directory that is not there.
+/// What to do with a missing directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Left,
@@ -211,17 +210,17 @@ fn stat(spot: &Spot) -> Result<FileStat, Errno> {
     fstatat(spot.parent.as_fd(), spot.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
 }
 
-/// What is there, which has to be the version that was seen.
+/// Returns the current entry, which must be the version that was seen.
 fn current(spot: &Spot, seen: Option<Stamp>) -> io::Result<Option<FileStat>> {
     let now = match stat(spot) {
         Ok(stat) => Some(stat),
         Err(Errno::ENOENT) => None,
         Err(error) => return Err(error.into()),
     };
-    // A directory has no version; only an empty one is ever replaced.
+    // Directories have no version. Only an empty one is ever replaced.
     let version = now.as_ref().filter(|stat| !is_kind(stat, SFlag::S_IFDIR)).map(stamp);
     if version != seen {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it was changed just now"));
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it has just been changed"));
     }
     Ok(now)
 }
@@ -234,7 +233,7 @@ fn put(spot: &Spot, file: &File, old: Option<&FileStat>) -> io::Result<OsString>
         match put_as(spot, &name, file, old) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                // The error that is told is the first one.
+                // The first error is reported.
                 unlinkat(spot.parent.as_fd(), name.as_os_str(), UnlinkatFlags::NoRemoveDir)
                     .unwrap_or_default();
                 return Err(error);
@@ -242,7 +241,7 @@ fn put(spot: &Spot, file: &File, old: Option<&FileStat>) -> io::Result<OsString>
             Ok(()) => return Ok(name),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no name is free for a temporary file"))
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
 }
 
 fn put_as(spot: &Spot, name: &OsStr, file: &File, old: Option<&FileStat>) -> io::Result<()> {
@@ -255,7 +254,7 @@ fn put_as(spot: &Spot, name: &OsStr, file: &File, old: Option<&FileStat>) -> io:
     if let Some(old) = old.filter(|old| is_kind(old, SFlag::S_IFREG)) {
         let kept = old.st_mode & 0o7777;
         let mode = match file.kind {
-            // Whoever may read it may execute it.
+            // Every user who may read it may execute it.
             Kind::Executable => kept | (kept & 0o444) >> 2,
             Kind::File | Kind::Link => kept & !0o111,
         };

@@ -1,40 +1,40 @@
-//! What can go wrong with snapshots.
+//! The errors of snapshots.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::TreeId;
 
-/// A failure of a snapshot; none of them harms a file of the user.
+/// An error of a snapshot. No error damages a file of the user.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There are no snapshots here; what the caller records itself still works.
+    /// Snapshots are not available here. The effects that the caller reports still work.
     #[error("snapshots are off: {reason}")]
     Off {
-        /// Why, for a person.
+        /// The reason, for the user.
         reason: String,
     },
-    /// The tree or a file in it was dropped, or was never here; nothing can be done about it.
+    /// The tree or one of its files was dropped or never existed. Nothing can be done about it.
     #[error("the snapshot `{tree}` is no longer kept")]
     Gone {
-        /// The tree that was asked for.
+        /// The missing tree.
         tree: TreeId,
     },
-    /// The quota is too small for this; a larger one or fewer files help.
+    /// The quota is too small. A larger one or fewer files help.
     #[error("the snapshot needs {needed_bytes} bytes, which the quota of {quota_bytes} bytes does not allow")]
     Quota {
-        /// The bytes that were to be written.
+        /// The number of bytes to write.
         needed_bytes: u64,
-        /// The quota that refused them.
+        /// The quota.
         quota_bytes: u64,
     },
-    /// Another process is at work on this snapshot repository; trying again may help.
+    /// Another process uses this snapshot repository. Trying again may help.
     #[error("the snapshot repository `{}` is in use", directory.display())]
     Busy {
         /// The repository.
         directory: PathBuf,
     },
-    /// The caller gave up.
+    /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,
     /// The named path could not be used.
@@ -42,21 +42,21 @@ pub enum Error {
     Path {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Git did not do its work.
+    /// Git failed.
     #[error("`git {command}` failed: {message}")]
     Git {
-        /// The command within git.
+        /// The git command.
         command: String,
-        /// The end of what it said, or that it took too long.
+        /// The end of its error output, or that it took too long.
         message: String,
     },
 }
 
 impl Error {
-    /// Names `path` as the place where `source` happened.
+    /// Adds the path to an I/O error.
     pub(crate) fn at(path: &Path, source: io::Error) -> Self {
         Self::Path { path: path.to_owned(), source }
     }

@@ -1,9 +1,8 @@
-//! One run of the `git` program, closed off from everything around it.
+//! Runs the `git` program, isolated from its environment.
 //!
-//! The child sees none of our environment, no configuration but the
-//! repository's own, no hooks and no terminal. Its output is bounded, it has a
-//! deadline, and its process group is ended when either passes, when the caller
-//! gives up or drops the call.
+//! The child gets none of our environment, no configuration except the repository's own, no hooks and no
+//! terminal. Its output and time are limited. Its process group is ended when a limit is reached, or when the
+//! caller cancels or drops the call.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,27 +21,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 
-/// Output of one run; more is an error.
+/// The limit for the output of one run. More is an error.
 const MAX_OUTPUT_BYTES: usize = 128 * 1024 * 1024;
-/// Bytes of messages that are kept.
+/// The number of bytes of messages that are kept.
 const MAX_MESSAGE_BYTES: usize = 8 * 1024;
-/// Time between the polite signal and the final one.
+/// The time between TERM and KILL.
 const GRACE: Duration = Duration::from_millis(500);
-/// How often a run is looked at.
+/// The interval at which a run is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// It is ended when it was found waiting, and no further than before, so often in a row.
+/// The number of consecutive checks without progress after which a run is ended.
 const STALLED_LOOKS: u32 = 8;
-/// Why there are no snapshots without git.
+/// The reason why there are no snapshots without git.
 pub(crate) const MISSING: &str = "the `git` program was not found";
 
-/// The program and what it may know of the world.
+/// The program and its settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Git {
-    /// Where programs are looked for.
+    /// The directories that are searched for programs.
     pub(crate) search: Option<OsString>,
     /// The snapshot repository.
     pub(crate) directory: PathBuf,
-    /// The worktree it looks at.
+    /// The worktree.
     pub(crate) worktree: PathBuf,
 }
 
@@ -50,26 +49,26 @@ pub(crate) struct Git {
 pub(crate) struct Call<'a> {
     /// The command and its arguments.
     pub(crate) args: Vec<&'a OsStr>,
-    /// Where new objects go.
+    /// The directory for new objects.
     pub(crate) objects: &'a Path,
-    /// Where objects are looked for as well.
+    /// Further directories with objects.
     pub(crate) alternates: &'a [PathBuf],
-    /// What it is fed.
+    /// The input.
     pub(crate) input: Input,
-    /// It is ended after this time.
+    /// The time limit.
     pub(crate) deadline: Duration,
 }
 
-/// What a run reads.
+/// The input of a run.
 pub(crate) enum Input {
-    /// Nothing; the lock is held as long as the run lives, even if we do not.
+    /// No input. The lock is held while the run lives, even if this process dies.
     Lock(Option<File>),
-    /// These bytes; the lock is held in the place of its output, which has none.
+    /// These bytes. The lock is held in place of the output, which the command does not have.
     Bytes(Vec<u8>, Option<File>),
 }
 
 impl Git {
-    /// Runs git to its end; its output.
+    /// Runs git to its end. Returns its output.
     pub(crate) async fn run(&self, call: Call<'_>, cancel: &CancellationToken) -> Result<Vec<u8>, Error> {
         let name = call.args.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let failed = |message: String| Error::Git { command: name.clone(), message };
@@ -79,12 +78,12 @@ impl Git {
         let work = async {
             let feed = async {
                 let (Some(mut pipe), Some(bytes)) = (stdin, input) else { return };
-                // That it stopped reading early is told by its exit code.
+                // If git stopped reading early, its exit code shows it.
                 pipe.write_all(&bytes).await.unwrap_or_default();
             };
             let (out, said, ()) = tokio::join!(take(stdout), head(stderr), feed);
             let status = child.wait().await.map_err(|error| failed(error.to_string()))?;
-            let out = out.ok_or_else(|| failed("it printed too much".to_owned()))?;
+            let out = out.ok_or_else(|| failed("its output is too large".to_owned()))?;
             if status.success() { Ok(out) } else { Err(failed(said.trim().to_owned())) }
         };
         let late = tokio::select! {
@@ -97,7 +96,7 @@ impl Git {
             () = stalled(group.id()) => Late::Stalled,
         };
         group.signal(Signal::SIGTERM);
-        // Git removes its lock files on this signal; whether it did is looked at before the next run.
+        // Git removes its lock files on this signal. The next run checks whether it did.
         timeout(GRACE, child.wait()).await.map(drop).unwrap_or_default();
         drop(group);
         match late {
@@ -113,7 +112,7 @@ impl Git {
         }
     }
 
-    /// Starts git for a conversation; the caller ends it by dropping the child.
+    /// Starts git for several requests. The caller ends it by dropping the child.
     pub(crate) fn converse(&self, call: Call<'_>) -> Result<(Child, Group), Error> {
         let (child, group, _) = self.start(call)?;
         Ok((child, group))
@@ -133,7 +132,7 @@ impl Git {
             .env("GIT_OBJECT_DIRECTORY", call.objects)
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", joined(call.alternates))
             .env("GIT_ATTR_NOSYSTEM", "1")
-            // Git keeps in the index what it saw of unchanged files, so that the next look is quick.
+            // Git stores the state of unchanged files in the index, so that the next check is fast.
             .env_remove("GIT_OPTIONAL_LOCKS")
             .stderr(Stdio::piped());
         let (stdin, stdout, bytes) = match call.input {
@@ -157,10 +156,10 @@ enum Late {
     Stalled,
 }
 
-/// Ends when the process has done nothing for a while and waits for nothing that comes by itself.
+/// Returns when the process has made no progress for a while and waits for something that may never come.
 ///
-/// Git opens the lists of a directory whatever they are, and one that is a pipe holds it for ever.
-/// Where the system does not tell, only the deadline helps.
+/// Git opens the lists in a directory even if they are pipes, which blocks it forever. If the system does not
+/// show this, only the time limit helps.
 async fn stalled(process: Option<Pid>) {
     let Some(process) = process else { return pending().await };
     let path = format!("/proc/{process}/stat");
@@ -168,8 +167,8 @@ async fn stalled(process: Option<Pid>) {
     while still < STALLED_LOOKS {
         sleep(LOOK_EVERY).await;
         let Ok(text) = std::fs::read_to_string(&path) else { return pending().await };
-        // The name in parentheses may hold anything; then come the state and numbers, of which
-        // the twelfth and thirteenth are the time spent.
+        // The name in parentheses may contain anything. The state and numbers follow, of which the twelfth
+        // and thirteenth are the processor time.
         let fields: Vec<_> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let now = fields.get(11).zip(fields.get(12)).map(|(user, system)| format!("{user} {system}"));
         let is_still = fields.first() == Some(&"S") && now == last;
@@ -178,16 +177,16 @@ async fn stalled(process: Option<Pid>) {
     }
 }
 
-/// Everything that is printed; nothing if it is too much.
+/// The whole output, or `None` if it is too large.
 async fn take(pipe: Option<impl AsyncRead + Unpin>) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let Some(pipe) = pipe else { return Some(bytes) };
-    // A broken pipe ends the output like a closed one; the exit code tells the rest.
+    // A broken pipe ends the output like a closed one; the exit code shows the difference.
     pipe.take(MAX_OUTPUT_BYTES as u64 + 1).read_to_end(&mut bytes).await.unwrap_or_default();
     (bytes.len() <= MAX_OUTPUT_BYTES).then_some(bytes)
 }
 
-/// The beginning of what is printed; the rest is read and forgotten.
+/// The beginning of the output. The rest is read and discarded.
 async fn head(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut pipe) = pipe else { return String::new() };
     let mut kept = Vec::new();
@@ -199,7 +198,7 @@ async fn head(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-/// Directories of objects as git's variable wants them.
+/// Joins directories of objects for git's variable.
 fn joined(directories: &[PathBuf]) -> OsString {
     let mut joined = OsString::new();
     for directory in directories {
@@ -211,7 +210,7 @@ fn joined(directories: &[PathBuf]) -> OsString {
     joined
 }
 
-/// A path that no separator can break.
+/// A path with its separators escaped.
 fn quoted(path: &Path) -> OsString {
     use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
     let bytes = path.as_os_str().as_bytes();

@@ -1,57 +1,57 @@
-//! The names of contents: git's object ids.
+//! Names of file contents: git's object ids.
 //!
-//! A [`Content`] says what a file is (its kind and the id of its bytes) without
-//! holding it, so that the planner can compare files as values.
+//! A [`Content`] identifies a file by its kind and the id of its bytes, without its bytes, so that the
+//! planner can compare files as values.
 
 use std::fmt;
 
-/// The bytes of an object id.
+/// The number of bytes of an object id.
 const ID_BYTES: usize = 20;
 
 /// The id of any object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub(crate) [u8; ID_BYTES]);
 
-/// The id of a tree: 40 hexadecimal digits, the `snapshot` of recorded parts.
+/// The id of a tree: 40 hexadecimal digits, which recorded parts store as `snapshot`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeId(pub(crate) ObjectId);
 
-/// What a path can hold.
+/// The kinds of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A file.
     File,
-    /// A file that can be executed.
+    /// An executable file.
     Executable,
     /// A symbolic link; its bytes are its target.
     Link,
 }
 
-/// What a path holds, by name.
+/// A file, identified by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Content {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// The id of its bytes.
     pub id: ObjectId,
 }
 
-/// What a path holds.
+/// A file with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// Its bytes, or the target of a link.
     pub bytes: Vec<u8>,
 }
 
 impl File {
-    /// A file that is not executable.
+    /// Returns a file that is not executable.
     pub fn plain(bytes: impl Into<Vec<u8>>) -> Self {
         Self { kind: Kind::File, bytes: bytes.into() }
     }
 
-    /// Its name.
+    /// Returns its identification.
     pub fn content(&self) -> Content {
         Content { kind: self.kind, id: crate::object::hash("blob", &self.bytes) }
     }
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// The kind with this mode; modes of other writers that mean the same count.
+    /// The kind with this mode. Equivalent modes of other programs are accepted.
     pub(crate) fn of_mode(mode: &[u8]) -> Option<Self> {
         match mode {
             b"100644" | b"100664" => Some(Self::File),
@@ -79,7 +79,7 @@ impl Kind {
 }
 
 impl ObjectId {
-    /// Reads 40 hexadecimal digits.
+    /// Parses 40 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         if digits.len() != 2 * ID_BYTES {
@@ -108,7 +108,7 @@ impl fmt::Debug for ObjectId {
 }
 
 impl TreeId {
-    /// Reads 40 hexadecimal digits.
+    /// Parses 40 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         ObjectId::parse(text).map(Self)
     }
@@ -131,13 +131,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_content_has_the_name_git_gives_it() {
+    fn a_content_has_the_id_that_git_gives_it() {
         assert_eq!(File::plain("").content().id.to_string(), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         assert_eq!(File::plain("x = 1\n").content().id.to_string()[..7], *"7d4290a");
     }
 
     #[test]
-    fn an_id_is_read_as_it_is_written_and_nothing_else_is() {
+    fn only_a_written_id_is_parsed() {
         let text = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         assert_eq!(TreeId::parse(text).unwrap().to_string(), text);
         for wrong in ["", "4b825dc", &text[1..], "zb825dc642cb6eb9a060e54bf8d69288fbee4904"] {

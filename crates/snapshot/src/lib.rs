@@ -1,33 +1,28 @@
-//! What the files were: snapshots of a directory, what the agent changed in
-//! each step, and exact undo.
+//! Snapshots of a directory's files, the agent's changes in each step, and exact undo.
 //!
-//! [`Snapshots`] is one directory's. It is cheap to make and touches nothing
-//! before its first use.
+//! [`Snapshots`] belongs to one directory. Creating it is cheap and has no effect on the disk.
 //!
 //! # A step
 //!
-//! - At its start, beside the request to the model: [`Snapshots::track`]. Its
-//!   tree is the `snapshot` of the recorded `step-start`; nothing has to wait
-//!   for it, and it costs one process when nothing changed. The step of a
-//!   model that called no tool ends with the tree it began with.
-//! - A tool that knows what it writes reports it: [`Snapshots::look`] before and
-//!   after, and [`Snapshots::report_looks`] adds it to the [`Step`];
-//!   [`Snapshots::report`] takes an [`Effect`] whose bytes are known otherwise.
-//! - An opaque tool is surrounded by two snapshots:
-//!   [`Snapshots::report_difference`] adds what differs between them.
-//! - At the end: [`Snapshots::close`] gives the [`StepChange`], whose two trees
-//!   and files are to be recorded with the step. A step without changes gives
-//!   nothing and costs nothing; one with changes starts no process.
+//! - At its start, in parallel to the request to the model: [`Snapshots::track`]. Its tree is the `snapshot`
+//!   of the recorded `step-start`. Nothing has to wait for it, and it costs one process if nothing has
+//!   changed. The step of a model that called no tool ends with the tree it started with.
+//! - A tool that knows its writes reports them: [`Snapshots::look`] before and after, and
+//!   [`Snapshots::report_looks`] adds the change to the [`Step`]. [`Snapshots::report`] accepts an [`Effect`]
+//!   with known bytes.
+//! - For an opaque tool, snapshots are taken before and after: [`Snapshots::report_difference`] adds their
+//!   differences.
+//! - At the end: [`Snapshots::close`] returns the [`StepChange`], whose two trees and files are recorded with
+//!   the step. A step without changes returns `None` and costs nothing; one with changes starts no process.
 //!
 //! # Undo
 //!
-//! [`Snapshots::travel`] takes the recorded [`StepChange`]s of a session in their
-//! order and moves the files from one position to another, where a position is a
-//! number of steps. Its [`Outcome`] names every file and what became of it. Files
-//! that the user changed are kept, unless [`Respect::Nothing`] is asked for.
+//! [`Snapshots::travel`] applies the recorded [`StepChange`]s of a session, in order, and moves the files
+//! from one position to another. A position is a number of steps. The [`Outcome`] names every file and its
+//! result. Files that the user changed are kept, unless the caller passes [`Respect::Nothing`].
 //!
-//! What is recorded of a step does not depend on tracking: where snapshots are
-//! [off](Error::Off), or git is missing, reported effects are undone all the same.
+//! The record of a step does not depend on tracking: if snapshots are [off](Error::Off) or git is missing,
+//! reported effects can still be undone.
 
 mod disk;
 mod error;
@@ -67,46 +62,46 @@ use objects::Objects;
 use repository::Repository;
 use step::Sapling;
 
-/// Files of one step whose contents are kept; further ones are named only.
+/// The limit of files in one step whose contents are stored. Further ones are only named.
 const MAX_STEP_FILES: usize = 10_000;
 
-/// Snapshots are not tried again for so long after git failed twice.
+/// The time for which snapshots are off after git has failed twice.
 const FAILED_FOR: Duration = Duration::from_secs(600);
-/// Files of which a patch is made; further ones are named only.
+/// The limit of patches. Further files are only named.
 const MAX_PATCHES: usize = 5000;
-/// Once the patches take so much, further files are named only.
+/// The limit for the size of all patches. Further files are only named.
 const MAX_PATCHES_BYTES: usize = 16 * 1024 * 1024;
 
 /// The snapshots of one directory.
 #[derive(Debug, Clone)]
 pub struct Snapshots {
     repository: Arc<Repository>,
-    /// One snapshot at a time; the lock on the disk is for other processes.
+    /// One snapshot at a time. The lock on the disk is for other processes.
     turn: Arc<tokio::sync::Mutex<()>>,
-    /// Why there are none, once that is known.
+    /// The reason why there are none, once it is known.
     off: Arc<Mutex<Option<Off>>>,
 }
 
-/// Why there are no snapshots, and for how long.
+/// The reason why there are no snapshots, and for how long.
 #[derive(Debug, Clone)]
 struct Off {
     reason: String,
     until: Option<Instant>,
 }
 
-/// What a path held at one moment.
+/// The state of a path at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// The file, if there was one.
+    /// The file, if it exists.
     pub file: Option<File>,
-    /// How many of the directories above were missing, counted from the file.
+    /// The number of missing parent directories, counted from the file.
     pub missing: usize,
-    /// Why it cannot be kept, if so.
+    /// The reason why its content cannot be stored.
     pub refused: Option<Reason>,
 }
 
 impl Snapshots {
-    /// The snapshots that the options describe.
+    /// Creates the snapshots for these options.
     pub fn new(options: Options) -> Self {
         let off = untrackable(&options).map(|reason| Off { reason, until: None });
         Self {
@@ -121,9 +116,9 @@ impl Snapshots {
         self.root()
     }
 
-    /// The files of the scope as they are now.
+    /// Takes a snapshot of the scope.
     ///
-    /// One process while nothing changed since the last time, three otherwise.
+    /// This takes one process if nothing has changed since the last snapshot, and three otherwise.
     pub async fn track(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
         let _turn = cancel.run_until_cancelled(self.turn.lock()).await.ok_or(Error::Cancelled)?;
         if let Some(reason) = self.why_off() {
@@ -132,7 +127,7 @@ impl Snapshots {
         let result = self.track_now(cancel).await;
         match &result {
             Err(Error::Off { reason }) => *self.off() = Some(Off { reason: reason.clone(), until: None }),
-            // Each try begins a generation, so that it must not be tried all the time.
+            // Each try starts a generation, so it must not be repeated all the time.
             Err(error @ Error::Git { .. }) => {
                 let until = Some(Instant::now() + FAILED_FOR);
                 *self.off() = Some(Off { reason: error.to_string(), until });
@@ -152,7 +147,7 @@ impl Snapshots {
         track::track(&self.repository, &lock, cancel).await
     }
 
-    /// Why there are no snapshots here, if that is known.
+    /// The reason why there are no snapshots here, if it is known.
     pub fn why_off(&self) -> Option<String> {
         let mut off = self.off();
         if off.as_ref().and_then(|off| off.until).is_some_and(|until| until < Instant::now()) {
@@ -161,12 +156,12 @@ impl Snapshots {
         off.as_ref().map(|off| off.reason.clone())
     }
 
-    /// What differs between two trees, ordered by path.
+    /// The differences of two trees, sorted by path.
     pub async fn diff(&self, from: TreeId, to: TreeId) -> Result<Vec<FileChange>, Error> {
         self.objects().differences(from, to).await
     }
 
-    /// What differs between two trees, as patches; of very many files only the names.
+    /// The differences of two trees as patches. For very many files only the names are returned.
     pub async fn diff_full(&self, from: TreeId, to: TreeId) -> Result<Vec<FileDiff>, Error> {
         let mut objects = self.objects();
         let (mut diffs, mut patches_bytes) = (Vec::new(), 0);
@@ -190,7 +185,7 @@ impl Snapshots {
         Ok(diffs)
     }
 
-    /// What differs between two trees, as `git diff` prints it.
+    /// The differences of two trees as `git diff` prints them.
     pub async fn diff_text(
         &self,
         from: TreeId,
@@ -200,7 +195,7 @@ impl Snapshots {
         objects::diff_text(&self.repository, (from, to), cancel).await
     }
 
-    /// What a tree holds at a path, if it is a file.
+    /// The file at a path of a tree, if there is one.
     pub async fn read(&self, tree: TreeId, path: &Path) -> Result<Option<File>, Error> {
         let mut objects = self.objects();
         match objects.node(tree, path).await? {
@@ -209,7 +204,7 @@ impl Snapshots {
         }
     }
 
-    /// Looks at a path before or after it is changed.
+    /// Returns the state of a path before or after a change.
     pub async fn look(&self, path: &Path) -> Result<Look, Error> {
         let root = self.root().to_owned();
         let path = self.relative(path).map(Path::to_owned).unwrap_or_default();
@@ -232,7 +227,7 @@ impl Snapshots {
         .await
     }
 
-    /// Adds what a tool did to one path.
+    /// Adds the effect of a tool on one path.
     pub async fn report(&self, step: &mut Step, effect: Effect) -> Result<(), Error> {
         let Some(path) = self.relative(&effect.path).map(Path::to_owned) else {
             step.left_out.insert(effect.path, Reason::Outside);
@@ -267,7 +262,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Adds what differs between the snapshots around an opaque tool.
+    /// Adds the differences between the snapshots before and after an opaque tool.
     pub async fn report_difference(
         &self,
         step: &mut Step,
@@ -286,7 +281,7 @@ impl Snapshots {
         let changes = objects.differences(before.tree, after.tree).await?;
         let lists = self.loosened(&mut objects, &changes, after.tree).await?;
         for change in changes {
-            // What left the tree because it grew too large was not removed.
+            // A file that left the tree because it became too large was not removed.
             if step.left_out.contains_key(&change.path) {
                 continue;
             }
@@ -312,7 +307,8 @@ impl Snapshots {
         Ok(())
     }
 
-    /// The directories in which more may be seen than before, because a list of what is ignored changed.
+    /// The directories in which more files may be tracked than before, because a list of ignored files has
+    /// changed.
     async fn loosened(
         &self,
         objects: &mut Objects,
@@ -321,7 +317,7 @@ impl Snapshots {
     ) -> Result<Vec<PathBuf>, Error> {
         let mut loosened = Vec::new();
         for change in changes.iter().filter(|change| is_list(&change.path)) {
-            // A new list only hides more, unless it takes something back.
+            // A new list only hides more files, unless it contains an exception.
             let is_strict = match (change.before, change.after) {
                 (None, Some(content)) => {
                     let bytes = objects.file(content, after).await?.bytes;
@@ -336,10 +332,10 @@ impl Snapshots {
         Ok(loosened)
     }
 
-    /// Whether a difference between two snapshots is one between two states of the file.
+    /// Whether a difference between two snapshots is a change of the file.
     ///
-    /// A file also comes to be seen because it is no longer ignored or no longer in another repository; taking it
-    /// away again would lose it.
+    /// A file is also added if it is no longer ignored or no longer in another repository. Removing it would
+    /// lose it.
     fn is_plain(&self, change: &FileChange, before: &Snapshot, was_seen: bool) -> bool {
         let now = std::fs::symlink_metadata(self.root().join(&change.path)).ok();
         match (change.before, change.after) {
@@ -356,7 +352,7 @@ impl Snapshots {
         }
     }
 
-    /// Adds what a tool did to one path, by what was seen there before and after.
+    /// Adds the effect of a tool on one path, from the states before and after.
     pub async fn report_looks(
         &self,
         step: &mut Step,
@@ -376,7 +372,7 @@ impl Snapshots {
         self.report(step, effect).await
     }
 
-    /// Ends a step: what it changed, or nothing.
+    /// Ends a step. Returns its changes, or `None` without any.
     pub async fn close(&self, step: Step) -> Result<Option<StepChange>, Error> {
         let files = step.files();
         if files.is_empty() {
@@ -410,7 +406,7 @@ impl Snapshots {
         .await
     }
 
-    /// Moves the files from one position in the history to another; a position is a number of steps.
+    /// Moves the files from one position in the history to another. A position is a number of steps.
     pub async fn travel(
         &self,
         steps: &[StepChange],
@@ -435,7 +431,8 @@ impl Snapshots {
         .await
     }
 
-    /// What [`Self::travel`] would find and do, without doing it: its files are in `written` and `removed`.
+    /// Returns the outcome of [`Self::travel`] without changing files. Files to be changed are in `written`
+    /// and `removed`.
     pub async fn preview(
         &self,
         steps: &[StepChange],
@@ -447,13 +444,13 @@ impl Snapshots {
         let (root, scope) = (self.root().to_owned(), self.repository.options.scope.clone());
         blocking(move || {
             let (orders, mut outcome) = restore::check(&root, &scope, goals, respect);
-            orders.foretell(&mut outcome);
+            orders.predict(&mut outcome);
             Ok(outcome)
         })
         .await
     }
 
-    /// The goals on the way from one position to another.
+    /// The goals between two positions.
     async fn goals(&self, steps: &[StepChange], from: usize, to: usize) -> Result<Vec<Goal>, Error> {
         let (low, high) = (from.min(to).min(steps.len()), from.max(to).min(steps.len()));
         let mut changes = Vec::new();
@@ -464,7 +461,7 @@ impl Snapshots {
         Ok(goals(&changes, from, to))
     }
 
-    /// What a recorded step did to each of its files.
+    /// The changes of a recorded step.
     pub async fn changes(&self, step: &StepChange) -> Result<Vec<Change>, Error> {
         let mut objects = self.objects();
         let mut changes = Vec::new();
@@ -489,11 +486,11 @@ impl Snapshots {
         &self.repository.options.worktree
     }
 
-    /// A path relative to the worktree, if it lies in the scope.
+    /// The path relative to the worktree, if it is in the scope.
     fn relative<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         let Options { worktree, scope, .. } = &self.repository.options;
         let inner = if path.is_absolute() { path.strip_prefix(worktree).ok()? } else { path };
-        // What lies in a repository is git's.
+        // Files in a repository's directory belong to git.
         let is_plain = inner.components().all(|name| match name {
             Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
             _ => false,
@@ -507,7 +504,7 @@ impl Snapshots {
     }
 }
 
-/// Why a scope is never tracked, if so.
+/// The reason why a scope is never tracked.
 fn untrackable(options: &Options) -> Option<String> {
     let scope = &options.scope;
     if scope.parent().is_none() {
@@ -517,7 +514,7 @@ fn untrackable(options: &Options) -> Option<String> {
     Some(format!("`{}` is or holds the home directory `{}`", scope.display(), home.display()))
 }
 
-/// Whether a file says what is ignored.
+/// Whether a file is a list of ignored files.
 fn is_list(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == ".gitignore")
 }
@@ -532,7 +529,7 @@ fn file_diff(change: &FileChange, before: &[u8], after: &[u8]) -> FileDiff {
     let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
     let (Some((before, after)), Some(name)) = (texts, &diff.file) else { return diff };
     let unified = codewright_workspace::unified(name, before, after);
-    // Clients know the names by the tab behind them.
+    // Clients recognize the names by the tab after them.
     let (plain, tabbed) = (format!("--- {name}\n+++ {name}\n"), format!("--- {name}\t\n+++ {name}\t\n"));
     diff.patch = Some(unified.patch.replacen(&plain, &tabbed, 1));
     diff.additions = unified.additions as u64;
@@ -551,10 +548,10 @@ fn named(change: &FileChange) -> FileDiff {
     }
 }
 
-/// Runs what waits for the disk where it holds nobody up.
+/// Runs blocking work outside the async threads.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    // The runtime is ending when this is not run.
+    // This fails only when the runtime shuts down.
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::Cancelled)?
 }

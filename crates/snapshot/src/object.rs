@@ -1,8 +1,7 @@
-//! Git objects as files: what is written here, git reads, and the other way round.
+//! Git objects as files, compatible with git.
 //!
-//! An object is one compressed file that is complete when it has its name, so a
-//! process that dies leaves at most a `tmp_obj_` file behind. Reading checks
-//! the name against the content and is bounded, whatever the file claims.
+//! An object is one compressed file. It gets its name when it is complete, so a killed process leaves at most
+//! a `tmp_obj_` file. Reading verifies the name and is bounded, even if the file is damaged.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -17,31 +16,31 @@ use ring::digest;
 
 use crate::id::{Kind, ObjectId};
 
-/// How the temporary file of an object begins; git's own begin like this as well.
+/// The prefix of temporary files of objects. Git uses the same one.
 pub(crate) const TEMPORARY: &str = "tmp_obj_";
-/// No object that is read may be larger.
+/// The limit for the size of an object.
 pub(crate) const MAX_OBJECT_BYTES: u64 = 64 * 1024 * 1024;
-/// The longest header of an object: kind, space, length and zero.
+/// The limit for the header of an object: kind, space, length and zero.
 const MAX_HEADER_BYTES: u64 = 32;
-/// The least a file takes on the disk.
+/// The least disk space of a file.
 const BLOCK_BYTES: u64 = 4096;
-/// Objects are spread over so many directories.
+/// The number of directories that contain objects.
 const DIRECTORIES: u64 = 256;
-/// Objects are written once and read rarely.
+/// Fast, because objects are written once and rarely read.
 const LEVEL: Compression = Compression::fast();
-/// The mode of an object's file: as git sets it, for the owner alone.
+/// The mode of an object's file: as git sets it, for its owner only.
 const OBJECT_MODE: u32 = 0o400;
 
-/// An object that was read.
+/// An object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Object {
     /// `blob`, `tree` or `commit`.
     pub(crate) kind: String,
-    /// What it holds.
+    /// Its content.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The name of an object.
+/// The id of an object.
 pub(crate) fn hash(kind: &str, bytes: &[u8]) -> ObjectId {
     let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
     context.update(header(kind, bytes.len()).as_bytes());
@@ -51,29 +50,29 @@ pub(crate) fn hash(kind: &str, bytes: &[u8]) -> ObjectId {
     ObjectId(id)
 }
 
-/// The most disk space an object of this many bytes takes.
+/// The limit for the disk space of an object of this size.
 pub(crate) fn cost(bytes: u64) -> u64 {
     // Stored blocks of the compression add 5 bytes for each 16 KiB, and there is a header.
     (bytes + bytes / 1024 + 128).next_multiple_of(BLOCK_BYTES)
 }
 
-/// The most disk space that the directories of so many objects take.
+/// The limit for the disk space of the directories of this many objects.
 pub(crate) fn fan_out(objects: u64) -> u64 {
     objects.min(DIRECTORIES) * BLOCK_BYTES
 }
 
-/// Where an object lies within a directory of objects.
+/// The path of an object in a directory of objects.
 pub(crate) fn place(objects: &Path, id: ObjectId) -> PathBuf {
     let name = id.to_string();
     let (directory, file) = name.split_at(2);
     objects.join(directory).join(file)
 }
 
-/// Writes an object, unless it is there.
+/// Writes an object, unless it exists.
 pub(crate) fn write(objects: &Path, kind: &str, bytes: &[u8]) -> io::Result<ObjectId> {
     let id = hash(kind, bytes);
     let path = place(objects, id);
-    // A file of no bytes is what a power failure leaves; it is written again.
+    // A power failure can leave an empty file. It is written again.
     if fs::metadata(&path).is_ok_and(|metadata| metadata.len() > 0) {
         return Ok(id);
     }
@@ -95,7 +94,7 @@ pub(crate) fn write(objects: &Path, kind: &str, bytes: &[u8]) -> io::Result<Obje
     Ok(id)
 }
 
-/// Reads an object; nothing if it is not here or damaged.
+/// Reads an object. Returns `None` if it is missing or damaged.
 pub(crate) fn read(objects: &Path, id: ObjectId) -> io::Result<Option<Object>> {
     let file = match fs::File::open(place(objects, id)) {
         Ok(file) => file,
@@ -123,26 +122,26 @@ fn header(kind: &str, bytes: usize) -> String {
 /// One entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Its name, without a slash.
+    /// The name, without slashes.
     pub(crate) name: Vec<u8>,
-    /// What it is.
+    /// The kind and id.
     pub(crate) node: Node,
 }
 
-/// What an entry of a tree is.
+/// The kind and id of an entry of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
     /// A directory.
     Tree(ObjectId),
     /// A file or link.
     Leaf(Kind, ObjectId),
-    /// Another repository.
+    /// Another repository (a submodule).
     Foreign(ObjectId),
 }
 
-/// The bytes of a tree with these entries, in git's order.
+/// Serializes a tree, in git's order.
 pub(crate) fn tree(mut entries: Vec<Entry>) -> Vec<u8> {
-    // A directory is ordered as if its name ended with a slash.
+    // Directories are sorted as if their names ended with a slash.
     let key = |entry: &Entry| {
         let mut key = entry.name.clone();
         key.extend(matches!(entry.node, Node::Tree(_)).then_some(b'/'));
@@ -165,7 +164,7 @@ pub(crate) fn tree(mut entries: Vec<Entry>) -> Vec<u8> {
     bytes
 }
 
-/// The entries of a tree; nothing if it is none.
+/// Parses a tree. Returns `None` if it is invalid.
 pub(crate) fn entries(mut bytes: &[u8]) -> Option<Vec<Entry>> {
     let mut entries = Vec::new();
     while !bytes.is_empty() {
@@ -190,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_what_is_damaged_is_not() {
+    fn written_objects_are_read_and_damaged_ones_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let id = write(folder.path(), "blob", b"hello").unwrap();
         assert_eq!(write(folder.path(), "blob", b"hello").unwrap(), id);
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_ordered_as_git_orders_it() {
+    fn a_tree_is_sorted_as_git_sorts_it() {
         let id = hash("blob", b"");
         let leaf = |name: &str| Entry { name: name.into(), node: Node::Leaf(Kind::File, id) };
         let directory = Entry { name: b"a".to_vec(), node: Node::Tree(id) };

@@ -1,4 +1,4 @@
-//! Reading objects wherever they are: our own as files, borrowed ones through git.
+//! Reads objects: ours from files, those of the user's repository with git.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use crate::id::{Content, File, ObjectId, TreeId};
 use crate::object::{self, Entry, MAX_OBJECT_BYTES, Node, Object};
 use crate::repository::Repository;
 
-/// How long git may take for one object.
+/// The time limit for one object from git.
 const OBJECT_DEADLINE: Duration = Duration::from_secs(30);
-/// The line before an object: id, kind and length.
+/// The limit for the line before an object: id, kind and length.
 const MAX_LINE_BYTES: u64 = 128;
-/// Trees within trees; deeper ones are refused.
+/// The limit of nested trees.
 const MAX_DEPTH: usize = 512;
-/// The tree without entries, which need not be stored.
+/// The empty tree, which need not be stored.
 pub(crate) const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-/// A reader of objects; it starts git at the first one that is not ours, and ends it when dropped.
+/// Reads objects. Starts git for the first one that is not ours, and ends it when dropped.
 pub(crate) struct Objects {
     repository: Arc<Repository>,
     conversation: Option<Conversation>,
@@ -39,14 +39,14 @@ struct Conversation {
     _group: Group,
 }
 
-/// One path that two trees have differently.
+/// A path that differs between two trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
     /// The file, relative to the worktree.
     pub path: PathBuf,
-    /// What it was.
+    /// The file in the first tree.
     pub before: Option<Content>,
-    /// What it is.
+    /// The file in the second tree.
     pub after: Option<Content>,
 }
 
@@ -66,7 +66,7 @@ impl Objects {
         Self { repository, conversation: None }
     }
 
-    /// What two trees have differently, ordered by path.
+    /// The differences of two trees, sorted by path.
     pub(crate) async fn differences(&mut self, from: TreeId, to: TreeId) -> Result<Vec<FileChange>, Error> {
         let mut changes = Vec::new();
         let mut left = vec![(PathBuf::new(), Some(from.0), Some(to.0))];
@@ -76,7 +76,7 @@ impl Objects {
             }
             let before = self.entries(before, from).await?;
             let after = self.entries(after, to).await?;
-            for (name, before, after) in beside(before, after) {
+            for (name, before, after) in paired(before, after) {
                 if before == after {
                     continue;
                 }
@@ -104,7 +104,7 @@ impl Objects {
         Ok(changes)
     }
 
-    /// What a tree holds at a path.
+    /// The entry of a tree at a path.
     pub(crate) async fn node(&mut self, tree: TreeId, path: &Path) -> Result<Option<Node>, Error> {
         let mut at = tree.0;
         let mut names = path.components().peekable();
@@ -121,7 +121,7 @@ impl Objects {
         Ok(Some(Node::Tree(at)))
     }
 
-    /// How many of the directories above a path the tree lacks, counted from the path.
+    /// The number of parent directories of a path that the tree lacks, counted from the path.
     pub(crate) async fn missing_parents(&mut self, tree: TreeId, path: &Path) -> Result<usize, Error> {
         let mut missing = 0;
         for above in path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
@@ -133,7 +133,7 @@ impl Objects {
         Ok(missing)
     }
 
-    /// The file with this content, which the tree names.
+    /// The file with this content, which a tree contains.
     pub(crate) async fn file(&mut self, content: Content, tree: TreeId) -> Result<File, Error> {
         let object = self.get(content.id, tree).await?;
         Ok(File { kind: content.kind, bytes: object.bytes })
@@ -145,7 +145,7 @@ impl Objects {
         object::entries(&object.bytes).filter(|_| object.kind == "tree").ok_or(Error::Gone { tree })
     }
 
-    /// An object that the tree needs.
+    /// An object that a tree needs.
     async fn get(&mut self, id: ObjectId, tree: TreeId) -> Result<Object, Error> {
         let repository = Arc::clone(&self.repository);
         let own = tokio::task::spawn_blocking(move || repository.object(id));
@@ -154,13 +154,13 @@ impl Objects {
         }
         let object = match timeout(OBJECT_DEADLINE, self.ask(id)).await {
             Ok(Ok(object)) => object,
-            // Git has nothing more to say; the next question starts it anew.
+            // Git does not answer any more. The next request starts it again.
             Ok(Err(_)) | Err(_) => {
                 self.conversation = None;
                 None
             }
         };
-        // A repository that is not ours may hold anything under any name.
+        // A repository that is not ours may contain anything under any name.
         object.filter(|object| object::hash(&object.kind, &object.bytes) == id).ok_or(Error::Gone { tree })
     }
 
@@ -200,7 +200,7 @@ impl Conversation {
     }
 }
 
-/// What differs between two trees, as `git diff` prints it.
+/// The differences of two trees as `git diff` prints them.
 pub(crate) async fn diff_text(
     repository: &Repository,
     (from, to): (TreeId, TreeId),
@@ -222,8 +222,8 @@ pub(crate) async fn diff_text(
     Ok(String::from_utf8_lossy(&printed).trim_end().to_owned())
 }
 
-/// The entries of two trees side by side.
-fn beside(before: Vec<Entry>, after: Vec<Entry>) -> Vec<(Vec<u8>, Option<Node>, Option<Node>)> {
+/// Pairs the entries of two trees by name.
+fn paired(before: Vec<Entry>, after: Vec<Entry>) -> Vec<(Vec<u8>, Option<Node>, Option<Node>)> {
     let mut all = std::collections::BTreeMap::new();
     for entry in before {
         all.insert(entry.name, (Some(entry.node), None));

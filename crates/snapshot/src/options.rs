@@ -1,4 +1,4 @@
-//! Where snapshots are kept, of what, and how much of the disk they may take.
+//! The settings of snapshots: directories and limits.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use crate::object;
 
-/// Everything below `snapshot/` may take this much unless said otherwise.
+/// The default limit for everything in `snapshot/`.
 const TOTAL_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// What has not been used for so long is dropped unless said otherwise.
+/// The default time after which unused data is dropped.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Digits of a directory's name that tell one scope from another.
+/// The number of digits that identify a scope in a directory's name.
 const NAME_DIGITS: usize = 40;
 
-/// How much of the disk snapshots may take, and for how long.
+/// The limits for disk space and age.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quota {
-    /// All repositories together.
+    /// The limit for all repositories together.
     pub total_bytes: u64,
-    /// Each repository.
+    /// The limit for each repository.
     pub repository_bytes: u64,
-    /// What was not used for longer is dropped.
+    /// The time after which unused data is dropped.
     pub keep: Duration,
 }
 
@@ -31,37 +31,37 @@ impl Default for Quota {
     }
 }
 
-/// What snapshots are made of and where they go; nothing is touched before the first use.
+/// The settings of snapshots. Nothing is read or written before the first use.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The directory of all snapshot repositories, `<data>/snapshot`; the quota is for it.
+    /// The directory of all snapshot repositories, `<data>/snapshot`, to which the quota applies.
     pub store: PathBuf,
-    /// This one's repository, below `store`.
+    /// The repository, inside `store`.
     pub directory: PathBuf,
     /// The root that paths are relative to.
     pub worktree: PathBuf,
     /// The directory whose files are tracked, within the worktree.
     pub scope: PathBuf,
-    /// The user's home; it and what is above it is never tracked.
+    /// The user's home. It and its parents are never tracked.
     pub home: Option<PathBuf>,
-    /// Where `git` is looked for, a `PATH`.
+    /// The directories that are searched for `git`, as a `PATH`.
     pub search: Option<OsString>,
-    /// The user's own list of what git ignores everywhere.
+    /// The user's global list of ignored files.
     pub excludes: Option<PathBuf>,
-    /// Bounds.
+    /// The limits.
     pub quota: Quota,
 }
 
 impl Options {
-    /// The usual places: `<data>/snapshot/<project>/<hash of the scope>`.
+    /// The default paths: `<data>/snapshot/<project>/<hash of the scope>`.
     ///
-    /// Both paths are expected without symbolic links. A scope outside of the worktree is its own
-    /// worktree, and so is one below a worktree of `/`.
+    /// Both paths must have no symbolic links. A scope outside the worktree is its own worktree, and so is
+    /// one in the worktree `/`.
     pub fn new(data: &Path, project: &str, worktree: &Path, scope: &Path) -> Self {
         let own = worktree == Path::new("/") || !scope.starts_with(worktree);
         let worktree = if own { scope } else { worktree };
         let store = data.join("snapshot");
-        // A project's name comes from a repository; it is one plain name here.
+        // The name of a project comes from a repository, so it is reduced to a plain name.
         let project: String =
             project.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
         let mut name = object::hash("blob", scope.as_os_str().as_bytes()).to_string();

@@ -1,109 +1,107 @@
-//! What undo and redo do to each file, decided from values alone.
+//! Decides what undo and redo do to each file, as a pure function.
 //!
-//! A history is the list of steps, each with what the agent did to single
-//! files: what was there before its first change and after its last. A position
-//! in it is a number of steps. Going back, a file is expected to be what the
-//! last step left and becomes what the first found; going forth, the other way
-//! round. What the user changed in between is not the agent's to take back: such
-//! a file is kept and named, unless the caller insists.
+//! A history is a list of steps. For each file that a step changed, it has the content before the first
+//! change and after the last. A position in the history is a number of steps. Undo expects a file as the last
+//! step left it and restores it as the first step found it; redo does the opposite. A file that the user
+//! changed in between is kept and reported, unless the caller insists.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::Content;
 
-/// What a step did to one file.
+/// The change of one file in a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The file, relative to the worktree.
     pub path: PathBuf,
-    /// What was there before the agent's first change.
+    /// The content before the agent's first change.
     pub before: Option<Content>,
-    /// What was there after its last.
+    /// The content after its last.
     pub after: Option<Content>,
-    /// How many of the directories above the file the change made, counted from the file.
+    /// The number of parent directories that the change created, counted from the file.
     pub made: usize,
 }
 
-/// What one file is expected to be, and what it is to become.
+/// The expected and the intended content of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Goal {
     /// The file, relative to the worktree.
     pub path: PathBuf,
-    /// What the agent left there.
+    /// The content that the agent left.
     pub expect: Option<Content>,
-    /// What is to be there.
+    /// The intended content.
     pub target: Option<Content>,
-    /// Whether someone else changed the file between two of the agent's changes.
+    /// Whether others changed the file between two changes of the agent.
     pub is_broken: bool,
-    /// Directories above the file that the agent made, and that go when they are empty.
+    /// The number of parent directories that the agent created, which are removed if empty.
     pub made: usize,
 }
 
-/// What is at a path now.
+/// The entry at a path now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disk {
-    /// Nothing.
+    /// No entry.
     Missing,
     /// A file or link.
     Holds(Content),
     /// A directory.
     Directory,
-    /// Something that cannot be what the agent left.
+    /// An entry that the agent cannot have left.
     Other(Reason),
 }
 
-/// Whether what the user did is respected.
+/// Whether changes of the user are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Respect {
-    /// A file that someone else changed is kept.
+    /// Files that others changed are kept.
     Edits,
-    /// The target is reached wherever it can be.
+    /// The target is written wherever possible.
     Nothing,
 }
 
-/// What is done about a goal.
+/// The action for a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is reached already.
+    /// Nothing to do.
     Reached,
-    /// The file is written or removed.
+    /// Write or remove the file.
     Write,
-    /// The file is left as it is.
+    /// Keep the file.
     Keep(Reason),
 }
 
-/// Why a file is left as it is.
+/// The reason why a file is kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// It is not what the agent left.
+    /// It differs from the content that the agent left.
     #[error("it was changed since")]
     ChangedSince,
-    /// It was changed by someone else between two changes of the agent.
+    /// Others changed it between two changes of the agent.
     #[error("it was changed by someone else between the agent's changes")]
     ChangedBetween,
-    /// A directory above it is a link or a file.
+    /// A parent directory is a link or a file.
     #[error("a directory above it is a link or not a directory")]
     Detached,
-    /// There is a directory in its place.
+    /// A directory has its path.
     #[error("a directory is in its place")]
     Directory,
     /// It is neither a file nor a link.
     #[error("it is not a regular file")]
     Special,
-    /// What is to be there was dropped.
+    /// The intended content was dropped.
     #[error("its earlier content is no longer kept")]
     Gone,
-    /// It lies outside of the tracked directory.
+    /// It is outside the tracked directory.
     #[error("it lies outside of the session's directory")]
     Outside,
-    /// It is too large to be kept.
+    /// It is too large to store.
     #[error("it is too large to be kept")]
     TooLarge,
-    /// More files were changed at once than are kept.
+    /// Too many files were changed at once.
     #[error("too many files were changed at once")]
     TooMany,
-    /// Nobody knows what it was before, so that taking it away could lose it.
+    /// Its earlier content is unknown, so removing it could lose data.
     #[error("it was not tracked before")]
     Untracked,
     /// It could not be read.
@@ -111,13 +109,13 @@ pub enum Reason {
     Unreadable(String),
 }
 
-/// The goals on the way from one position to another, ordered by path.
+/// The goals between two positions, sorted by path.
 pub fn goals(steps: &[Vec<Change>], from: usize, to: usize) -> Vec<Goal> {
     let (low, high) = (from.min(to).min(steps.len()), from.max(to).min(steps.len()));
     let mut chains: BTreeMap<&Path, Goal> = BTreeMap::new();
     for change in steps[low..high].iter().flatten() {
         match chains.get_mut(change.path.as_path()) {
-            // In the order of time, `expect` is the first content and `target` the last.
+            // In chronological order, `expect` is the first content and `target` the last.
             Some(goal) => {
                 goal.is_broken |= goal.target != change.before;
                 goal.target = change.after;
@@ -144,12 +142,12 @@ pub fn goals(steps: &[Vec<Change>], from: usize, to: usize) -> Vec<Goal> {
     chains.into_values().map(turned).collect()
 }
 
-/// What is done about a goal when this is on the disk.
+/// The action for a goal, given the entry on the disk.
 pub fn judge(goal: &Goal, disk: &Disk, respect: Respect) -> Verdict {
     let held = match disk {
         Disk::Missing => None,
         Disk::Holds(content) => Some(*content),
-        // What is not a file was not left by the agent, and is not ours to remove.
+        // An entry that is not a file was not left by the agent and must not be removed.
         Disk::Directory if goal.target.is_none() => return Verdict::Reached,
         Disk::Directory => return Verdict::Keep(Reason::Directory),
         Disk::Other(reason) => return Verdict::Keep(reason.clone()),
@@ -174,7 +172,7 @@ mod tests {
         (text != "-").then(|| File::plain(text).content())
     }
 
-    /// Steps are written `path:before>after`, separated by spaces, a step a string.
+    /// Steps are written `path:before>after`, separated by spaces, one string for each step.
     fn steps(written: &[&str]) -> Vec<Vec<Change>> {
         let change = |text: &str| {
             let (path, change) = text.split_once(':').unwrap();
@@ -192,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untouched_file_goes_back_and_forth() {
+    fn an_unchanged_file_is_undone_and_redone() {
         check(&["f:a>b"], (1, 0), "b", Verdict::Write);
         check(&["f:a>b"], (1, 0), "a", Verdict::Reached);
         check(&["f:a>b"], (0, 1), "a", Verdict::Write);
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_changed_is_kept() {
+    fn files_that_the_user_changed_are_kept() {
         check(&["f:a>b"], (1, 0), "u", Verdict::Keep(Reason::ChangedSince));
         check(&["f:a>b"], (1, 0), "-", Verdict::Keep(Reason::ChangedSince));
         check(&["f:a>b", "f:u>c"], (2, 0), "c", Verdict::Keep(Reason::ChangedBetween));
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn insisting_reaches_the_target_but_removes_no_directory() {
+    fn insisting_writes_the_target_but_removes_no_directory() {
         let goals = goals(&steps(&["f:a>b", "f:u>c"]), 2, 0);
         let holds = Disk::Holds(content("z").unwrap());
         assert_eq!(judge(&goals[0], &holds, Respect::Nothing), Verdict::Write);
@@ -217,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_steps_changed_is_a_goal() {
+    fn only_files_that_the_steps_changed_are_goals() {
         assert_eq!(goals(&steps(&["f:a>b", "g:a>b"]), 2, 1).len(), 1);
         assert_eq!(goals(&steps(&["f:a>b", "g:a>b"]), 1, 1).len(), 0);
         assert_eq!(goals(&steps(&["f:a>b"]), 9, 0).len(), 1);

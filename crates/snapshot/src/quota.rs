@@ -1,16 +1,14 @@
-//! The bound on what snapshots take from the disk, whatever ends a process.
+//! The limit for disk space, which holds even if a process is killed.
 //!
-//! Room is granted before anything is written. The store and each repository
-//! have a written total that is never less than what lies on the disk: it grows
-//! with every grant, before the grant is used, and shrinks only when the disk is
-//! counted. So a process that dies leaves the totals too high, never too low.
-//! A process asks for more than it needs at once and then writes for a while
-//! without asking; what it still may write stands in a file that it holds
-//! locked, so that a count by another process does not forget it.
+//! Space is granted before it is used. The store and each repository have a stored total that is never less
+//! than the used space: it grows with every grant before the grant is used, and shrinks only when the used
+//! space is counted. So a killed process leaves the totals too high, never too low. A process requests more
+//! than it needs and then writes for a while without requests. The rest of its grant is in a file that it
+//! keeps locked, so that a count by another process includes it.
 //!
-//! When a total would exceed its quota the disk is counted, and if that does
-//! not help, generations are dropped, the least missed first:
-//! whole snapshots before the effects of steps, old ones before new ones.
+//! If a total would exceed its quota, the used space is counted. If that does not help, generations are
+//! dropped in the order of their value: whole snapshots before the effects of steps, old ones before new
+//! ones.
 
 use std::fs;
 use std::io;
@@ -25,26 +23,26 @@ use crate::Error;
 use crate::options::{Options, Quota};
 use crate::repository::{self, Shelf, generations, open_lock, wait};
 
-/// What is granted at least, unless the quota is small.
+/// The smallest grant, unless the quota is small.
 const GRANT_BYTES: u64 = 4 * 1024 * 1024;
-/// A grant is at most this part of the smaller quota, unless more is needed at once.
+/// The largest grant as a part of the smaller quota, unless more is needed at once.
 const GRANT_PART: u64 = 64;
-/// How much is free after something had to be dropped, as a part of the quota.
+/// The part of the quota that is free after generations were dropped.
 const FREE_PART: u64 = 5;
-/// How often what has become too old is looked for.
+/// The interval at which old data is dropped.
 const SWEEP_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Processes that may hold a grant in one repository.
+/// The number of processes that may hold a grant in one repository.
 const SLOTS: usize = 64;
-/// The small files of a repository, and a generation that is begun, may take so much.
+/// The space for the small files of a repository and a new generation.
 const SMALL_FILES_BYTES: u64 = 128 * 1024;
-/// What a file or directory takes at least.
+/// The least disk space of a file or directory.
 const BLOCK_BYTES: u64 = 4096;
-/// A total is written with so many digits, so that it is overwritten in place.
+/// The number of digits of a total, so that it is overwritten in place.
 const TOTAL_DIGITS: usize = 20;
-/// How the directory of something that is being deleted begins.
+/// The prefix of directories that are being deleted.
 const TRASH: &str = "trash-";
 
-/// What this process may still write into one repository.
+/// The rest of this process's grant in one repository.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     state: Mutex<State>,
@@ -52,13 +50,13 @@ pub(crate) struct Ledger {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The file with our grant, locked.
+    /// The locked file of our grant.
     slot: Option<fs::File>,
     left_bytes: u64,
 }
 
 impl Ledger {
-    /// Makes room for so many bytes before they are written.
+    /// Reserves space before writing.
     pub(crate) fn reserve(&self, options: &Options, bytes: u64) -> Result<(), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.left_bytes < bytes {
@@ -70,7 +68,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Gives back what was reserved and not written.
+    /// Returns reserved space that was not used.
     pub(crate) fn give_back(&self, options: &Options, bytes: u64) -> Result<(), Error> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let store = Store::open(options)?;
@@ -84,7 +82,7 @@ impl Ledger {
 }
 
 impl State {
-    /// Writes down what this process may still write.
+    /// Stores the rest of the grant.
     fn note(&self, bytes: u64) -> Result<(), Error> {
         let Some(slot) = &self.slot else { return Ok(()) };
         write_digits(slot, bytes).map_err(|source| Error::at(Path::new("grants"), source))
@@ -111,21 +109,21 @@ fn smaller(quota: &Quota) -> u64 {
     quota.total_bytes.min(quota.repository_bytes)
 }
 
-/// The directory of all repositories, locked.
+/// The locked directory of all repositories.
 struct Store<'a> {
     options: &'a Options,
     _lock: fs::File,
     now: SystemTime,
 }
 
-/// Something that can be dropped.
+/// A generation that can be dropped.
 struct Candidate {
-    /// The lower, the less missed.
+    /// A lower rank is dropped first.
     rank: u8,
     used: SystemTime,
     repository: PathBuf,
     path: PathBuf,
-    /// Whether an index needs it.
+    /// Whether an index refers to it.
     is_indexed: bool,
 }
 
@@ -135,7 +133,7 @@ impl<'a> Store<'a> {
         let path = options.store.join("lock");
         let lock = open_lock(&path)?;
         wait(&path, || lock.try_lock())?;
-        // The time of a file just written compares with those of other files, whatever clock they have.
+        // The time of a new file compares with those of other files, whatever clock the file system has.
         touch(&path)?;
         let now = used(&path);
         Ok(Self { options, _lock: lock, now })
@@ -163,7 +161,7 @@ impl<'a> Store<'a> {
             let quota_bytes = smaller(&self.options.quota);
             return Err(Error::Quota { needed_bytes: need_bytes, quota_bytes });
         }
-        // The totals are raised before the grant is: whoever dies in between leaves them too high.
+        // The totals are raised before the grant: a process killed in between leaves them too high.
         for total in [self.total(), self.own_total()] {
             let count = read_total(&total).unwrap_or(u64::MAX);
             write_total(&total, count.saturating_add(ask_bytes))?;
@@ -173,7 +171,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Counts a repository that is new, so that the others need not be.
+    /// Counts a new repository, so that the others need not be counted.
     fn admit(&self) -> Result<(), Error> {
         let own = self.own_total();
         if own.exists() {
@@ -185,7 +183,7 @@ impl<'a> Store<'a> {
         write_total(&own, count)
     }
 
-    /// What a repository takes, and what may still be written into it.
+    /// The used space of a repository plus its grants.
     fn of(&self, repository: &Path) -> u64 {
         disk_use(repository).saturating_add(granted(repository)).saturating_add(SMALL_FILES_BYTES)
     }
@@ -200,14 +198,14 @@ impl<'a> Store<'a> {
 
     fn has_room(&self, bytes: u64) -> bool {
         let fits = |total: &Path, quota: u64| {
-            // A total that is missing or damaged says nothing, so it has to be counted.
+            // If a total is missing or damaged, the space has to be counted.
             read_total(total).is_some_and(|count| count.saturating_add(bytes) <= quota)
         };
         fits(&self.total(), self.options.quota.total_bytes)
             && fits(&self.own_total(), self.options.quota.repository_bytes)
     }
 
-    /// Counts what lies on the disk, and what others may still write.
+    /// Counts the used space and the grants of other processes.
     fn count(&self) -> Result<(), Error> {
         self.empty_trash();
         let mut all = disk_use_beside(&self.options.store);
@@ -219,7 +217,7 @@ impl<'a> Store<'a> {
         write_total(&self.total(), all)
     }
 
-    /// Drops what was not used for too long.
+    /// Drops data that was not used for too long.
     fn drop_old(&self) -> Result<(), Error> {
         let is_old =
             |used: SystemTime| self.now.duration_since(used).is_ok_and(|age| age > self.options.quota.keep);
@@ -240,7 +238,7 @@ impl<'a> Store<'a> {
         if dropped { self.count() } else { Ok(()) }
     }
 
-    /// Drops generations until so many bytes fit with some more to spare, or nothing is left to drop.
+    /// Drops generations until the bytes fit with some to spare, or none is left.
     fn make_room(&self, bytes: u64) -> Result<(), Error> {
         let quota = &self.options.quota;
         for candidate in self.candidates() {
@@ -253,7 +251,7 @@ impl<'a> Store<'a> {
             if store_fits && fits(&self.own_total(), quota.repository_bytes) {
                 return Ok(());
             }
-            // Another repository's generations do not help a full one.
+            // Dropping generations of other repositories does not help a full one.
             let bytes = disk_use(&candidate.path);
             if (own || !store_fits) && self.discard(&candidate)? {
                 for total in [self.total(), candidate.repository.join("total")] {
@@ -265,7 +263,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Everything that can be dropped, the least missed first.
+    /// Everything that can be dropped, in order.
     fn candidates(&self) -> Vec<Candidate> {
         let mut all = Vec::new();
         for repository in repositories(&self.options.store) {
@@ -275,7 +273,7 @@ impl<'a> Store<'a> {
                 let newest = of_shelf.pop().map(|(_, path)| path);
                 let tracked = shelf == Shelf::Tracked;
                 let old = of_shelf.into_iter().map(|(_, path)| (path, if tracked { 0 } else { 2 }, false));
-                // Our own newest ones are being written to.
+                // Our newest generations are in use.
                 let newest = newest.filter(|_| !own).map(|path| (path, if tracked { 1 } else { 3 }, tracked));
                 all.extend(old.chain(newest).map(|(path, rank, is_indexed)| Candidate {
                     rank,
@@ -290,7 +288,7 @@ impl<'a> Store<'a> {
         all
     }
 
-    /// Drops a generation, unless it is in use; whether it was.
+    /// Drops a generation, unless it is in use. Returns whether it was dropped.
     fn discard(&self, candidate: &Candidate) -> Result<bool, Error> {
         if !candidate.is_indexed {
             return self.delete(&candidate.path).map(|()| true);
@@ -303,7 +301,7 @@ impl<'a> Store<'a> {
         self.delete(&candidate.path).map(|()| true)
     }
 
-    /// Takes something away in one step, then deletes it at leisure.
+    /// Renames a directory atomically, then deletes it.
     fn delete(&self, path: &Path) -> Result<(), Error> {
         for number in 0_u32.. {
             let trash = self.options.store.join(format!("{TRASH}{number}"));
@@ -320,7 +318,7 @@ impl<'a> Store<'a> {
     fn empty_trash(&self) {
         let entries = fs::read_dir(&self.options.store).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(TRASH)) {
-            // What cannot be deleted now is counted, and tried again the next time.
+            // A directory that cannot be deleted is counted, and tried again the next time.
             fs::remove_dir_all(entry.path()).unwrap_or_default();
         }
     }
@@ -338,13 +336,13 @@ fn repositories(store: &Path) -> Vec<PathBuf> {
     below(store).iter().flat_map(|project| below(project)).collect()
 }
 
-/// What processes that live may still write into a repository; the grants of the dead are cleared.
+/// The grants of living processes in a repository. Grants of dead ones are removed.
 fn granted(repository: &Path) -> u64 {
     let mut sum = 0_u64;
     for entry in fs::read_dir(repository.join("grants")).into_iter().flatten().flatten() {
         let Ok(file) = open_lock(&entry.path()) else { continue };
         match file.try_lock() {
-            // Ours is held by another file of this process, so it counts as well.
+            // Our own grant is locked by another file of this process, so it counts as well.
             Err(_) => sum = sum.saturating_add(read_total(&entry.path()).unwrap_or(0)),
             Ok(()) => write_digits(&file, 0).unwrap_or_default(),
         }
@@ -352,7 +350,7 @@ fn granted(repository: &Path) -> u64 {
     sum
 }
 
-/// What a directory and everything in it takes from the disk.
+/// The disk space of a directory and its content.
 pub(crate) fn disk_use(path: &Path) -> u64 {
     let mut sum = 0;
     let mut left = vec![path.to_owned()];
@@ -366,7 +364,7 @@ pub(crate) fn disk_use(path: &Path) -> u64 {
     sum
 }
 
-/// What lies in a store beside its repositories.
+/// The disk space of files in a store outside its repositories.
 fn disk_use_beside(store: &Path) -> u64 {
     let entries = fs::read_dir(store).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| {
@@ -377,17 +375,17 @@ fn disk_use_beside(store: &Path) -> u64 {
 }
 
 fn size(metadata: &fs::Metadata) -> u64 {
-    // Blocks are counted late by some file systems, and length says nothing of a directory.
+    // Some file systems count blocks late, and the length of a directory means nothing.
     let length = if metadata.is_file() { metadata.len() } else { BLOCK_BYTES };
     length.next_multiple_of(BLOCK_BYTES).max(metadata.blocks() * 512)
 }
 
-/// When a stamp was last touched; long ago if there is none.
+/// The time of a stamp, or long ago if it is missing.
 pub(crate) fn used(stamp: &Path) -> SystemTime {
     fs::metadata(stamp).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Sets a stamp to now.
+/// Sets the time of a stamp to now.
 pub(crate) fn touch(stamp: &Path) -> Result<(), Error> {
     let file = private_file().create(true).truncate(true).write(true).open(stamp);
     let written = file.and_then(|mut file| io::Write::write_all(&mut file, b"\n"));

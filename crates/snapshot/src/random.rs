@@ -1,9 +1,8 @@
-//! Random histories of an agent, a user and git, against an oracle that knows
-//! only the order of all writes.
+//! Tests with random histories of an agent, a user and git, compared with an oracle that only knows the order
+//! of all writes.
 //!
-//! The oracle undoes one step after another and looks at the file each time;
-//! the planner decides over the whole way at once. They have to agree on every
-//! file, and on which ones are kept.
+//! The oracle undoes one step after another and checks the file each time; the planner decides about the
+//! whole way at once. They must agree about every file, and about the ones that are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,24 +14,24 @@ use tokio_util::sync::CancellationToken;
 use crate::plan::{Change, Disk, Respect, Verdict, goals, judge};
 use crate::{Content, Effect, File, Options, Snapshots, Step, StepChange};
 
-/// Histories of the short form, and of the one that `cargo xtask bench --only undo` runs.
+/// The number of histories in the short test: in memory, and on the disk.
 const SHORT: (u64, u64) = (4_000, 12);
 const LONG: (u64, u64) = (100_000, 300);
-/// What is done in one history.
+/// The number of events in one history.
 const EVENTS: usize = 24;
 const FILES: [&str; 6] = ["a.txt", "b", "d/x", "d/y", "e/f/z", "e/g"];
 
-/// The text of each file that is there.
+/// The text of each existing file.
 type Files = BTreeMap<&'static str, String>;
 
-/// Whoever wrote.
+/// The author of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
     Agent,
     User,
 }
 
-/// Repeatable chance.
+/// A repeatable random generator.
 struct Dice(u64);
 
 impl Dice {
@@ -44,7 +43,7 @@ impl Dice {
         ((mixed ^ (mixed >> 31)) % sides as u64) as usize
     }
 
-    /// A text that is new, or sometimes one of a few that come again; or nothing.
+    /// A new text, sometimes an earlier one, or none.
     fn text(&mut self) -> Option<String> {
         match self.roll(8) {
             0 | 1 => None,
@@ -58,17 +57,17 @@ impl Dice {
     }
 }
 
-/// Who wrote which file, and what was there before and after.
+/// The author of a write, the file, and its content before and after.
 type Written = (Author, &'static str, Option<String>, Option<String>);
 
-/// Everything that was written while steps ran, in order.
+/// Every write during steps, in order.
 #[derive(Default)]
 struct Oracle {
     steps: Vec<Vec<Written>>,
 }
 
 impl Oracle {
-    /// What a step did to a file: its last writes that nobody else interrupted.
+    /// The effect of a step on a file: its last writes without an interruption by others.
     fn effect(&self, step: usize, file: &str) -> Option<(Option<String>, Option<String>)> {
         let mut effect = None;
         let mut interrupted = false;
@@ -80,7 +79,7 @@ impl Oracle {
                 Author::User => interrupted = true,
                 Author::Agent => {
                     let first = match effect.take() {
-                        // Someone who puts back what was there has changed nothing.
+                        // An author who restores the previous content has changed nothing.
                         Some((first, last)) if !interrupted || last == *before => first,
                         _ => before.clone(),
                     };
@@ -92,7 +91,7 @@ impl Oracle {
         effect.filter(|(before, after)| before != after)
     }
 
-    /// What becomes of the files, and which are kept.
+    /// The files after undo or redo, and the ones that are kept.
     fn travel(&self, files: &Files, from: usize, to: usize) -> (Files, BTreeSet<&'static str>) {
         let (mut result, mut kept) = (files.clone(), BTreeSet::new());
         let order: Vec<usize> = if to < from { (to..from).rev().collect() } else { (from..to).collect() };
@@ -162,7 +161,7 @@ impl Model {
     }
 
     fn agent(&mut self, dice: &mut Dice) {
-        // A new step forgets what was undone.
+        // A new step discards the steps that were undone.
         self.steps.truncate(self.position);
         self.oracle.steps.truncate(self.position);
         self.oracle.steps.push(Vec::new());
@@ -188,7 +187,7 @@ impl Model {
         }
     }
 
-    /// What git does to the files: all become what they were, or nothing happens to them.
+    /// Git restores all files or changes none.
     fn git(&mut self, dice: &mut Dice) {
         match dice.roll(4) {
             0 => self.saved = self.files.clone(),
@@ -224,7 +223,7 @@ impl Model {
         Ok(())
     }
 
-    /// The text with this name, which someone wrote once.
+    /// The text with this content, if it was ever written.
     fn known(&self, wanted: Option<Content>) -> Option<String> {
         let wanted = wanted?;
         let mut all = self.oracle.steps.iter().flatten().flat_map(|(_, _, before, after)| [before, after]);
@@ -258,7 +257,7 @@ fn in_memory(seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a file was already what it was to become, so that going back is more than undoing the way.
+/// Whether a file already had its target by chance, so that undo does more than reverse the steps.
 fn is_reached_by_chance(model: &Model, start: &Files, from: usize, to: usize) -> bool {
     goals(&model.steps, from, to).iter().any(|goal| {
         let file = FILES.into_iter().find(|file| Path::new(file) == goal.path).unwrap();
@@ -267,7 +266,7 @@ fn is_reached_by_chance(model: &Model, start: &Files, from: usize, to: usize) ->
 }
 
 #[test]
-fn random_histories_are_undone_as_the_oracle_says() {
+fn random_histories_are_undone_like_the_oracle() {
     for seed in 0..SHORT.0 {
         in_memory(seed).unwrap();
     }
@@ -275,14 +274,14 @@ fn random_histories_are_undone_as_the_oracle_says() {
 
 #[test]
 #[ignore = "takes a minute; `cargo xtask bench --only undo` runs it"]
-fn many_random_histories_are_undone_as_the_oracle_says() {
+fn many_random_histories_are_undone_like_the_oracle() {
     for seed in 0..LONG.0 {
         in_memory(seed).unwrap();
     }
     println!("{} histories in memory, 0 differences", LONG.0);
 }
 
-/// A history on a real directory with a real repository.
+/// A history in a real directory with a real repository.
 struct Real {
     root: PathBuf,
     snapshots: Snapshots,
@@ -313,7 +312,7 @@ impl Real {
         real
     }
 
-    /// Whether the user's git did it; it may have nothing to do.
+    /// Runs the user's git. Returns whether it succeeded; it may have nothing to do.
     fn git(&self, args: &[&str]) -> bool {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=u", "-c", "user.email=u@example.com", "-c", "commit.gpgsign=false"]);
@@ -337,7 +336,7 @@ impl Real {
         FILES.into_iter().filter_map(read).collect()
     }
 
-    /// Does something and writes down who changed what.
+    /// Runs a change and records the author and the changed files.
     fn noted(&mut self, author: Author, work: impl FnOnce(&Self)) {
         let before = self.files();
         work(self);
@@ -430,12 +429,12 @@ async fn on_disk(seed: u64) {
             _ => real.travel(dice.roll(real.steps.len() + 1)).await,
         }
     }
-    // Git and we have not stepped on each other.
+    // Git and we have not interfered with each other.
     assert!(real.git(&["status"]) && real.git(&["fsck", "--strict"]), "seed {seed}");
 }
 
 #[tokio::test]
-async fn random_histories_on_the_disk_are_undone_as_the_oracle_says() {
+async fn random_histories_on_the_disk_are_undone_like_the_oracle() {
     for seed in 0..SHORT.1 {
         on_disk(seed).await;
     }
@@ -443,7 +442,7 @@ async fn random_histories_on_the_disk_are_undone_as_the_oracle_says() {
 
 #[tokio::test]
 #[ignore = "takes minutes; `cargo xtask bench --only undo` runs it"]
-async fn many_random_histories_on_the_disk_are_undone_as_the_oracle_says() {
+async fn many_random_histories_on_the_disk_are_undone_like_the_oracle() {
     for seed in 0..LONG.1 {
         on_disk(seed).await;
     }

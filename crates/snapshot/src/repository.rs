@@ -1,21 +1,21 @@
 //! A snapshot repository on the disk.
 //!
-//! It is an ordinary git directory whose objects lie in numbered generations,
-//! so that old ones are dropped whole and nothing is ever repacked:
+//! It is an ordinary git directory whose objects are in numbered generations, so that old ones are dropped as
+//! a whole and nothing is repacked:
 //!
 //! ```text
-//! HEAD config info/ refs/ index   as git has them; HEAD is a commit of the index's tree
-//! objects/                        empty but for the list of generations, for use by hand
+//! HEAD config info/ refs/ index   as in git; HEAD is a commit of the index's tree
+//! objects/                        empty except for the list of generations, for manual use
 //! tracked/0001 …                  objects of whole snapshots
-//! effects/0001 …                  objects of what the agent changed, never borrowed
-//! writing                         there while git writes objects
-//! off                             why snapshots were given up here, for a day
-//! total grants/                   what all this takes at most, see the quota
-//! lock effects.lock               held by whoever tracks, and by each git it started
+//! effects/0001 …                  objects of the agent's changes, never borrowed
+//! writing                         exists while git writes objects
+//! off                             the reason why snapshots were given up here, for a day
+//! total grants/                   the limit of the used space, see the quota
+//! lock effects.lock               held by the process that tracks, and by each git it started
 //! ```
 //!
-//! A git that outlives us still holds the lock, so whoever gets it knows that a
-//! lock file of the index or a temporary object is nobody's.
+//! A git that outlives us still holds the lock. So a process that gets the lock knows that a lock file of the
+//! index or a temporary object belongs to no living process.
 
 use std::collections::HashSet;
 use std::fs::{self, TryLockError};
@@ -38,24 +38,24 @@ use crate::options::Options;
 use crate::quota::{Ledger, touch, used};
 use crate::{Error, TreeId};
 
-/// How long the lock is waited for.
+/// The time limit for getting the lock.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
-/// Time between two tries.
+/// The interval between two tries.
 const LOCK_RETRY: Duration = Duration::from_millis(10);
-/// A small file gets its name within this time.
+/// The time after which an unfinished small file is abandoned.
 const FINISHED_AFTER: Duration = Duration::from_secs(60);
-/// Snapshots that cost too much are tried again after this time.
+/// The time after which snapshots that were given up are tried again.
 const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
-/// New effects go into a new generation after this time.
+/// The time after which new effects use a new generation.
 const EFFECTS_SHELF: Duration = Duration::from_secs(24 * 60 * 60);
-/// A list of ignored files is read up to here.
+/// The limit for reading a list of ignored files.
 const MAX_EXCLUDE_BYTES: u64 = 64 * 1024;
-/// A file that says where a repository is.
+/// The limit for the file that names the path of a repository.
 const MAX_POINTER_BYTES: u64 = 4096;
-/// A `HEAD` before the first snapshot, or after the index was given up.
+/// A `HEAD` before the first snapshot, or after the index was discarded.
 const UNBORN: &str = "ref: refs/heads/none\n";
 
-/// What whole snapshots are made with; no conversion may ever change a byte.
+/// The configuration for snapshots. Conversions must never change a byte.
 const CONFIG: &str = "\
 [core]
 \trepositoryformatversion = 0
@@ -91,15 +91,15 @@ const CONFIG: &str = "\
 \tstatusUoption = false
 ";
 
-/// Attributes that come before every other of the tree.
+/// Attributes that override all others in the tree.
 const ATTRIBUTES: &str = "* -text -eol -crlf -filter -ident -working-tree-encoding !diff !merge\n";
 
-/// The two kinds of objects that are kept.
+/// The two kinds of stored objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shelf {
     /// Whole snapshots.
     Tracked,
-    /// What the agent changed.
+    /// The agent's changes.
     Effects,
 }
 
@@ -120,9 +120,9 @@ pub(crate) struct Repository {
     pub(crate) options: Options,
     pub(crate) git: Git,
     pub(crate) ledger: Ledger,
-    /// The user's own repository, if the worktree has one.
+    /// The user's repository, if the worktree has one.
     user: Option<PathBuf>,
-    /// What this process has done once.
+    /// The work that this process does only once.
     done: Mutex<Done>,
 }
 
@@ -145,7 +145,7 @@ impl Repository {
         Self { options, git, ledger: Ledger::default(), user, done: Mutex::default() }
     }
 
-    /// Makes what is missing and repairs what is not as it has to be.
+    /// Creates missing files and repairs wrong ones.
     pub(crate) fn prepare(&self) -> Result<(), Error> {
         let own = &self.options.directory;
         self.open()?;
@@ -166,7 +166,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Says once that the repository is in use, and clears small files that were never finished.
+    /// Marks the repository as used and removes abandoned small files, once.
     fn open(&self) -> Result<(), Error> {
         let own = &self.options.directory;
         let mut done = self.done();
@@ -178,7 +178,7 @@ impl Repository {
         done.is_opened = true;
         for directory in [own.clone(), own.join("info"), own.join("objects/info")] {
             for path in temporaries(&directory) {
-                // Another process may be about to give it its name; a moment is long enough for that.
+                // Another process may be about to rename it, which takes only a moment.
                 let is_left = used(&path) < used(&own.join("used")) - FINISHED_AFTER;
                 if is_left {
                     remove(&path)?;
@@ -192,7 +192,7 @@ impl Repository {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why snapshots were given up here not long ago.
+    /// The reason why snapshots were recently given up here.
     pub(crate) fn given_up(&self) -> Option<String> {
         let path = self.options.directory.join("off");
         let age = used(&self.options.directory.join("used")).duration_since(used(&path));
@@ -201,17 +201,17 @@ impl Repository {
         is_recent.then_some(reason)
     }
 
-    /// Remembers that snapshots cost too much here, so that it is not found out anew each time.
+    /// Records that snapshots cost too much here, so that they are not tried each time.
     pub(crate) fn give_up(&self, reason: &str) -> Result<(), Error> {
         keep(&self.options.directory.join("off"), reason.as_bytes()).map(drop)
     }
 
-    /// Gives up the index, so that the next snapshot is made anew.
+    /// Discards the index, so that the next snapshot starts from scratch.
     pub(crate) fn forget(&self) -> Result<(), Error> {
         forget(&self.options.directory)
     }
 
-    /// The directory for effects that take so much, which is reserved.
+    /// The directory for new effects, with the space reserved.
     pub(crate) fn room_for_effects(&self, bytes: u64) -> Result<PathBuf, Error> {
         self.open()?;
         let newest = self.newest(Shelf::Effects)?;
@@ -220,7 +220,7 @@ impl Repository {
             self.next(Shelf::Effects)?;
         }
         match self.ledger.reserve(&self.options, bytes) {
-            // What is being written to is never dropped, so that it has to be old for that.
+            // A generation in use is never dropped, so it must become old first.
             Err(Error::Quota { .. }) => {
                 let next = self.next(Shelf::Effects)?;
                 self.ledger.reserve(&self.options, bytes)?;
@@ -230,7 +230,7 @@ impl Repository {
         }
     }
 
-    /// Lets others know that effects are being written; what nobody writes any more is cleared once.
+    /// Shows other processes that effects are being written. Removes abandoned files once.
     pub(crate) fn lock_effects(&self) -> Result<fs::File, Error> {
         self.open()?;
         let path = self.options.directory.join("effects.lock");
@@ -245,12 +245,12 @@ impl Repository {
         Ok(lock)
     }
 
-    /// Where git looks for objects that need not be written again: the user's repository.
+    /// The user's repository, whose objects need not be written again.
     pub(crate) fn borrowed(&self) -> Vec<PathBuf> {
         let objects = self.user.as_ref().map(|user| user.join("objects"));
         let is_plain = |path: &PathBuf| {
             let list = fs::symlink_metadata(path.join("info/alternates"));
-            // A pipe in the place of the list would make git wait for ever.
+            // A pipe instead of the list would block git forever.
             path.is_dir() && list.map_or(true, |list| list.is_file())
         };
         objects.into_iter().filter(is_plain).collect()
@@ -261,7 +261,7 @@ impl Repository {
         generations(&self.options.directory, shelf)
     }
 
-    /// The directory that takes new objects of a shelf.
+    /// The directory for new objects of a shelf.
     pub(crate) fn newest(&self, shelf: Shelf) -> Result<PathBuf, Error> {
         match self.generations(shelf).pop() {
             Some((_, path)) => Ok(path),
@@ -269,7 +269,7 @@ impl Repository {
         }
     }
 
-    /// Begins a generation.
+    /// Starts a generation.
     pub(crate) fn next(&self, shelf: Shelf) -> Result<PathBuf, Error> {
         let number = self.generations(shelf).pop().map_or(1, |(number, _)| number.saturating_add(1));
         let path = self.options.directory.join(shelf.name()).join(format!("{number:04}"));
@@ -280,7 +280,7 @@ impl Repository {
         Ok(path)
     }
 
-    /// Writes down the generations for whoever uses git by hand here.
+    /// Writes the list of generations for manual use of git.
     pub(crate) fn list_generations(&self) -> Result<(), Error> {
         let mut list = Vec::new();
         for (_, path) in Shelf::ALL.into_iter().flat_map(|shelf| self.generations(shelf)) {
@@ -293,13 +293,13 @@ impl Repository {
         keep(&path, &list).map(drop)
     }
 
-    /// Every directory that may hold an object of ours, newest first.
+    /// Every directory that may contain one of our objects, newest first.
     pub(crate) fn all_objects(&self) -> Vec<PathBuf> {
         let all = Shelf::ALL.into_iter().flat_map(|shelf| self.generations(shelf).into_iter().rev());
         all.map(|(_, path)| path).collect()
     }
 
-    /// Holds the repository for one snapshot.
+    /// Locks the repository for one snapshot.
     pub(crate) async fn lock(&self, cancel: &CancellationToken) -> Result<fs::File, Error> {
         let path = self.options.directory.join("lock");
         let file = open_lock(&path)?;
@@ -317,7 +317,7 @@ impl Repository {
         }
     }
 
-    /// Removes what a git that was killed left; the lock is held.
+    /// Removes files that a killed git left. The caller holds the lock.
     pub(crate) fn recover(&self) -> Result<(), Error> {
         for name in ["index.lock", "HEAD.lock"] {
             remove(&self.options.directory.join(name))?;
@@ -337,12 +337,12 @@ impl Repository {
         remove(&mark)
     }
 
-    /// Says that git is about to write objects, until [`Self::is_written`]; the lock is held.
+    /// Records that git will write objects, until [`Self::is_written`]. The caller holds the lock.
     pub(crate) fn writes(&self) -> Result<(), Error> {
         touch(&self.mark())
     }
 
-    /// Says that git wrote its objects and left nothing else.
+    /// Records that git wrote its objects and left no other files.
     pub(crate) fn is_written(&self) -> Result<(), Error> {
         remove(&self.mark())
     }
@@ -351,37 +351,38 @@ impl Repository {
         self.options.directory.join("writing")
     }
 
-    /// Whether the newest snapshots are so old that new ones go elsewhere, to let them be dropped.
+    /// Whether the newest snapshots are so old that new ones use a new generation, so that the old one can be
+    /// dropped.
     pub(crate) fn is_due(&self, objects: &Path) -> bool {
         let now = used(&self.options.directory.join("used"));
         now.duration_since(used(&objects.join("born"))).is_ok_and(|age| age > self.options.quota.keep)
     }
 
-    /// The time by the clock of the disk, which is the one that files are stamped with.
+    /// The time of the file system's clock, which is the clock of file times.
     pub(crate) fn now(&self) -> Result<SystemTime, Error> {
         let stamp = self.options.directory.join("taken");
         touch(&stamp)?;
         Ok(used(&stamp))
     }
 
-    /// What is ignored beside the lists within the tree.
+    /// The rules for ignored files besides the lists in the tree.
     pub(crate) fn rules(&self) -> ObjectId {
         let global = self.global_excludes().and_then(|path| read_small(path, MAX_EXCLUDE_BYTES));
         object::hash("blob", &[self.excludes(), global.unwrap_or_default()].join(&0))
     }
 
-    /// Whether an object is ours.
+    /// Whether an object is stored here.
     pub(crate) fn has(&self, id: ObjectId) -> bool {
         self.all_objects().iter().any(|directory| object::place(directory, id).is_file())
     }
 
-    /// An object of ours.
+    /// Reads an object that is stored here.
     pub(crate) fn object(&self, id: ObjectId) -> Result<Option<Object>, Error> {
         for directory in self.all_objects() {
             let read = object::read(&directory, id).map_err(|source| Error::at(&directory, source))?;
             if read.is_some() {
                 if self.done().read.insert(directory.clone()) {
-                    // It is missed the less the longer this is ago; a read does not fail for it.
+                    // Recently used generations are dropped last. A read does not fail because of it.
                     touch(&directory.join("used")).unwrap_or_default();
                 }
                 return Ok(read);
@@ -390,23 +391,23 @@ impl Repository {
         Ok(None)
     }
 
-    /// Makes `HEAD` a commit of this tree, so that git can compare the index with it.
+    /// Sets `HEAD` to a commit of this tree, so that git can compare the index with it.
     pub(crate) fn commit(&self, objects: &Path, tree: TreeId) -> Result<(), Error> {
-        // Nobody reads it; the same tree gives the same commit.
+        // The same tree gives the same commit, and its text is not used.
         let text = format!("tree {tree}\nauthor snapshot <> 0 +0000\ncommitter snapshot <> 0 +0000\n\n");
         let id =
             object::write(objects, "commit", text.as_bytes()).map_err(|source| Error::at(objects, source))?;
         keep(&self.options.directory.join("HEAD"), format!("{id}\n").as_bytes()).map(drop)
     }
 
-    /// The tree of a commit of ours.
+    /// The tree of one of our commits.
     pub(crate) fn tree_of(&self, commit: &str) -> Option<TreeId> {
         let object = self.object(ObjectId::parse(commit)?).ok()??;
         let text = String::from_utf8(object.bytes).ok()?;
         TreeId::parse(text.strip_prefix("tree ")?.get(..40)?)
     }
 
-    /// What is left out: everything beside the scope, what the user ignores, and our own directory.
+    /// The excluded files: everything outside the scope, the user's ignored files, and our own directory.
     fn excludes(&self) -> Vec<u8> {
         let mut list = Vec::new();
         let inner = self.options.scope.strip_prefix(&self.options.worktree).unwrap_or(Path::new(""));
@@ -431,20 +432,20 @@ impl Repository {
         list
     }
 
-    /// The user's own list, if git may be pointed at it.
+    /// The user's list of ignored files, if git can use it.
     pub(crate) fn global_excludes(&self) -> Option<&Path> {
         let path = self.options.excludes.as_deref()?;
         fs::metadata(path).is_ok_and(|file| file.is_file()).then_some(path)
     }
 }
 
-/// Gives up the index of a repository whose lock is held.
+/// Discards the index of a locked repository.
 pub(crate) fn forget(repository: &Path) -> Result<(), Error> {
     remove(&repository.join("index"))?;
     keep(&repository.join("HEAD"), UNBORN.as_bytes()).map(drop)
 }
 
-/// Files of a directory that have not got their name yet.
+/// The temporary files in a directory.
 fn temporaries(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let is_temporary =
@@ -464,7 +465,7 @@ pub(crate) fn generations(repository: &Path, shelf: Shelf) -> Vec<(u32, PathBuf)
     found
 }
 
-/// Tries to get a lock until its time is up.
+/// Tries to get a lock until the time limit.
 pub(crate) fn wait(path: &Path, mut attempt: impl FnMut() -> Result<(), TryLockError>) -> Result<(), Error> {
     let end = Instant::now() + LOCK_WAIT;
     loop {
@@ -479,7 +480,7 @@ pub(crate) fn wait(path: &Path, mut attempt: impl FnMut() -> Result<(), TryLockE
     }
 }
 
-/// Opens a file that is only locked.
+/// Opens a lock file.
 pub(crate) fn open_lock(path: &Path) -> Result<fs::File, Error> {
     let mut options = fs::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);

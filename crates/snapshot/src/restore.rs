@@ -1,9 +1,8 @@
-//! Carrying out what the planner decided.
+//! Carries out the decisions of the planner.
 //!
-//! Every file is looked at before the first is written. Files go before the
-//! directories that they leave empty, and those before what is written in their
-//! place. Nothing is done twice: what is reached already is left alone, so an
-//! undo that was cut off is finished by asking for it again.
+//! Every file is checked before the first one is written. Files are removed before the directories that
+//! become empty, and those before files that are written in their place. A goal that is already reached is
+//! skipped, so an interrupted undo is completed by repeating it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,44 +11,44 @@ use crate::disk::{self, Found, Stamp};
 use crate::id::{Content, File};
 use crate::plan::{Disk, Goal, Reason, Respect, Verdict, judge};
 
-/// What became of each file.
+/// The result for each file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Files that were written.
     pub written: Vec<PathBuf>,
     /// Files that were removed.
     pub removed: Vec<PathBuf>,
-    /// Files that were as they were to be.
+    /// Files that already had their target.
     pub reached: Vec<PathBuf>,
-    /// Files that were left as they are, and why.
+    /// Files that were kept, with the reasons.
     pub kept: Vec<(PathBuf, Reason)>,
-    /// Files that could not be written or removed, and what the system said.
+    /// Files that could not be written or removed, with the errors.
     pub failed: Vec<(PathBuf, String)>,
 }
 
 impl Outcome {
-    /// Whether every file is as it was to be.
+    /// Whether every file has its target.
     pub fn is_complete(&self) -> bool {
         self.kept.is_empty() && self.failed.is_empty()
     }
 }
 
-/// A goal that is to be written, with the version it replaces.
+/// A goal to write, with the version that is replaced.
 struct Order {
     goal: Goal,
     seen: Option<Stamp>,
 }
 
-/// What is to be done.
+/// The planned changes.
 #[derive(Default)]
 pub(crate) struct Orders {
     writes: Vec<Order>,
-    /// Directories that the agent made and that go if they are empty.
+    /// Directories that the agent created, which are removed if empty.
     directories: BTreeSet<PathBuf>,
 }
 
 impl Orders {
-    /// Lets go of what cannot be written because its content is gone.
+    /// Drops the goals whose content is gone.
     pub(crate) fn keep_only(&mut self, is_kept: impl Fn(Content) -> bool, outcome: &mut Outcome) {
         let (kept, gone) = std::mem::take(&mut self.writes)
             .into_iter()
@@ -59,8 +58,8 @@ impl Orders {
         outcome.kept.extend(gone.into_iter().map(|order| (order.goal.path, Reason::Gone)));
     }
 
-    /// Names the files as if it were done.
-    pub(crate) fn foretell(self, outcome: &mut Outcome) {
+    /// Adds the files to the outcome as if the plan had been carried out.
+    pub(crate) fn predict(self, outcome: &mut Outcome) {
         for order in self.writes {
             let list = if order.goal.target.is_none() { &mut outcome.removed } else { &mut outcome.written };
             list.push(order.goal.path);
@@ -68,7 +67,7 @@ impl Orders {
     }
 }
 
-/// Looks at every file; what is to be done, and what is already decided.
+/// Checks every file. Returns the planned changes and the results that are already certain.
 pub(crate) fn check(root: &Path, scope: &Path, goals: Vec<Goal>, respect: Respect) -> (Orders, Outcome) {
     let inner = scope.strip_prefix(root).unwrap_or(Path::new(""));
     let mut outcome = Outcome::default();
@@ -93,10 +92,10 @@ pub(crate) fn check(root: &Path, scope: &Path, goals: Vec<Goal>, respect: Respec
     (Orders { writes: orders, directories }, outcome)
 }
 
-/// What will be at a path once the files in its way are removed.
+/// The state of a path after the files in its way are removed.
 ///
-/// A file comes before those below its name, so a file in the way of this one has been judged;
-/// a directory in the way is only removed if it is empty, which is seen when it is tried.
+/// A file is checked before those inside its path, so a file in the way has been checked. A directory in the
+/// way is only removed if it is empty, which shows when it is tried.
 fn settled(found: Found, goal: &Goal, orders: &[Order]) -> Found {
     let is_leaving =
         |path: &Path| orders.iter().any(|order| order.goal.path == path && order.goal.target.is_none());
@@ -108,7 +107,7 @@ fn settled(found: Found, goal: &Goal, orders: &[Order]) -> Found {
     if is_free { Found { disk: Disk::Missing, stamp: None } } else { found }
 }
 
-/// Carries out the orders; `contents` has what the goals are to hold.
+/// Carries out the plan. `contents` has the contents of the goals.
 pub(crate) fn carry_out(
     root: &Path,
     orders: Orders,
@@ -124,11 +123,11 @@ pub(crate) fn carry_out(
             Err(error) => outcome.failed.push((path, error.to_string())),
         }
     }
-    // What was cut off before may have left its last file half written beside the others.
+    // An interrupted write may have left a temporary file.
     let touched = outcome.reached.iter().chain(coming.iter().map(|order| &order.goal.path));
     let directories: BTreeSet<_> = touched.filter_map(|path| path.parent()).collect();
     directories.into_iter().for_each(|directory| disk::sweep(&root.join(directory)));
-    // The innermost come last in the order of paths. One that is not empty is someone's.
+    // The innermost directories are last in the order of paths. One that is not empty is still used.
     for directory in orders.directories.iter().rev().filter(|directory| !directory.as_os_str().is_empty()) {
         disk::remove_empty(root, directory);
     }

@@ -1,11 +1,9 @@
-//! What the agent changed in one step, file by file.
+//! The agent's changes in one step.
 //!
-//! Each call of a tool reports its effects; a file that was changed twice keeps
-//! what was there before the first change and after the last. If someone else
-//! changed it in between, only the change after that one is the agent's to take
-//! back. The two trees of a step hold nothing but these files; the tree before
-//! also holds, as empty trees, the directories that were there already, so that
-//! undo knows which ones the agent made.
+//! Each tool call reports its effects. A file that was changed twice keeps the content before the first
+//! change and after the last. If others changed it in between, only the change after that belongs to the
+//! agent. The two trees of a step contain only these files. The tree before also contains the existing parent
+//! directories as empty trees, so that undo knows which directories the agent created.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,20 +13,20 @@ use crate::id::{Content, File, ObjectId, TreeId};
 use crate::object::{Entry, Node};
 use crate::plan::Reason;
 
-/// What a tool did to one path.
+/// The effect of a tool on one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     /// The path, absolute or relative to the worktree.
     pub path: PathBuf,
-    /// What was there before, exactly.
+    /// The exact content before.
     pub before: Option<File>,
-    /// What was there after, exactly.
+    /// The exact content after.
     pub after: Option<File>,
-    /// How many of the directories above it the tool made, counted from the file.
+    /// The number of parent directories that the tool created, counted from the file.
     pub made: usize,
 }
 
-/// The effects of a step that is not over.
+/// The effects of a running step.
 #[derive(Debug, Default)]
 pub struct Step {
     pub(crate) changes: BTreeMap<PathBuf, (Option<Content>, Option<Content>)>,
@@ -36,16 +34,16 @@ pub struct Step {
     pub(crate) left_out: BTreeMap<PathBuf, Reason>,
 }
 
-/// What a step did; the three first fields are what is recorded of it.
+/// The changes of a step. The first three fields are recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepChange {
-    /// The changed files as they were before.
+    /// The changed files before the step.
     pub before: TreeId,
-    /// The changed files as they were after.
+    /// The changed files after the step.
     pub after: TreeId,
     /// The changed files, relative to the worktree.
     pub files: Vec<PathBuf>,
-    /// Files that were changed but whose contents are not kept, and why.
+    /// Changed files whose contents are not stored, and the reasons.
     pub left_out: Vec<(PathBuf, Reason)>,
 }
 
@@ -55,7 +53,7 @@ impl Step {
         self.changes.is_empty() && self.left_out.is_empty()
     }
 
-    /// Adds what happened to a file.
+    /// Adds a change of a file.
     pub(crate) fn add(
         &mut self,
         path: PathBuf,
@@ -63,7 +61,7 @@ impl Step {
         after: Option<Content>,
         made: usize,
     ) {
-        // Writing what is there already says nothing of who wrote it.
+        // Writing the existing content does not show who wrote it.
         if before == after {
             return;
         }
@@ -81,13 +79,13 @@ impl Step {
         }
     }
 
-    /// The files that are different after the step.
+    /// The files that differ after the step.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let changed = self.changes.iter().filter(|(_, (before, after))| before != after);
         changed.map(|(path, _)| path.clone()).collect()
     }
 
-    /// The directories above new files that were there before.
+    /// The existing parent directories of new files.
     pub(crate) fn old_directories(&self, files: &[PathBuf]) -> BTreeSet<PathBuf> {
         let fresh =
             files.iter().filter(|path| self.changes.get(*path).is_some_and(|change| change.0.is_none()));
@@ -97,7 +95,7 @@ impl Step {
     }
 }
 
-/// A tree that is being made.
+/// A tree under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Sapling {
     files: BTreeMap<Vec<u8>, Content>,
@@ -105,7 +103,7 @@ pub(crate) struct Sapling {
 }
 
 impl Sapling {
-    /// Puts a file, or a directory without a content, at a path.
+    /// Adds a file, or a directory if there is no content.
     pub(crate) fn put(&mut self, path: &Path, content: Option<Content>) {
         let mut names: Vec<_> = path.components().map(|name| name.as_os_str().as_bytes().to_vec()).collect();
         let last = content.and_then(|content| Some((names.pop()?, content)));

@@ -1,8 +1,8 @@
-//! A snapshot of the scope: what git's `status` says differs is put into the
-//! index, and the index's tree is the snapshot.
+//! Takes a snapshot of the scope: files that `git status` reports are added to the index, and the tree of the
+//! index is the snapshot.
 //!
-//! While nothing changed this is one process, which reads no file; otherwise
-//! three. What may not be stored is sorted out before git sees it.
+//! If nothing has changed, this takes one process, which reads no file; otherwise three. Files that must not
+//! be stored are removed before git sees them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -23,61 +23,61 @@ use crate::quota;
 use crate::repository::{Repository, Shelf};
 use crate::{Error, TreeId, blocking};
 
-/// Larger files are left out.
+/// The limit for the size of a tracked file.
 pub const MAX_TRACKED_BYTES: u64 = 2 * 1024 * 1024;
-/// More files than these are not tracked at all.
+/// The limit of files. Larger directories are not tracked.
 pub const MAX_TRACKED_FILES: usize = 200_000;
-/// How long git may look for changes.
+/// The time limit for finding changes.
 const STATUS_DEADLINE: Duration = Duration::from_secs(60);
-/// How long git may store them.
+/// The time limit for storing them.
 const ADD_DEADLINE: Duration = Duration::from_secs(300);
-/// Names that git refused are sorted out so often; then the snapshot fails.
+/// The number of times that names which git rejected are removed before the snapshot fails.
 const REFUSALS: usize = 8;
-/// When everything does not fit at once, a portion is this part of the quota.
+/// The size of a portion as a part of the quota, if the files do not fit at once.
 const BATCHES: u64 = 16;
-/// What took more than this, by the estimate, is measured afterwards.
+/// The estimated size above which the used space is measured afterwards.
 const MEASURED_BYTES: u64 = 64 * 1024 * 1024;
-/// What was reserved for the index is given back above this.
+/// The size above which space that was reserved for the index is returned.
 const SETTLED_BYTES: u64 = 1024 * 1024;
-/// Names of files that were left out; more are not named.
+/// The limit of names of omitted files.
 const MAX_NAMED: usize = 1000;
-/// What an entry takes in the index, and in the tree, at most, beside its name.
+/// The limit for an entry in the index and the tree, besides its name.
 const ENTRY_BYTES: u64 = 256;
 
-/// The files of the scope at one moment.
+/// The files of the scope at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The tree of the files.
     pub tree: TreeId,
-    /// Files that are not in it because they are too large, the first thousand.
+    /// Files that are omitted because they are too large, the first thousand.
     pub left_out: BTreeMap<PathBuf, Version>,
-    /// What was ignored beside the lists within the tree.
+    /// The rules for ignored files besides the lists in the tree.
     pub(crate) rules: ObjectId,
-    /// When it was begun, by the clock of the disk.
+    /// The time at which it was started, by the clock of the file system.
     pub(crate) taken: SystemTime,
 }
 
-/// A version of a file that is not kept.
+/// A version of a file that is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     bytes: u64,
     changed: (i64, i64),
 }
 
-/// What git says of the worktree.
+/// The state of the worktree according to git.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Status {
-    /// The commit the index was last compared with.
+    /// The commit that the index was last compared with.
     commit: Option<String>,
-    /// Whether the index is not that commit's tree.
+    /// Whether the index differs from that commit's tree.
     is_staged: bool,
-    /// Files of the index that are different or gone.
+    /// Files of the index that have changed or are gone.
     changed: Vec<PathBuf>,
     /// Files that are not in the index.
     fresh: Vec<PathBuf>,
 }
 
-/// What is done to the index.
+/// The changes to the index.
 #[derive(Debug, Default)]
 struct Changes {
     add: Vec<Fresh>,
@@ -85,14 +85,14 @@ struct Changes {
     left_out: BTreeMap<PathBuf, Version>,
 }
 
-/// A file that is to be stored.
+/// A file to store.
 #[derive(Debug)]
 struct Fresh {
     path: PathBuf,
     bytes: u64,
 }
 
-/// Takes a snapshot; the caller holds the lock.
+/// Takes a snapshot. The caller holds the lock.
 pub(crate) async fn track(
     repository: &Arc<Repository>,
     lock: &fs::File,
@@ -103,7 +103,7 @@ pub(crate) async fn track(
         run.begin()?;
     }
     let result = match run.once().await {
-        // The index may name objects that are gone, or be damaged; or what it names leaves no room.
+        // The index may be damaged, refer to missing objects, or leave no space.
         Err(Error::Git { .. } | Error::Quota { .. }) => {
             repository.recover()?;
             run.begin()?;
@@ -115,7 +115,7 @@ pub(crate) async fn track(
         Err(error @ Error::Quota { .. }) => Err(Error::Off { reason: error.to_string() }),
         result => result,
     };
-    // Whether git is there is found out at no cost.
+    // This shows for free whether git is installed.
     if let Err(Error::Off { reason }) = &result
         && reason != git::MISSING
     {
@@ -132,7 +132,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Makes the index anew, with all its objects in a new generation.
+    /// Creates the index from scratch, with all its objects in a new generation.
     fn begin(&mut self) -> Result<(), Error> {
         self.repository.forget()?;
         self.objects = self.repository.next(Shelf::Tracked)?;
@@ -185,14 +185,14 @@ impl Run<'_> {
         Ok(parse(&printed))
     }
 
-    /// Puts the changes into the index, and the files' contents into the repository.
+    /// Adds the changes to the index, and the files to the repository.
     async fn store(&self, changes: Changes) -> Result<(), Error> {
         if !changes.drop.is_empty() {
             self.reserve(self.index_bytes()).await?;
             self.update(&["update-index", "-z", "--force-remove", "--stdin"], &changes.drop).await?;
         }
         match self.add(&changes.add).await {
-            // Most of it may be in the user's repository and need no room; that is known afterwards.
+            // Most of it may be in the user's repository and need no space, which is known afterwards.
             Err(Error::Quota { .. }) => {
                 let quota = &self.repository.options.quota;
                 let room_bytes = quota.total_bytes.min(quota.repository_bytes) / BATCHES;
@@ -205,7 +205,7 @@ impl Run<'_> {
         }
     }
 
-    /// Stores files, and gives back the room that they did not take.
+    /// Stores files, and returns the space that they did not use.
     async fn add(&self, files: &[Fresh]) -> Result<(), Error> {
         let (index_bytes, cost_bytes) = (self.index_bytes(), cost(files));
         self.reserve(cost_bytes + index_bytes).await?;
@@ -233,7 +233,7 @@ impl Run<'_> {
                 return Ok(());
             }
             let Err(error) = self.update(&args, &paths).await else { return Ok(()) };
-            let Some(refused) = refused(&error) else { return Err(error) };
+            let Some(refused) = rejected_path(&error) else { return Err(error) };
             let count = paths.len();
             paths.retain(|path| path.to_string_lossy() != refused);
             if paths.len() == count {
@@ -253,7 +253,7 @@ impl Run<'_> {
         blocking(move || Ok(quota::disk_use(&objects))).await
     }
 
-    /// Git writes the index beside the old one, and what stands in it may stand in a new tree.
+    /// Git writes a second index, and its entries may also be in a new tree.
     fn index_bytes(&self) -> u64 {
         let index = fs::metadata(self.repository.options.directory.join("index"));
         object::cost(2 * index.map_or(0, |index| index.len()))
@@ -279,11 +279,11 @@ impl Run<'_> {
     }
 }
 
-/// Reads what `status` printed.
+/// Parses the output of `status`.
 fn parse(printed: &[u8]) -> Status {
     let mut status = Status::default();
     for record in printed.split(|byte| *byte == 0) {
-        // Kind, two letters, and then as many fields as stand before the path.
+        // The kind, two letters, and then this many fields precede the path.
         let path = |fields: usize| {
             let path = record.splitn(fields, |byte| *byte == b' ').nth(fields - 1)?;
             Some(PathBuf::from(OsStr::from_bytes(path)))
@@ -302,7 +302,7 @@ fn parse(printed: &[u8]) -> Status {
                     status.changed.extend(path(9));
                 }
             }
-            // No other kind is ever in an index of ours; if it is, the tree is made anew.
+            // Other kinds are never in our index. If there is one, the tree is created from scratch.
             [] => {}
             _ => status.is_staged = true,
         }
@@ -310,7 +310,7 @@ fn parse(printed: &[u8]) -> Status {
     status
 }
 
-/// Decides what is stored and what is not.
+/// Decides which files are stored.
 fn sort(worktree: &Path, scope: &Path, status: Status) -> Changes {
     let mut changes = Changes::default();
     let inner = scope.strip_prefix(worktree).unwrap_or(Path::new(""));
@@ -340,7 +340,7 @@ fn sort(worktree: &Path, scope: &Path, status: Status) -> Changes {
     changes
 }
 
-/// The most that storing files takes: their bytes, and their places in the index and in the trees above.
+/// The limit for the space of files: their content and their entries in the index and in trees.
 fn cost(files: &[Fresh]) -> u64 {
     let mut directories = HashSet::new();
     let mut bytes = 2 * object::cost(0);
@@ -352,7 +352,7 @@ fn cost(files: &[Fresh]) -> u64 {
     bytes + directories * object::cost(0) + object::fan_out(files.len() as u64 + directories)
 }
 
-/// The files in portions that take about so much each.
+/// Splits files into portions of about this size.
 fn batches(files: &[Fresh], room_bytes: u64) -> Vec<&[Fresh]> {
     let mut batches = Vec::new();
     let (mut start, mut sum) = (0, 0);
@@ -373,14 +373,14 @@ enum Look {
         bytes: u64,
     },
     TooLarge(Version),
-    /// No file, or not readable; what is gone fits, and git sees that by itself.
+    /// Not a file, or not readable. Git notices missing files itself.
     Unfit,
 }
 
 fn look(worktree: &Path, path: &Path) -> Look {
     let whole = worktree.join(path);
     let Ok(metadata) = fs::symlink_metadata(&whole) else {
-        // Git refuses to look behind a link.
+        // Git rejects paths through a link.
         let is_behind = path.ancestors().skip(1).any(|above| worktree.join(above).is_symlink());
         return if is_behind { Look::Unfit } else { Look::Fits { bytes: 0 } };
     };
@@ -402,15 +402,15 @@ fn look(worktree: &Path, path: &Path) -> Look {
     }
 }
 
-/// Whether git takes this path into an index.
+/// Whether git accepts this path in an index.
 fn may_be_named(path: &Path) -> bool {
-    // A trailing slash is another repository.
+    // A trailing slash marks another repository.
     !path.as_os_str().as_bytes().ends_with(b"/")
         && path.components().all(|name| !name.as_os_str().eq_ignore_ascii_case(".git"))
 }
 
-/// The path that git says it could not take.
-fn refused(error: &Error) -> Option<&str> {
+/// The path that git rejected.
+fn rejected_path(error: &Error) -> Option<&str> {
     let Error::Git { message, .. } = error else { return None };
     message.lines().find_map(|line| line.strip_prefix("fatal: Unable to process path "))
 }

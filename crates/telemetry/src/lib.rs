@@ -12,4 +12,4 @@ mod tracer;
 
 pub use settings::{Address, Settings};
 pub use span::{Context, Kind, Span, carry, current, within};
-pub use tracer::{Batch, Counts, Deliver, Delivered, Tracer};
+pub use tracer::{Batch, Counts, Deliver, Delivery, Tracer};

@@ -94,9 +94,9 @@ pub(crate) struct FinishedSpan {
 
 /// A running piece of work; it is exported after it is dropped. The default span does nothing.
 #[derive(Default)]
-pub struct Span(Option<Box<Open>>);
+pub struct Span(Option<Box<ActiveSpan>>);
 
-struct Open {
+struct ActiveSpan {
     shared: Arc<Shared>,
     ended: FinishedSpan,
 }
@@ -115,7 +115,7 @@ impl Span {
             attributes: Vec::new(),
             has_failed: false,
         };
-        Self(Some(Box::new(Open { shared: Arc::clone(shared), ended })))
+        Self(Some(Box::new(ActiveSpan { shared: Arc::clone(shared), ended })))
     }
 
     /// Adds an attribute. The value must never be text of a user, a model, a file or a command.
@@ -145,7 +145,7 @@ impl Span {
 impl Drop for Span {
     fn drop(&mut self) {
         if let Some(open) = self.0.take() {
-            let Open { shared, mut ended } = *open;
+            let ActiveSpan { shared, mut ended } = *open;
             ended.ended = Instant::now();
             shared.enqueue(ended);
         }

@@ -42,7 +42,7 @@ pub struct Batch {
 
 /// The result of an attempt to send a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivered {
+pub enum Delivery {
     /// The collector accepted the batch.
     Accepted,
     /// The collector may accept the batch later.
@@ -54,7 +54,7 @@ pub enum Delivered {
 /// Sends batches. The caller applies the time limit.
 pub trait Deliver: Send + Sync + 'static {
     /// Sends one batch.
-    fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivered> + Send + '_>>;
+    fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivery> + Send + '_>>;
 }
 
 /// How many spans were exported, dropped and lost.
@@ -268,14 +268,14 @@ impl Worker {
         for attempt in 1..=ATTEMPTS {
             let batch = Batch { address: address.clone(), body: body.clone() };
             let delivered = timeout(address.timeout, self.deliver.deliver(batch)).await;
-            match delivered.unwrap_or(Delivered::Retry) {
-                Delivered::Accepted => {
+            match delivered.unwrap_or(Delivery::Retry) {
+                Delivery::Accepted => {
                     self.counters.exported.fetch_add(count, Ordering::Relaxed);
                     return;
                 }
-                Delivered::Rejected => return,
-                Delivered::Retry if attempt == ATTEMPTS || self.end.is_cancelled() => return,
-                Delivered::Retry => {
+                Delivery::Rejected => return,
+                Delivery::Retry if attempt == ATTEMPTS || self.end.is_cancelled() => return,
+                Delivery::Retry => {
                     self.end.run_until_cancelled(sleep(PAUSE)).await;
                 }
             }
@@ -292,7 +292,7 @@ mod tests {
     struct Never;
 
     impl Deliver for Never {
-        fn deliver(&self, _: Batch) -> Pin<Box<dyn Future<Output = Delivered> + Send + '_>> {
+        fn deliver(&self, _: Batch) -> Pin<Box<dyn Future<Output = Delivery> + Send + '_>> {
             Box::pin(std::future::pending())
         }
     }
@@ -300,9 +300,9 @@ mod tests {
     struct Always(Arc<Mutex<Vec<String>>>);
 
     impl Deliver for Always {
-        fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivered> + Send + '_>> {
+        fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivery> + Send + '_>> {
             self.0.lock().unwrap().push(String::from_utf8(batch.body).unwrap());
-            Box::pin(std::future::ready(Delivered::Accepted))
+            Box::pin(std::future::ready(Delivery::Accepted))
         }
     }
 
@@ -329,9 +329,9 @@ mod tests {
             drop(tracer.span("turn", Kind::Internal));
             tokio::task::yield_now().await;
         }
-        let begun = tokio::time::Instant::now();
+        let start = tokio::time::Instant::now();
         let counts = tracer.close().await;
-        assert_eq!(begun.elapsed(), CLOSE_DEADLINE);
+        assert_eq!(start.elapsed(), CLOSE_DEADLINE);
         assert_eq!(counts, Counts { exported: 0, dropped: 700, lost: (QUEUE + BATCH) as u64 });
     }
 

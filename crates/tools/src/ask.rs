@@ -1,55 +1,57 @@
-//! What a call needs leave for.
+//! The permissions that a call needs.
 
 use codewright_workspace::{Place, Workspace};
 use serde_json::{Map, Value, json};
 
-/// A leave a call needs before it may run.
+/// A permission that a call needs before it may run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
-    /// The kind of leave, which is the key of the rules: `read`, `edit`, `bash`, …
+    /// The kind of permission, which is the key of the rules: `read`, `edit`, `bash`, …
     pub permission: String,
-    /// What exactly is to be allowed; every one has to be.
+    /// The things to be allowed. All of them must be.
     pub patterns: Vec<String>,
-    /// The wider patterns an answer of "always" would allow.
+    /// The wider patterns that the reply "always" would allow.
     pub always: Vec<String>,
-    /// What helps a person to decide.
+    /// Facts that help the user to decide.
     pub metadata: Map<String, Value>,
-    /// What else comes with it; that can only make the answer stricter.
+    /// Effects that come with the call. They can only make the decision stricter.
     pub implied: Vec<Implied>,
 }
 
-/// Stands in the pattern of an [`Implied`] for a text that only the run tells.
+/// Stands in the pattern of an [`Implied`] for text that is only known when the call runs.
 pub const UNKNOWN: char = '\0';
 
-/// How sure it is that something implied happens.
+/// How certain an implied effect is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Certainty {
-    /// The call says so.
+    /// The call states it.
     #[default]
     Stated,
-    /// Only the run decides. Rules that deny are asked about; rules that ask would ask about most calls.
+    /// It depends on the run. A rule that denies it leads to a question. Rules that ask are ignored, because
+    /// they would ask about most calls.
     Possible,
     /// The call could not be analysed, so anything may happen. Every rule counts.
     Unknown,
 }
 
-/// Something that would happen with what is asked for, and is not asked for by itself.
+/// An effect of a call that is checked against the rules, but not requested separately.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Implied {
-    /// The kind of leave, as in [`Ask`].
+    /// The kind of permission, as in [`Ask`].
     pub permission: String,
-    /// What exactly would happen, perhaps with [`UNKNOWN`] parts.
+    /// The effect, perhaps with [`UNKNOWN`] parts.
     pub pattern: String,
-    /// The pattern of which this is another spelling. Rules that match that one have been heard there.
+    /// The pattern of which this one is another spelling. Rules that match that pattern were already applied
+    /// to it.
     pub spelled: Option<String>,
-    /// The wider pattern that an answer of "always" would allow, if there is a sensible one.
+    /// The wider pattern that the reply "always" would allow, if there is a sensible one.
     pub always: Option<String>,
-    /// How sure it is that it happens.
+    /// How certain the effect is.
     pub certainty: Certainty,
 }
 
 impl Implied {
-    /// Something that happens besides.
+    /// An effect that the call states.
     pub fn new(permission: &str, pattern: &str) -> Self {
         Self {
             permission: permission.to_owned(),
@@ -60,21 +62,21 @@ impl Implied {
         }
     }
 
-    /// The pattern as a person is shown it.
-    pub fn shown(&self) -> String {
+    /// The pattern for display.
+    pub fn display(&self) -> String {
         self.pattern.replace(UNKNOWN, "\u{2026}")
     }
 }
 
 impl Ask {
-    /// The fact of an ask that only a rule can allow which names the kind and more of the
-    /// pattern than its scheme; a bare `*` allows it nowhere.
+    /// The metadata key of an ask that only a rule can allow which names the kind and more of the pattern
+    /// than its scheme. A bare `*` does not allow it.
     pub const NAMED: &'static str = "named";
 
-    /// The fact of an ask that says why the call could not be analysed.
+    /// The metadata key of the reason why the call could not be analysed.
     pub const REASON: &'static str = "reason";
 
-    /// An ask for some patterns, of which "always" would allow all.
+    /// An ask for some patterns. The reply "always" would allow every pattern.
     pub fn new(permission: &str, patterns: Vec<String>) -> Self {
         let always = vec!["*".to_owned()];
         Self {
@@ -86,19 +88,19 @@ impl Ask {
         }
     }
 
-    /// The same with something to show.
+    /// Adds a fact to the metadata.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());
         self
     }
 
-    /// The ask for a file outside the worktree, if it is outside.
+    /// The ask for a file outside the worktree, or `None` for a file inside.
     pub(crate) fn outside_file(place: &Place) -> Option<Self> {
         Self::outside(place, place.real.parent().unwrap_or(&place.real))
     }
 
-    /// The ask for a directory outside the worktree, if it is outside.
+    /// The ask for a directory outside the worktree, or `None` for one inside.
     pub(crate) fn outside_directory(place: &Place) -> Option<Self> {
         Self::outside(place, &place.real)
     }
@@ -126,7 +128,7 @@ pub(crate) fn inside_of(directory: &std::path::Path) -> String {
     directory.join("*").to_string_lossy().into_owned()
 }
 
-/// What rules see of a file: its relative path, and that of the file behind a link.
+/// The names of a file that rules are matched against: its relative path, and the path of a link's target.
 pub(crate) fn file_patterns(workspace: &Workspace, place: &Place) -> Vec<String> {
     let mut patterns = vec![workspace.title(&place.path)];
     let real = workspace.real_title(&place.real);

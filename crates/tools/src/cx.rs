@@ -1,4 +1,4 @@
-//! What a call may reach.
+//! The context of a call: everything that a tool may use.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,70 +12,70 @@ use tokio_util::task::TaskTracker;
 
 use crate::web::NoWeb;
 use crate::{
-    Bounds, Effects, Host, KnownFiles, Leave, Nobody, OwnJobs, ReadRules, SearchEngine, Skill,
-    ToldInstructions, ToolError, Web,
+    Bounds, Effects, Host, KnownFiles, LoadedInstructions, NoHost, OwnJobs, PermissionRequests, ReadRules,
+    SearchEngine, Skill, ToolError, Web,
 };
 
-/// Entries of free files are removed when the table has grown to this.
+/// The size of the table at which entries of unlocked files are removed.
 const LOCKS_BEFORE_SWEEP: usize = 256;
 
-/// Everything a call is given.
+/// Everything that a tool may use during one call.
 #[derive(Clone)]
 pub struct ToolCx {
-    /// Where relative paths start.
+    /// The directory that relative paths start from.
     pub directory: PathBuf,
-    /// The worktree around the directory; `/` when there is none.
+    /// The worktree around the directory, or `/` if there is none.
     pub worktree: PathBuf,
     /// The home directory, which `~` stands for in commands.
     pub home: Option<PathBuf>,
-    /// How much of an output is shown.
+    /// The limits for an output.
     pub bounds: Bounds,
-    /// Where long outputs are kept whole.
+    /// The directory for outputs that are too long to be returned whole.
     pub output_dir: PathBuf,
-    /// Gives the name of the next such file.
+    /// Returns the name of the next file in `output_dir`.
     pub new_output_id: Arc<dyn Fn() -> String + Send + Sync>,
-    /// Cancelled when the call is to end.
+    /// Cancelled when the call must end.
     pub cancel: CancellationToken,
-    /// Ends what a cancelled call leaves behind; whoever owns it waits for that.
+    /// Tasks that clean up after a cancelled call. Their owner waits for them.
     pub background: TaskTracker,
-    /// Takes what a call does to files.
+    /// Receives the files that a call changes.
     pub effects: Effects,
-    /// Takes what a running call shows.
+    /// Receives the progress of a running call.
     pub progress: Progress,
-    /// Takes asks that show only while a call runs.
-    pub leave: Leave,
-    /// Decides which files a search may look into.
+    /// Requests permissions that become known only while a call runs.
+    pub permission_requests: PermissionRequests,
+    /// Decides which files a search may read.
     pub read_rules: ReadRules,
-    /// The way to servers.
+    /// Access to the network.
     pub web: Arc<dyn Web>,
     /// The skills that this call may load.
     pub skills: Arc<[Skill]>,
-    /// The session's list of things to do.
+    /// The session's todo list.
     pub todos: Arc<[Value]>,
-    /// Where searches of the web go.
+    /// The search engine for the web.
     pub engine: SearchEngine,
-    /// The session's commands in the background.
+    /// The session's background commands.
     pub jobs: OwnJobs,
-    /// What the session knows of files.
+    /// The versions of files that the session has seen.
     pub known: KnownFiles,
-    /// The instruction files that the model has been told.
-    pub told: ToldInstructions,
+    /// The instruction files that the model has received.
+    pub instructions: LoadedInstructions,
     /// The variables of child processes.
     pub env: Environment,
     /// The locks of all calls of the server.
     pub locks: FileLocks,
     /// The shell that runs commands, with `-c`.
     pub shell: PathBuf,
-    /// Answers what a tool cannot do alone.
+    /// Does the things that need a user or a session.
     pub host: Arc<dyn Host>,
-    /// What holds a command together with all that it starts.
+    /// How a command and its child processes are kept together.
     pub confinement: Confinement,
-    /// Whether the model may hand work to a subagent; only advice depends on it.
+    /// Whether the model can start a subagent. Only advice depends on it.
     pub can_delegate: bool,
 }
 
 impl ToolCx {
-    /// A call that nobody watches, in a directory of its own: nothing is asked, and there is no network.
+    /// A context outside a session: no questions, no network, and only this directory.
     pub fn alone(directory: &Path, output_dir: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -88,7 +88,7 @@ impl ToolCx {
             background: TaskTracker::new(),
             effects: Effects::none(),
             progress: Progress::none(),
-            leave: Leave::none(),
+            permission_requests: PermissionRequests::none(),
             read_rules: ReadRules::open(),
             web: Arc::new(NoWeb),
             skills: Arc::default(),
@@ -96,17 +96,17 @@ impl ToolCx {
             engine: SearchEngine::default(),
             jobs: OwnJobs::default(),
             known: KnownFiles::default(),
-            told: ToldInstructions::default(),
+            instructions: LoadedInstructions::default(),
             env: Environment::default(),
             locks: FileLocks::default(),
             shell: PathBuf::from("/bin/sh"),
-            host: Arc::new(Nobody),
+            host: Arc::new(NoHost),
             confinement: Confinement::Group,
             can_delegate: false,
         }
     }
 
-    /// The directory with its links followed.
+    /// The workspace, with the links of its directory followed.
     pub(crate) fn workspace(&self) -> Result<Workspace, ToolError> {
         Ok(Workspace::new(&self.directory, &self.worktree)?)
     }
@@ -116,7 +116,7 @@ impl ToolCx {
         self.output_dir.join((self.new_output_id)())
     }
 
-    /// Runs something that reads from the disk.
+    /// Runs a function that reads from the disk. Returns at once if the call is cancelled.
     pub(crate) async fn reading<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -125,7 +125,7 @@ impl ToolCx {
     }
 }
 
-/// Runs something that changes the disk, to its end even when the call is cancelled.
+/// Runs a function that changes the disk, to its end even if the call is cancelled.
 pub(crate) async fn settled<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
@@ -133,28 +133,28 @@ pub(crate) async fn settled<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(ToolError::Broken(format!("a file operation failed: {error}"))))
 }
 
-/// How children's variables differ from the server's own.
+/// The differences between a child's environment and the server's.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// Set for every child.
+    /// Variables that every child gets.
     pub set: Vec<(String, String)>,
-    /// Kept from every child: secrets.
+    /// Variables that no child gets, because they are secrets.
     pub remove: Vec<String>,
 }
 
-/// Takes what a running call shows: its metadata and, if it has one, its title.
+/// Receives the progress of a running call: metadata, and sometimes a title.
 #[derive(Clone)]
 pub struct Progress(Arc<Sink>);
 
 type Sink = dyn Fn(Map<String, Value>, Option<String>) + Send + Sync;
 
 impl Progress {
-    /// Calls `sink` for each report; it must not block.
+    /// Calls `sink` for each report. It must not block.
     pub fn new(sink: impl Fn(Map<String, Value>, Option<String>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }
 
-    /// Shows nobody anything.
+    /// Discards all reports.
     pub fn none() -> Self {
         Self::new(|_, _| {})
     }
@@ -163,20 +163,20 @@ impl Progress {
         (self.0)(metadata, None);
     }
 
-    /// The same with a line that says what the call does.
+    /// Reports metadata and a line about the current work.
     pub fn report_titled(&self, metadata: Map<String, Value>, title: &str) {
         (self.0)(metadata, Some(title.to_owned()));
     }
 }
 
-/// One lock for each file, so that changes to a file come one after the other.
+/// A lock for each file, so that changes of a file happen one after another.
 #[derive(Clone, Default)]
 pub struct FileLocks(Arc<Mutex<Table>>);
 
 type Table = HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>;
 
 impl FileLocks {
-    /// Waits until nobody else holds the file; `path` has its links followed.
+    /// Waits for the lock of a file. `path` must have its links followed.
     pub(crate) async fn lock(&self, path: &Path, cancel: &CancellationToken) -> Result<Held, ToolError> {
         let lock = self.entry(path);
         let held = cancel.run_until_cancelled(lock.lock_owned()).await;
@@ -197,5 +197,5 @@ impl FileLocks {
     }
 }
 
-/// The right to change a file, until dropped.
+/// The lock of a file, until it is dropped.
 pub(crate) struct Held(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);

@@ -1,34 +1,34 @@
-//! What a call did to a file, said by the tool that did it.
+//! The exact changes of files that tools report.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One file before and after a call changed it, exactly.
+/// One file before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEffect {
     /// The file, with its links followed.
     pub path: PathBuf,
-    /// Its bytes before; absent if it was not there.
+    /// The content before, or `None` if the file did not exist.
     pub before: Option<Vec<u8>>,
-    /// Its bytes after; absent if it was removed.
+    /// The content after, or `None` if the file was removed.
     pub after: Option<Vec<u8>>,
-    /// How many of the directories above it were made, counted from the file.
+    /// The number of parent directories that were created, counted from the file.
     pub made: usize,
 }
 
-/// Takes what calls did to files.
+/// Receives the changes that calls make to files.
 #[derive(Clone)]
 pub struct Effects(Arc<Sink>);
 
 type Sink = dyn Fn(FileEffect) + Send + Sync;
 
 impl Effects {
-    /// Calls `sink` for each file; it must not block.
+    /// Calls `sink` for each file. It must not block.
     pub fn new(sink: impl Fn(FileEffect) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }
 
-    /// Tells nobody.
+    /// Discards all reports.
     pub fn none() -> Self {
         Self::new(|_| {})
     }
@@ -38,7 +38,7 @@ impl Effects {
     }
 }
 
-/// How many of the directories above a file are not there.
+/// The number of parent directories of a file that do not exist.
 pub(crate) fn missing_above(path: &Path) -> usize {
     path.ancestors().skip(1).take_while(|directory| !directory.exists()).count()
 }

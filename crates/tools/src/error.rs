@@ -1,23 +1,23 @@
-//! How a call fails.
+//! The errors of a call.
 
 use crate::Output;
 
 /// A call that did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// The model is told and may try something else.
+    /// The model gets the message and may try something else.
     #[error("{0}")]
     Model(String),
-    /// The call was cancelled; it is recorded with what it had so far.
+    /// The call was cancelled. Its output so far is recorded.
     #[error("cancelled")]
     Cancelled(Option<Box<Output>>),
-    /// The program is at fault; the run ends.
+    /// The program has a fault. The run ends.
     #[error("{0}")]
     Broken(String),
 }
 
 impl ToolError {
-    /// A failure the model is told about.
+    /// An error whose message the model gets.
     pub fn model(reason: impl std::fmt::Display) -> Self {
         Self::Model(reason.to_string())
     }

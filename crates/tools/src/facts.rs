@@ -1,4 +1,4 @@
-//! The facts of a tool by which the rest of the program treats its calls.
+//! The facts of a tool that decide how the program treats its calls.
 //!
 //! Each tool declares its facts next to its code. No other code compares tool names.
 

@@ -1,7 +1,6 @@
-//! What a call may ask of whoever runs it: things that no tool can do alone.
+//! The host of a call: it does the things that need a user, a session or another agent.
 //!
-//! A tool sees no session and no user. What it needs of them it asks of its host, whose answer
-//! it puts in the words that models know.
+//! A tool sees neither the session nor the user. It turns the host's replies into text for the model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,48 +8,48 @@ use serde_json::{Map, Value};
 use crate::ToolError;
 use crate::tool::Boxed;
 
-/// Whoever runs a call.
+/// The environment of a call.
 pub trait Host: Send + Sync {
-    /// Puts questions to the user and waits; `None` if the user would not answer.
+    /// Puts questions to the user and waits for the answers. Returns `None` if the user dismisses them.
     fn ask_user(&self, questions: Vec<Question>) -> Boxed<'_, Option<Answers>>;
-    /// Hands work to another agent and waits for its end, unless it is to go on in the background.
-    fn delegate(&self, work: Work) -> Boxed<'_, Handed>;
-    /// The file that holds the session's plan, as it is shown.
+    /// Starts a subagent and waits for its result, unless it runs in the background.
+    fn delegate(&self, input: TaskInput) -> Boxed<'_, TaskOutcome>;
+    /// The path of the session's plan file, for display.
     fn plan_file(&self) -> Boxed<'_, String>;
-    /// Lets another agent go on with the session, which is told why.
-    fn switch_agent<'a>(&'a self, agent: &'a str, word: String) -> Boxed<'a, ()>;
+    /// Continues the session with another agent, which gets `reason` as a prompt.
+    fn switch_agent<'a>(&'a self, agent: &'a str, reason: String) -> Boxed<'a, ()>;
 }
 
-/// Work for another agent.
+/// A task for a subagent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Work {
-    /// A few words for it.
+pub struct TaskInput {
+    /// A short title.
     pub description: String,
-    /// What is to be done.
+    /// The instructions for the subagent.
     pub prompt: String,
-    /// Who does it.
+    /// The name of the subagent.
     #[serde(rename = "subagent_type")]
     pub agent: String,
-    /// Earlier work that this goes on with.
+    /// The id of an earlier task to continue.
     pub task_id: Option<String>,
-    /// The command it came from.
+    /// The slash command that led to the task.
     pub command: Option<String>,
-    /// Whether nobody waits for it.
+    /// Whether to continue without waiting for the result.
     pub background: Option<bool>,
 }
 
-/// Work that was handed over.
+/// The state of a task that was started.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Handed {
-    /// Its name, with which it can be gone on with.
+pub struct TaskOutcome {
+    /// Its id, which can be used to continue it.
     pub task_id: String,
-    /// What the other agent said last; `None` while it works.
+    /// The last answer of the subagent, or `None` while it runs.
     pub result: Option<String>,
     /// Facts for clients.
     pub metadata: Map<String, Value>,
 }
 
-/// What was chosen or written, a list for each question in order.
+/// The chosen labels or typed answers, one list for each question.
 pub type Answers = Vec<Vec<String>>;
 
 /// One question to the user.
@@ -58,37 +57,37 @@ pub type Answers = Vec<Vec<String>>;
 pub struct Question {
     /// The whole question.
     pub question: String,
-    /// A few words that stand for it.
+    /// A short title.
     pub header: String,
-    /// What may be chosen.
+    /// The choices.
     pub options: Vec<Choice>,
-    /// Whether several may be chosen.
+    /// Whether several choices are allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiple: Option<bool>,
-    /// Whether the user may write an answer of their own; so if absent.
+    /// Whether the user may type an answer. `None` means yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom: Option<bool>,
 }
 
-/// One thing that may be chosen.
+/// One choice of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What is shown, and what the answer says.
+    /// The text on the screen and in the answer.
     pub label: String,
-    /// What it means.
+    /// An explanation.
     pub description: String,
 }
 
-/// A host that has nobody to turn to.
+/// A host without a user, a session or agents.
 #[derive(Debug, Clone, Copy)]
-pub struct Nobody;
+pub struct NoHost;
 
-impl Host for Nobody {
+impl Host for NoHost {
     fn ask_user(&self, _questions: Vec<Question>) -> Boxed<'_, Option<Answers>> {
         Box::pin(async { Err(ToolError::model("there is no user to ask")) })
     }
 
-    fn delegate(&self, _work: Work) -> Boxed<'_, Handed> {
+    fn delegate(&self, _input: TaskInput) -> Boxed<'_, TaskOutcome> {
         Box::pin(async { Err(ToolError::model("there is no other agent")) })
     }
 
@@ -96,7 +95,7 @@ impl Host for Nobody {
         Box::pin(async { Err(ToolError::model("there is no plan")) })
     }
 
-    fn switch_agent<'a>(&'a self, _agent: &'a str, _word: String) -> Boxed<'a, ()> {
+    fn switch_agent<'a>(&'a self, _agent: &'a str, _reason: String) -> Boxed<'a, ()> {
         Box::pin(async { Err(ToolError::model("there is no other agent")) })
     }
 }

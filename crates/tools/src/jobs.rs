@@ -1,7 +1,7 @@
-//! Commands that work in the background, beyond the call that began them.
+//! Background commands, which outlast the call that started them.
 //!
-//! They are bounded in number, in time and in what is kept of their output, and end with whoever
-//! owns them: a session, its directory, the server. Each is held as every command is.
+//! Their number, time and stored output are limited. They end with their owner: the session, its directory or
+//! the server. They are confined like any command.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use tokio_util::task::TaskTracker;
 
 use crate::ToolError;
 
-/// Commands of one session at work at once.
+/// The limit of running commands for each session.
 pub(crate) const MAX_OF_SESSION: usize = 8;
-/// Commands of all sessions at work at once.
+/// The limit of running commands for all sessions.
 const MAX_OF_ALL: usize = 32;
-/// Commands of a session that are remembered after their end.
+/// The number of ended commands that a session remembers.
 const MAX_ENDED: usize = 16;
-/// Bytes of the end of an output that are kept for reading.
+/// The number of bytes that are stored of the end of an output.
 const KEPT_BYTES: usize = 50 * 1024;
 
 /// All background commands of a server.
@@ -38,7 +38,7 @@ struct Table {
 #[derive(Debug, Default)]
 struct Owner {
     directory: PathBuf,
-    /// In the order they were begun.
+    /// In the order of their start.
     jobs: VecDeque<Arc<Job>>,
 }
 
@@ -59,16 +59,16 @@ pub(crate) struct Job {
     state: watch::Sender<State>,
 }
 
-/// How far a command is.
+/// The state of a command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
-    /// Why and how it ended, if it has.
+    /// Why and how it ended, if it has ended.
     pub(crate) end: Option<Ending>,
-    /// The end of what it printed.
+    /// The end of its output.
     pub(crate) text: String,
-    /// Everything that it printed, in bytes.
+    /// The size of its whole output.
     pub(crate) bytes: u64,
-    /// Where the whole is, if it is long.
+    /// The file with the whole output, if that is long.
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -78,24 +78,24 @@ pub(crate) enum Ending {
     Exited(i32),
     TimedOut,
     Stopped,
-    /// It could not be run.
+    /// It could not be started.
     Failed(String),
 }
 
 impl Jobs {
-    /// Those of one session that works in a directory.
+    /// The commands of one session.
     pub fn of(&self, owner: &str, directory: &Path) -> OwnJobs {
         OwnJobs { all: self.clone(), owner: owner.to_owned(), directory: directory.to_owned() }
     }
 
-    /// Ends all commands of a session and forgets them.
+    /// Stops all commands of a session and forgets them.
     pub fn end(&self, owner: &str) {
         if let Some(owner) = self.lock().owners.remove(owner) {
             owner.stop();
         }
     }
 
-    /// Ends all commands of the sessions of a directory, and forgets them.
+    /// Stops all commands of a directory's sessions and forgets them.
     pub fn end_in(&self, directory: &Path) {
         self.lock().owners.retain(|_, owner| {
             let is_there = owner.directory == directory;
@@ -106,19 +106,19 @@ impl Jobs {
         });
     }
 
-    /// Ends all commands, and forgets them.
+    /// Stops all commands and forgets them.
     pub fn end_all(&self) {
         std::mem::take(&mut self.lock().owners).values().for_each(Owner::stop);
     }
 
-    /// Ends all commands for good: none begins after that.
+    /// Stops all commands. No command can be started after that.
     pub fn close(&self) {
         self.lock().is_closed = true;
         self.end_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        // Every change under the lock is one insertion or removal: a poisoned table is whole.
+        // Every change under the lock is one insertion or removal, so a poisoned table is consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,7 +134,7 @@ impl Owner {
 }
 
 impl OwnJobs {
-    /// Begins a command; `tasks` waits for its end.
+    /// Starts a command. `tasks` waits for its end.
     pub(crate) fn begin(
         &self,
         line: &str,
@@ -170,34 +170,34 @@ impl OwnJobs {
         Ok(job)
     }
 
-    /// The commands of the session, in the order they were begun.
+    /// The commands of the session, in the order of their start.
     pub(crate) fn list(&self) -> Vec<Arc<Job>> {
         let table = self.all.lock();
         table.owners.get(&self.owner).map(|owner| owner.jobs.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// The command of that id, if it is one of the session's.
+    /// The session's command with that id.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Job>> {
         self.list().into_iter().find(|job| job.id == id)
     }
 }
 
 impl Job {
-    /// How far it is now.
+    /// The current state.
     pub(crate) fn state(&self) -> State {
         self.state.borrow().clone()
     }
 
-    /// Asks it to end.
+    /// Requests the end of the command.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Waits for its end, but not longer than this.
+    /// Waits for the end of the command, but at most `limit`.
     pub(crate) async fn ended(&self, limit: Duration) {
         let mut state = self.state.subscribe();
         let ended = state.wait_for(|state| state.end.is_some());
-        // Whoever waited looks at the state in either case.
+        // The caller looks at the state after a timeout, too.
         drop(tokio::time::timeout(limit, ended).await);
     }
 
@@ -216,7 +216,7 @@ async fn work(job: Arc<Job>, command: Command, limits: Limits) {
     let ended = run(command, limits, &job.stop, &mut |output| keep(output, None)).await;
     match ended {
         Ok(mut ended) => {
-            // It has ended only when nothing of it is left.
+            // The command has ended only when its child processes have, too.
             if let Some(rest) = ended.rest.take() {
                 rest.end().await;
             }

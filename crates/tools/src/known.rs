@@ -1,18 +1,17 @@
-//! What a session knows of files: which it saw, and as what.
+//! The versions of files that a session has seen.
 //!
-//! Whoever replaces a file whole must not wipe out what somebody else wrote meanwhile, and
-//! whoever changes a piece of one should hear of it. A file that the session never saw is
-//! nobody's business.
+//! A tool uses them to notice changes by others: it must not overwrite a whole file that has changed, and it
+//! warns the model after an edit of one. Files that the session has not seen are not checked.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Files of which it is known what they were; the one seen longest ago is forgotten first.
+/// The limit of remembered files. The one seen first is forgotten first.
 const MAX_FILES: usize = 4096;
 
-/// The files a session saw. Clones share everything.
+/// The files that a session has seen. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct KnownFiles(Arc<Mutex<Table>>);
 
@@ -22,7 +21,7 @@ struct Table {
     order: VecDeque<PathBuf>,
 }
 
-/// By what a change of a file shows.
+/// The facts that show whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     seconds: i64,
@@ -31,7 +30,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// What a file is now; `None` if it is no file.
+    /// The current stamp of a file, or `None` if it is not a regular file.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
         Some(Self { seconds: metadata.mtime(), nanoseconds: metadata.mtime_nsec(), bytes: metadata.len() })
@@ -39,7 +38,7 @@ impl Stamp {
 }
 
 impl KnownFiles {
-    /// Notes what a file was when it was seen; its path has its links followed.
+    /// Records the version of a file that was read. `path` must have its links followed.
     pub(crate) fn saw(&self, path: &Path, stamp: Option<Stamp>) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(stamp) = stamp else {
@@ -56,12 +55,13 @@ impl KnownFiles {
         }
     }
 
-    /// Notes what a file is after the session itself changed it.
+    /// Records the version of a file that the session itself wrote.
     pub(crate) fn made(&self, path: &Path) {
         self.saw(path, Stamp::of(path));
     }
 
-    /// Whether a file that the session saw is another now. One that is gone is not: it holds nothing to lose.
+    /// Whether a file that the session has seen is different now. A removed file is not, because nothing can
+    /// be overwritten.
     pub(crate) fn is_stale(&self, path: &Path) -> bool {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = table.stamps.get(path);
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_by_somebody_else_shows_and_the_table_is_bounded() {
+    fn changes_by_others_are_noticed_and_the_table_is_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "one").unwrap();

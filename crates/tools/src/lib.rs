@@ -1,8 +1,8 @@
-//! What a tool is, and the built-in ones.
+//! The tools that the model calls.
 //!
-//! A tool is a name, a description, a schema for its input, the list of leaves a
-//! call needs, and the call. Tools never ask for leave themselves and never see
-//! a session: whoever runs them does both, the same way for every tool.
+//! A tool has a name, a description, a schema for its arguments, a function that returns the permissions a
+//! call needs, and a function that runs the call. Tools do not request these permissions themselves and have
+//! no access to the session: the engine does both for every tool in the same way.
 
 #![warn(missing_docs)]
 
@@ -14,8 +14,8 @@ mod facts;
 mod host;
 mod jobs;
 mod known;
-mod leave;
 mod output;
+mod permission;
 mod reading;
 mod render;
 mod schema;
@@ -34,11 +34,11 @@ pub use cx::{Environment, FileLocks, Progress, ToolCx};
 pub use effect::{Effects, FileEffect};
 pub use error::ToolError;
 pub use facts::{Effect, Facts, FileEdit, Listing, ModelName, Setup, TodoAccess};
-pub use host::{Answers, Choice, Handed, Host, Nobody, Question as UserQuestion, Work};
+pub use host::{Answers, Choice, Host, NoHost, Question as UserQuestion, TaskInput, TaskOutcome};
 pub use jobs::{Jobs, OwnJobs};
 pub use known::KnownFiles;
-pub use leave::Leave;
 pub use output::{Attachment, Output};
+pub use permission::PermissionRequests;
 pub use reading::ReadRules;
 pub use render::{Unfilled, render};
 pub use schema::conform;
@@ -55,7 +55,7 @@ pub use tool::lsp::Lsp;
 pub use tool::multiedit::MultiEdit;
 pub use tool::plan::{PlanEnter, PlanExit};
 pub use tool::question::Question;
-pub use tool::read::{Read, ToldInstructions};
+pub use tool::read::{LoadedInstructions, Read};
 pub use tool::skill::LoadSkill;
 pub use tool::task::Task;
 pub use tool::todoread::TodoRead;

@@ -1,4 +1,4 @@
-//! Which files a search may look into: the rules about `read`, held against every file.
+//! The filter for files that searches find: the rules of the `read` permission.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,25 +7,26 @@ use codewright_workspace::{Access, Judge, Place, Withheld, Workspace};
 
 use crate::ask::file_patterns;
 
-/// Decides about a file by its path relative to the worktree, as rules about `read` name it.
+/// Decides about a file by its path relative to the worktree, like the rules about `read`.
 #[derive(Clone)]
 pub struct ReadRules(Arc<dyn Fn(&str) -> Access + Send + Sync>);
 
 impl ReadRules {
-    /// Calls `decide` for each path, from several threads; it must be quick.
+    /// Calls `decide` for each path, from several threads. It must be fast.
     pub fn new(decide: impl Fn(&str) -> Access + Send + Sync + 'static) -> Self {
         Self(Arc::new(decide))
     }
 
-    /// Leaves no file out.
+    /// Allows every file.
     #[must_use]
     pub fn open() -> Self {
         Self::new(|_| Access::Open)
     }
 
-    /// Decides about files below a directory that a search goes through.
+    /// Returns the decision for files in a directory that a search walks through.
     ///
-    /// A file is judged under its real path, and where the directory was named through a link also as named.
+    /// A file is judged by its real path, and also by its path through the link if the directory was named by
+    /// one.
     pub(crate) fn below(&self, workspace: &Workspace, root: &Place) -> Judge {
         let (rules, workspace, root) = (self.clone(), workspace.clone(), root.clone());
         let is_linked = root.path != root.real;
@@ -37,7 +38,7 @@ impl ReadRules {
         })
     }
 
-    /// Decides about one file, links followed.
+    /// Decides about one file, after following its links.
     pub(crate) fn access(&self, workspace: &Workspace, path: &Path) -> Access {
         let Ok(place) = workspace.resolve(path) else { return Access::Denied };
         let patterns = file_patterns(workspace, &place);
@@ -57,7 +58,7 @@ fn strictest(a: Access, b: Access) -> Access {
     }
 }
 
-/// The remark about files that were left out; `None` if there are none.
+/// A note about omitted files, or `None` if there are none.
 pub(crate) fn remark(withheld: Withheld) -> Option<String> {
     let files = |count: usize, one: &str, many: &str| match count {
         0 => None,

@@ -1,17 +1,18 @@
-//! Texts with placeholders.
+//! Templates with placeholders.
 
-/// A text and its values that do not fit together.
+/// A template and values that do not match.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfilled {
-    /// The text has a placeholder without a value.
+    /// A placeholder has no value.
     #[error("no value for `{0}`")]
     Missing(String),
-    /// The text has no place for a value.
-    #[error("no place for `{0}`")]
+    /// A value has no placeholder.
+    #[error("no placeholder for `{0}`")]
     Unused(String),
 }
 
-/// Fills every `{{name}}` of a text; each value must have a place and each place a value.
+/// Replaces every `{{name}}` of a template. Every placeholder must have a value, and every value a
+/// placeholder.
 pub fn render(text: &str, values: &[(&str, &str)]) -> Result<String, Unfilled> {
     if let Some((name, _)) = values.iter().find(|(name, _)| !text.contains(&format!("{{{{{name}}}}}"))) {
         return Err(Unfilled::Unused((*name).to_owned()));
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_and_values_must_agree() {
+    fn placeholders_and_values_must_match() {
         let cases = [
             ("a {{x}} b", vec![("x", "1")], Ok("a 1 b".to_owned())),
             ("a {{x}} {{x}}", vec![("x", "{{y}}")], Ok("a {{y}} {{y}}".to_owned())),

@@ -1,22 +1,24 @@
-//! Whether an input fits its schema, and what is wrong if not.
+//! Validation of arguments against a tool's schema.
 //!
-//! The part of JSON Schema that tool parameters use: objects, arrays, strings,
-//! numbers with bounds, booleans and enums. The wording of the first mismatch is
-//! fixed, since models and clients know it.
+//! It covers the part of JSON Schema that tools use: objects, arrays, strings, numbers with bounds, booleans
+//! and enums. The wording of a mismatch must stay, because models and clients know it.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::ToolError;
 
-/// Characters of a wrong value that are quoted back.
+/// The number of characters of an invalid value that are quoted.
 const MAX_QUOTED_CHARS: usize = 200;
 
-/// Makes an input fit its schema where the meaning is plain, or says why it does not.
+/// Validates arguments, and corrects small mistakes.
 ///
-/// Other spellings of a key are taken (`file_path` and `path` for `filePath`),
-/// `null` means absent, and a whole number may be written with a fraction of
-/// zero. Keys that are not in the schema are kept and ignored.
+/// Other spellings of a key are accepted (`file_path` and `path` for `filePath`), `null` means that a value
+/// is missing, and an integer may have a fraction of zero. Keys that are not in the schema are kept.
+///
+/// # Errors
+///
+/// Returns the first mismatch and its path.
 pub fn conform(tool: &str, schema: &Value, mut input: Value) -> Result<Value, ToolError> {
     let mut at = Vec::new();
     match check(schema, &mut input, &mut at) {
@@ -25,7 +27,7 @@ pub fn conform(tool: &str, schema: &Value, mut input: Value) -> Result<Value, To
     }
 }
 
-/// The same, and the typed input.
+/// Validates arguments and deserializes them.
 pub(crate) fn decode<T: DeserializeOwned>(tool: &str, schema: &Value, input: Value) -> Result<T, ToolError> {
     let input = conform(tool, schema, input)?;
     serde_json::from_value(input).map_err(|error| mismatch(tool, &error.to_string(), &[]))
@@ -101,7 +103,7 @@ fn object(schema: &Value, value: &mut Value, at: &mut Vec<Step>) -> Result<(), S
         .filter_map(Value::as_str)
         .collect();
     for (key, part) in properties {
-        take_other_spelling(fields, key, properties);
+        rename_spelling(fields, key, properties);
         let is_required = required.contains(&key.as_str());
         if !is_required && fields.get(key).is_some_and(Value::is_null) {
             fields.remove(key);
@@ -117,7 +119,7 @@ fn object(schema: &Value, value: &mut Value, at: &mut Vec<Step>) -> Result<(), S
     Ok(())
 }
 
-fn take_other_spelling(fields: &mut Map<String, Value>, key: &str, properties: &Map<String, Value>) {
+fn rename_spelling(fields: &mut Map<String, Value>, key: &str, properties: &Map<String, Value>) {
     if fields.contains_key(key) {
         return;
     }
@@ -161,7 +163,7 @@ fn integer(schema: &Value, value: &mut Value) -> Result<(), String> {
         let Some(number) = number else {
             return Err(format!("Expected an integer, got {}", quoted(value)));
         };
-        #[expect(clippy::cast_possible_truncation, reason = "whole and small, checked above")]
+        #[expect(clippy::cast_possible_truncation, reason = "an integer and small, checked above")]
         let number = number as i64;
         *value = number.into();
     }
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_is_named_with_its_place() {
+    fn a_mismatch_is_reported_with_its_path() {
         let cases = [
             (json!({"file": "x"}), "Missing key\n  at [\"filePath\"]"),
             (json!({"filePath": 5}), "Expected string, got 5\n  at [\"filePath\"]"),
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_meaning_is_understood() {
+    fn small_mistakes_are_corrected() {
         let cases = [
             (json!({"filePath": "x", "extra": 1}), json!({"filePath": "x", "extra": 1})),
             (json!({"file_path": "x"}), json!({"filePath": "x"})),

@@ -1,13 +1,13 @@
-//! A skill as the tool is given it.
+//! A skill that the model can load.
 
 use std::path::PathBuf;
 
 /// Instructions for a certain task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is loaded by.
+    /// The name by which it is loaded.
     pub name: String,
-    /// When to take it up.
+    /// When to use it.
     pub description: Option<String>,
     /// Its file, if it has one.
     pub location: Option<PathBuf>,

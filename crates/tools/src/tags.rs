@@ -1,15 +1,15 @@
-//! Tags that would speak with authority, in text that has none.
+//! Neutralizes tags in text from untrusted sources.
 //!
-//! Models are told things by tags such as `system-reminder`, and are trained on special tokens that begin a turn.
-//! A file, a page or the output of a command can contain the same characters. [`neutralize`] replaces the first
-//! character of such a tag by a mark, `\u{2039}`, so that the text stays readable and the tag is none any more.
-//! [`restore`] puts the character back.
+//! Models follow tags such as `system-reminder`, and are trained on special tokens that begin a turn. A file,
+//! a page or the output of a command can contain the same characters. [`neutralize`] replaces the first
+//! character of such a tag by a mark, `\u{2039}`, so that the text stays readable but contains no tag.
+//! [`restore`] reverses this.
 //!
-//! Only names that carry authority are meant: see [`NAMES`] and [`WORDS`]. What merely structures one tool's output
-//! (`path`, `content`, `entries`) orders nothing, and stands in too many harmless files.
+//! Only names with authority are replaced: see [`NAMES`] and [`WORDS`]. Names that only structure the output
+//! of a tool (`path`, `content`, `entries`) give no orders and occur in too many harmless files.
 //!
-//! A name is compared as a reader would see it: without case, without characters that are not seen, with
-//! look-alikes taken for the letters they resemble, and behind an opening sign that may be escaped.
+//! Names are compared as a reader sees them: case and invisible characters are ignored, similar-looking
+//! letters are equal, and the opening character may be escaped.
 
 use std::borrow::Cow;
 
@@ -21,11 +21,11 @@ use crate::tool::edit::{CHANGED, Edit};
 use crate::tool::multiedit::MultiEdit;
 use crate::tool::read::{Read, reminder_at};
 
-/// Takes the place of the first character of a tag.
+/// Replaces the first character of a tag.
 pub const MARK: char = '\u{2039}';
-/// The first characters of tags, as they may be written.
+/// The first characters of tags in all their spellings.
 const OPENERS: [char; 5] = ['<', '&', '\\', '%', '['];
-/// Names of which no tag may remain, without the signs between their words.
+/// Names of tags that are always replaced, without the separators between their words.
 const NAMES: [&str; 27] = [
     "availableskills",
     "beginoftext",
@@ -55,11 +55,12 @@ const NAMES: [&str; 27] = [
     "toolusererror",
     "userpromptsubmithook",
 ];
-/// What our own reminders are called; nothing that begins so remains.
+/// The name of our own reminders. Every name with this prefix is replaced.
 const REMINDER: &str = "systemreminder";
-/// Ordinary words. They count alone in angle brackets and not behind an identifier, so that `Vec<Env>` is code.
+/// Ordinary words. They are replaced only if they are the whole tag and do not follow an identifier, because
+/// `Vec<Env>` is code.
 const WORDS: [&str; 7] = ["conversation", "developer", "env", "instructions", "invoke", "sys", "system"];
-/// Special tokens whose name may have blanks around it; any other has none.
+/// Special tokens whose name may have spaces around it. Other names may not.
 const TOKENS: [&str; 12] = [
     "assistant",
     "beginoftext",
@@ -74,30 +75,31 @@ const TOKENS: [&str; 12] = [
     "system",
     "user",
 ];
-/// May stand before a name with a colon. Others could be confused with an escaped opening sign.
+/// The prefix that may precede a name with a colon. Other prefixes could be confused with an escaped opening
+/// character.
 const PREFIX: &str = "antml";
-/// Letters of a name that are looked at; no name is longer.
+/// The number of letters of a name that are compared. No name is longer.
 const MAX_NAME: usize = 32;
-/// Characters of a special token that are looked at.
+/// The number of characters of a special token that are compared.
 const MAX_TOKEN: usize = 64;
 
-/// The text with a mark in place of the first character of every tag that would speak with authority.
+/// Replaces the first character of every tag with authority by a mark.
 ///
-/// Doing so again changes nothing.
+/// A second call changes nothing.
 #[must_use]
 pub fn neutralize(text: &str) -> Cow<'_, str> {
     replace(text, openers(text), |before, opener, rest| is_tag(before, opener, rest).then_some(MARK))
 }
 
-/// The text with the tags that [`neutralize`] changed as they were.
+/// Restores the tags that [`neutralize`] changed.
 #[must_use]
 pub fn restore(text: &str) -> Cow<'_, str> {
     let marks = text.match_indices(MARK).map(|(at, _)| (at, MARK));
     replace(text, marks, |before, _, rest| OPENERS.into_iter().find(|opener| is_tag(before, *opener, rest)))
 }
 
-/// Where the reminders begin that this program itself put at the end of a tool's output; the end of the output if
-/// there are none. What stands before them comes from elsewhere.
+/// Returns the start of the reminders that the program added at the end of a tool's output, or the length of
+/// the output if there are none. The text before them comes from other sources.
 #[must_use]
 pub fn own_reminders_at(tool: &str, output: &str, metadata: &Map<String, Value>) -> usize {
     let has_loaded =
@@ -114,9 +116,9 @@ pub fn own_reminders_at(tool: &str, output: &str, metadata: &Map<String, Value>)
     at.unwrap_or(output.len())
 }
 
-/// What an edit means, whose texts were written by a model that was shown neutralized text.
+/// Returns the texts of an edit with the tags of the file, because the model saw only neutralized text.
 ///
-/// `content` is the file. What it really contains is preferred to what it would look like.
+/// `content` is the file. If it contains the texts as they are, they are kept.
 pub(crate) fn as_in_file<'a>(content: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<'a, str>) {
     if !old.contains(MARK) && !new.contains(MARK) {
         return (old.into(), new.into());
@@ -127,24 +129,24 @@ pub(crate) fn as_in_file<'a>(content: &str, old: &'a str, new: &'a str) -> (Cow<
     if content.contains(old) {
         return (old.into(), new.into());
     }
-    match shown_as(content, old) {
+    match original_of(content, old) {
         Some(found) => (found.to_owned().into(), restore(new)),
         None => (old.into(), new.into()),
     }
 }
 
-/// A text that is to become part of a file which holds `content` now.
+/// Returns text for a file that now contains `content`, with its tags restored.
 pub(crate) fn as_written<'a>(content: &str, text: &'a str) -> Cow<'a, str> {
     if text.contains(MARK) && !is_marked(content) { restore(text) } else { text.into() }
 }
 
-/// Whether a text has marks of its own.
+/// Whether a text has marks that [`neutralize`] did not write.
 pub(crate) fn is_marked(text: &str) -> bool {
     text.contains(MARK) && matches!(restore(text), Cow::Owned(_))
 }
 
-/// The only piece of a text that looks like `shown` once it is neutralized.
-fn shown_as<'a>(text: &'a str, shown: &str) -> Option<&'a str> {
+/// The only part of a text whose neutralized form is `shown`.
+fn original_of<'a>(text: &'a str, shown: &str) -> Option<&'a str> {
     let neutral = neutralize(text);
     let changed: Vec<usize> = places(text);
     let shown = neutralize(shown);
@@ -156,7 +158,7 @@ fn shown_as<'a>(text: &'a str, shown: &str) -> Option<&'a str> {
     found.all(|other| other == Some(first)).then_some(first)
 }
 
-/// Where the characters stand that [`neutralize`] replaces.
+/// The positions of the characters that [`neutralize`] replaces.
 fn places(text: &str) -> Vec<usize> {
     let is_replaced = |(at, opener): &(usize, char)| {
         is_tag(text[..*at].chars().next_back(), *opener, &text[at + opener.len_utf8()..])
@@ -164,7 +166,7 @@ fn places(text: &str) -> Vec<usize> {
     openers(text).filter(is_replaced).map(|(at, _)| at).collect()
 }
 
-/// Where a tag could begin. Every text of every request is looked through, so this goes by bytes.
+/// The positions where a tag could begin. Every text of every request is scanned, so this compares bytes.
 fn openers(text: &str) -> impl Iterator<Item = (usize, char)> {
     let bytes = text.bytes().enumerate();
     bytes
@@ -172,10 +174,10 @@ fn openers(text: &str) -> impl Iterator<Item = (usize, char)> {
         .map(|(at, byte)| (at, char::from(byte)))
 }
 
-/// By how many bytes the neutralized text before a place is longer than the original.
+/// The number of bytes by which the neutralized text before a position is longer than the original.
 fn longer_before(changed: &[usize], at: usize) -> usize {
     let longer = MARK.len_utf8() - 1;
-    // The nth mark stands where the original stood, moved by the marks before it.
+    // A mark is at the position of its character in the original, moved by the marks before it.
     changed.iter().enumerate().take_while(|(n, place)| **place + n * longer < at).count() * longer
 }
 
@@ -204,13 +206,13 @@ fn replace<'a>(
     }
 }
 
-/// Whether a tag begins with `opener`, given what stands around it.
+/// Whether `opener` begins a tag, given the characters around it.
 fn is_tag(before: Option<char>, opener: char, rest: &str) -> bool {
-    let behind_name = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let after_name = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
     if opener == '[' {
-        // A template of a family of models; in lower case it is code.
+        // A token of some models' templates. In lower case it is code.
         let rest = rest.strip_prefix('/').unwrap_or(rest);
-        return !behind_name && rest.starts_with("INST]");
+        return !after_name && rest.starts_with("INST]");
     }
     let Some(rest) = opened(opener, rest) else { return false };
     let rest = unseen_skipped(rest);
@@ -219,10 +221,10 @@ fn is_tag(before: Option<char>, opener: char, rest: &str) -> bool {
     }
     let closing = rest.strip_prefix("\\/").or(rest.strip_prefix(['/', '\u{2215}', '\u{ff0f}']));
     let rest = unseen_skipped(closing.unwrap_or(rest));
-    is_named(rest, behind_name)
+    is_named(rest, after_name)
 }
 
-/// What follows the opening sign, of which `opener` is the first character.
+/// The text after the opening character, if `opener` is the first character of one of its spellings.
 fn opened(opener: char, rest: &str) -> Option<&str> {
     let forms: &[&str] = match opener {
         '<' => return Some(rest),
@@ -238,7 +240,7 @@ fn opened(opener: char, rest: &str) -> Option<&str> {
     found.or_else(|| if opener == '&' { numbered(rest) } else { None })
 }
 
-/// What follows a numbered entity of the opening sign, without its `&`.
+/// The text after a numeric entity of the opening character, without its `&`.
 fn numbered(rest: &str) -> Option<&str> {
     let digits = rest.strip_prefix('#')?;
     let (digits, number) = match digits.strip_prefix(['x', 'X']) {
@@ -251,7 +253,7 @@ fn numbered(rest: &str) -> Option<&str> {
     Some(after.strip_prefix(';').unwrap_or(after))
 }
 
-/// Whether a special token begins here, behind its first bar.
+/// Whether a special token begins here, after its first bar.
 fn is_token(rest: &str) -> bool {
     let mut name = String::new();
     let mut has_blank = false;
@@ -269,7 +271,7 @@ fn is_token(rest: &str) -> bool {
 }
 
 /// Whether one of the names begins here.
-fn is_named(rest: &str, behind_name: bool) -> bool {
+fn is_named(rest: &str, after_name: bool) -> bool {
     let mut name = String::new();
     let mut words = 0;
     for (at, c) in rest.char_indices() {
@@ -287,7 +289,7 @@ fn is_named(rest: &str, behind_name: bool) -> bool {
             name.clear();
             continue;
         }
-        let is_alone = words == 0 && !behind_name && ends(&rest[at..]);
+        let is_alone = words == 0 && !after_name && ends(&rest[at..]);
         if is_name(&name) || (is_alone && WORDS.contains(&&*name)) {
             return true;
         }
@@ -303,7 +305,7 @@ fn is_name(name: &str) -> bool {
     name.starts_with(REMINDER) || NAMES.contains(&name)
 }
 
-/// Whether a tag ends here, perhaps behind blanks and a slash.
+/// Whether a tag ends here, perhaps after spaces and a slash.
 fn ends(rest: &str) -> bool {
     let rest = unseen_skipped(rest);
     let rest = unseen_skipped(rest.strip_prefix('/').unwrap_or(rest));
@@ -315,7 +317,7 @@ fn unseen_skipped(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_whitespace() || is_unseen(c))
 }
 
-/// Characters that join the words of a name.
+/// Characters that separate the words of a name.
 fn is_separator(c: char) -> bool {
     matches!(
         c,
@@ -324,7 +326,7 @@ fn is_separator(c: char) -> bool {
     )
 }
 
-/// Characters that are not seen: of no width, marks on other characters, control characters.
+/// Invisible characters: without width, combining, or control characters.
 fn is_unseen(c: char) -> bool {
     (c.is_control() && !c.is_whitespace())
         || matches!(c,
@@ -334,7 +336,7 @@ fn is_unseen(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The small letters that a character stands for, or looks like.
+/// The lower-case letters that a character represents or resembles.
 fn letters(c: char) -> impl Iterator<Item = char> {
     let plain = match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
@@ -345,11 +347,11 @@ fn letters(c: char) -> impl Iterator<Item = char> {
         }
         _ => c,
     };
-    plain.to_lowercase().map(resembled)
+    plain.to_lowercase().map(similar_letter)
 }
 
-/// The Latin letter that a letter of another script looks like.
-fn resembled(c: char) -> char {
+/// The Latin letter that a letter of another script resembles.
+fn similar_letter(c: char) -> char {
     match c {
         '\u{430}' | '\u{3b1}' => 'a',
         '\u{441}' => 'c',
@@ -443,13 +445,13 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_means_what_the_file_holds() {
+    fn an_edit_uses_the_text_of_the_file() {
         let shown = |text: &str| neutralize(text).into_owned();
         let file = "a\n<system-reminder>\nb\n";
         let (old, new) = (shown("<system-reminder>"), shown("</system-reminder>"));
         let meant = as_in_file(file, &old, &new);
         assert_eq!((&*meant.0, &*meant.1), ("<system-reminder>", "</system-reminder>"));
-        // A file that holds marks of its own keeps them, also beside real tags.
+        // A file with marks keeps them, even next to tags.
         let both = format!("{}\n<system-reminder>\n", shown("<system-prompt>"));
         let own = shown("<system-prompt>");
         let meant = as_in_file(&both, &own, "x");
@@ -462,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn reminders_of_a_batch_stand_behind_what_its_calls_found() {
+    fn reminders_of_a_batch_follow_the_results_of_its_calls() {
         let read = |text: &str| {
             let reminder = "\n\n<system-reminder>\nInstructions from: x\n</system-reminder>";
             let output = format!("{text}\n</content>{reminder}");
@@ -482,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_that_the_program_added_is_its_own() {
+    fn only_the_end_that_the_program_added_is_a_reminder() {
         let own = "\n\n<system-reminder>\nInstructions from: x\n</system-reminder>";
         let text = format!("{own}\n</content>{own}");
         let loaded = |paths: Value| Map::from_iter([("loaded".to_owned(), paths)]);
@@ -556,7 +558,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
-        /// Nothing that is a tag remains, and what is neutral stays as it is.
+        /// No tag is left, and a neutralized text is not changed again.
         #[test]
         fn no_tag_remains(text in text()) {
             let neutral = neutralize(&text).into_owned();
@@ -565,7 +567,7 @@ mod tests {
             prop_assert_eq!(neutral.chars().count(), text.chars().count());
         }
 
-        /// What was changed can be put back.
+        /// Neutralizing can be reversed.
         #[test]
         fn the_text_comes_back(text in text()) {
             if !is_marked(&text) {
@@ -574,14 +576,14 @@ mod tests {
             }
         }
 
-        /// A piece of the neutralized text, wherever it is cut, names the piece of the file.
+        /// Any part of the neutralized text identifies the part of the file.
         #[test]
-        fn a_shown_piece_is_found_in_the_file(before in text(), piece in text(), after in text()) {
+        fn a_neutralized_part_is_found_in_the_file(before in text(), piece in text(), after in text()) {
             let file = format!("{before}{piece}{after}");
             let neutral = neutralize(&file).into_owned();
             let skip = before.chars().count();
             let shown: String = neutral.chars().skip(skip).take(piece.chars().count()).collect();
-            if let Some(found) = shown_as(&file, &shown) {
+            if let Some(found) = original_of(&file, &shown) {
                 prop_assert_eq!(neutralize(found).chars().count(), shown.chars().count());
                 prop_assert!(file.contains(found));
             }

@@ -1,4 +1,4 @@
-//! The trait of a tool, and its erased twin.
+//! The trait of tools, and its type-erased form.
 
 pub(crate) mod apply_patch;
 pub(crate) mod background;
@@ -31,42 +31,42 @@ use serde_json::Value;
 
 use crate::{Ask, Facts, Output, ToolCx, ToolError, schema};
 
-/// How long a call may work if its tool says nothing else, whatever its own limits are.
+/// The time limit of a call if its tool sets none.
 const CALL_DEADLINE: Duration = Duration::from_secs(60 * 60);
 
-/// A tool with a typed input.
+/// A tool with typed arguments.
 pub trait Tool: Send + Sync + 'static {
-    /// What models and rules call it.
+    /// Its name for models and in rules.
     const NAME: &'static str;
-    /// The facts by which the program treats its calls.
+    /// The facts that decide how the program treats its calls.
     const FACTS: &'static Facts;
-    /// How long a call may work at most; waiting for leave is not counted.
+    /// The time limit of a call, without the time that permission requests take.
     const DEADLINE: Duration = CALL_DEADLINE;
-    /// Its input, as the schema describes it.
+    /// Its arguments, as the schema describes them.
     type Input: DeserializeOwned + Send + Sync;
 
-    /// What the model is told about it.
+    /// The description for the model.
     fn description(&self) -> String;
-    /// The JSON schema of the input.
+    /// The JSON schema of the arguments.
     fn parameters(&self) -> Value;
-    /// What this call would need leave for. An empty list is a statement, not a default.
+    /// The permissions that a call needs. Without any, return an empty list.
     fn asks(
         &self,
         input: &Self::Input,
         cx: &ToolCx,
     ) -> impl Future<Output = Result<Vec<Ask>, ToolError>> + Send;
-    /// Does it; whatever `asks` gave has been granted.
+    /// Runs a call. The permissions from `asks` have been granted.
     fn run(&self, input: Self::Input, cx: &ToolCx) -> impl Future<Output = Result<Output, ToolError>> + Send;
 }
 
-/// A future of an erased tool.
+/// A future of a type-erased tool.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
 
-/// A tool whose input is JSON: a built-in one, or one of a plugin or a server.
+/// A tool with JSON arguments: a built-in one, or one of a plugin or a server.
 pub trait AnyTool: Send + Sync {
-    /// What models and rules call it.
+    /// Its name for models and in rules.
     fn name(&self) -> &str;
-    /// The facts by which the program treats its calls.
+    /// The facts that decide how the program treats its calls.
     fn facts(&self) -> &'static Facts {
         &Facts::PLAIN
     }
@@ -74,21 +74,21 @@ pub trait AnyTool: Send + Sync {
     fn permission(&self) -> &str {
         self.facts().permission.unwrap_or(self.name())
     }
-    /// What the model is told about it.
+    /// The description for the model.
     fn description(&self) -> String;
-    /// The JSON schema of the input.
+    /// The JSON schema of the arguments.
     fn parameters(&self) -> Value;
-    /// How long a call may work at most; waiting for leave is not counted.
+    /// The time limit of a call, without the time that permission requests take.
     fn deadline(&self) -> Duration {
         CALL_DEADLINE
     }
-    /// What this call would need leave for; fails as `run` would if the input does not fit.
+    /// The permissions that a call needs. Fails like `run` if the arguments are invalid.
     fn asks<'a>(&'a self, input: &'a Value, cx: &'a ToolCx) -> Boxed<'a, Vec<Ask>>;
-    /// Does it; whatever `asks` gave has been granted.
+    /// Runs a call. The permissions from `asks` have been granted.
     fn run<'a>(&'a self, input: Value, cx: &'a ToolCx) -> Boxed<'a, Output>;
 }
 
-/// Forgets the type of a tool.
+/// Erases the type of a tool.
 pub fn erase(tool: impl Tool) -> Arc<dyn AnyTool> {
     Arc::new(Erased(tool))
 }

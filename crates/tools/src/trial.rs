@@ -1,20 +1,20 @@
-//! What the parsers promise about any input, as functions that hold them to it.
+//! The invariants of the parsers for any input, as functions that check them.
 //!
-//! The tests of the suite give them some thousand inputs, the long runs under `fuzz/` as
-//! many as there is time for. None returns anything: a promise that is broken panics.
+//! The test suite checks some thousand inputs, and the long runs in `fuzz/` as many as time allows. A
+//! function panics if an invariant does not hold.
 
-#![expect(clippy::missing_panics_doc, reason = "that is what they are for")]
+#![expect(clippy::missing_panics_doc, reason = "they panic if an invariant does not hold")]
 
 use codewright_workspace::TextFile;
 
 use crate::tool::{apply_patch, bash, edit, webfetch};
 use crate::trim;
 
-/// A longer line is judged as a whole, and has more commands than are looked at.
+/// Longer lines are judged as a whole, because they have more commands than are analysed.
 const MAX_PLAIN_BYTES: usize = 256;
 
-/// An edit is made at places of the text that lie apart and split no character, and nowhere
-/// if it is not found; every byte outside of them is kept.
+/// An edit replaces ranges that do not overlap and split no character, and keeps every other byte. It
+/// replaces nothing if its text is not found.
 pub fn edit(content: &str, old: &str, new: &str) {
     if old.is_empty() {
         return;
@@ -41,37 +41,37 @@ pub fn edit(content: &str, old: &str, new: &str) {
         assert!(edited.ends_with(&file.text[at..]) || new.contains('\r'), "the end changed");
         assert!(
             plain.is_empty() || edited.contains(plain.trim_matches('\n')) || new.contains('\r'),
-            "it is not in"
+            "the new text is missing"
         );
     }
 }
 
-/// A patch is understood or refused, and applied to a text gives a text or a refusal.
+/// A patch is parsed or rejected, and applying it returns a text or an error.
 pub fn patch(patch: &str, content: &str) {
     apply_patch::tried(patch, content);
 }
 
-/// A command line is taken apart, whatever it is, every command of it is a part of the line, and where it
-/// is nothing but words, blanks and separators, every command is seen with every word.
+/// Any command line is analysed. Its commands are parts of the line. If it has only words, spaces and
+/// separators, every command is found with every word.
 pub fn shell(line: &str) {
     let bash::Tried { texts, seen, is_complete } = bash::tried(line);
     for text in texts {
         assert!(line.contains(&text), "`{text}` is not in the line");
     }
-    // Where the analysis gave up, any command counts as run.
+    // If the analysis gave up, any command counts as run.
     for command in plain_commands(line).into_iter().filter(|_| is_complete) {
         assert!(seen.contains(&command), "{command:?} is not seen in {line:?}, only {seen:?}");
     }
 }
 
-/// Words that begin or end something else than a command.
+/// Words that begin or end another construct than a command.
 const RESERVED: [&str; 24] = [
     "case", "coproc", "declare", "do", "done", "elif", "else", "esac", "export", "fi", "for", "function",
     "if", "in", "local", "readonly", "select", "then", "time", "typeset", "unset", "unsetenv", "until",
     "while",
 ];
 
-/// The commands of a line that has nothing but words, blanks and separators; none of any other.
+/// The commands of a line with only words, spaces and separators; empty for other lines.
 fn plain_commands(line: &str) -> Vec<Vec<String>> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " ;&|\n_-./,:@%+".contains(c);
     if !line.chars().all(is_plain) || line.len() > MAX_PLAIN_BYTES {
@@ -82,17 +82,17 @@ fn plain_commands(line: &str) -> Vec<Vec<String>> {
         |command: &str| command.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
     let commands: Vec<Vec<String>> = line.split(';').map(words).collect();
     let is_odd = |word: &String| RESERVED.contains(&word.as_str());
-    // What is not well-formed is not understood, and asked about as a whole.
+    // An invalid line is not analysed; permission is requested for the whole line.
     let is_odd = commands.iter().any(|words| words.is_empty() || words.iter().any(is_odd));
     if is_odd { Vec::new() } else { commands }
 }
 
-/// What is shown of a text is a part of it, within the bounds, and splits no character.
+/// A truncated text is a part of the text, keeps the limits and splits no character.
 pub fn truncation(text: &str) {
     trim::tried(text);
 }
 
-/// A page is read, whatever it is, and no word is lost or doubled.
+/// Any page is read, and no word is lost or repeated.
 pub fn page(html: &str) {
     webfetch::tried(html);
 }

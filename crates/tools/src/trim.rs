@@ -1,7 +1,7 @@
-//! Long outputs, shown in part.
+//! Truncation of long outputs.
 //!
-//! The model sees the head, or for commands the tail, and is told where the
-//! whole is. Nothing is cut inside a character.
+//! The model gets the beginning, or for commands the end, and the path of a file with the whole output.
+//! Characters are never split.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use codewright_workspace::write_atomic;
 use crate::cx::settled;
 use crate::{Output, ToolCx, ToolError};
 
-/// Lines of an output that are shown, if nothing else is wanted.
+/// The default limit for the lines of an output.
 pub const MAX_LINES: usize = 2000;
-/// Bytes of an output that are shown, if nothing else is wanted.
+/// The default limit for the bytes of an output.
 pub const MAX_BYTES: usize = 50 * 1024;
 
-/// How much of an output is shown.
+/// The limits for an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Lines, at least one.
@@ -30,10 +30,10 @@ impl Default for Bounds {
     }
 }
 
-/// Cuts a long output to its head and keeps the whole in a file.
+/// Truncates a long output and writes the whole to a file.
 ///
-/// Meant for every tool but `read` and `bash`, which bound their own output.
-/// Adds the `truncated` fact where the tool gave none.
+/// This is for all tools except those that limit their own output. Adds the `truncated` fact if the tool has
+/// not set it.
 pub async fn trim(mut output: Output, cx: &ToolCx) -> Result<Output, ToolError> {
     let Some((head, left_out)) = head(&output.output, cx.bounds) else {
         output.metadata.entry("truncated").or_insert(false.into());
@@ -57,7 +57,7 @@ fn notice(path: &Path, can_delegate: bool) -> String {
     format!("This is only the beginning. Full output saved to: {}\n{advice}", path.display())
 }
 
-/// The beginning of a long text and how much is missing; `None` if it is short.
+/// The beginning of a long text and the size of the rest, or `None` if the text is short.
 fn head(text: &str, bounds: Bounds) -> Option<(&str, String)> {
     let lines = text.split('\n').count();
     if lines <= bounds.lines && text.len() <= bounds.bytes {
@@ -72,25 +72,28 @@ fn head(text: &str, bounds: Bounds) -> Option<(&str, String)> {
     Some((&text[..end], format!("{} bytes", text.len() - end)))
 }
 
-/// The end of a text, within the bounds.
+/// The end of a text, within the limits.
 pub(crate) fn tail(text: &str, bounds: Bounds) -> &str {
     let start = text.rmatch_indices('\n').nth(bounds.lines - 1).map_or(0, |(at, _)| at + 1);
     let room = text.ceil_char_boundary(text.len().saturating_sub(bounds.bytes));
     &text[start.max(room)..]
 }
 
-/// Holds both ends of a text to what is promised of them.
+/// Checks the invariants of both ends.
 #[cfg(any(test, feature = "trial"))]
 pub(crate) fn tried(text: &str) {
     let bounds = Bounds::default();
     let end = tail(text, bounds);
-    assert!(text.ends_with(end) && end.len() <= MAX_BYTES, "the end is none");
+    assert!(text.ends_with(end) && end.len() <= MAX_BYTES, "it is not the end of the text");
     match head(text, bounds) {
         Some((beginning, _)) => {
-            assert!(text.starts_with(beginning) && beginning.len() <= MAX_BYTES, "the beginning is none");
-            assert!(!beginning.is_empty(), "nothing is shown");
+            assert!(
+                text.starts_with(beginning) && beginning.len() <= MAX_BYTES,
+                "it is not the beginning of the text"
+            );
+            assert!(!beginning.is_empty(), "the beginning is empty");
         }
-        None => assert!(text.len() <= MAX_BYTES, "too much is shown"),
+        None => assert!(text.len() <= MAX_BYTES, "the text is too long"),
     }
 }
 

@@ -1,8 +1,8 @@
-//! The way to servers, as it is given to the tools that fetch.
+//! Network access for the tools that fetch.
 //!
-//! Whoever builds it knows proxies and certificates; the tool decides where a request
-//! may go. It looks a name up once, judges the addresses, and the request goes to these
-//! very addresses, so that a name cannot mean another server a moment later.
+//! The implementation knows proxies and certificates; the tool decides which addresses may be reached. A tool
+//! resolves a name once and checks the addresses, and the request uses only these, so that the name cannot
+//! resolve to another server later.
 
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,57 +10,57 @@ use std::pin::Pin;
 
 use url::Url;
 
-/// Sends single requests, and follows nothing.
+/// Sends single requests without following redirects.
 pub trait Web: Send + Sync {
-    /// Whether a proxy stands on the way, which looks names up itself.
+    /// Whether a proxy is used, which resolves names itself.
     fn has_proxy(&self, url: &Url) -> bool;
-    /// The addresses of a name.
+    /// Resolves a host name.
     fn look_up<'a>(&'a self, host: &'a str, port: u16) -> Sent<'a, Vec<SocketAddr>>;
-    /// Sends one request and reads its answer.
+    /// Sends a request and reads the response.
     fn send<'a>(&'a self, request: &'a WebRequest) -> Sent<'a, WebAnswer>;
 }
 
-/// The future of something sent.
+/// The future of a network operation.
 pub type Sent<'a, T> = Pin<Box<dyn Future<Output = Result<T, WebError>> + Send + 'a>>;
 
 /// A request.
 #[derive(Debug, Clone)]
 pub struct WebRequest {
-    /// Where to.
+    /// The address.
     pub url: Url,
-    /// The only addresses that the server may have; none leaves it to the proxy on the way.
+    /// The only addresses that the server may have. If empty, the proxy resolves the name.
     pub addresses: Vec<SocketAddr>,
-    /// What kinds of answer are wanted.
+    /// The `accept` header.
     pub accept: &'static str,
-    /// JSON to post; a request without it is a GET.
+    /// The JSON to post. Without it the request is a GET.
     pub body: Option<String>,
-    /// Bytes that the answer may have.
+    /// The limit for the size of the response.
     pub limit_bytes: usize,
 }
 
-/// An answer. Only one of success is read.
+/// A response. Its body is read only if the status is a success.
 #[derive(Debug, Clone, Default)]
 pub struct WebAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// What it says it is.
+    /// The `content-type` header.
     pub content_type: String,
-    /// Where else it says to look.
+    /// The `location` header.
     pub location: Option<String>,
-    /// All of it, with nothing compressed.
+    /// The whole body, decompressed.
     pub body: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebError {
-    /// It is larger than was asked for.
+    /// It exceeds the limit.
     TooLarge,
-    /// The server could not be reached, or broke off.
+    /// The server could not be reached, or closed the connection.
     Unreachable(String),
 }
 
-/// A network without servers.
+/// A network that is never available.
 pub(crate) struct NoWeb;
 
 impl Web for NoWeb {
@@ -77,7 +77,7 @@ impl Web for NoWeb {
     }
 }
 
-/// Whether an address belongs to anybody on the internet, and not to this machine or the network around it.
+/// Whether an address is on the public internet, not on this machine or its local network.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -96,7 +96,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_documentation()
         || a == 0
         || a >= 240
-        // Shared by the customers of a provider; some clouds put their metadata there.
+        // Shared by the customers of an internet provider. Some clouds use it for metadata.
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
         || (a == 198 && (18..20).contains(&b));
@@ -110,13 +110,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match parts {
-        // Addresses that stand for older ones are what these are.
+        // Addresses that contain an IPv4 address count as that address.
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => old(high, low),
         [0x64, 0xff9b, 1, ..] => false,
-        // Only these are given out; Teredo and documentation are among them but lead nowhere certain.
+        // Only these are assigned. Teredo and documentation addresses are among them, but have no certain
+        // target.
         [0x2001, 0 | 0xdb8, ..] => false,
         [first, ..] => (0x2000..0x4000).contains(&first),
     }

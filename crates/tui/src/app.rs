@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::local::Files;
-use crate::msg::{Cmd, Edited, Msg, Reply};
+use crate::msg::{Cmd, EditTarget, Msg, Reply};
 use crate::runner::Runner;
 use crate::state::{Options, State};
 use crate::terminal::Terminal;
@@ -97,7 +97,7 @@ struct App {
 }
 
 /// The event that woke the loop.
-enum Woken {
+enum Wake {
     Input(Option<io::Result<Event>>),
     Msg(Option<Msg>),
     Time,
@@ -113,14 +113,14 @@ impl App {
         while !self.quit {
             self.draw()?;
             match self.wait().await {
-                Woken::Input(Some(event)) => self.event(event?).await?,
+                Wake::Input(Some(event)) => self.event(event?).await?,
                 // The terminal was closed.
-                Woken::Input(None) | Woken::Msg(None) => break,
-                Woken::Msg(Some(msg)) => self.messages(msg).await?,
-                Woken::Time if self.dirty => {}
-                Woken::Time => self.apply(Msg::Tick).await?,
-                Woken::Resumed => self.resume()?,
-                Woken::Signal(signal) => {
+                Wake::Input(None) | Wake::Msg(None) => break,
+                Wake::Msg(Some(msg)) => self.messages(msg).await?,
+                Wake::Time if self.dirty => {}
+                Wake::Time => self.apply(Msg::Tick).await?,
+                Wake::Resumed => self.resume()?,
+                Wake::Signal(signal) => {
                     ended.signal = Some(signal);
                     break;
                 }
@@ -131,17 +131,17 @@ impl App {
         Ok(ended)
     }
 
-    async fn wait(&mut self) -> Woken {
+    async fn wait(&mut self) -> Wake {
         let until = self.next_wake();
-        let Some(input) = &mut self.input else { return Woken::Time };
+        let Some(input) = &mut self.input else { return Wake::Time };
         tokio::select! {
             // Input comes first, however many messages the server sends.
             biased;
-            event = input.next() => Woken::Input(event),
-            signal = self.signals.next() => Woken::Signal(signal),
-            _ = self.resumed.recv() => Woken::Resumed,
-            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => Woken::Time,
-            msg = self.receiver.recv() => Woken::Msg(msg),
+            event = input.next() => Wake::Input(event),
+            signal = self.signals.next() => Wake::Signal(signal),
+            _ = self.resumed.recv() => Wake::Resumed,
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => Wake::Time,
+            msg = self.receiver.recv() => Wake::Msg(msg),
         }
     }
 
@@ -185,11 +185,11 @@ impl App {
     /// Applies a message and the messages queued after it.
     async fn messages(&mut self, first: Msg) -> io::Result<()> {
         let mut next = Some(first);
-        let begun = Instant::now();
+        let start = Instant::now();
         for _ in 0..MAX_AT_ONCE {
             let Some(msg) = next.take() else { break };
             self.apply(msg).await?;
-            if begun.elapsed() >= MAX_AT_ONCE_TIME {
+            if start.elapsed() >= MAX_AT_ONCE_TIME {
                 break;
             }
             next = self.receiver.try_recv().ok();
@@ -241,7 +241,7 @@ impl App {
     }
 
     /// Opens a text in the user's editor.
-    async fn edit(&mut self, text: &str, then: Edited) -> io::Result<()> {
+    async fn edit(&mut self, text: &str, then: EditTarget) -> io::Result<()> {
         let Some(editor) = self.state.options.editor.clone() else {
             self.state.warn("no editor is configured: set VISUAL or EDITOR");
             return Ok(());
@@ -255,7 +255,7 @@ impl App {
         self.signals.forget_interrupts()?;
         self.dirty = true;
         let reply = match written {
-            Ok(_) if then == Edited::Dropped => return Ok(()),
+            Ok(_) if then == EditTarget::Discard => return Ok(()),
             Ok(text) => Reply::Edited(text),
             Err(error) => Reply::Failed(format!("the editor `{editor}` failed: {error}")),
         };

@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     /// Each block as its kind and its text.
-    fn shown(text: &str, blocks: &Blocks) -> Vec<String> {
+    fn describe(text: &str, blocks: &Blocks) -> Vec<String> {
         let blocks = (0..blocks.len()).filter_map(|at| blocks.get(at));
         let shown = blocks.map(|block| {
             let kind = match &block.kind {
@@ -260,14 +260,14 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(shown(text, &Blocks::of(text)), expected, "{text:?}");
+        assert_eq!(describe(text, &Blocks::of(text)), expected, "{text:?}");
         // The blocks are the same if the text arrives in pieces.
         let mut growing = Blocks::default();
         for (at, _) in text.char_indices().skip(1) {
             growing.extend(&text[..at]);
         }
         growing.extend(text);
-        assert_eq!(shown(text, &growing), expected, "{text:?} in pieces");
+        assert_eq!(describe(text, &growing), expected, "{text:?} in pieces");
     }
 
     #[test]

@@ -293,7 +293,7 @@ fn token(language: &Language, rest: &str) -> (usize, Option<Class>, Inside) {
     }
     let Some(first) = rest.chars().next() else { return code(rest.len(), None) };
     if language.quotes.contains(&first) {
-        return code(quoted(rest, first), Some(Class::Text));
+        return code(quoted_length(rest, first), Some(Class::Text));
     }
     if first.is_ascii_digit() {
         let length =
@@ -308,20 +308,20 @@ fn token(language: &Language, rest: &str) -> (usize, Option<Class>, Inside) {
     code(first.len_utf8(), None)
 }
 
-fn word_class(language: &Language, word: &str, behind: &str) -> Option<Class> {
+fn word_class(language: &Language, word: &str, after: &str) -> Option<Class> {
     let is_keyword = |word: &str| language.keywords.split(' ').any(|keyword| keyword == word);
     let is_sql = language.names.contains(&"sql");
     if is_keyword(word) || (is_sql && is_keyword(&word.to_ascii_lowercase())) {
         return Some(Class::Keyword);
     }
-    if behind.starts_with('(') || behind.starts_with("!(") {
+    if after.starts_with('(') || after.starts_with("!(") {
         return Some(Class::Function);
     }
     word.starts_with(char::is_uppercase).then_some(Class::Kind)
 }
 
 /// Returns the length of a string that starts here. An open string ends with the line.
-fn quoted(rest: &str, quote: char) -> usize {
+fn quoted_length(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
         if escaped {
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     /// Returns the coloured pieces as `class:text`.
-    fn marked(language: &str, inside: Inside, text: &str) -> (Vec<String>, Inside) {
+    fn classes(language: &str, inside: Inside, text: &str) -> (Vec<String>, Inside) {
         let mut found = Vec::new();
         let language = find(language).unwrap();
         let after = scan(language, inside, text, &mut |piece, class| {
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn code_is_told_apart() {
-        let (found, _) = marked("rust", Inside::Code, "let x: Vec<u8> = call(\"a\\\"b\", 0x1f); // note");
+        let (found, _) = classes("rust", Inside::Code, "let x: Vec<u8> = call(\"a\\\"b\", 0x1f); // note");
         let expected =
             ["Keyword:let", "Kind:Vec", "Function:call", "Text:\"a\\\"b\"", "Number:0x1f", "Comment:// note"];
         assert_eq!(found, expected);
@@ -361,9 +361,9 @@ mod tests {
 
     #[test]
     fn what_is_not_closed_goes_on_in_the_next_line() {
-        let (found, after) = marked("python", Inside::Code, "x = \"\"\"open");
+        let (found, after) = classes("python", Inside::Code, "x = \"\"\"open");
         assert_eq!((found.last().unwrap().as_str(), after), ("Text:open", Inside::Text(0)));
-        let (found, after) = marked("python", after, "close\"\"\" if");
+        let (found, after) = classes("python", after, "close\"\"\" if");
         assert_eq!(
             (found, after),
             (vec!["Text:close\"\"\"".to_owned(), "Keyword:if".to_owned()], Inside::Code)

@@ -220,14 +220,14 @@ impl List {
 
     /// Replaces the items. The selected item stays selected.
     pub(crate) fn fill(&mut self, items: Vec<Item>) {
-        let picked = self.picked().map(|item| item.pick.clone());
+        let picked = self.selected_item().map(|item| item.pick.clone());
         self.items = items;
         self.search();
         let same = self.found.iter().position(|at| Some(&self.items[*at].pick) == picked.as_ref());
         self.selected = same.unwrap_or(0);
     }
 
-    pub(crate) fn picked(&self) -> Option<&Item> {
+    pub(crate) fn selected_item(&self) -> Option<&Item> {
         self.items.get(*self.found.get(self.selected)?)
     }
 
@@ -337,7 +337,7 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
         Some(Layer::List(list)) if list.kind == Kind::Mcp && mcp::is_switch_key(key) => mcp::switch(state),
         Some(Layer::List(list)) => {
             if key.code == KeyCode::Enter {
-                let Some(item) = list.picked().cloned() else { return Vec::new() };
+                let Some(item) = list.selected_item().cloned() else { return Vec::new() };
                 let kind = list.kind.clone();
                 state.layers.pop();
                 return pick(state, &kind, item);
@@ -381,7 +381,17 @@ fn other_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     match list.kind {
         Kind::Models => models::key(state, key),
         Kind::Sessions => sessions::key(state, key),
-        _ => None,
+        Kind::Palette
+        | Kind::Agents
+        | Kind::Themes(_)
+        | Kind::Timeline
+        | Kind::Fork
+        | Kind::Skills
+        | Kind::Providers
+        | Kind::SignIns
+        | Kind::Children
+        | Kind::Mcp
+        | Kind::Directories => None,
     }
 }
 

@@ -82,7 +82,7 @@ impl Look<'_> {
         }
         let hidden = text.trim_end().lines().count().saturating_sub(MAX_PROMPT_LINES);
         if lines.len() > MAX_PROMPT_LINES && hidden > 0 {
-            lines.push(self.muted(format!("… {hidden} more lines")));
+            lines.push(self.muted_line(format!("… {hidden} more lines")));
         }
         let chips = self.chips(entry);
         if !chips.is_empty() {
@@ -92,7 +92,7 @@ impl Look<'_> {
             lines.extend(wrap::words(&chips, room));
         }
         if self.show.times {
-            lines.push(self.muted(self.zone.clock(info.time.created)));
+            lines.push(self.muted_line(self.zone.clock(info.time.created)));
         }
         if lines.is_empty() {
             return Vec::new();
@@ -129,7 +129,7 @@ impl Look<'_> {
         vec![Line::from(Span::styled(text, Style::new().fg(self.theme.muted)))]
     }
 
-    fn muted(&self, text: String) -> Line<'static> {
+    fn muted_line(&self, text: String) -> Line<'static> {
         Line::from(Span::styled(text, Style::new().fg(self.theme.muted)))
     }
 
@@ -200,8 +200,8 @@ impl Look<'_> {
             Span::styled(format!(" · {name}"), muted),
         ];
         if let Some(end) = info.time.completed {
-            let begun = transcript.find(&info.parent_id).map(|at| transcript.entries[at].info.created());
-            let took = end.saturating_sub(begun.unwrap_or(info.time.created));
+            let start = transcript.find(&info.parent_id).map(|at| transcript.entries[at].info.created());
+            let took = end.saturating_sub(start.unwrap_or(info.time.created));
             spans.push(Span::styled(format!(" · {}", duration(took)), muted));
         }
         if aborted {

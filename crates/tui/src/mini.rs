@@ -245,13 +245,13 @@ fn room(state: &State) -> usize {
 }
 
 /// A final place, and the place after it.
-struct Done {
+struct FinalBlock {
     is_shown: bool,
     next: Place,
 }
 
 /// Returns the next place if the content of this place is final. `None` if it can change or is missing.
-fn step(look: &Look<'_>, transcript: &Transcript, place: Place) -> Option<Done> {
+fn step(look: &Look<'_>, transcript: &Transcript, place: Place) -> Option<FinalBlock> {
     let entry = transcript.entries.get(place.entry).filter(|_| place.entry < transcript.end)?;
     let count = look.blocks(transcript, place.entry, place.part);
     if place.part < entry.parts.len() {
@@ -260,17 +260,21 @@ fn step(look: &Look<'_>, transcript: &Transcript, place: Place) -> Option<Done> 
             let text = entry.parts[place.part].text();
             let done = all
                 || text.is_some_and(|text| text.blocks.is_done(place.block)) && is_text(entry, place.part);
-            return done.then_some(Done { is_shown: true, next: Place { block: place.block + 1, ..place } });
+            return done
+                .then_some(FinalBlock { is_shown: true, next: Place { block: place.block + 1, ..place } });
         }
-        return all
-            .then_some(Done { is_shown: false, next: Place { part: place.part + 1, block: 0, ..place } });
+        return all.then_some(FinalBlock {
+            is_shown: false,
+            next: Place { part: place.part + 1, block: 0, ..place },
+        });
     }
     if place.block < count {
         let done = is_entry_done(look, transcript, place.entry, entry);
-        return done.then_some(Done { is_shown: true, next: Place { block: place.block + 1, ..place } });
+        return done
+            .then_some(FinalBlock { is_shown: true, next: Place { block: place.block + 1, ..place } });
     }
     let done = is_entry_done(look, transcript, place.entry, entry);
-    done.then_some(Done { is_shown: false, next: Place { entry: place.entry + 1, part: 0, block: 0 } })
+    done.then_some(FinalBlock { is_shown: false, next: Place { entry: place.entry + 1, part: 0, block: 0 } })
 }
 
 fn is_text(entry: &Entry, part: usize) -> bool {

@@ -36,7 +36,7 @@ pub(crate) enum Msg {
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// The data that was fetched at the start.
-    Started(Box<Started>),
+    Started(Box<StartData>),
     /// A session to open.
     Opened(Box<Session>),
     Sessions(Vec<Session>),
@@ -133,7 +133,7 @@ pub(crate) enum Reply {
 
 /// The data that is fetched at the start; `None` if it could not be fetched.
 #[derive(Debug, Default)]
-pub(crate) struct Started {
+pub(crate) struct StartData {
     pub(crate) path: Option<PathReply>,
     pub(crate) config: Option<Value>,
     pub(crate) agents: Option<Value>,
@@ -150,11 +150,11 @@ pub(crate) struct Started {
 
 /// The use of an edited text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edited {
+pub(crate) enum EditTarget {
     /// It becomes the prompt.
     Prompt,
     /// It is discarded, because it was opened for reading.
-    Dropped,
+    Discard,
 }
 
 /// A command to the server, the terminal or the file system.
@@ -272,7 +272,7 @@ pub(crate) enum Cmd {
     /// Open a text in the user's editor.
     Edit {
         text: String,
-        then: Edited,
+        then: EditTarget,
     },
     /// Store the user's choices.
     Save(Value),

@@ -180,6 +180,15 @@ impl Prompt {
         self.attach(format!("[Image {nth}]"), Body::Picture { mime: picture.mime, url });
     }
 
+    /// Deletes before the cursor. In an empty prompt it ends shell mode.
+    pub(crate) fn backspace(&mut self) {
+        if self.shell && self.editor.is_empty() {
+            self.shell = false;
+        } else {
+            self.delete_before();
+        }
+    }
+
     /// Deletes the character or the label before the cursor.
     pub(crate) fn delete_before(&mut self) {
         let before = self.editor.before();

@@ -15,7 +15,7 @@ mod draw;
 mod patch;
 mod tree;
 
-pub(crate) use draw::Drawn;
+pub(crate) use draw::DrawOptions;
 use patch::Code;
 pub(crate) use patch::{Change, merge_files, split_files};
 pub(crate) use tree::Node;
@@ -90,7 +90,7 @@ pub(crate) enum Focus {
 
 /// The state of loading the changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Loaded {
+pub(crate) enum LoadState {
     Pending,
     Ready,
     Failed(String),
@@ -108,7 +108,7 @@ pub(crate) struct Panes {
 #[derive(Debug)]
 pub(crate) struct Review {
     pub(crate) source: Source,
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: LoadState,
     pub(crate) files: Vec<Change>,
     /// The mark of each change. It is computed once, because that reads the whole patch.
     marks: Vec<u64>,
@@ -142,7 +142,7 @@ impl Review {
     pub(crate) fn new(source: Source) -> Self {
         Self {
             source,
-            loaded: Loaded::Pending,
+            loaded: LoadState::Pending,
             files: Vec::new(),
             marks: Vec::new(),
             unlisted: 0,
@@ -175,7 +175,7 @@ impl Review {
         }
         self.marks = sorted.iter().map(Change::mark).collect();
         self.files = sorted;
-        self.loaded = Loaded::Ready;
+        self.loaded = LoadState::Ready;
         self.read();
         self.fold();
         let at = self.files.iter().position(|file| Some(&file.file) == current.as_ref());
@@ -183,7 +183,7 @@ impl Review {
     }
 
     pub(crate) fn fail(&mut self, why: String) {
-        self.loaded = Loaded::Failed(why);
+        self.loaded = LoadState::Failed(why);
     }
 
     fn read(&mut self) {
@@ -200,13 +200,13 @@ impl Review {
             }
             let room = MAX_ROWS.saturating_sub(self.unified.len());
             let cut = lines.len().saturating_sub(room);
-            let mut begun = false;
+            let mut has_hunk = false;
             for hunk in lines[..lines.len() - cut].split(|line| line.is_none()) {
                 let Some(codes) = hunk.iter().copied().collect::<Option<Vec<Code>>>() else { continue };
                 if codes.is_empty() {
                     continue;
                 }
-                if std::mem::replace(&mut begun, true) {
+                if std::mem::replace(&mut has_hunk, true) {
                     self.both(file, Content::Gap);
                 }
                 self.hunks.push(self.unified.len());
@@ -400,7 +400,7 @@ mod tests {
     }
 
     fn shown(review: &Review, split: bool, width: usize) -> Vec<String> {
-        let lines = review.screen(Drawn { theme: &theme(), width, split }, 100);
+        let lines = review.screen(DrawOptions { theme: &theme(), width, split }, 100);
         lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect()
     }
 
@@ -480,7 +480,7 @@ mod tests {
         review.load(split_files(&format!("@@ -1,9 +1,9 @@\n{}", format!(" {long}\n").repeat(9)), "a"));
         let theme = theme();
         for split in [false, true] {
-            let drawn = Drawn { theme: &theme, width: 40, split };
+            let drawn = DrawOptions { theme: &theme, width: 40, split };
             let all = review.screen(drawn, 10_000);
             review.go_to_start();
             let mut at = 0;
@@ -516,7 +516,7 @@ mod tests {
             assert!(!shown(&review, true, 40).is_empty());
             review.next_hunk(true);
             review.next_hunk(false);
-            review.scroll(Drawn { theme: &theme(), width: 3, split: true }, 9, 4);
+            review.scroll(DrawOptions { theme: &theme(), width: 3, split: true }, 9, 4);
         }
     }
 }

@@ -19,17 +19,17 @@ pub(crate) trait Scrollable {
     /// Returns the last block.
     fn last(&self) -> Option<Self::Place>;
     /// Renders a block.
-    fn block(&self, place: Self::Place) -> Rendered;
+    fn block(&self, place: Self::Place) -> RenderedBlock;
 }
 
 /// A rendered block.
-pub(crate) struct Rendered {
+pub(crate) struct RenderedBlock {
     /// Whether a blank line comes before the lines.
     pub(crate) gap: bool,
     pub(crate) lines: Rc<Vec<Line<'static>>>,
 }
 
-impl Rendered {
+impl RenderedBlock {
     pub(crate) fn len(&self) -> usize {
         self.lines.len() + usize::from(self.gap)
     }
@@ -117,7 +117,7 @@ pub(crate) fn last_page<S: Scrollable>(of: &S, height: usize) -> Option<Position
 
 /// Returns the position `by` lines after a position, or before it if `by` is negative, and the edge at which
 /// the move stopped early.
-pub(crate) fn moved<S: Scrollable>(
+pub(crate) fn move_by<S: Scrollable>(
     of: &S,
     from: Position<S::Place>,
     by: isize,

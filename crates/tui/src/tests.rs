@@ -11,7 +11,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::{Value, json};
 
-use crate::msg::{Cmd, Msg, Reply, Started};
+use crate::msg::{Cmd, Msg, Reply, StartData};
 use crate::state::{First, Local, Options, Route, State};
 use crate::theme::Depth;
 use crate::update::update;
@@ -84,7 +84,7 @@ impl Stage {
     }
 
     fn start(&mut self, providers: Value) {
-        let started = Started {
+        let started = StartData {
             agents: Some(json!([
                 {"name": "build", "mode": "primary", "native": true},
                 {"name": "plan", "mode": "primary", "native": true},
@@ -95,7 +95,7 @@ impl Stage {
             commands: Some(json!([{"name": "review", "description": "review changes", "source": "command"}])),
             branch: Some(Some("main".to_owned())),
             config: Some(json!({})),
-            ..Started::default()
+            ..StartData::default()
         };
         self.msg(Msg::Reply(Reply::Started(Box::new(started))));
     }

@@ -138,7 +138,7 @@ impl Theme {
     pub(crate) fn at(self, depth: Depth) -> Self {
         match depth {
             Depth::Full => self,
-            Depth::Palette => self.map(indexed),
+            Depth::Palette => self.map(nearest_indexed),
             Depth::None => self.map(|_| Color::Reset),
         }
     }
@@ -169,7 +169,7 @@ impl Reader<'_> {
         if depth == 0 {
             return Err(Error::Circle { role: self.role.to_owned() });
         }
-        let wrong = || Error::Colour { role: self.role.to_owned(), value: shown(value) };
+        let wrong = || Error::Colour { role: self.role.to_owned(), value: display(value) };
         match value {
             Value::Number(number) => {
                 let index = number.as_u64().and_then(|index| u8::try_from(index).ok()).ok_or_else(wrong)?;
@@ -190,7 +190,7 @@ impl Reader<'_> {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn display(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -210,7 +210,7 @@ fn hex(text: &str) -> Option<Color> {
 }
 
 /// Returns the nearest colour of the palette.
-fn indexed(colour: Color) -> Color {
+fn nearest_indexed(colour: Color) -> Color {
     let Color::Rgb(red, green, blue) = colour else { return colour };
     const STEPS: [i32; 6] = [0, 95, 135, 175, 215, 255];
     let nearest = |value: u8| {
@@ -222,8 +222,8 @@ fn indexed(colour: Color) -> Color {
     let grey = (i32::from(red) + i32::from(green) + i32::from(blue)) / 3;
     let shade = ((grey - 8).max(0) / 10).min(23);
     let far = |colour: [i32; 3]| {
-        let wanted = [red, green, blue].map(i32::from);
-        (0..3).map(|at| (colour[at] - wanted[at]).pow(2)).sum::<i32>()
+        let target = [red, green, blue].map(i32::from);
+        (0..3).map(|at| (colour[at] - target[at]).pow(2)).sum::<i32>()
     };
     if far([STEPS[r], STEPS[g], STEPS[b]]) <= far([shade * 10 + 8; 3]) {
         return Color::Indexed((16 + 36 * r + 6 * g + b) as u8);
@@ -281,8 +281,8 @@ mod tests {
 
     #[test]
     fn a_palette_uses_the_nearest_colours() {
-        assert_eq!(indexed(Color::Rgb(255, 0, 0)), Color::Indexed(196));
-        assert_eq!(indexed(Color::Rgb(128, 128, 128)), Color::Indexed(244));
-        assert_eq!(indexed(Color::Indexed(3)), Color::Indexed(3));
+        assert_eq!(nearest_indexed(Color::Rgb(255, 0, 0)), Color::Indexed(196));
+        assert_eq!(nearest_indexed(Color::Rgb(128, 128, 128)), Color::Indexed(244));
+        assert_eq!(nearest_indexed(Color::Indexed(3)), Color::Indexed(3));
     }
 }

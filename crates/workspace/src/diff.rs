@@ -1,33 +1,33 @@
 //! The unified diff of two versions of a file.
 //!
-//! Four lines of context, an `Index:` header, and counts in every hunk header
-//! even when they are one. The work is bounded: what is too large or too
-//! different is shown as one replaced block, which is a correct diff as well.
+//! It has four lines of context, an `Index:` header, and counts in every hunk header even if they are one.
+//! The work is bounded: versions that are too large or too different become one replaced block, which is also
+//! a correct diff.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-/// Unchanged lines shown around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT_LINES: usize = 4;
-/// More lines than this on both sides together are not compared line by line.
+/// The limit of lines on both sides together for a comparison by line.
 const MAX_LINES: usize = 200_000;
-/// A longer patch is left out; the counts are kept.
+/// The limit for the length of a patch. Longer ones are omitted, but the counts are kept.
 const MAX_PATCH_BYTES: usize = 1024 * 1024;
-/// Versions are compared in blocks of this many bytes where they are the same.
+/// The size of the blocks in which equal parts are compared.
 const BLOCK_BYTES: usize = 4096;
-/// The comparison settles for a coarser answer after this time.
+/// The time after which the comparison returns a coarser result.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// A change as text and as numbers.
+/// A change as text and as counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
-    /// The unified diff with its header; only the header if it would be huge.
+    /// The unified diff with its header, or only the header if it is too long.
     pub patch: String,
-    /// Lines only the new version has.
+    /// The number of added lines.
     pub additions: usize,
-    /// Lines only the old version has.
+    /// The number of removed lines.
     pub deletions: usize,
 }
 
@@ -51,15 +51,15 @@ pub fn unified(name: &str, old: &str, new: &str) -> Diff {
     diff
 }
 
-/// What differs of two versions, with the lines around it that are shown.
+/// The differing part of two versions, with its context lines.
 struct Differing<'a> {
     old: &'a str,
     new: &'a str,
-    /// Lines that stand before it in both.
+    /// The number of equal lines before it.
     skipped: usize,
 }
 
-/// Leaves out what both begin and end with, so that a small change of a large file costs little.
+/// Omits the equal beginning and end, so that a small change of a large file is cheap.
 fn differing<'a>(old: &'a str, new: &'a str) -> Differing<'a> {
     let (a, b) = (old.as_bytes(), new.as_bytes());
     let mut start = line_start(a, same_beginning(a, b));
@@ -72,12 +72,12 @@ fn differing<'a>(old: &'a str, new: &'a str) -> Differing<'a> {
     Differing { old: &old[start..old.len() - end], new: &new[start..new.len() - end], skipped }
 }
 
-/// Where the line begins that a place is in.
+/// The start of the line at a position.
 fn line_start(text: &[u8], place: usize) -> usize {
     text[..place].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
 }
 
-/// How many bytes are left from the next beginning of a line on, where so many were.
+/// The number of bytes left after the next start of a line.
 fn next_line(text: &[u8], left: usize) -> usize {
     let rest = &text[text.len() - left..];
     rest.iter().position(|byte| *byte == b'\n').map_or(0, |at| left - at - 1)
@@ -143,7 +143,7 @@ fn hunk_text(diff: &mut Diff, hunk: &[DiffOp], (old, new): (&[&str], &[&str]), s
     let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
     let old_range = first.old_range().start..last.old_range().end;
     let new_range = first.new_range().start..last.new_range().end;
-    // A side without lines is numbered by the line before it.
+    // A side without lines has the number of the line before it.
     let start = |range: &std::ops::Range<usize>| skipped + range.start + usize::from(!range.is_empty());
     let (a, b) = (start(&old_range), start(&new_range));
     let _ = writeln!(diff.patch, "@@ -{a},{} +{b},{} @@", old_range.len(), new_range.len());
@@ -181,19 +181,19 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_shown_with_four_lines_around_it() {
+    fn a_change_has_four_lines_of_context() {
         check("foo\nbar\nfoo\n", "baz\nbar\nbaz\n", "@@ -1,3 +1,3 @@\n-foo\n+baz\n bar\n-foo\n+baz\n");
         check("1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\n5\nx\n", "@@ -2,5 +2,5 @@\n 2\n 3\n 4\n 5\n-6\n+x\n");
     }
 
     #[test]
-    fn a_made_and_an_emptied_file_start_at_line_zero() {
+    fn a_created_and_an_emptied_file_start_at_line_zero() {
         check("", "made\n", "@@ -0,0 +1,1 @@\n+made\n");
         check("gone\n", "", "@@ -1,1 +0,0 @@\n-gone\n");
     }
 
     #[test]
-    fn a_missing_last_newline_is_named() {
+    fn a_missing_last_newline_is_marked() {
         check("a", "b\n", "@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+b\n");
     }
 
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!((diff.additions, diff.deletions), (150_000, 150_000));
     }
 
-    /// Applies a patch the way `patch` does, trusting the hunk headers.
+    /// Applies a patch like `patch`, trusting the hunk headers.
     fn apply(old: &str, patch: &str) -> String {
         let old: Vec<&str> = old.split_inclusive('\n').collect();
         let (mut out, mut at) = (String::new(), 0);

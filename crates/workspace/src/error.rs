@@ -1,40 +1,40 @@
-//! What can go wrong with a directory.
+//! The errors of this crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failure of the file system or of something run in it.
+/// An error of the file system or of a process.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The named path could not be used; another path or right may help.
+    /// The path could not be used. Another path or other permissions may help.
     #[error("cannot use `{}`: {source}", path.display())]
     Path {
         /// The path as it was resolved.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file is larger than this operation takes into memory.
+    /// The file is too large for this operation.
     #[error("`{}` is larger than {limit_bytes} bytes", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The bound it exceeds.
+        /// The limit.
         limit_bytes: u64,
     },
-    /// The file is not UTF-8, so changing it as text would damage it.
+    /// The file is not UTF-8, so an edit as text would damage it.
     #[error("`{}` is not valid UTF-8 text", path.display())]
     NotText {
         /// The file.
         path: PathBuf,
     },
-    /// The pattern has to be written differently.
+    /// The pattern is invalid.
     #[error("{message}")]
     Pattern {
-        /// The explanation of the pattern's parser.
+        /// The message of the pattern's parser.
         message: String,
     },
-    /// The caller gave up.
+    /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,
     /// The program could not be started.
@@ -42,28 +42,28 @@ pub enum Error {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// There is no git; what needs it is left out.
+    /// Git is not installed. Features that need it are left out.
     #[error("the `git` program was not found")]
     NoGit,
-    /// Git printed more than is kept; a narrower question may help.
+    /// Git printed too much. A narrower request may help.
     #[error("git prints more than {limit_bytes} bytes")]
     GitOutput {
-        /// The bound.
+        /// The limit.
         limit_bytes: usize,
     },
-    /// Git cannot be used on this repository, or did not do its work.
+    /// Git cannot be used on this repository, or failed.
     #[error("{message}")]
     Git {
-        /// What failed, for a person.
+        /// The failure, for the user.
         message: String,
     },
 }
 
 impl Error {
-    /// Names `path` as the place where `source` happened.
+    /// Adds the path to an I/O error.
     pub(crate) fn at(path: &Path, source: io::Error) -> Self {
         Self::Path { path: path.to_owned(), source }
     }

@@ -1,8 +1,7 @@
-//! Whole files: read with a bound, written at once or not at all.
+//! Reads whole files within a limit, and writes them atomically.
 //!
-//! A [`TextFile`] shows its text with plain newlines and puts a change back
-//! without touching the bytes around it: byte order mark, line endings and
-//! everything outside the replaced ranges stay as they were.
+//! A [`TextFile`] has its text with plain newlines, and applies a change without touching the other bytes:
+//! byte order mark, line endings and everything outside the replaced ranges are kept.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -11,11 +10,11 @@ use std::path::Path;
 
 use crate::Error;
 
-/// The largest file taken into memory to be edited or compared.
+/// The limit for the size of a file that is edited or compared.
 pub const MAX_TEXT_BYTES: u64 = 32 * 1024 * 1024;
 
 const BOM: &str = "\u{feff}";
-/// What a new file may grant before the process's umask takes its share.
+/// The mode of a new file, before the process's umask.
 const NEW_FILE_MODE: u32 = 0o666;
 
 /// A text file in memory.
@@ -27,12 +26,12 @@ pub struct TextFile {
     pub bom: bool,
     /// Whether most lines end with `\r\n`.
     pub crlf: bool,
-    /// Places in `text` of the newlines that have a `\r` in the file, ascending.
+    /// The positions in `text` of newlines that have a `\r` in the file, sorted.
     returns: Vec<usize>,
 }
 
 impl TextFile {
-    /// Takes a file's content apart.
+    /// Parses the content of a file.
     pub fn parse(content: &str) -> Self {
         let (bom, content) = match content.strip_prefix(BOM) {
             Some(rest) => (true, rest),
@@ -57,17 +56,16 @@ impl TextFile {
         Self { text, bom, crlf, returns }
     }
 
-    /// The file's content with each range of `text` replaced by `new`.
+    /// Returns the file's content with each range of `text` replaced by `new`.
     ///
-    /// The ranges are ascending and do not overlap; `new` takes over the
-    /// file's line ending.
+    /// The ranges are sorted and do not overlap. `new` gets the file's line ending.
     pub fn replaced(&self, ranges: &[Range<usize>], new: &str) -> String {
         self.put_back(ranges.iter().map(|range| (range, new)))
     }
 
-    /// The file's content with each range of `text` replaced by its own text.
+    /// Returns the file's content with each range of `text` replaced by its own text.
     ///
-    /// The same holds as for [`TextFile::replaced`].
+    /// The same conditions hold as for [`TextFile::replaced`].
     pub fn changed(&self, edits: &[(Range<usize>, String)]) -> String {
         self.put_back(edits.iter().map(|(range, new)| (range, new.as_str())))
     }
@@ -123,11 +121,11 @@ pub fn read_text(path: &Path) -> Result<TextFile, Error> {
     Ok(TextFile::parse(&content))
 }
 
-/// Replaces a file's content in one step; a reader sees the old or the new.
+/// Replaces a file's content atomically.
 ///
-/// The directories above are made. The mode of an existing file is kept. A file
-/// with several names, or in a directory that takes no new files, is written in
-/// place, since a rename would part it from its other names or is refused.
+/// Missing directories are created. The mode of an existing file is kept. A file with several hard links, or
+/// in a directory that permits no new files, is written in place, because a rename would separate it from its
+/// links or fail.
 pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), Error> {
     let at = |source| Error::at(path, source);
     let directory = path

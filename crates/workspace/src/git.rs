@@ -1,9 +1,10 @@
-//! The `git` program, run so that a repository cannot make it run anything else.
+//! Runs the `git` program so that a repository cannot make it run anything else.
 //!
-//! Every call of git in the program starts here. The child gets no variable of ours, no terminal, no network, no
-//! pager and no hook. A [`Repository`] goes further: git never reads the configuration of the repository itself. It
-//! reads one that is made for the call and that holds only the values known to be harmless, see [`settings`]; filters,
-//! drivers, aliases, remotes and helpers that a repository defines do not exist for it.
+//! Every call of git in the program starts here. The child gets none of our variables, no terminal, no
+//! network, no pager and no hook. With a [`Repository`], git does not read the configuration of the
+//! repository either. It reads one that is created for the call and has only values that are known to be
+//! harmless, see [`settings`]. Filters, drivers, aliases, remotes and helpers of the repository have no
+//! effect.
 
 mod locate;
 mod process;
@@ -23,9 +24,9 @@ pub use locate::{GitDirs, git_dirs, read_small};
 pub use process::{Ended, Group, MAX_OUTPUT_BYTES};
 pub use repository::{Call, Repository};
 
-/// Where programs are searched when the user's `PATH` is unknown.
+/// The directories that are searched if the user's `PATH` is unknown.
 const SEARCH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
-/// What git is told with every call. Each value also reaches the processes that git starts for itself.
+/// The settings of every call. They also reach the processes that git starts for itself.
 const OVERRIDES: [&str; 16] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -45,7 +46,7 @@ const OVERRIDES: [&str; 16] = [
     "commit.gpgSign=false",
 ];
 
-/// The git program and the user whose settings it may read.
+/// The git program, and the user whose settings it may read.
 #[derive(Debug, Clone)]
 pub struct Git {
     search: OsString,
@@ -53,37 +54,40 @@ pub struct Git {
     config_home: PathBuf,
 }
 
-/// The configuration that git reads beside the one of a repository.
+/// The configuration that git reads besides the one of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Settings {
-    /// None at all.
+    /// None.
     Nothing,
     /// The user's and the system's.
     User,
 }
 
 impl Git {
-    /// Git as it is found by `search`, a `PATH`, for the user with this home and this directory of configuration.
+    /// Creates a value for the git program in `search`, a `PATH`, and for the user with this home and
+    /// configuration directory.
     #[must_use]
     pub fn new(search: Option<&str>, home: &Path, config_home: &Path) -> Self {
         let search = search.unwrap_or(SEARCH).into();
         Self { search, home: home.to_owned(), config_home: config_home.to_owned() }
     }
 
-    /// Makes a directory a repository, with the user's own templates and default branch.
+    /// Creates a repository in a directory, with the user's templates and default branch.
     ///
     /// # Errors
-    /// Fails if git is missing or refuses.
+    ///
+    /// Fails if git is missing or fails.
     pub async fn init(&self, directory: &Path, deadline: Duration) -> Result<(), Error> {
         let mut command = self.start(directory, Settings::User)?;
         command.args(["init", "--quiet"]);
         process::succeed(command, "init", deadline).await
     }
 
-    /// Runs git in a directory that the program made itself, without any settings of the user.
+    /// Runs git in a directory that the program created, without settings of the user.
     ///
     /// # Errors
-    /// Fails if git is missing or refuses.
+    ///
+    /// Fails if git is missing or fails.
     pub async fn run_in_own(&self, directory: &Path, args: &[&str], deadline: Duration) -> Result<(), Error> {
         let mut command = self.start(directory, Settings::Nothing)?;
         command.args(args);
@@ -102,12 +106,14 @@ impl Git {
     }
 }
 
-/// A call of git in a worktree, with an empty environment and everything switched off that runs programs.
+/// Returns a call of git in a worktree, with an empty environment and without anything that runs other
+/// programs.
 ///
-/// The caller says which settings git reads, in the variables `HOME` and `GIT_CONFIG_…`. The process has a group of
-/// its own and is killed when its handle is dropped.
+/// The caller chooses the settings that git reads with the variables `HOME` and `GIT_CONFIG_…`. The process
+/// has its own group and is killed when its handle is dropped.
 ///
 /// # Errors
+///
 /// Fails if there is no git outside the worktree.
 pub fn command(search: Option<&OsStr>, worktree: &Path) -> Result<Command, Error> {
     let search = search.unwrap_or(OsStr::new(SEARCH));
@@ -138,7 +144,7 @@ pub fn command(search: Option<&OsStr>, worktree: &Path) -> Result<Command, Error
     Ok(command)
 }
 
-/// Lets git read no settings of the user or the system; `home` is a directory that holds none.
+/// Prevents git from reading settings of the user or the system. `home` is a directory without any.
 pub fn without_settings(command: &mut Command, home: &Path) {
     command
         .env("HOME", home)
@@ -148,11 +154,11 @@ pub fn without_settings(command: &mut Command, home: &Path) {
         .env("GIT_CONFIG_GLOBAL", "/dev/null");
 }
 
-/// The directories of a `PATH` in which a worktree cannot put programs: absolute ones that are not inside it.
+/// The directories of a `PATH` in which a worktree cannot place programs: absolute ones outside it.
 fn outside(search: &OsStr, worktree: &Path) -> Vec<PathBuf> {
     let is_outside = |directory: &PathBuf| {
         let resolved = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-        // A worktree of `/` holds every program there is, the ones of the system too.
+        // The worktree `/` contains all programs, including the system's.
         directory.is_absolute() && (worktree == Path::new("/") || !resolved.starts_with(worktree))
     };
     std::env::split_paths(search).filter(is_outside).collect()
@@ -170,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worktree_offers_no_git_of_its_own() {
+    fn a_git_in_the_worktree_is_not_used() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         for directory in ["worktree/bin", "system"] {

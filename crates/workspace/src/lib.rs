@@ -1,8 +1,7 @@
-//! The directory: paths, search, files, processes and diffs.
+//! Paths, search, files, processes and diffs of a directory.
 //!
-//! Nothing here knows about tools, sessions or permission. Every function takes
-//! a path that was already judged, works within a written bound and gives an
-//! error that names the path it failed on.
+//! Nothing here depends on tools, sessions or permissions. Functions take paths that were already checked,
+//! work within documented limits, and return errors that name the path.
 
 mod diff;
 mod error;

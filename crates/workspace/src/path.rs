@@ -1,8 +1,7 @@
-//! Where a path really leads.
+//! Resolves paths to their real location.
 //!
-//! A path is judged only after every symbolic link in it has been followed,
-//! also when its last components do not exist yet, so that neither `..` nor a
-//! link can lead out of the worktree unnoticed.
+//! A path is checked only after every symbolic link in it was followed, even if its last components do not
+//! exist yet, so that neither `..` nor a link can leave the worktree unnoticed.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -11,10 +10,10 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::Error;
 
-/// The kernel's own bound on links in one path.
+/// The kernel's limit of links in one path.
 const MAX_LINKS: usize = 40;
 
-/// A directory someone works in, and the worktree around it.
+/// A working directory, and the worktree around it.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     directory: PathBuf,
@@ -23,19 +22,19 @@ pub struct Workspace {
     real_worktree: PathBuf,
 }
 
-/// A path as it was named and as it is.
+/// A path as it was named and its real location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Absolute and without `.` and `..`; links are kept. For showing.
+    /// Absolute and without `.` and `..`; links are kept. For display.
     pub path: PathBuf,
-    /// The same with every link followed. For judging and for opening.
+    /// The same with every link followed. For checks and for opening.
     pub real: PathBuf,
-    /// Whether `real` lies inside the directory or the worktree.
+    /// Whether `real` is inside the directory or the worktree.
     pub inside: bool,
 }
 
 impl Workspace {
-    /// Both paths are absolute; the worktree may be `/` when there is none.
+    /// Both paths must be absolute. The worktree is `/` if there is none.
     pub fn new(directory: &Path, worktree: &Path) -> Result<Self, Error> {
         Ok(Self {
             directory: normalize(directory),
@@ -45,7 +44,7 @@ impl Workspace {
         })
     }
 
-    /// Resolves a path a model or a user wrote, relative to the directory.
+    /// Resolves a path from a model or a user, relative to the directory.
     pub fn resolve(&self, path: &Path) -> Result<Place, Error> {
         self.resolve_from(&self.directory, path)
     }
@@ -58,26 +57,26 @@ impl Workspace {
         Ok(Place { path, real, inside })
     }
 
-    /// Whether a path without links lies inside.
+    /// Whether a path without links is inside.
     ///
-    /// A worktree of `/` stands for "no repository" and contains nothing.
+    /// The worktree `/` means "no repository" and contains nothing.
     pub fn contains(&self, real: &Path) -> bool {
         real.starts_with(&self.real_directory)
             || (self.real_worktree != Path::new("/") && real.starts_with(&self.real_worktree))
     }
 
-    /// The path relative to the worktree, with `..` where it lies outside.
+    /// The path relative to the worktree, with `..` if it is outside.
     pub fn title(&self, path: &Path) -> String {
         relative(&self.worktree, path)
     }
 
-    /// The same for a path whose links were followed.
+    /// The relative path for a path whose links were followed.
     pub fn real_title(&self, real: &Path) -> String {
         relative(&self.real_worktree, real)
     }
 }
 
-/// Removes `.` and `..` by the letter, without asking the file system.
+/// Removes `.` and `..` lexically, without the file system.
 pub fn normalize(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -92,7 +91,7 @@ pub fn normalize(path: &Path) -> PathBuf {
     out
 }
 
-/// Writes `path` relative to `base`; both absolute and normal.
+/// Returns `path` relative to `base`. Both must be absolute and normalized.
 pub fn relative(base: &Path, path: &Path) -> String {
     if let Ok(below) = path.strip_prefix(base) {
         return below.to_string_lossy().into_owned();
@@ -105,7 +104,7 @@ pub fn relative(base: &Path, path: &Path) -> String {
 
 /// Follows every link of an absolute path, as far as the path exists.
 ///
-/// What does not exist is kept by name; a dangling link leads to its target.
+/// Missing components are kept. A dangling link resolves to its target.
 pub fn physical(path: &Path) -> Result<PathBuf, Error> {
     let mut todo: VecDeque<OsString> = path.components().map(|c| c.as_os_str().to_owned()).collect();
     let mut out = PathBuf::from("/");
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_are_removed_by_the_letter() {
+    fn dots_are_removed_lexically() {
         let cases = [("/a/./b/../c", "/a/c"), ("/../..", "/"), ("/a/", "/a")];
         for (path, expected) in cases {
             assert_eq!(normalize(Path::new(path)), Path::new(expected));

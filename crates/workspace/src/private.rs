@@ -1,4 +1,4 @@
-//! Directories and files that only their owner may use.
+//! Directories and files that only their owner can use.
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io;
@@ -11,21 +11,22 @@ use nix::fcntl::OFlag;
 const DIRECTORY_MODE: u32 = 0o700;
 /// The mode of a private file.
 const FILE_MODE: u32 = 0o600;
-/// The permissions of everyone but the owner.
+/// The permissions of all other users.
 const OTHERS: u32 = 0o077;
 
-/// Makes a directory, and those above it that are missing, for their owner alone. One that exists is repaired.
+/// Creates a directory and its missing parents for their owner only. The permissions of an existing one are
+/// repaired.
 pub fn make_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path)?;
     repair_private_directory(path)
 }
 
-/// Takes the permissions of everyone else from a directory. A link, a file, and a directory of another user stay as
-/// they are, and so does a path that does not exist.
+/// Removes the permissions of all other users from a directory. Links, files, missing paths and directories
+/// of another user are not changed.
 pub fn repair_private_directory(path: &Path) -> io::Result<()> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
-    // A directory that even its owner cannot read is private, and a link belongs to whoever made it.
+    // A directory that even its owner cannot read is private, and a link belongs to its creator.
     let Ok(directory) = opened else { return Ok(()) };
     let metadata = directory.metadata()?;
     let is_own = metadata.uid() == nix::unistd::geteuid().as_raw();
@@ -35,7 +36,7 @@ pub fn repair_private_directory(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How a private file is made; the caller says how it is opened.
+/// The options for creating a private file. The caller adds how it is opened.
 #[must_use]
 pub fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -54,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_made_and_repaired_for_their_owner() {
+    fn directories_are_created_and_repaired_for_their_owner() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a/b");
         make_private_directory(&path).unwrap();
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn links_files_and_absent_paths_stay_as_they_are() {
+    fn links_files_and_missing_paths_are_not_changed() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
         fs::create_dir(path("target")).unwrap();

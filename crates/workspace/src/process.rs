@@ -1,11 +1,10 @@
-//! One program, run to its end.
+//! Runs a program to its end.
 //!
-//! The program gets a hold that what it starts does not leave ([`Confinement`]), an empty stdin
-//! and one pipe for both outputs, so that they arrive in the order they were written. Memory is
-//! bounded whatever it prints, a process that keeps the pipe open does not hold the caller, and
-//! nothing outlives the end of the program, a timeout, a cancellation, a dropped future or, with
-//! a supervisor, the death of this process. A cancelled caller is not kept waiting by a stubborn
-//! program either: it is given the [`Rest`] to see to.
+//! The program and everything that it starts are confined ([`Confinement`]). It has an empty stdin and one
+//! pipe for both outputs, so that they arrive in order. Memory is bounded, a process that keeps the pipe open
+//! does not block the caller, and no process survives the end of the program, a timeout, a cancellation, a
+//! dropped future or, with a supervisor, the death of this process. A cancelled caller does not wait for a
+//! program that ends slowly: it gets the [`Rest`] to end later.
 
 mod held;
 mod origin;
@@ -34,81 +33,81 @@ pub use terminal::{Screen, Seated, open_terminal};
 
 use crate::Error;
 
-/// Time for output that was written just before the program ended.
+/// The time for output that was written just before the program ended.
 const DRAIN: Duration = supervisor::DRAIN;
-/// Time for a cancelled program to end before its caller goes on without it.
-const LEAVE: Duration = Duration::from_millis(40);
-/// Shortest time between two calls of the watcher.
+/// The time after a cancellation before the caller continues without the program.
+const CANCEL_WAIT: Duration = Duration::from_millis(40);
+/// The shortest interval between two calls of the watcher.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
-/// Bytes read at a time.
+/// The size of one read.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What to run.
+/// A program to run.
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// The program, by path or by name.
+    /// The path or name of the program.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Where it starts.
+    /// Its working directory.
     pub directory: PathBuf,
-    /// Variables beyond the inherited ones.
+    /// Additional variables.
     pub env: Vec<(String, String)>,
-    /// Inherited variables it must not see.
+    /// Inherited variables that are removed.
     pub env_remove: Vec<String>,
-    /// What holds it together with all that it starts.
+    /// How it and its child processes are kept together.
     pub confinement: Confinement,
-    /// Who wanted it.
+    /// The author of the command.
     pub author: Author,
 }
 
-/// How far it may go.
+/// The limits of a run.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The program is ended after this time.
+    /// The time limit.
     pub timeout: Duration,
-    /// Output of more lines or bytes than these is also written to `spill`.
+    /// If the output has more lines or bytes, it is also written to `spill`.
     pub lines: usize,
     /// See `lines`.
     pub bytes: usize,
-    /// The file that takes the whole output when it is long.
+    /// The file for the whole output, if it is long.
     pub spill: PathBuf,
 }
 
-/// Why it ended.
+/// The reason why a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this code; a signal counts as 128 and its number.
+    /// It exited with this code. A signal counts as 128 plus its number.
     Exited(i32),
-    /// Its time was up.
+    /// It exceeded its time limit.
     TimedOut,
-    /// The caller gave up.
+    /// The caller cancelled it.
     Cancelled,
 }
 
 /// A program that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Why.
+    /// The reason.
     pub end: End,
-    /// What it printed until then.
+    /// Its output.
     pub output: Output,
-    /// What a cancellation left to be ended.
+    /// The processes that a cancellation has left to end.
     pub rest: Option<Rest>,
 }
 
-/// A cancelled program that was asked to end and may not have done so. Dropping it kills all of it at once.
+/// A cancelled program that may still run. Dropping this kills it at once.
 #[derive(Debug)]
 pub struct Rest(Held);
 
 impl Rest {
-    /// Gives what is left its time to end, ends it, and collects the program.
+    /// Waits for the processes to end, then kills and reaps them.
     pub async fn end(self) {
         self.0.end().await;
     }
 }
 
-/// Runs a program; `watch` sees the output so far, about ten times a second.
+/// Runs a program. `watch` gets the output so far, about ten times a second.
 pub async fn run(
     command: Command,
     limits: Limits,
@@ -173,20 +172,20 @@ pub async fn run(
     }
 }
 
-/// Where a run stands.
+/// The phase of a run.
 enum Phase {
     Running,
-    /// Asked to end.
+    /// It was asked to end.
     Stopping {
         end: End,
         until: Instant,
     },
-    /// Made to end.
+    /// It was killed.
     Killed {
         end: End,
         until: Instant,
     },
-    /// Ended; the last output is collected.
+    /// It has ended; the last output is read.
     Draining {
         end: End,
         until: Instant,
@@ -221,7 +220,7 @@ impl Phase {
 
 fn stop(held: &mut Held, end: End) -> Phase {
     held.ask_to_end();
-    let patience = if end == End::Cancelled { LEAVE } else { GRACE };
+    let patience = if end == End::Cancelled { CANCEL_WAIT } else { GRACE };
     Phase::Stopping { end, until: Instant::now() + patience }
 }
 
@@ -233,7 +232,7 @@ fn start(command: &Command) -> Result<(Held, Receiver), Error> {
         stdout: Stdio::from(writer.try_clone().map_err(failed)?),
         stderr: Stdio::from(writer),
     };
-    // The write ends were moved away, so the pipe closes when the program's own are gone.
+    // The write ends were moved, so the pipe closes when the program's own ends do.
     let held = Held::start(command, ends)?;
     let pipe = Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?;
     Ok((held, pipe))

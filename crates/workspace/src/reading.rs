@@ -1,7 +1,7 @@
-//! Looking into files and directories of any size.
+//! Reads files and directories of any size.
 //!
-//! A file is read as a stream: memory is bounded by the window that was asked
-//! for, never by the file or by its longest line.
+//! A file is read as a stream: memory is bounded by the requested window, not by the file or its longest
+//! line.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,22 +12,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 
-/// Characters of a line that are shown.
+/// The limit of characters of a line.
 pub const MAX_LINE_CHARS: usize = 2000;
 
-/// Bytes kept of a line: enough for [`MAX_LINE_CHARS`] of any width, and one more.
+/// The number of bytes of a line that are kept: enough for [`MAX_LINE_CHARS`] of any width, and one more.
 const MAX_LINE_BYTES: usize = (MAX_LINE_CHARS + 1) * 4;
-/// Bytes taken from a file at a time.
+/// The size of one read.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Counting the lines of a file ends after this time.
+/// The time limit for counting the lines of a file.
 const MAX_TIME: Duration = Duration::from_secs(30);
-/// Names taken from one directory.
+/// The limit of names from one directory.
 const MAX_ENTRIES: usize = 200_000;
-/// Share of control characters, in percent, from which on a file is not text.
+/// The share of control characters, in percent, at which a file is not text.
 const MAX_CONTROL_PERCENT: usize = 30;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What a file holds, judged by its first bytes.
+/// The kind of a file, according to its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Lines of text.
@@ -40,27 +40,27 @@ pub enum Kind {
     Binary,
 }
 
-/// The part of a file that is wanted.
+/// A window of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     /// The first line, counted from one.
     pub offset: usize,
-    /// How many lines at most.
+    /// The limit of lines.
     pub limit: usize,
-    /// How many bytes of text at most, line ends included.
+    /// The limit of bytes of text, including line ends.
     pub limit_bytes: usize,
 }
 
-/// The part of a file that was found.
+/// The content of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The lines, without their ends; long ones are cut and say so.
+    /// The lines, without their ends. Long ones are truncated and marked.
     pub lines: Vec<String>,
-    /// Lines seen; all of the file's unless `capped`.
+    /// The number of lines that were read; all lines of the file unless `capped`.
     pub total: usize,
-    /// Whether lines follow after the window.
+    /// Whether there are lines after the window.
     pub more: bool,
-    /// Whether `limit_bytes` ended the window; counting stopped there too.
+    /// Whether `limit_bytes` ended the window. Counting stopped there, too.
     pub capped: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Entries {
     pub names: Vec<String>,
 }
 
-/// Judges a file by a sample of its first bytes.
+/// Determines the kind of a file from its first bytes.
 pub fn sniff(sample: &[u8]) -> Kind {
     let starts = |magic: &[u8]| sample.starts_with(magic);
     if starts(b"\x89PNG\r\n\x1a\n") {
@@ -131,7 +131,7 @@ struct Lines {
     page: Page,
     bytes: usize,
     line: Vec<u8>,
-    /// Bytes of the current line, those not kept included.
+    /// The bytes of the current line, including those that were dropped.
     length: usize,
 }
 
@@ -141,7 +141,7 @@ impl Lines {
         Self { window, page, bytes: 0, line: Vec::new(), length: 0 }
     }
 
-    /// Takes a piece of the file; false when no more is needed.
+    /// Adds a part of the file. Returns `false` if no more is needed.
     fn push(&mut self, chunk: &[u8]) -> bool {
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
             let (text, ended) = match piece.strip_suffix(b"\n") {
@@ -198,7 +198,7 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// Lists a directory, hidden and ignored entries included.
+/// Lists a directory, including hidden and ignored entries.
 pub fn list(path: &Path) -> Result<Entries, Error> {
     let at = |source| Error::at(path, source);
     let mut names = Vec::new();
@@ -233,7 +233,7 @@ mod tests {
     const ALL: Window = Window { offset: 1, limit: 2000, limit_bytes: 50 * 1024 };
 
     #[test]
-    fn content_is_judged_by_its_first_bytes() {
+    fn the_kind_is_determined_by_the_first_bytes() {
         let cases: [(&[u8], Kind); 9] = [
             (b"\x89PNG\r\n\x1a\n\0\0", Kind::Image("image/png")),
             (b"\xff\xd8\xff\xe0", Kind::Image("image/jpeg")),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_says_what_it_left_out() {
+    fn a_window_reports_omitted_lines() {
         let text = "1\n2\n3\n4\n";
         let found = page(text.as_bytes(), 100, Window { offset: 2, limit: 2, ..ALL });
         assert_eq!((found.lines, found.total, found.more), (vec!["2".into(), "3".into()], 4, true));

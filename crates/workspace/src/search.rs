@@ -1,8 +1,8 @@
-//! Finding files by name and by content.
+//! Finds files by name and by content.
 //!
-//! In process, with ripgrep's own crates. Hidden files are searched, `.git` is
-//! not, and ignore files are obeyed unless a glob names what they hide. Every
-//! search ends: at its cap, at its deadline, or when it is cancelled.
+//! Searches run in this process, with the crates of ripgrep. Hidden files are searched, `.git` is not, and
+//! ignore files are respected unless a glob names an ignored file. Every search ends: at its limit, at its
+//! time limit, or when it is cancelled.
 
 mod content;
 mod name;
@@ -22,21 +22,21 @@ pub use tree::{Entry, closest, entries, names};
 
 use crate::Error;
 
-/// A search gives what it has found after this time.
+/// The time after which a search returns its results so far.
 pub const MAX_SEARCH: Duration = Duration::from_secs(30);
 
-/// Whether a search may look into a file.
+/// Whether a search may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// It may.
     Open,
-    /// A user would have to be asked.
+    /// It needs the user's permission.
     Asks,
-    /// It may not.
+    /// It must not.
     Denied,
 }
 
-/// Decides about each file before a search opens or names it.
+/// Decides about each file before a search opens or lists it.
 #[derive(Clone)]
 pub struct Judge(Arc<dyn Fn(&Path) -> Access + Send + Sync>);
 
@@ -46,7 +46,7 @@ impl Judge {
         Self(Arc::new(decide))
     }
 
-    /// Leaves no file out.
+    /// Allows every file.
     #[must_use]
     pub fn none() -> Self {
         Self::new(|_| Access::Open)
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Judge {
     }
 }
 
-/// How many files a search left out. The numbers do not depend on what is in them.
+/// The number of files that a search omitted. It does not depend on their content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Withheld {
     /// Files that need permission.
@@ -73,7 +73,7 @@ pub struct Withheld {
 }
 
 impl Withheld {
-    /// Counts a file; whether it may be looked into.
+    /// Counts a file. Returns whether it may be read.
     pub fn admits(&mut self, access: Access) -> bool {
         match access {
             Access::Open => return true,
@@ -84,7 +84,7 @@ impl Withheld {
     }
 }
 
-/// Reasons to stop a search that is under way.
+/// The conditions that stop a running search.
 #[derive(Clone)]
 struct Stop {
     cancel: CancellationToken,
@@ -111,7 +111,7 @@ fn walk(root: &Path, filter: Option<Override>) -> WalkBuilder {
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
         entry.file_name() != ".git" && !(is_directory && has_special_rules(entry.path()))
     });
-    // The walk reads the rules of the root and of everything above it by itself.
+    // The walk reads the ignore files of the root and its parents itself.
     if root.ancestors().any(has_special_rules) {
         builder.ignore(false).git_ignore(false).git_exclude(false).parents(false);
     }
@@ -121,7 +121,7 @@ fn walk(root: &Path, filter: Option<Override>) -> WalkBuilder {
     builder
 }
 
-/// Whether a pipe or a device stands where rules about ignored files belong. Reading one could take for ever.
+/// Whether a pipe or a device has the path of an ignore file. Reading it could block forever.
 fn has_special_rules(directory: &Path) -> bool {
     const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
     let is_special = |path: PathBuf| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
@@ -137,7 +137,7 @@ fn filter<'a>(root: &Path, patterns: impl IntoIterator<Item = &'a str>) -> Resul
     builder.build().map_err(wrong)
 }
 
-/// A pattern as the walk sees it: relative to the root, without `./`.
+/// A pattern relative to the root, without `./`.
 fn local<'a>(root: &Path, pattern: &'a str) -> &'a str {
     let pattern = root
         .to_str()
@@ -147,7 +147,7 @@ fn local<'a>(root: &Path, pattern: &'a str) -> &'a str {
     pattern.strip_prefix("./").unwrap_or(pattern)
 }
 
-/// Runs a search on the blocking pool; dropping the future stops it.
+/// Runs a search on the blocking pool. Dropping the future stops it.
 async fn blocking<T: Send + 'static>(
     root: PathBuf,
     cancel: &CancellationToken,

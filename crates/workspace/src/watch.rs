@@ -1,4 +1,4 @@
-//! Folders of which the system says what happens to the names in them.
+//! Watches directories for changes of their entries.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,53 +6,53 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// How often one has to look where the system does not say so.
+/// The interval for checking directories that cannot be watched.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What happened to a name in a folder.
+/// The change of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is there now; what it will hold may still have to be written.
+    /// It was created; its content may still be written.
     Made,
-    /// It was put there whole, in place of another one or not.
+    /// It was moved here complete, perhaps replacing another one.
     Placed,
-    /// Somebody has written to it.
+    /// It was written.
     Written,
-    /// It is gone.
+    /// It was removed.
     Gone,
 }
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// In which folder.
+    /// The directory.
     pub folder: Folder,
-    /// Of which name.
+    /// The name of the entry.
     pub name: OsString,
-    /// How.
+    /// The kind of change.
     pub change: Change,
 }
 
-/// A folder that is watched. Watched twice, it is the same.
+/// A watched directory. Watching it twice gives the same value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Folder(system::Folder);
 
-/// Watched folders. Nothing runs for them until something is waited for.
+/// Watched directories. Nothing runs until [`Watch::next`] is called.
 pub struct Watch {
     system: Option<system::Watch>,
-    /// Somebody has to look, because the system does not say everything.
+    /// Cancelled if the system does not report all changes, so that the caller must check the directories.
     is_blind: CancellationToken,
 }
 
 impl Watch {
-    /// Watches nothing yet.
+    /// Starts without directories.
     #[must_use]
-    #[expect(clippy::new_without_default, reason = "it opens something")]
+    #[expect(clippy::new_without_default, reason = "it opens a descriptor")]
     pub fn new() -> Self {
         Self { system: system::Watch::new(), is_blind: CancellationToken::new() }
     }
 
-    /// Watches a folder from now on; none if the system cannot, and one has to look.
+    /// Watches a directory. Returns `None` if the system cannot, so that the caller must check it.
     pub fn add(&self, folder: &Path) -> Option<Folder> {
         let folder = self.system.as_ref().and_then(|system| system.add(folder)).map(Folder);
         if folder.is_none() {
@@ -61,32 +61,32 @@ impl Watch {
         folder
     }
 
-    /// Watches a folder no longer.
+    /// Stops watching a directory.
     pub fn remove(&self, folder: Folder) {
         if let Some(system) = &self.system {
             system.remove(folder.0);
         }
     }
 
-    /// Waits until something changed; none when one has to look at everything.
+    /// Waits for changes. Returns `None` if the caller must check all directories.
     pub async fn next(&self) -> Option<Vec<Changed>> {
-        let told = async {
-            let told = match &self.system {
+        let changes = async {
+            let changes = match &self.system {
                 Some(system) => system.next().await,
                 None => std::future::pending().await,
             };
-            if told.is_none() {
-                // Whatever is the matter, it must not keep anybody busy.
+            if changes.is_none() {
+                // Without reports the loop must not run continuously.
                 tokio::time::sleep(LOOK_INTERVAL).await;
             }
-            told
+            changes
         };
         let looked = async {
             self.is_blind.cancelled().await;
             tokio::time::sleep(LOOK_INTERVAL).await;
         };
         tokio::select! {
-            told = told => told,
+            changes = changes => changes,
             () = looked => None,
         }
     }
@@ -105,11 +105,11 @@ mod system {
 
     pub(super) type Folder = WatchDescriptor;
 
-    pub(super) struct Watch(AsyncFd<Told>);
+    pub(super) struct Watch(AsyncFd<Events>);
 
-    struct Told(Inotify);
+    struct Events(Inotify);
 
-    impl AsRawFd for Told {
+    impl AsRawFd for Events {
         fn as_raw_fd(&self) -> RawFd {
             self.0.as_fd().as_raw_fd()
         }
@@ -118,11 +118,11 @@ mod system {
     impl Watch {
         #[expect(
             deprecated,
-            reason = "the newer name is unsafe; what it wants promised holds: `Told` owns its descriptor"
+            reason = "the newer name is unsafe; its condition holds: `Events` owns its descriptor"
         )]
         pub(super) fn new() -> Option<Self> {
-            let told = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
-            AsyncFd::new(Told(told)).ok().map(Self)
+            let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
+            AsyncFd::new(Events(inotify)).ok().map(Self)
         }
 
         pub(super) fn add(&self, folder: &Path) -> Option<Folder> {
@@ -135,15 +135,15 @@ mod system {
         }
 
         pub(super) fn remove(&self, folder: Folder) {
-            // It fails when the folder itself is gone.
+            // It fails if the directory itself is gone.
             let _: nix::Result<()> = self.0.get_ref().0.rm_watch(folder);
         }
 
-        /// None when some was lost.
+        /// Returns `None` if events were lost.
         pub(super) async fn next(&self) -> Option<Vec<Changed>> {
             loop {
                 let mut ready = self.0.readable().await.ok()?;
-                match ready.try_io(|told| told.get_ref().0.read_events().map_err(io::Error::from)) {
+                match ready.try_io(|events| events.get_ref().0.read_events().map_err(io::Error::from)) {
                     Ok(Ok(events)) => {
                         let is_whole =
                             |event: &InotifyEvent| !event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW);
@@ -151,22 +151,22 @@ mod system {
                         if !are_all {
                             return None;
                         }
-                        let told: Vec<_> = events.into_iter().filter_map(changed).collect();
-                        // That a folder is watched no longer is said too.
-                        if !told.is_empty() {
-                            return Some(told);
+                        let changes: Vec<_> = events.into_iter().filter_map(changed).collect();
+                        // The end of a watch is reported as an event, too.
+                        if !changes.is_empty() {
+                            return Some(changes);
                         }
                     }
                     Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                     Ok(Err(_)) => return None,
-                    // Another one was woken by mistake.
+                    // A spurious wakeup.
                     Err(_) => {}
                 }
             }
         }
     }
 
-    /// What an event says of a name, if it speaks of one.
+    /// The change of an entry that an event reports.
     fn changed(event: InotifyEvent) -> Option<Changed> {
         let kinds = [
             (AddWatchFlags::IN_MOVED_TO, Change::Placed),
@@ -186,11 +186,11 @@ mod system {
 
     use super::Changed;
 
-    /// There is none.
+    /// This system has none.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(super) enum Folder {}
 
-    /// There is none.
+    /// This system has none.
     pub(super) enum Watch {}
 
     impl Watch {
@@ -218,7 +218,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn what_happens_in_a_folder_is_told() {
+    async fn changes_in_a_directory_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("old"), "1").unwrap();
@@ -228,8 +228,8 @@ mod tests {
         std::fs::write(at("new"), "1").unwrap();
         std::fs::rename(at("new"), at("old")).unwrap();
         std::fs::remove_file(at("old")).unwrap();
-        let told = watch.next().await.unwrap();
-        let told: Vec<_> = told.iter().map(|it| (it.name.to_str().unwrap(), it.change)).collect();
+        let changes = watch.next().await.unwrap();
+        let changes: Vec<_> = changes.iter().map(|it| (it.name.to_str().unwrap(), it.change)).collect();
         let expected = [
             ("new", Change::Made),
             ("new", Change::Written),
@@ -237,7 +237,7 @@ mod tests {
             ("old", Change::Placed),
             ("old", Change::Gone),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(changes, expected);
         watch.remove(watched);
         std::fs::write(at("later"), "1").unwrap();
         let later = tokio::time::timeout(Duration::from_millis(50), watch.next()).await;
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_looks_now_and_then_at_what_cannot_be_watched() {
+    async fn directories_that_cannot_be_watched_are_checked_regularly() {
         let watch = Watch::new();
         assert_eq!(watch.add(Path::new("/nowhere/at/all")), None);
         let begun = tokio::time::Instant::now();

@@ -1,4 +1,4 @@
-//! What is measured: a command line, and how to know that it did its work.
+//! The cases: command lines, and the checks that they did their work.
 
 use std::fs;
 use std::io::Read as _;
@@ -10,34 +10,34 @@ use super::Program;
 use crate::measure::{self, Cost, DEADLINE, Sink};
 use crate::model::{ANSWER, EDIT, FLOOD, Model, REPLACED, STREAM, Seen};
 
-/// Bytes of a failed program's output that are shown.
+/// The number of bytes to print of a failed program's output.
 const SHOWN_BYTES: usize = 1500;
-/// Requests of "hi" and of an edit that belong to the conversation.
+/// The number of requests of "hi" and of an edit, without those for titles.
 const REQUESTS: (usize, usize) = (1, 3);
 
-/// A thing that is measured.
+/// A case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Case {
-    /// The size of the file.
+    /// The size of the binary.
     Size,
     /// `--version`.
     Version,
     /// A prompt with a short answer.
     Hi,
-    /// A prompt that is answered after a read and an edit.
+    /// A prompt that is answered by a read, an edit and a text.
     Edit,
-    /// A prompt with a long answer, written to a file.
+    /// A prompt with a long answer, with stdout to a file.
     Stream,
-    /// The same through a pipe.
+    /// A prompt with a long answer, with stdout to a pipe.
     Pipe,
 }
 
 /// A run that did its work.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// What it cost.
+    /// The cost.
     pub(super) cost: Cost,
-    /// What the model got from it.
+    /// The requests to the model.
     pub(super) seen: Seen,
 }
 
@@ -45,7 +45,7 @@ impl Case {
     pub(super) const ALL: [Self; 6] =
         [Self::Size, Self::Version, Self::Hi, Self::Edit, Self::Stream, Self::Pipe];
 
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Size => "size",
@@ -57,7 +57,7 @@ impl Case {
         }
     }
 
-    /// What it is.
+    /// A description.
     pub(super) fn about(self) -> &'static str {
         match self {
             Self::Size => "the binary",
@@ -69,21 +69,21 @@ impl Case {
         }
     }
 
-    /// How often it is run when so many runs are wanted.
-    pub(super) fn runs(self, wanted: usize) -> usize {
+    /// The number of runs if `--runs` is `runs`.
+    pub(super) fn runs(self, runs: usize) -> usize {
         match self {
             Self::Size => 0,
             Self::Pipe => 1,
-            Self::Version | Self::Hi | Self::Edit | Self::Stream => wanted,
+            Self::Version | Self::Hi | Self::Edit | Self::Stream => runs,
         }
     }
 
-    /// Runs it once; an error is a run that did not do its work.
+    /// Runs the case once. Fails if the run did not do its work.
     pub(super) fn run(self, program: &Program, model: &mut Model) -> Result<Run> {
-        let place = &program.place;
+        let sandbox = &program.sandbox;
         let prompt = match self {
             Self::Hi => "hi".to_owned(),
-            Self::Edit => format!("{EDIT} {} please", place.edited().display()),
+            Self::Edit => format!("{EDIT} {} please", sandbox.edited().display()),
             Self::Stream | Self::Pipe => format!("{STREAM} please"),
             Self::Size | Self::Version => String::new(),
         };
@@ -91,16 +91,16 @@ impl Case {
             Self::Size | Self::Version => vec!["--version"],
             Self::Hi | Self::Edit | Self::Stream | Self::Pipe => vec!["run", &prompt],
         };
-        place.reset()?;
-        // Whatever an earlier run still sent is not this one's.
+        sandbox.reset()?;
+        // Late requests of an earlier run do not belong to this one.
         model.seen()?;
         let sink = if self == Self::Pipe { Sink::Pipe } else { Sink::File };
-        let cost = measured(program, &args, sink)?;
+        let cost = measure_program(program, &args, sink)?;
         let seen = model.seen()?;
         let run = Run { cost, seen };
         self.check(program, &run).with_context(|| {
-            let shown = |name: &str| tail(&fs::read(place.output(name)).unwrap_or_default());
-            format!("--- stdout\n{}\n--- stderr\n{}\n---", shown("stdout"), shown("stderr"))
+            let output = |name: &str| tail(&fs::read(sandbox.output(name)).unwrap_or_default());
+            format!("--- stdout\n{}\n--- stderr\n{}\n---", output("stdout"), output("stderr"))
         })?;
         Ok(run)
     }
@@ -112,14 +112,14 @@ impl Case {
         }
         ensure!(cost.code == Some(0), "its exit code was {:?}", cost.code);
         ensure!(seen.problems.is_empty(), "the model refused: {}", seen.problems.join("; "));
-        let output = fs::read_to_string(program.place.output("stdout"))?;
+        let output = fs::read_to_string(program.sandbox.output("stdout"))?;
         let has = |text: &str| {
             ensure!(output.contains(text.trim()), "the answer is not in its output");
             Ok(())
         };
-        let requests = |wanted: usize| {
+        let requests = |expected: usize| {
             let got = seen.main_ns.len();
-            ensure!(got == wanted, "it sent {got} requests, not {wanted}");
+            ensure!(got == expected, "it sent {got} requests, not {expected}");
             Ok(())
         };
         match self {
@@ -132,7 +132,7 @@ impl Case {
             Self::Edit => {
                 has(ANSWER)?;
                 requests(REQUESTS.1)?;
-                let text = fs::read_to_string(program.place.edited())?;
+                let text = fs::read_to_string(program.sandbox.edited())?;
                 ensure!(text.contains(REPLACED.1), "the file was not edited");
             }
             Self::Stream | Self::Pipe => {
@@ -145,22 +145,22 @@ impl Case {
 }
 
 impl Run {
-    /// From the program's start to the first request at the model.
+    /// The time from the start of the program to the first request to the model.
     pub(super) fn first_request_ns(&self) -> Option<i64> {
         let first = self.seen.main_ns.iter().chain(&self.seen.side_ns).min()?;
         Some(first - self.cost.started_ns)
     }
 }
 
-/// The cases by these names, and those whose figures they need; all without a name.
+/// Returns the cases with these names and those whose figures they need, or all cases if there are no names.
 pub(super) fn chosen(names: &[String]) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for name in names {
         let case = Case::ALL.into_iter().find(|case| case.name() == name);
         let case = case.with_context(|| {
-            let known = Case::ALL.map(Case::name).join(", ");
+            let cases = Case::ALL.map(Case::name).join(", ");
             let parts = super::PARTS.map(|part| part.name).join(", ");
-            format!("`--only {name}` names no case; there are {known}, {parts}")
+            format!("`--only {name}`: unknown name; the names are {cases}, {parts}")
         })?;
         cases.push(case);
         if matches!(case, Case::Edit | Case::Stream | Case::Pipe) {
@@ -175,17 +175,17 @@ pub(super) fn chosen(names: &[String]) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Runs the program by a process that only measures.
-pub(super) fn measured(program: &Program, args: &[&str], sink: Sink) -> Result<Cost> {
-    let place = &program.place;
+/// Runs the program with the measuring process.
+pub(super) fn measure_program(program: &Program, args: &[&str], sink: Sink) -> Result<Cost> {
+    let sandbox = &program.sandbox;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(measure::COMMAND);
     command.arg(if sink == Sink::Pipe { "pipe" } else { "file" });
     command.arg(DEADLINE.as_millis().to_string());
-    command.args([place.output("stdout"), place.output("stderr")]);
+    command.args([sandbox.output("stdout"), sandbox.output("stderr")]);
     command.arg(&program.path).args(args);
-    command.env_clear().envs(place.environment()).current_dir(place.project());
-    // An interrupt must reach the measuring process as the end of its input, so that it can end the program.
+    command.env_clear().envs(sandbox.environment()).current_dir(sandbox.project());
+    // The measuring process must see an interrupt as the end of its stdin, so that it can kill the program.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().context("cannot start the measuring process")?;
@@ -198,7 +198,7 @@ pub(super) fn measured(program: &Program, args: &[&str], sink: Sink) -> Result<C
     Ok(serde_json::from_str(&answer)?)
 }
 
-/// The end of a text, enough to see what went wrong.
+/// Returns the end of a text.
 fn tail(bytes: &[u8]) -> String {
     let start = bytes.len().saturating_sub(SHOWN_BYTES);
     String::from_utf8_lossy(&bytes[start..]).trim().to_owned()
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_brings_the_one_its_figures_need() {
+    fn a_case_adds_the_case_that_its_figures_need() {
         check(&["version"], &[Case::Version]);
         check(&["stream", "edit"], &[Case::Hi, Case::Edit, Case::Stream]);
         check(&["hi", "hi"], &[Case::Hi]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_case_is_told_with_the_known_ones() {
+    fn the_error_of_an_unknown_case_lists_the_cases() {
         let error = chosen(&["stram".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("`--only stram`") && error.contains("stream"), "{error}");
     }

@@ -1,9 +1,7 @@
-//! How fast one core turns the bytes of an answer into model events.
+//! Measures how fast one core decodes answers of models.
 //!
-//! The streams are made here, with the fields real servers send around the
-//! text; events are counted and their text measured, so that a stream that
-//! was not read to its end is no figure. A release build of this program
-//! measures, whatever built the one that asked.
+//! The streams are generated with the fields that real servers send. The events and the bytes of their text are
+//! counted, so that an incomplete run fails. The `measure` build of this program runs the measurement.
 
 use std::fmt::Write as _;
 
@@ -15,30 +13,30 @@ use codewright_llm::ModelEvent;
 use codewright_scripted::bedrock_frame;
 use serde::{Deserialize, Serialize};
 
-use super::Wanted;
+use super::Plan;
 use super::spread::Spread;
 
-/// What it is called on the command line.
+/// The name on the command line.
 pub(super) const NAME: &str = "decode";
-/// The word that makes this program the measuring one.
+/// The hidden command of the measuring process.
 pub(crate) const COMMAND: &str = "decode-part";
 
-/// Bytes of the pieces the network would bring.
+/// The number of bytes of each piece.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Bytes of a stream; long enough that its beginning and end do not count.
+/// The number of bytes of a stream, long enough that its start and end do not matter.
 const STREAM_BYTES: usize = 16_000_000;
-/// Bytes of text a delta brings, about.
+/// The approximate number of bytes of text in a delta.
 const DELTA_BYTES: [usize; 2] = [50, 500];
-/// Megabytes a second that are wanted.
-const WANTED_MB_S: f64 = 200.0;
+/// The lower limit in megabytes per second.
+const LIMIT_MB_S: f64 = 200.0;
 
-/// What the model says; every fourth delta or so has to be unescaped.
+/// The text of the model. About every fourth delta contains escapes.
 const WORDS: &str = "The function reads a line, and then it decides what the caller has to know about it; \
     nothing is kept that could be read again, so that memory stays the same however long the answer is.\n\n\
-    Für jede Zeile gilt das Gleiche – whoever adds a field adds its bound \"in the same change\" and a test that \
-    fails without it, since a promise that nobody checks is a wish, and wishes are not worth a line of code here. ";
+    Für jede Zeile gilt das Gleiche – every new field has its bound \"in the same change\" and a test that \
+    fails without it, since a promise without a check is a wish, and wishes are not worth a line of code in this file. ";
 
-/// The protocols measured.
+/// The measured protocols.
 #[derive(Debug, Clone, Copy)]
 enum Protocol {
     OpenAiChat,
@@ -62,7 +60,7 @@ impl From<Protocol> for codewright_llm::Protocol {
     }
 }
 
-/// The runs of one row.
+/// The runs of a row.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     protocol: String,
@@ -70,22 +68,22 @@ struct Row {
     mb_s: Vec<f64>,
 }
 
-/// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+/// Builds and runs the measuring process and returns the lines of the report.
+pub(super) fn measure(plan: &Plan) -> Result<String> {
     let program = super::build_measuring()?;
-    let output = Command::new(program).args([COMMAND, &wanted.runs.to_string()]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
+    let output = Command::new(program).args([COMMAND, &plan.runs.to_string()]).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the measuring program failed: {}", stderr.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
     let mut text =
         format!("\n{NAME}: answers of {} MB in pieces of 64 KiB, one core\n", STREAM_BYTES / 1_000_000);
     for row in rows {
         let spread = Spread::of(row.mb_s).context("a row without runs")?;
         let range = format!("({:.0} .. {:.0})", spread.least, spread.most);
-        let mark = if spread.median >= WANTED_MB_S { "ok" } else { "UNDER" };
+        let mark = if spread.median >= LIMIT_MB_S { "ok" } else { "UNDER" };
         writeln!(
             text,
-            "  {:<21} {:<12} {:>9.0} MB/s {range:<20} limit {WANTED_MB_S} MB/s {mark}",
+            "  {:<21} {:<12} {:>9.0} MB/s {range:<20} limit {LIMIT_MB_S} MB/s {mark}",
             row.protocol,
             format!("{} B a delta", row.delta_bytes),
             spread.median,
@@ -94,7 +92,7 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     Ok(text)
 }
 
-/// Measures and writes the rows as JSON.
+/// Measures and prints the rows as JSON.
 pub(crate) fn main(rest: &[String]) -> Result<()> {
     let runs: usize = rest.first().context("the number of runs is missing")?.parse()?;
     let mut rows = Vec::new();
@@ -116,7 +114,7 @@ pub(crate) fn main(rest: &[String]) -> Result<()> {
     Ok(serde_json::to_writer(std::io::stdout().lock(), &rows)?)
 }
 
-/// A stream and what is in it.
+/// A stream and its content.
 struct Answer {
     protocol: Protocol,
     stream: Vec<u8>,
@@ -126,7 +124,7 @@ struct Answer {
 
 impl Answer {
     fn new(protocol: Protocol, delta_bytes: usize) -> Self {
-        let (begin, end) = around(protocol);
+        let (begin, end) = start_and_end(protocol);
         let mut answer = Self { protocol, stream: begin, deltas: 0, text_bytes: 0 };
         let mut words = WORDS.split_inclusive(' ').cycle();
         while answer.stream.len() < STREAM_BYTES {
@@ -136,7 +134,7 @@ impl Answer {
             }
             answer.deltas += 1;
             answer.text_bytes += text.len();
-            // A string is always JSON.
+            // Escapes the text as a JSON string.
             let text = serde_json::Value::from(text).to_string();
             answer.stream.extend(delta(protocol, &text, answer.deltas));
         }
@@ -144,7 +142,7 @@ impl Answer {
         answer
     }
 
-    /// Decodes the stream once; returns the megabytes a second.
+    /// Decodes the stream and returns the megabytes per second.
     fn read(&self) -> Result<f64> {
         let (mut deltas, mut text_bytes, mut is_finished) = (0, 0, false);
         let begun = Instant::now();
@@ -157,7 +155,7 @@ impl Answer {
             _ => {}
         })?;
         let took = begun.elapsed();
-        ensure!(is_finished, "{:?} came to no end", self.protocol);
+        ensure!(is_finished, "{:?} did not end", self.protocol);
         ensure!(
             (deltas, text_bytes) == (self.deltas, self.text_bytes),
             "{:?} gave {deltas} deltas of {text_bytes} bytes, not {} of {}",
@@ -169,8 +167,8 @@ impl Answer {
     }
 }
 
-/// What comes before the first delta and after the last.
-fn around(protocol: Protocol) -> (Vec<u8>, Vec<u8>) {
+/// Returns the bytes before the first delta and after the last.
+fn start_and_end(protocol: Protocol) -> (Vec<u8>, Vec<u8>) {
     let (begin, end) = match protocol {
         Protocol::Bedrock => {
             let end = [
@@ -209,7 +207,7 @@ fn around(protocol: Protocol) -> (Vec<u8>, Vec<u8>) {
     (begin.into(), end.into())
 }
 
-/// One event with this JSON text; `number` changes what servers change from event to event.
+/// Returns an event with this JSON text. `number` sets the fields that differ from event to event.
 fn delta(protocol: Protocol, text: &str, number: usize) -> Vec<u8> {
     let obfuscation = &"vlp3ksfjLlAq8RtZ"[number % 16..];
     let event = match protocol {
@@ -252,10 +250,10 @@ mod tests {
             Protocol::Bedrock,
             Protocol::Cohere,
         ] {
-            let mut answer = Answer { protocol, stream: around(protocol).0, deltas: 2, text_bytes: 6 };
+            let mut answer = Answer { protocol, stream: start_and_end(protocol).0, deltas: 2, text_bytes: 6 };
             answer.stream.extend(delta(protocol, "\"a\\nb\"", 1));
             answer.stream.extend(delta(protocol, "\"def\"", 2));
-            answer.stream.extend(around(protocol).1);
+            answer.stream.extend(start_and_end(protocol).1);
             answer.read().unwrap();
             answer.text_bytes += 1;
             assert!(answer.read().is_err(), "{protocol:?}");

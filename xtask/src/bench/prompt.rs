@@ -1,24 +1,25 @@
-//! What it takes to put a system text together in a large repository, told by the release program itself.
+//! Measures the assembly of the system prompt in a large repository, as reported by the program.
 
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::Wanted;
+use super::Plan;
 use super::spread::Spread;
 
-/// What it is called on the command line.
+/// The name on the command line.
 pub(super) const NAME: &str = "prompt";
-/// Folders of the repository, and files in each.
+/// The number of folders of the repository.
 const FOLDERS: usize = 2_000;
+/// The number of files in each folder.
 const FILES: usize = 100;
-/// The most that it may take after the first time, in milliseconds.
-const WANTED_MS: f64 = 5.0;
+/// The limit after the first time.
+const LIMIT_MS: f64 = 5.0;
 
-/// Makes the repository, has the program report so many times, and gives back the line to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
-    let program = wanted.program()?;
+/// Creates the repository, runs the program and returns the line of the report.
+pub(super) fn measure(plan: &Plan) -> Result<String> {
+    let program = plan.program()?;
     let root = tempfile::tempdir()?;
     let (project, home) = (root.path().join("project"), root.path().join("home"));
     for folder in 0..FOLDERS {
@@ -38,7 +39,7 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     });
     std::fs::write(project.join("opencode.json"), config.to_string())?;
     let mut values = Vec::new();
-    for _ in 0..wanted.runs {
+    for _ in 0..plan.runs {
         let mut command = Command::new(&program);
         command.args(["debug", "prompt", "--json"]).current_dir(&project).env_clear();
         command.env("CODEWRIGHT_TRUST", "all").env("HOME", &home).env("PATH", "/usr/bin:/bin");
@@ -49,9 +50,9 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
         values.push(report["assembly_us"].as_f64().context("no time")? / 1e3);
     }
     let spread = Spread::of(values).context("no runs")?;
-    let judged = if spread.median <= WANTED_MS { "ok" } else { "MISSED" };
+    let verdict = if spread.median <= LIMIT_MS { "ok" } else { "MISSED" };
     Ok(format!(
-        "\nsystem text, put together again in a repository of {} files: {:.2} ms (wanted at most {WANTED_MS} ms) {judged}\n",
+        "\nsystem prompt, assembled again in a repository of {} files: {:.2} ms (limit {LIMIT_MS} ms) {verdict}\n",
         FOLDERS * FILES,
         spread.median,
     ))

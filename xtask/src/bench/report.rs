@@ -1,4 +1,4 @@
-//! The figures as a person reads them: a block a case, a line a program and figure.
+//! Formats the figures: a block for each case, with a line for each figure and program.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,18 +14,18 @@ use crate::model::FLOOD;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What was measured so far, by case and then by program.
+/// The measured runs by case and program.
 #[derive(Default)]
 pub(super) struct Measured {
     cases: BTreeMap<Case, Vec<Result<Vec<Run>>>>,
 }
 
-/// One number of a case.
+/// A figure of a case.
 struct Figure {
     name: &'static str,
     unit: &'static str,
     decimals: usize,
-    /// What it may be at most for the first program.
+    /// The upper limit for the first program.
     limit: Option<f64>,
     of: fn(&Measured, Case, usize) -> Vec<f64>,
 }
@@ -35,7 +35,7 @@ impl Measured {
         self.cases.insert(case, runs);
     }
 
-    /// Every program that failed at a case, and how.
+    /// Returns the failures of all programs.
     pub(super) fn failures(&self, programs: &[Program]) -> Vec<String> {
         let mut failures = Vec::new();
         for (case, runs) in &self.cases {
@@ -58,12 +58,12 @@ impl Measured {
         runs.and_then(|runs| runs.as_deref().ok()).unwrap_or_default()
     }
 
-    /// A number of each run.
+    /// Returns a number for each run.
     fn each(&self, case: Case, program: usize, of: impl Fn(&Run) -> f64) -> Vec<f64> {
         self.runs(case, program).iter().map(of).collect()
     }
 
-    /// The CPU milliseconds of each run beyond what "hi" costs.
+    /// Returns the CPU milliseconds of each run in addition to those of "hi".
     fn over_hi(&self, case: Case, program: usize) -> Vec<f64> {
         let Some(hi) = Spread::of(self.each(Case::Hi, program, cpu_ms)) else { return Vec::new() };
         self.each(case, program, |run| cpu_ms(run) - hi.median)
@@ -121,14 +121,14 @@ const REQUESTS: Figure = Figure {
 const OVER_HI: Figure =
     Figure { name: "cpu over hi", unit: "ms", decimals: 1, limit: None, of: Measured::over_hi };
 const DELTA: Figure = Figure {
-    name: "cpu a delta, over hi",
+    name: "cpu per delta, over hi",
     unit: "us",
     decimals: 2,
     limit: None,
     of: |all, case, program| all.over_hi(case, program).into_iter().map(a_delta_us).collect(),
 };
 const DELTA_TOTAL: Figure = Figure {
-    name: "cpu a delta, in all",
+    name: "cpu per delta, total",
     unit: "us",
     decimals: 2,
     limit: None,
@@ -136,33 +136,33 @@ const DELTA_TOTAL: Figure = Figure {
 };
 
 impl Figure {
-    /// This figure, which may be this much at most.
+    /// Sets the upper limit.
     const fn at_most(mut self, limit: f64) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    fn written(&self, value: f64) -> String {
+    fn format(&self, value: f64) -> String {
         format!("{value:.*}", self.decimals)
     }
 
-    /// A line for each program; ratios are to the first.
+    /// Formats a line for each program, with the ratio to the first.
     fn lines(&self, case: Case, programs: &[Program], all: &Measured) -> String {
         let mut text = String::new();
         let ours = Spread::of((self.of)(all, case, 0));
         for (at, program) in programs.iter().enumerate() {
             let Some(spread) = Spread::of((self.of)(all, case, at)) else { continue };
             let name = if at == 0 { self.name } else { "" };
-            let median = self.written(spread.median);
+            let median = self.format(spread.median);
             let mut line = format!("  {name:<21} {:<12} {median:>9} {:<3}", program.name, self.unit);
-            let range = format!("({} .. {})", self.written(spread.least), self.written(spread.most));
+            let range = format!("({} .. {})", self.format(spread.least), self.format(spread.most));
             line.push_str(&format!(" {range:<23}"));
             match (at, self.limit, ours) {
                 (0, Some(limit), _) => {
                     let mark = if spread.median <= limit { "ok" } else { "OVER" };
                     line.push_str(&format!(" limit {limit} {} {mark}", self.unit));
                 }
-                // A difference may be lost in the noise; then a ratio means nothing.
+                // A difference that is lost in the noise has no meaningful ratio.
                 (1.., _, Some(ours)) if ours.median > 0.0 && spread.median > 0.0 => {
                     line.push_str(&format!(" {:.1} x ours", spread.median / ours.median));
                 }
@@ -185,7 +185,7 @@ fn figures(case: Case) -> Vec<Figure> {
     }
 }
 
-/// The machine and the programs.
+/// Formats the machine and the programs.
 pub(super) fn head(programs: &[Program], runs: usize) -> Result<String> {
     let cores = std::thread::available_parallelism()?;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -201,7 +201,7 @@ pub(super) fn head(programs: &[Program], runs: usize) -> Result<String> {
     Ok(text)
 }
 
-/// What the measuring itself costs; memory begins with the measuring process's own.
+/// Formats the cost of an empty program, which includes the memory of the measuring process.
 pub(super) fn floor(costs: &[Cost]) -> String {
     let of =
         |value: fn(&Cost) -> f64| Spread::of(costs.iter().map(value)).map_or(0.0, |spread| spread.median);
@@ -210,7 +210,7 @@ pub(super) fn floor(costs: &[Cost]) -> String {
     format!("an empty program measures {cpu_ms:.1} ms of CPU and {peak_mib:.1} MiB\n")
 }
 
-/// The figures of a case.
+/// Formats the figures of a case.
 pub(super) fn case(case: Case, programs: &[Program], all: &Measured) -> String {
     let mut text = format!("\n{}: {}\n", case.name(), case.about());
     if case == Case::Size {
@@ -227,7 +227,7 @@ pub(super) fn case(case: Case, programs: &[Program], all: &Measured) -> String {
     text
 }
 
-/// The load after the runs, and what went wrong.
+/// Formats the load after the runs and the failures.
 pub(super) fn foot(failures: &[String]) -> Result<String> {
     let mut text = format!("\nload at the end {}\n", load().as_deref().unwrap_or("?"));
     for failure in failures {
@@ -243,13 +243,13 @@ fn sizes(programs: &[Program]) -> String {
     let ours = programs.first().map_or(0.0, size);
     for (at, program) in programs.iter().enumerate() {
         let mib = size(program);
-        let beside = match at {
+        let verdict = match at {
             0 => format!("limit {LIMIT_MIB} MiB {}", if mib <= LIMIT_MIB { "ok" } else { "OVER" }),
             _ => format!("{:.1} x ours", mib / ours),
         };
         let name = if at == 0 { "size" } else { "" };
         text.push_str(&format!(
-            "  {name:<21} {:<12} {mib:>9.1} {:<3} {:<23} {beside}\n",
+            "  {name:<21} {:<12} {mib:>9.1} {:<3} {:<23} {verdict}\n",
             program.name, "MiB", ""
         ));
     }

@@ -1,8 +1,7 @@
-//! What a server costs: starting, resting, turns, many sessions at once, many who watch.
+//! Measures a server: starts, idle time, turns, concurrent sessions, many event streams.
 //!
-//! The program serves in a process of its own and so does the model; this one only asks.
-//! Another program with the same command line and the same API is asked the same, in turn.
-//! A figure counts only if the work was done: answers are counted and compared.
+//! The server and the model have their own processes; this one sends the requests. Other programs with the same
+//! command line and API get the same requests in turn. The answers are checked.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,61 +13,61 @@ use anyhow::{Context as _, Result, ensure};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
-use self::wire::{Caller, Watcher};
+use self::wire::{Connection, EventStream};
 use super::served::Served;
 use super::spread::Spread;
-use super::{Program, Wanted};
+use super::{Plan, Program};
 use crate::measure::now_ns;
-use crate::model::{ANSWER, LOAD, LOADED, LOOK, Model, PACED, Paced};
+use crate::model::{ANSWER, LOAD, LOADED, Model, PACED, Paced, READ};
 
 mod wire;
 
-/// What it is called on the command line.
+/// The name on the command line.
 pub(super) const NAME: &str = "serve";
-/// Sessions that are stored and listed.
+/// The number of stored sessions.
 const SESSIONS: usize = 1000;
-/// Sessions that are created before the clock is read again.
+/// The number of sessions to create between two readings of the clock.
 const BATCH: usize = 100;
-/// Turns of the long transcript, each a prompt and its answer.
+/// The number of turns of the long transcript.
 const TURNS: usize = 161;
-/// Turns that a figure of one turn is the mean of.
-const WARM: usize = 20;
-/// Sessions that are answered at the same time.
-const AT_ONCE: usize = 20;
-/// Streams on which nothing happens.
-const WATCHERS: usize = 1000;
-/// Files that this process needs for them.
-const FILES: u64 = 4 * WATCHERS as u64;
-/// From the start until a server is at rest.
+/// The number of turns whose mean is a figure.
+const TURNS_MEASURED: usize = 20;
+/// The number of sessions that stream at the same time.
+const CONCURRENT: usize = 20;
+/// The number of idle event streams.
+const STREAMS: usize = 1000;
+/// The number of files that this process needs for the streams.
+const FILES: u64 = 4 * STREAMS as u64;
+/// The time from the start until a server is idle.
 const SETTLE: Duration = Duration::from_secs(3);
-/// How long a resting server is watched, several times.
-const REST: Duration = Duration::from_secs(3);
+/// The time over which the CPU time of an idle server is measured.
+const IDLE: Duration = Duration::from_secs(3);
 
-/// One figure.
+/// A figure.
 struct Row {
     name: &'static str,
     unit: &'static str,
     limit: Limit,
 }
 
-/// What a figure should be.
+/// The limit of a figure.
 #[derive(Clone, Copy)]
 enum Limit {
-    /// Nothing was promised.
+    /// There is no limit.
     None,
     AtMost(f64),
     AtLeast(f64),
-    /// This part of the other program's figure at most.
+    /// At most this share of the other program's figure.
     Share(f64),
 }
 
 const ROWS: [Row; 24] = [
     row("start to listening, CPU", "ms", Limit::AtMost(25.0)),
     row("start to listening, wall", "ms", Limit::None),
-    row("the same with 1000 sessions, CPU", "ms", Limit::AtMost(25.0)),
-    row("the same with 1000 sessions, wall", "ms", Limit::None),
-    row("at rest, memory", "MiB", Limit::AtMost(20.0)),
-    row("at rest, CPU", "%", Limit::AtMost(0.1)),
+    row("start with 1000 sessions, CPU", "ms", Limit::AtMost(25.0)),
+    row("start with 1000 sessions, wall", "ms", Limit::None),
+    row("idle, memory", "MiB", Limit::AtMost(20.0)),
+    row("idle, CPU", "%", Limit::AtMost(0.1)),
     row("a session created, CPU", "ms", Limit::AtMost(0.5)),
     row("1000 sessions listed, wall", "ms", Limit::Share(0.05)),
     row("1000 sessions listed, CPU", "ms", Limit::None),
@@ -78,13 +77,13 @@ const ROWS: [Row; 24] = [
     row("a turn with one call, own CPU", "ms", Limit::None),
     row("161 turns read, wall", "ms", Limit::Share(0.05)),
     row("161 turns read, CPU", "ms", Limit::None),
-    row("20 sessions at once, CPU a delta", "us", Limit::AtMost(14.0)),
+    row("20 sessions at once, CPU per delta", "us", Limit::AtMost(14.0)),
     row("20 sessions at once", "deltas/s", Limit::AtLeast(23_000.0)),
     row("paced deltas, delay p50", "ms", Limit::None),
     row("paced deltas, delay p99", "ms", Limit::AtMost(5.0)),
-    row("paced deltas, CPU a delta", "us", Limit::None),
-    row("after all of that, peak memory", "MiB", Limit::AtMost(80.0)),
-    row("after all of that, memory", "MiB", Limit::None),
+    row("paced deltas, CPU per delta", "us", Limit::None),
+    row("at the end, peak memory", "MiB", Limit::AtMost(80.0)),
+    row("at the end, memory", "MiB", Limit::None),
     row("1000 idle streams, memory", "MiB", Limit::AtMost(64.0)),
     row("one event to 1000 streams, CPU", "ms", Limit::None),
 ];
@@ -93,68 +92,68 @@ const fn row(name: &'static str, unit: &'static str, limit: Limit) -> Row {
     Row { name, unit, limit }
 }
 
-/// A part of the work; each program does it in turn.
+/// A part of the measurement, which each program runs in turn.
 struct Phase {
     name: &'static str,
-    /// How often when so many runs are wanted.
+    /// The number of runs if `--runs` is the argument.
     runs: fn(usize) -> usize,
-    /// Whether the first time only warms the machine.
-    is_warmed: bool,
+    /// Whether an additional first run warms the machine.
+    has_warmup: bool,
     run: fn(&mut Subject) -> Result<()>,
 }
 
 const fn once(name: &'static str, run: fn(&mut Subject) -> Result<()>) -> Phase {
-    Phase { name, runs: |_| 1, is_warmed: false, run }
+    Phase { name, runs: |_| 1, has_warmup: false, run }
 }
 
-const fn warmed(name: &'static str, run: fn(&mut Subject) -> Result<()>) -> Phase {
-    Phase { name, runs: |runs| runs, is_warmed: true, run }
+const fn repeated(name: &'static str, run: fn(&mut Subject) -> Result<()>) -> Phase {
+    Phase { name, runs: |runs| runs, has_warmup: true, run }
 }
 
 const PHASES: [Phase; 12] = [
-    warmed("starting", |subject| subject.starts("start to listening")),
-    once("filling", Subject::fills),
-    warmed("starting with sessions", |subject| subject.starts("the same with 1000 sessions")),
-    once("resting", Subject::rests),
-    warmed("listing", Subject::lists),
-    warmed("turns", |subject| subject.turns("hi", "a warm turn")),
-    warmed("turns with a call", |subject| {
-        let prompt = format!("{LOOK} {} please", subject.program.place.edited().display());
-        subject.turns(&prompt, "a turn with one call")
+    repeated("starting", |subject| subject.measure_start("start to listening")),
+    once("filling", Subject::create_sessions),
+    repeated("starting with sessions", |subject| subject.measure_start("start with 1000 sessions")),
+    once("idle", Subject::measure_idle),
+    repeated("listing", Subject::list_sessions),
+    repeated("turns", |subject| subject.run_turns("hi", "a warm turn")),
+    repeated("turns with a call", |subject| {
+        let prompt = format!("{READ} {} please", subject.program.sandbox.edited().display());
+        subject.run_turns(&prompt, "a turn with one call")
     }),
-    once("a long transcript", Subject::talks),
-    warmed("reading", Subject::reads),
-    Phase { name: "streaming", runs: |runs| runs.min(5), is_warmed: true, run: Subject::streams },
-    once("paced", Subject::paced),
-    once("watching", Subject::watches),
+    once("a long transcript", Subject::fill_transcript),
+    repeated("reading", Subject::read_transcript),
+    Phase { name: "streaming", runs: |runs| runs.min(5), has_warmup: true, run: Subject::stream_fast },
+    once("paced", Subject::stream_paced),
+    once("event streams", Subject::open_streams),
 ];
 
-/// A program that is measured.
+/// A measured program.
 struct Subject {
     program: Program,
     server: Option<Served>,
-    /// The session with the long transcript.
+    /// The id of the session with the long transcript.
     long: String,
-    /// Whether figures are kept, or the machine is only warmed.
+    /// Whether figures are kept: false in a warm-up run.
     counts: bool,
     figures: BTreeMap<&'static str, Vec<f64>>,
     failed: Option<anyhow::Error>,
 }
 
-/// Measures each program in turn; the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+/// Measures each program and returns the lines of the report.
+pub(super) fn measure(plan: &Plan) -> Result<String> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most.min(FILES), most)?;
     let mut model = Model::start()?;
-    let mut subjects = vec![Subject::new("ours", &wanted.program()?, &model.url)?];
-    for (at, path) in wanted.against.iter().enumerate() {
+    let mut subjects = vec![Subject::new("ours", &plan.program()?, &model.url)?];
+    for (at, path) in plan.against.iter().enumerate() {
         subjects.push(Subject::new(&format!("against {}", at + 1), path, &model.url)?);
     }
     for phase in &PHASES {
-        let runs = (phase.runs)(wanted.runs);
-        for run in 0..runs + usize::from(phase.is_warmed) {
+        let runs = (phase.runs)(plan.runs);
+        for run in 0..runs + usize::from(phase.has_warmup) {
             for subject in subjects.iter_mut().filter(|subject| subject.failed.is_none()) {
-                subject.counts = run > 0 || !phase.is_warmed;
+                subject.counts = run > 0 || !phase.has_warmup;
                 if let Err(error) = (phase.run)(subject) {
                     subject.failed = Some(error.context(format!("{}, {}", subject.program.name, phase.name)));
                 }
@@ -173,7 +172,7 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     Ok(text)
 }
 
-/// A line for each program that has the figure.
+/// Formats a line for each program that has the figure.
 fn lines(row: &Row, subjects: &[Subject]) -> String {
     let spreads: Vec<_> = subjects
         .iter()
@@ -184,14 +183,14 @@ fn lines(row: &Row, subjects: &[Subject]) -> String {
         let Some(spread) = spread else { continue };
         let name = if at == 0 { row.name } else { "" };
         let range = format!("({:.2} .. {:.2})", spread.least, spread.most);
-        let beside = if at == 0 {
-            judged(row.limit, spread.median, spreads.get(1).copied().flatten())
+        let verdict = if at == 0 {
+            verdict(row.limit, spread.median, spreads.get(1).copied().flatten())
         } else {
             let ours = spreads[0].map_or(f64::NAN, |ours| ours.median);
             format!("{:.1} x ours", spread.median / ours)
         };
         let line = format!(
-            "  {name:<34} {:<10} {:>10.2} {:<8} {range:<24} {beside}",
+            "  {name:<34} {:<10} {:>10.2} {:<8} {range:<24} {verdict}",
             subject.program.name, spread.median, row.unit
         );
         text.push_str(line.trim_end());
@@ -200,8 +199,8 @@ fn lines(row: &Row, subjects: &[Subject]) -> String {
     text
 }
 
-fn judged(limit: Limit, median: f64, other: Option<Spread>) -> String {
-    let mark = |is_good: bool| if is_good { "ok" } else { "MISSED" };
+fn verdict(limit: Limit, median: f64, other: Option<Spread>) -> String {
+    let mark = |is_complete: bool| if is_complete { "ok" } else { "MISSED" };
     match (limit, other) {
         (Limit::None, _) | (Limit::Share(_), None) => String::new(),
         (Limit::AtMost(most), _) => format!("≤ {most} {}", mark(median <= most)),
@@ -224,24 +223,24 @@ impl Subject {
         })
     }
 
-    /// Keeps a figure of a row that is named by its beginning and its end.
+    /// Keeps a figure. The name of its row consists of the subject and the unit.
     fn keep(&mut self, of: &str, what: &str, value: f64) {
         let named = |row: &&Row| row.name.strip_prefix(of).is_some_and(|rest| rest == what);
-        let row = ROWS.iter().find(named).expect("every figure that is kept has a row");
+        let row = ROWS.iter().find(named).expect("every figure has a row");
         if self.counts {
             self.figures.entry(row.name).or_default().push(value);
         }
     }
 
     fn server(&self) -> Result<&Served> {
-        self.server.as_ref().context("no server is at work")
+        self.server.as_ref().context("no server is running")
     }
 
-    fn caller(&self) -> Result<Caller> {
-        Caller::new(&self.server()?.address)
+    fn connect(&self) -> Result<Connection> {
+        Connection::new(&self.server()?.address)
     }
 
-    fn starts(&mut self, of: &'static str) -> Result<()> {
+    fn measure_start(&mut self, of: &'static str) -> Result<()> {
         let server = Served::start(&self.program)?;
         let start = server.start;
         self.keep(of, ", CPU", start.cpu_ms);
@@ -249,13 +248,13 @@ impl Subject {
         server.end()
     }
 
-    fn fills(&mut self) -> Result<()> {
+    fn create_sessions(&mut self) -> Result<()> {
         self.server = Some(Served::start(&self.program)?);
-        let mut caller = self.caller()?;
+        let mut connection = self.connect()?;
         for batch in 0..SESSIONS / BATCH {
             let before = self.server()?.cpu_ms()?;
             for at in 0..BATCH {
-                created(&mut caller, &format!("Session {batch} {at}"))?;
+                create_session(&mut connection, &format!("Session {batch} {at}"))?;
             }
             let each = (self.server()?.cpu_ms()? - before) / BATCH as f64;
             self.keep("a session created", ", CPU", each);
@@ -263,33 +262,33 @@ impl Subject {
         self.server.take().context("no server")?.end()
     }
 
-    fn rests(&mut self) -> Result<()> {
+    fn measure_idle(&mut self) -> Result<()> {
         self.server = Some(Served::start(&self.program)?);
         thread::sleep(SETTLE);
         for _ in 0..3 {
             let before = self.server()?.cpu_ms()?;
-            thread::sleep(REST);
+            thread::sleep(IDLE);
             let (used, memory) = (self.server()?.cpu_ms()? - before, self.server()?.memory()?);
-            self.keep("at rest", ", CPU", used / REST.as_secs_f64() / 10.0);
-            self.keep("at rest", ", memory", memory.now_mib);
+            self.keep("idle", ", CPU", used / IDLE.as_secs_f64() / 10.0);
+            self.keep("idle", ", memory", memory.now_mib);
         }
         Ok(())
     }
 
-    fn lists(&mut self) -> Result<()> {
-        self.gets("1000 sessions listed", &format!("/session?limit={SESSIONS}"), SESSIONS)
+    fn list_sessions(&mut self) -> Result<()> {
+        self.get_list("1000 sessions listed", &format!("/session?limit={SESSIONS}"), SESSIONS)
     }
 
-    fn reads(&mut self) -> Result<()> {
+    fn read_transcript(&mut self) -> Result<()> {
         let path = format!("/session/{}/message", self.long);
-        self.gets("161 turns read", &path, 2 * TURNS)
+        self.get_list("161 turns read", &path, 2 * TURNS)
     }
 
-    /// Times a list of so many.
-    fn gets(&mut self, of: &'static str, path: &str, count: usize) -> Result<()> {
-        let mut caller = self.caller()?;
+    /// Measures a request whose answer is a list of `count` items.
+    fn get_list(&mut self, of: &'static str, path: &str, count: usize) -> Result<()> {
+        let mut connection = self.connect()?;
         let (before, begun) = (self.server()?.cpu_ms()?, Instant::now());
-        let bytes = caller.bytes("GET", path, None)?;
+        let bytes = connection.bytes("GET", path, None)?;
         let wall = begun.elapsed().as_secs_f64() * 1e3;
         let used = self.server()?.cpu_ms()? - before;
         let found = serde_json::from_slice::<Vec<Value>>(&bytes)?.len();
@@ -299,19 +298,19 @@ impl Subject {
         Ok(())
     }
 
-    /// Turns of a session that has had one.
-    fn turns(&mut self, text: &str, of: &'static str) -> Result<()> {
-        let mut caller = self.caller()?;
-        let session = created(&mut caller, "Turns")?;
-        said(&mut caller, &session, text)?;
+    /// Measures turns of a session that had one already.
+    fn run_turns(&mut self, text: &str, of: &'static str) -> Result<()> {
+        let mut connection = self.connect()?;
+        let session = create_session(&mut connection, "Turns")?;
+        prompt_session(&mut connection, &session, text)?;
         let server = self.server()?;
         let (before, own, begun) = (server.cpu_ms()?, server.own_cpu_ms()?, Instant::now());
-        for _ in 0..WARM {
-            let answer = said(&mut caller, &session, text)?;
+        for _ in 0..TURNS_MEASURED {
+            let answer = prompt_session(&mut connection, &session, text)?;
             ensure!(has(&answer, ANSWER), "the answer was {answer}");
         }
         let server = self.server()?;
-        let each = |whole: f64| whole / WARM as f64;
+        let each = |whole: f64| whole / TURNS_MEASURED as f64;
         let (all, own) = (each(server.cpu_ms()? - before), each(server.own_cpu_ms()? - own));
         self.keep(of, ", CPU", all);
         if ROWS.iter().any(|row| row.name == format!("{of}, wall")) {
@@ -322,73 +321,73 @@ impl Subject {
         Ok(())
     }
 
-    fn talks(&mut self) -> Result<()> {
-        let mut caller = self.caller()?;
-        self.long = created(&mut caller, "Long")?;
+    fn fill_transcript(&mut self) -> Result<()> {
+        let mut connection = self.connect()?;
+        self.long = create_session(&mut connection, "Long")?;
         for _ in 0..TURNS {
-            said(&mut caller, &self.long, "hi")?;
+            prompt_session(&mut connection, &self.long, "hi")?;
         }
         Ok(())
     }
 
-    /// As fast as the server can: every session is answered with much text at once.
-    fn streams(&mut self) -> Result<()> {
-        let deltas = (LOADED.deltas * AT_ONCE) as f64;
+    /// Measures sessions whose answers arrive as fast as the server can read them.
+    fn stream_fast(&mut self) -> Result<()> {
+        let deltas = (LOADED.deltas * CONCURRENT) as f64;
         let text = LOADED.text();
-        let done = self.at_once(LOAD, |answer| has(answer, text.trim()), |_, _| {})?;
-        self.keep("20 sessions at once", ", CPU a delta", done.cpu_ms * 1e3 / deltas);
+        let done = self.prompt_concurrently(LOAD, |answer| has(answer, text.trim()), |_, _| {})?;
+        self.keep("20 sessions at once", ", CPU per delta", done.cpu_ms * 1e3 / deltas);
         self.keep("20 sessions at once", "", deltas / done.wall.as_secs_f64());
         Ok(())
     }
 
-    /// As fast as models write: from when each delta was due to its event.
-    fn paced(&mut self) -> Result<()> {
+    /// Measures sessions whose answers arrive at the pace of a model: the time from each delta to its event.
+    fn stream_paced(&mut self) -> Result<()> {
         let delays = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&delays);
-        let done = self.at_once(
+        let done = self.prompt_concurrently(
             PACED,
             |answer| has(answer, "@"),
             move |line, now| {
-                // Only deltas: the whole text comes again at its end.
+                // Only deltas, because an event at the end has the whole text.
                 let Some((_, delta)) = line.split_once("\"delta\":") else { return };
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.extend(Paced::stamps(delta).map(|due| (now - due) as f64 / 1e6));
             },
         )?;
         let delays = std::mem::take(&mut *delays.lock().unwrap_or_else(PoisonError::into_inner));
-        let (count, wanted) = (delays.len(), Paced::COUNT * AT_ONCE);
-        ensure!(count == wanted, "{count} and not {wanted} deltas were seen");
+        let (count, expected) = (delays.len(), Paced::COUNT * CONCURRENT);
+        ensure!(count == expected, "{count} deltas arrived, not {expected}");
         let mut sorted = delays;
         sorted.sort_unstable_by(f64::total_cmp);
         self.keep("paced deltas", ", delay p50", sorted[count / 2]);
         self.keep("paced deltas", ", delay p99", sorted[count * 99 / 100]);
-        self.keep("paced deltas", ", CPU a delta", done.cpu_ms * 1e3 / count as f64);
+        self.keep("paced deltas", ", CPU per delta", done.cpu_ms * 1e3 / count as f64);
         let memory = self.server()?.memory()?;
-        self.keep("after all of that", ", peak memory", memory.peak_mib);
-        self.keep("after all of that", ", memory", memory.now_mib);
+        self.keep("at the end", ", peak memory", memory.peak_mib);
+        self.keep("at the end", ", memory", memory.now_mib);
         self.server.take().context("no server")?.end()
     }
 
-    /// Prompts many sessions at once while somebody watches.
-    fn at_once(
+    /// Prompts many sessions at the same time while an event stream is open.
+    fn prompt_concurrently(
         &self,
         prompt: &str,
-        is_good: impl Fn(&Value) -> bool + Sync,
-        mut seen: impl FnMut(&str, i64) + Send + 'static,
+        is_complete: impl Fn(&Value) -> bool + Sync,
+        mut on_line: impl FnMut(&str, i64) + Send + 'static,
     ) -> Result<Done> {
         let server = self.server()?;
         let address = server.address.as_str();
         let sessions = {
-            let mut caller = self.caller()?;
-            (0..AT_ONCE)
-                .map(|at| created(&mut caller, &format!("At once {at}")))
+            let mut connection = self.connect()?;
+            (0..CONCURRENT)
+                .map(|at| create_session(&mut connection, &format!("At once {at}")))
                 .collect::<Result<Vec<_>>>()?
         };
-        let mut watcher = Watcher::open(address)?;
-        let watched = thread::spawn(move || {
+        let mut stream = EventStream::open(address)?;
+        let reader = thread::spawn(move || {
             let (mut line, mut ended) = (String::new(), 0);
-            while ended < AT_ONCE && watcher.line(&mut line)? {
-                seen(&line, now_ns()?);
+            while ended < CONCURRENT && stream.line(&mut line)? {
+                on_line(&line, now_ns()?);
                 ended += usize::from(line.contains("\"session.idle\""));
             }
             anyhow::Ok(())
@@ -398,10 +397,10 @@ impl Subject {
             let prompts: Vec<_> = sessions
                 .iter()
                 .map(|session| {
-                    let is_good = &is_good;
+                    let is_complete = &is_complete;
                     scope.spawn(move || {
-                        let answer = said(&mut Caller::new(address)?, session, prompt)?;
-                        ensure!(is_good(&answer), "a session's answer is not what the model said");
+                        let answer = prompt_session(&mut Connection::new(address)?, session, prompt)?;
+                        ensure!(is_complete(&answer), "a session's answer is not that of the model");
                         anyhow::Ok(())
                     })
                 })
@@ -409,71 +408,71 @@ impl Subject {
             prompts.into_iter().try_for_each(|prompt| prompt.join().expect("no prompt panics"))
         })?;
         let wall = begun.elapsed();
-        watched.join().expect("the watcher does not panic")?;
+        reader.join().expect("the reader does not panic")?;
         Ok(Done { wall, cpu_ms: server.cpu_ms()? - before })
     }
 
-    /// Many who watch while nothing happens, on a server that has done nothing else.
-    fn watches(&mut self) -> Result<()> {
+    /// Measures idle event streams on a new server.
+    fn open_streams(&mut self) -> Result<()> {
         let server = Served::start(&self.program)?;
         let address = server.address.clone();
         self.server = Some(server);
-        let mut watchers = (0..WATCHERS).map(|_| Watcher::open(&address)).collect::<Result<Vec<_>>>()?;
+        let mut streams = (0..STREAMS).map(|_| EventStream::open(&address)).collect::<Result<Vec<_>>>()?;
         thread::sleep(SETTLE);
         let memory = self.server()?.memory()?;
         self.keep("1000 idle streams", ", memory", memory.now_mib);
         let before = self.server()?.cpu_ms()?;
-        created(&mut self.caller()?, "Watched")?;
-        for watcher in &mut watchers {
-            watcher.until("session.created")?;
+        create_session(&mut self.connect()?, "Watched")?;
+        for stream in &mut streams {
+            stream.until("session.created")?;
         }
         let used = self.server()?.cpu_ms()? - before;
         self.keep("one event to 1000 streams", ", CPU", used);
-        drop(watchers);
+        drop(streams);
         self.server.take().context("no server")?.end()
     }
 }
 
-/// What many sessions at once took.
+/// The cost of concurrent sessions.
 struct Done {
     wall: Duration,
     cpu_ms: f64,
 }
 
-/// A new session of a server.
-pub(super) fn opened(address: &str, title: &str) -> Result<String> {
-    created(&mut Caller::new(address)?, title)
+/// Creates a session and returns its id.
+pub(super) fn new_session(address: &str, title: &str) -> Result<String> {
+    create_session(&mut Connection::new(address)?, title)
 }
 
-/// Begins to stream so many sessions at the pace of a model; each thread ends with its answer.
-pub(super) fn streaming(address: &str, sessions: usize) -> Vec<thread::JoinHandle<Result<()>>> {
+/// Prompts sessions whose answers arrive at the pace of a model. Each thread ends with its answer.
+pub(super) fn start_streams(address: &str, sessions: usize) -> Vec<thread::JoinHandle<Result<()>>> {
     let begin = |at| {
         let address = address.to_owned();
         thread::spawn(move || {
-            let mut caller = Caller::new(&address)?;
-            let session = created(&mut caller, &format!("Streaming {at}"))?;
-            let answer = said(&mut caller, &session, PACED)?;
-            ensure!(has(&answer, "@"), "a session's answer is not what the model said");
+            let mut connection = Connection::new(&address)?;
+            let session = create_session(&mut connection, &format!("Streaming {at}"))?;
+            let answer = prompt_session(&mut connection, &session, PACED)?;
+            ensure!(has(&answer, "@"), "a session's answer is not that of the model");
             Ok(())
         })
     };
     (0..sessions).map(begin).collect()
 }
 
-fn created(caller: &mut Caller, title: &str) -> Result<String> {
-    // A session that has a title asks the model for none.
-    let session = caller.ask("POST", "/session", Some(&json!({ "title": title })))?;
+fn create_session(connection: &mut Connection, title: &str) -> Result<String> {
+    // A session with a title does not request one from the model.
+    let session = connection.request("POST", "/session", Some(&json!({ "title": title })))?;
     Ok(session["id"].as_str().context("no session")?.to_owned())
 }
 
-fn said(caller: &mut Caller, session: &str, text: &str) -> Result<Value> {
+fn prompt_session(connection: &mut Connection, session: &str, text: &str) -> Result<Value> {
     let model = json!({"providerID": "mock", "modelID": "plain-model"});
     let prompt = json!({"model": model, "parts": [{"type": "text", "text": text}]});
-    caller.ask("POST", &format!("/session/{session}/message"), Some(&prompt))
+    connection.request("POST", &format!("/session/{session}/message"), Some(&prompt))
 }
 
-/// Whether an answer's text has this.
+/// Whether the text of an answer contains `text`.
 fn has(answer: &Value, text: &str) -> bool {
     let parts = answer["parts"].as_array().into_iter().flatten();
-    parts.filter_map(|part| part["text"].as_str()).any(|said| said.contains(text))
+    parts.filter_map(|part| part["text"].as_str()).any(|part| part.contains(text))
 }

@@ -1,7 +1,6 @@
-//! A program that serves, and what it costs.
+//! Starts a server of a measured program and reads its cost.
 //!
-//! The time that a process has used is read from the clock that the kernel keeps of it, to
-//! the nanosecond; that of children it has waited for is known to a hundredth of a second.
+//! The CPU time of a process has nanosecond precision; that of its waited-for children is counted in ticks.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -17,23 +16,23 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use super::Program;
 
-/// How long a server may take to say where it listens.
+/// The deadline of a start.
 const START: Duration = Duration::from_secs(60);
-/// How long it may take to end.
+/// The deadline of the end.
 const END: Duration = Duration::from_secs(20);
-/// Between two looks whether it has ended.
-const LOOK: Duration = Duration::from_millis(10);
+/// The interval at which to check for the end.
+const POLL: Duration = Duration::from_millis(10);
 
-/// A program that serves; it ends with this.
+/// A running server, killed when dropped.
 pub(super) struct Served {
     child: Child,
-    /// Where it listens: a name and a port.
+    /// The host and port.
     pub(super) address: String,
-    /// From its start to the line that says where it listens.
+    /// The cost of the start until the server listens.
     pub(super) start: Started,
 }
 
-/// What a start took.
+/// The cost of a start.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Started {
     pub(super) wall_ms: f64,
@@ -48,11 +47,11 @@ pub(super) struct Memory {
 }
 
 impl Served {
-    /// Starts it and waits until it listens.
+    /// Starts a server and waits until it listens.
     pub(super) fn start(program: &Program) -> Result<Self> {
         let mut command = Command::new(&program.path);
-        command.args(["serve", "--port", "0"]).env_clear().envs(program.place.environment());
-        command.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").current_dir(program.place.project());
+        command.args(["serve", "--port", "0"]).env_clear().envs(program.sandbox.environment());
+        command.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").current_dir(program.sandbox.project());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let begun = Instant::now();
         let mut server = Self { child: command.spawn()?, address: String::new(), start: Started::default() };
@@ -61,21 +60,21 @@ impl Served {
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 if let Some((_, address)) = line.split_once("listening on http://") {
-                    // Whoever waited may have given up.
+                    // The receiver may have timed out.
                     drop(found.send(address.trim().to_owned()));
                 }
             }
         });
-        server.address = address.recv_timeout(START).context("the server does not say where it listens")?;
+        server.address = address.recv_timeout(START).context("the server does not print its address")?;
         server.start = Started { wall_ms: begun.elapsed().as_secs_f64() * 1e3, cpu_ms: server.own_cpu_ms()? };
         Ok(server)
     }
 
-    /// What the process and the children it has waited for have used so far.
+    /// Returns the CPU time of the process and of the children that it has waited for.
     pub(super) fn cpu_ms(&self) -> Result<f64> {
         let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name may hold anything; behind it stand numbers, and the times of children are the
-        // sixteenth and seventeenth field of the whole.
+        // The name may contain any characters. The times of children are fields 16 and 17 of the line, counted
+        // from 1.
         let (_, fields) = text.rsplit_once(')').context("no fields")?;
         let ticks: f64 =
             fields.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
@@ -83,7 +82,7 @@ impl Served {
         Ok(self.own_cpu_ms()? + ticks * 1e3 / a_second)
     }
 
-    /// What the process alone has used so far.
+    /// Returns the CPU time of the process.
     pub(super) fn own_cpu_ms(&self) -> Result<f64> {
         own_cpu_ms(self.pid())
     }
@@ -92,12 +91,12 @@ impl Served {
         memory(self.pid())
     }
 
-    /// Ends it as a user does, so that what it holds is written.
+    /// Ends the server with SIGTERM, so that it writes its data.
     pub(super) fn end(mut self) -> Result<()> {
         kill(self.pid(), Signal::SIGTERM)?;
         let until = Instant::now() + END;
         while self.child.try_wait()?.is_none() && Instant::now() < until {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
         Ok(())
     }
@@ -107,13 +106,13 @@ impl Served {
     }
 }
 
-/// What a process alone has used so far.
+/// Returns the CPU time of a process.
 pub(super) fn own_cpu_ms(process: Pid) -> Result<f64> {
     let clock = clock_getcpuclockid(process)?;
     Ok(clock_gettime(clock)?.num_nanoseconds() as f64 / 1e6)
 }
 
-/// The memory of a process.
+/// Returns the memory of a process.
 pub(super) fn memory(process: Pid) -> Result<Memory> {
     let text = fs::read_to_string(format!("/proc/{process}/status"))?;
     let of = |name: &str| {
@@ -126,7 +125,7 @@ pub(super) fn memory(process: Pid) -> Result<Memory> {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,8 +1,7 @@
-//! What a snapshot costs beside `git status` of the same directory.
+//! Compares a snapshot with `git status` of the same directory.
 //!
-//! Both run in turn on a repository that nothing changes, after each has looked
-//! once. A release build of this program measures, whatever built the one that
-//! asked; processor time is that of the children and of ourselves.
+//! Both run in turn on an unchanged repository after a warm-up. The `measure` build of this program runs the
+//! measurement. CPU time includes the children.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,22 +16,22 @@ use nix::sys::time::TimeValLike as _;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::Wanted;
+use super::Plan;
 use super::spread::Spread;
 
-/// What it is called on the command line.
+/// The name on the command line.
 pub(super) const NAME: &str = "snapshot";
-/// The word that makes this program the measuring one.
+/// The hidden command of the measuring process.
 pub(crate) const COMMAND: &str = "snapshot-part";
 
-/// Files of the two directories.
+/// The number of files of the two directories.
 const FILES: [usize; 2] = [20_000, 20];
-/// Files of one directory within.
+/// The number of files in each subdirectory.
 const FILES_EACH: usize = 25;
-/// A snapshot may take this much of the time of `git status`.
-const WANTED_RATIO: f64 = 1.2;
+/// The limit of a snapshot's time divided by that of `git status`.
+const RATIO_LIMIT: f64 = 1.2;
 
-/// The runs of one row.
+/// The runs of a row.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     name: String,
@@ -41,14 +40,14 @@ struct Row {
     cpu_ms: Vec<f64>,
 }
 
-/// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+/// Builds and runs the measuring process and returns the lines of the report.
+pub(super) fn measure(plan: &Plan) -> Result<String> {
     let program = super::build_measuring()?;
-    let output = Command::new(program).args([COMMAND, &wanted.runs.to_string()]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
+    let output = Command::new(program).args([COMMAND, &plan.runs.to_string()]).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the measuring program failed: {}", stderr.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
-    let mut text = format!("\n{NAME}: of a directory, beside `git status`\n");
+    let mut text = format!("\n{NAME}: of a directory, compared with `git status`\n");
     let mut status_ms = None;
     for row in rows {
         let wall = Spread::of(row.wall_ms).context("a row without runs")?;
@@ -66,10 +65,10 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
             _ if row.name == STATUS => status_ms = Some(wall.median),
             Some(status_ms) if row.name == UNCHANGED => {
                 let ratio = wall.median / status_ms;
-                // A process or two decide about a small directory, and nobody waits for them.
-                let is_judged = row.files == FILES[0];
-                let mark = if ratio <= WANTED_RATIO { "ok" } else { "OVER" };
-                let mark = if is_judged { format!(" limit {WANTED_RATIO} {mark}") } else { String::new() };
+                // Starting processes dominates the time of a small directory.
+                let is_limited = row.files == FILES[0];
+                let mark = if ratio <= RATIO_LIMIT { "ok" } else { "OVER" };
+                let mark = if is_limited { format!(" limit {RATIO_LIMIT} {mark}") } else { String::new() };
                 write!(text, "  {ratio:.2} x status{mark}")?;
             }
             _ => {}
@@ -82,7 +81,7 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
 const STATUS: &str = "git status";
 const UNCHANGED: &str = "snapshot, unchanged";
 
-/// Measures and writes the rows as JSON.
+/// Measures and prints the rows as JSON.
 pub(crate) fn main(rest: &[String]) -> Result<()> {
     let runs: usize = rest.first().context("the number of runs is missing")?.parse()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -93,7 +92,7 @@ pub(crate) fn main(rest: &[String]) -> Result<()> {
     Ok(serde_json::to_writer(std::io::stdout().lock(), &rows)?)
 }
 
-/// The rows of a directory with so many files.
+/// Measures the rows of a directory with `files` files.
 async fn directory(files: usize, runs: usize) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
     let root = folder.path().canonicalize()?.join("project");
@@ -112,7 +111,7 @@ async fn directory(files: usize, runs: usize) -> Result<Vec<Row>> {
     let clock = Clock::start()?;
     snapshots.track(&cancel).await?;
     clock.stop(&mut first)?;
-    // An index that is younger than its files is trusted less.
+    // Git reads a file again if the index is as old as the file.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     git(&root, &["status", "--porcelain"])?;
     snapshots.track(&cancel).await?;
@@ -151,7 +150,7 @@ fn fill(root: &Path, files: usize) -> Result<()> {
     }
     git(root, &["init", "-q"])?;
     git(root, &["add", "."])?;
-    // Nothing is to tidy up while it is measured.
+    // No garbage collection while measuring.
     git(root, &["config", "gc.auto", "0"])?;
     git(root, &["-c", "user.name=u", "-c", "user.email=u@example.com", "commit", "-q", "-m", "x"])
 }
@@ -164,7 +163,7 @@ fn git(root: &Path, args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The time since it was started, on the wall and on the processors.
+/// A clock of wall and CPU time.
 struct Clock {
     begun: Instant,
     cpu_us: i64,
@@ -182,7 +181,7 @@ impl Clock {
     }
 }
 
-/// The processor time of this process and of all children it waited for.
+/// Returns the CPU time of this process and of all children that it waited for.
 fn cpu_us() -> Result<i64> {
     let mut sum = 0;
     for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {

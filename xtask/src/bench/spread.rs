@@ -1,9 +1,9 @@
-//! Several measurements of one thing: the middle one, the least and the most.
+//! The median and the range of measurements.
 
-/// Measurements of one thing; there is at least one.
+/// The median and the range of at least one measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
-    /// The middle one, or the mean of the middle two.
+    /// The middle value, or the mean of the middle two.
     pub(super) median: f64,
     /// The smallest.
     pub(super) least: f64,
@@ -12,7 +12,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of these values; nothing if there are none.
+    /// Returns the spread of these values, or `None` if there are no values.
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_unstable_by(f64::total_cmp);

@@ -1,8 +1,7 @@
-//! What the store costs: appends through its own face, lists and pages over HTTP.
+//! Measures the store: appends by its API, lists and pages over HTTP.
 //!
-//! Appends are timed in a release build of this program, lists and pages as a
-//! client of a release build of the real one, on a data directory made here. Each
-//! answer is counted, so that a short one is no figure.
+//! Appends run in the `measure` build of this program, lists and pages are requests to a server of the measured
+//! program on a generated database. The items of every answer are counted.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,64 +16,64 @@ use codewright_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Wanted;
-use super::beside;
+use super::Plan;
+use super::compare;
 use super::spread::Spread;
 
-/// What it is called on the command line.
+/// The name on the command line.
 pub(super) const NAME: &str = "store";
-/// The word that makes this program the measuring one.
+/// The hidden command of the measuring process.
 pub(crate) const COMMAND: &str = "store-part";
 
-/// Sessions that are written to at the same time.
+/// The number of concurrent writers, each with its session.
 const WRITERS: usize = 32;
-/// Events that each of them stores, one an append.
+/// The number of events of each writer, one in each append.
 const EVENTS: usize = 1000;
-/// Appends whose times are taken one by one.
+/// The number of appends whose times are measured one by one.
 const SINGLE: usize = 2000;
-/// Sessions of the list.
+/// The number of sessions in the list.
 const SESSIONS: usize = 10_000;
-/// Messages of the long session.
+/// The number of messages of the long session.
 const MESSAGES: usize = 10_000;
-/// Messages of a page.
+/// The number of messages of a page.
 const PAGE: usize = 50;
-/// How long an answer may take before it counts as none.
+/// The deadline of an answer.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The runs of one row.
+/// The runs of a row.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     what: String,
     unit: String,
     values: Vec<f64>,
-    wanted: f64,
+    limit: f64,
     more_is_better: bool,
 }
 
-/// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
-    let program = wanted.program()?;
+/// Builds and runs the measuring process and returns the lines of the report.
+pub(super) fn measure(plan: &Plan) -> Result<String> {
+    let program = plan.program()?;
     let part = super::build_measuring()?;
-    let output = Command::new(part).arg(COMMAND).arg(&program).arg(wanted.runs.to_string()).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
+    let output = Command::new(part).arg(COMMAND).arg(&program).arg(plan.runs.to_string()).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the measuring program failed: {}", stderr.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
     let mut text =
         format!("\n{NAME}: {WRITERS} sessions writing; {SESSIONS} sessions; {MESSAGES} messages\n");
-    for Row { what, unit, values, wanted, more_is_better } in rows {
+    for Row { what, unit, values, limit, more_is_better } in rows {
         let spread = Spread::of(values).context("a row without runs")?;
-        let is_good = if more_is_better { spread.median >= wanted } else { spread.median <= wanted };
+        let is_good = if more_is_better { spread.median >= limit } else { spread.median <= limit };
         let (mark, bound) = (if is_good { "ok" } else { "MISSED" }, if more_is_better { "≥" } else { "≤" });
         let range = format!("({:.1} .. {:.1})", spread.least, spread.most);
-        writeln!(text, "  {what:<34} {:>9.1} {unit:<9} {range:<22} {bound} {wanted} {mark}", spread.median)?;
+        writeln!(text, "  {what:<34} {:>9.1} {unit:<9} {range:<22} {bound} {limit} {mark}", spread.median)?;
     }
-    if !wanted.against.is_empty() {
-        text.push_str(&beside::measured(&program, &wanted.against, wanted.runs)?);
+    if !plan.against.is_empty() {
+        text.push_str(&compare::measure(&program, &plan.against, plan.runs)?);
     }
     Ok(text)
 }
 
-/// Measures, and prints the rows as JSON.
+/// Measures and prints the rows as JSON.
 pub(crate) fn main(rest: &[String]) -> Result<()> {
     let [program, runs] = rest else { anyhow::bail!("`{COMMAND}` takes a program and a number") };
     let runs: usize = runs.parse()?;
@@ -86,7 +85,7 @@ pub(crate) fn main(rest: &[String]) -> Result<()> {
     Ok(out.flush()?)
 }
 
-async fn opened(path: &Path) -> Result<Store> {
+async fn open(path: &Path) -> Result<Store> {
     let clock = Clock::system();
     let store = Store::open(path, Ids::new(clock.clone()), clock).await?;
     let project =
@@ -108,7 +107,7 @@ fn message(session: &str, id: &str, created: usize) -> Result<Event> {
 }
 
 fn part(session: &str, message: &str, id: &str) -> Result<Event> {
-    let text = "A line of text as a model or a tool says it, and another one behind it. ".repeat(3);
+    let text = "A line of text as a model or a tool writes it, and another one after it. ".repeat(3);
     let part = json!({"id": id, "sessionID": session, "messageID": message, "type": "text", "text": text});
     event("message.part.updated", json!({"sessionID": session, "part": part, "time": 5}))
 }
@@ -121,12 +120,12 @@ async fn appends(runs: usize) -> Result<Vec<Row>> {
     let (mut rates, mut slow) = (Vec::new(), Vec::new());
     for _ in 0..=runs {
         let directory = tempfile::tempdir()?;
-        let store = opened(&directory.path().join("store.db")).await?;
+        let store = open(&directory.path().join("store.db")).await?;
         for at in 0..WRITERS {
             let id = format!("ses_{at:02}");
             store.append(vec![session(&id)?, message(&id, &format!("msg_{at:02}"), 5)?]).await?;
         }
-        // Made before the clock runs, in the order in which the program would make them.
+        // The events are created before the clock starts, with ids in the order in which the program creates them.
         let ids = Ids::new(Clock::system());
         let mut work: Vec<_> = (0..WRITERS).map(|_| Vec::with_capacity(EVENTS)).collect();
         for _ in 0..EVENTS {
@@ -169,16 +168,16 @@ async fn appends(runs: usize) -> Result<Vec<Row>> {
     ])
 }
 
-/// The first run warms the machine.
-fn row(what: &str, unit: &str, mut values: Vec<f64>, wanted: f64, more_is_better: bool) -> Row {
+/// Creates a row without the first run, which warms the machine.
+fn row(what: &str, unit: &str, mut values: Vec<f64>, limit: f64, more_is_better: bool) -> Row {
     values.remove(0);
-    Row { what: what.to_owned(), unit: unit.to_owned(), values, wanted, more_is_better }
+    Row { what: what.to_owned(), unit: unit.to_owned(), values, limit, more_is_better }
 }
 
 async fn answers(program: &Path, runs: usize) -> Result<Vec<Row>> {
     let home = tempfile::tempdir()?;
     let data = home.path().join(".local/share/codewright");
-    let store = opened(&data.join("codewright.db")).await?;
+    let store = open(&data.join("codewright.db")).await?;
     let long = SessionId::parse("ses_long")?;
     let mut events = vec![session(long.as_str())?];
     for at in 0..MESSAGES {
@@ -194,20 +193,20 @@ async fn answers(program: &Path, runs: usize) -> Result<Vec<Row>> {
     }
     store.close().await?;
     let (mut server, address) = serve(program, home.path())?;
-    let measured = asked(&address, runs);
+    let rows = request_rows(&address, runs);
     server.kill()?;
     server.wait()?;
-    measured
+    rows
 }
 
-fn asked(address: &str, runs: usize) -> Result<Vec<Row>> {
+fn request_rows(address: &str, runs: usize) -> Result<Vec<Row>> {
     let rows = [
         ("first page of a long session", format!("/session/ses_long/message?limit={PAGE}"), PAGE, 20.0),
         ("all of a long session", "/session/ses_long/message".to_owned(), MESSAGES, 300.0),
         ("list of sessions", format!("/session?limit={SESSIONS}"), SESSIONS, 50.0),
     ];
     let mut found = Vec::new();
-    for (what, path, count, wanted) in rows {
+    for (what, path, count, limit) in rows {
         let mut times = Vec::new();
         for _ in 0..=runs {
             let start = Instant::now();
@@ -216,7 +215,7 @@ fn asked(address: &str, runs: usize) -> Result<Vec<Row>> {
             let items: Vec<Value> = serde_json::from_str(&body)?;
             ensure!(items.len() == count, "`{path}` has {} items", items.len());
         }
-        found.push(row(what, "ms", times, wanted, false));
+        found.push(row(what, "ms", times, limit, false));
     }
     Ok(found)
 }
@@ -238,7 +237,7 @@ fn serve(program: &Path, home: &Path) -> Result<(Child, String)> {
             return Ok((server, url.to_owned()));
         }
     }
-    anyhow::bail!("the server does not say where it listens")
+    anyhow::bail!("the server does not print its address")
 }
 
 fn get(address: &str, path: &str) -> Result<String> {

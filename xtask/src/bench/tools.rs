@@ -1,8 +1,7 @@
-//! What searches and edits cost through the tools that models call.
+//! Measures searches and edits by the tools of the model.
 //!
-//! A search is held against ripgrep's own wall time for the same question on the same
-//! files, where ripgrep is there. A release build of this program measures, whatever
-//! built the one that asked.
+//! A search is compared with the same search by ripgrep, if it is installed. The `measure` build of this program
+//! runs the measurement.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,40 +15,42 @@ use codewright_tools::{AnyTool, Setup, ToolCx, builtin};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Wanted;
+use super::Plan;
 use super::spread::Spread;
 
-/// What it is called on the command line.
+/// The name on the command line.
 pub(super) const NAME: &str = "tools";
-/// The word that makes this program the measuring one.
+/// The hidden command of the measuring process.
 pub(crate) const COMMAND: &str = "tools-part";
 
 const FILES: usize = 20_000;
-/// Files of one directory.
+/// The number of files in each directory.
 const FILES_EACH: usize = 25;
-/// Bytes of the file that is edited.
+/// The number of bytes of the edited file.
 const EDITED_BYTES: usize = 10 * 1024 * 1024;
-/// A search may take this much of ripgrep's time.
-const WANTED_RATIO: f64 = 1.3;
-const WANTED_EDIT_MS: f64 = 100.0;
+/// The limit of a search's time divided by that of ripgrep.
+const RATIO_LIMIT: f64 = 1.3;
+/// The limit of an edit.
+const EDIT_LIMIT_MS: f64 = 100.0;
 
-/// The runs of one row.
+/// The runs of a row.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     name: String,
     ours_ms: Vec<f64>,
-    /// Those of ripgrep; none where it is not there or has no part in it.
+    /// The times of ripgrep; empty for edits and if it is not installed.
     ripgrep_ms: Vec<f64>,
 }
 
-/// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+/// Builds and runs the measuring process and returns the lines of the report.
+pub(super) fn measure(plan: &Plan) -> Result<String> {
     let program = super::build_measuring()?;
-    let output = Command::new(program).args([COMMAND, &wanted.runs.to_string()]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
+    let output = Command::new(program).args([COMMAND, &plan.runs.to_string()]).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the measuring program failed: {}", stderr.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
-    let mut text = format!("\n{NAME}: on {FILES} files beside `rg`; an edit of {} MiB\n", EDITED_BYTES >> 20);
+    let mut text =
+        format!("\n{NAME}: on {FILES} files, compared with `rg`; an edit of {} MiB\n", EDITED_BYTES >> 20);
     for row in rows {
         let ours = Spread::of(row.ours_ms).context("a row without runs")?;
         let range = format!("({:.1} .. {:.1})", ours.least, ours.most);
@@ -58,68 +59,68 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
         match Spread::of(row.ripgrep_ms) {
             Some(theirs) => {
                 let ratio = ours.median / theirs.median;
-                let mark = mark(ratio <= WANTED_RATIO);
-                writeln!(text, "  rg {:>7.1} ms  {ratio:.2} x  limit {WANTED_RATIO} {mark}", theirs.median)?;
+                let mark = mark(ratio <= RATIO_LIMIT);
+                writeln!(text, "  rg {:>7.1} ms  {ratio:.2} x  limit {RATIO_LIMIT} {mark}", theirs.median)?;
             }
             None if row.name.starts_with("edit") => {
-                writeln!(text, "  limit {WANTED_EDIT_MS} ms {}", mark(ours.median <= WANTED_EDIT_MS))?;
+                writeln!(text, "  limit {EDIT_LIMIT_MS} ms {}", mark(ours.median <= EDIT_LIMIT_MS))?;
             }
-            None => writeln!(text, "  rg is not there")?,
+            None => writeln!(text, "  rg is not installed")?,
         }
     }
     Ok(text)
 }
 
-/// Measures; the rows as JSON.
+/// Measures and prints the rows as JSON.
 pub(crate) fn main(rest: &[String]) -> Result<()> {
-    let runs = rest.first().and_then(|runs| runs.parse().ok()).context("how many runs?")?;
+    let runs = rest.first().and_then(|runs| runs.parse().ok()).context("the number of runs is missing")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let rows = runtime.block_on(rows(runs))?;
     serde_json::to_writer(std::io::stdout().lock(), &rows)?;
     Ok(())
 }
 
-/// A question to a tool, and the same to ripgrep.
-struct Question {
+/// A search by a tool, and the same search by ripgrep.
+struct Search {
     name: &'static str,
     tool: &'static str,
     input: Value,
     ripgrep: &'static [&'static str],
-    /// What the answer has.
+    /// A text that the answer must contain.
     answer: &'static str,
 }
 
-fn questions() -> [Question; 5] {
+fn searches() -> [Search; 5] {
     [
-        Question {
+        Search {
             name: "grep, nothing found",
             tool: "grep",
             input: json!({"pattern": "no such words anywhere"}),
             ripgrep: &["-n", "--hidden", "--no-config", "--", "no such words anywhere"],
             answer: "No files found",
         },
-        Question {
+        Search {
             name: "grep, a few of all files",
             tool: "grep",
             input: json!({"pattern": "needle [0-9]+"}),
             ripgrep: &["-n", "--hidden", "--no-config", "--", "needle [0-9]+"],
             answer: "Found 20 matches",
         },
-        Question {
+        Search {
             name: "grep, one kind of file",
             tool: "grep",
             input: json!({"pattern": "fn [a-z]+_15 ", "include": "*.rs"}),
             ripgrep: &["-n", "--hidden", "--no-config", "--glob=*.rs", "--", "fn [a-z]+_15 "],
             answer: "Line ",
         },
-        Question {
+        Search {
             name: "glob, nothing found",
             tool: "glob",
             input: json!({"pattern": "**/*.nothing"}),
             ripgrep: &["--files", "--hidden", "--no-config", "--glob=**/*.nothing"],
             answer: "No files found",
         },
-        Question {
+        Search {
             name: "glob, a hundred and more",
             tool: "glob",
             input: json!({"pattern": "**/*.rs"}),
@@ -136,12 +137,12 @@ async fn rows(runs: usize) -> Result<Vec<Row>> {
     let has_ripgrep = Command::new("rg").arg("--version").stdout(Stdio::null()).status().is_ok();
     let cx = ToolCx::alone(&root, &scratch.path().join("output"));
     let mut rows = Vec::new();
-    for question in questions() {
-        let mut row = Row { name: question.name.to_owned(), ours_ms: Vec::new(), ripgrep_ms: Vec::new() };
+    for search in searches() {
+        let mut row = Row { name: search.name.to_owned(), ours_ms: Vec::new(), ripgrep_ms: Vec::new() };
         for run in 0..=runs {
-            let (output, ours) = call(question.tool, question.input.clone(), &cx).await?;
-            ensure!(output.contains(question.answer), "`{}` answered: {output}", question.name);
-            let theirs = if has_ripgrep { Some(ripgrep(&root, question.ripgrep)?) } else { None };
+            let (output, ours) = call(search.tool, search.input.clone(), &cx).await?;
+            ensure!(output.contains(search.answer), "`{}` answered: {output}", search.name);
+            let theirs = if has_ripgrep { Some(ripgrep(&root, search.ripgrep)?) } else { None };
             if run > 0 {
                 row.ours_ms.push(ours);
                 row.ripgrep_ms.extend(theirs);
@@ -153,7 +154,7 @@ async fn rows(runs: usize) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A whole call: what it asks for, and what it does.
+/// Makes a call, including its permission requests, and returns the output and the milliseconds.
 async fn call(name: &str, input: Value, cx: &ToolCx) -> Result<(String, f64)> {
     let tool: Arc<dyn AnyTool> =
         builtin(&Setup::default()).into_iter().find(|tool| tool.name() == name).context("no such tool")?;
@@ -165,7 +166,7 @@ async fn call(name: &str, input: Value, cx: &ToolCx) -> Result<(String, f64)> {
 
 fn ripgrep(root: &Path, args: &[&str]) -> Result<f64> {
     let begun = Instant::now();
-    // Without a directory and with nothing at its input it would read that.
+    // Without a directory it would read stdin.
     let output = Command::new("rg").args(args).arg(".").current_dir(root).stdin(Stdio::null()).output()?;
     ensure!(
         output.status.code().is_some_and(|code| code < 2),

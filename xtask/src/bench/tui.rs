@@ -1,8 +1,7 @@
-//! What the terminal client costs: starting, resting, a long answer, a key in a long transcript.
+//! Measures the terminal client: start, idle time, a long answer, keys in a long transcript.
 //!
-//! The program works on a real pseudo-terminal, whose screen is read as a terminal shows it.
-//! A time ends when the bytes that make the screen so were read, not when somebody looked.
-//! Another program is only started and left at rest: how it is driven is its own.
+//! The program runs on a pseudo-terminal. A time ends when the bytes that complete the screen are read. Other
+//! programs are only started and measured while idle, because their keys differ.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,47 +17,47 @@ use codewright_store::Store;
 use serde_json::{Value, json};
 
 use self::screen::{Awaited, Screen};
-use super::serve::{opened, streaming};
+use super::serve::{new_session, start_streams};
 use super::served::{self, Served};
 use super::spread::Spread;
-use super::{Program, Wanted};
+use super::{Plan, Program};
 use crate::model::{ANSWER, FLOOD, HALF, HALF_STREAM, Model, STREAM};
 
 mod screen;
 
-/// What it is called on the command line.
+/// The name on the command line.
 pub(super) const NAME: &str = "tui";
-/// What an empty prompt of either program says.
+/// The text of an empty prompt, the same in all programs.
 const EMPTY: &str = "Ask anything";
-/// What stands below the prompt once the model is known.
+/// The name of the model, which appears below the prompt once it is loaded.
 const MODEL: &str = "plain-model";
-/// What is typed to see that the prompt can be used.
+/// The text to type to check that the prompt is usable.
 const TYPED: &str = "zqzq";
-/// Of the end of a long answer, which is to be seen.
+/// The number of bytes at the end of a long answer that must be visible.
 const LAST_BYTES: usize = 60;
-/// Messages of the long transcript.
+/// The number of messages of the long transcript.
 const MESSAGES: usize = 100_000;
-/// Events that are stored at once.
+/// The number of events in each append.
 const CHUNK: usize = 1000;
-/// Sessions that stream while keys are typed.
-const AT_ONCE: usize = 20;
-/// Keys whose times are taken in a run, half of them letters and half backspaces.
+/// The number of sessions that stream while keys are typed.
+const CONCURRENT: usize = 20;
+/// The number of measured keys, half of them letters and half backspaces.
 const KEYS: usize = 300;
-/// Letters that stand in the prompt before they are taken back: less than a line.
+/// The number of letters before they are deleted again: less than a line.
 const WORD: usize = 25;
-/// Pages that are turned up and down again.
+/// The number of pages to scroll up and down again.
 const PAGES: usize = 60;
-/// From the start until the program is at rest.
+/// The time from the start until the program is idle.
 const SETTLE: Duration = Duration::from_secs(3);
-/// How long a resting program is watched.
-const REST: Duration = Duration::from_secs(5);
+/// The time over which the CPU time of an idle program is measured.
+const IDLE: Duration = Duration::from_secs(5);
 
 const ENTER: &str = "\r";
 const BACKSPACE: &str = "\u{7f}";
 const PAGE_UP: &str = "\u{1b}[5~";
 const PAGE_DOWN: &str = "\u{1b}[6~";
 
-/// One figure, and what it may be at most.
+/// A figure and its upper limit.
 struct Row {
     name: &'static str,
     unit: &'static str,
@@ -69,60 +68,60 @@ const ROWS: [Row; 18] = [
     row("start to first frame, wall", "ms", Some(30.0)),
     row("start to usable prompt, CPU", "ms", Some(90.0)),
     row("start to usable prompt, wall", "ms", None),
-    row("at rest, memory", "MiB", Some(50.0)),
-    row("at rest, peak memory", "MiB", Some(50.0)),
-    row("at rest, CPU", "%", Some(0.1)),
-    row("at rest, wake-ups", "/s", Some(1.0)),
+    row("idle, memory", "MiB", Some(50.0)),
+    row("idle, peak memory", "MiB", Some(50.0)),
+    row("idle, CPU", "%", Some(0.1)),
+    row("idle, wake-ups", "/s", Some(1.0)),
     row("2 MB in 40,000 deltas, CPU", "ms", Some(1000.0)),
     row("2 MB in 40,000 deltas, wall", "ms", None),
     row("2 MB in 40,000 deltas, peak memory", "MiB", None),
-    // Of a cost that is linear in the length it is 1, and less where a turn itself costs something.
+    // 1 if the cost is linear in the length, and less because a turn has a fixed cost.
     row("a delta of 2 MB to one of 1 MB, CPU", "x", Some(1.2)),
     row("100,000 messages opened, wall", "ms", None),
     row("100,000 messages opened, memory", "MiB", None),
-    row("key to paint there, p50", "ms", None),
-    row("key to paint there, p99", "ms", Some(16.0)),
-    row("page key to paint there, p99", "ms", Some(16.0)),
-    row("key to paint beside 20 streams, p50", "ms", None),
-    row("key to paint beside 20 streams, p99", "ms", Some(16.0)),
+    row("key to paint in it, p50", "ms", None),
+    row("key to paint in it, p99", "ms", Some(16.0)),
+    row("page key to paint in it, p99", "ms", Some(16.0)),
+    row("key to paint during 20 streams, p50", "ms", None),
+    row("key to paint during 20 streams, p99", "ms", Some(16.0)),
 ];
 
 const fn row(name: &'static str, unit: &'static str, limit: Option<f64>) -> Row {
     Row { name, unit, limit }
 }
 
-/// A program that is measured.
+/// A measured program.
 struct Subject {
     program: Program,
     figures: BTreeMap<&'static str, Vec<f64>>,
     failed: Option<anyhow::Error>,
 }
 
-/// What a long answer cost.
-struct Streamed {
+/// The cost of a long answer.
+struct AnswerCost {
     cpu_ms: f64,
     wall: Duration,
     peak_mib: f64,
 }
 
-/// Measures each program in turn; the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+/// Measures each program and returns the lines of the report.
+pub(super) fn measure(plan: &Plan) -> Result<String> {
     let mut model = Model::start()?;
-    let mut subjects = vec![Subject::new("ours", &wanted.program()?, &model.url)?];
-    for (at, path) in wanted.against.iter().enumerate() {
+    let mut subjects = vec![Subject::new("ours", &plan.program()?, &model.url)?];
+    for (at, path) in plan.against.iter().enumerate() {
         subjects.push(Subject::new(&format!("against {}", at + 1), path, &model.url)?);
     }
-    for run in 0..=wanted.runs {
+    for run in 0..=plan.runs {
         for subject in subjects.iter_mut().filter(|subject| subject.failed.is_none()) {
-            subject.failed = subject.starts(run > 0).context("starting").err();
+            subject.failed = subject.measure_start(run > 0).context("starting").err();
         }
     }
     for subject in subjects.iter_mut().filter(|subject| subject.failed.is_none()) {
-        subject.failed = subject.rests().context("resting").err();
+        subject.failed = subject.measure_idle().context("idle").err();
     }
     let ours = &mut subjects[0];
     if ours.failed.is_none() {
-        ours.failed = ours.works(&mut model, wanted.runs).err();
+        ours.failed = ours.measure_use(&mut model, plan.runs).err();
     }
     let problems = model.seen()?.problems;
     let mut text = format!("\n{NAME}: the terminal client on a terminal, with the server inside\n");
@@ -138,7 +137,7 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     Ok(text)
 }
 
-/// A line for each program that has the figure.
+/// Formats a line for each program that has the figure.
 fn lines(row: &Row, subjects: &[Subject]) -> String {
     let spread = |subject: &Subject| Spread::of(subject.figures.get(row.name).into_iter().flatten().copied());
     let ours = subjects.first().and_then(spread);
@@ -146,7 +145,7 @@ fn lines(row: &Row, subjects: &[Subject]) -> String {
     for (at, subject) in subjects.iter().enumerate() {
         let Some(it) = spread(subject) else { continue };
         let range = format!("({:.2} .. {:.2})", it.least, it.most);
-        let beside = match (at, row.limit, ours) {
+        let verdict = match (at, row.limit, ours) {
             (0, Some(limit), _) => {
                 format!("limit {limit} {} {}", row.unit, if it.median <= limit { "ok" } else { "OVER" })
             }
@@ -155,7 +154,7 @@ fn lines(row: &Row, subjects: &[Subject]) -> String {
         };
         let name = if at == 0 { row.name } else { "" };
         let line = format!(
-            "  {name:<36} {:<10} {:>10.2} {:<4} {range:<24} {beside}",
+            "  {name:<36} {:<10} {:>10.2} {:<4} {range:<24} {verdict}",
             subject.program.name, it.median, row.unit
         );
         text.push_str(line.trim_end());
@@ -169,29 +168,29 @@ impl Subject {
         Ok(Self { program: Program::new(name, path, url)?, figures: BTreeMap::new(), failed: None })
     }
 
-    /// Keeps a figure of a row that is named by its beginning and its end.
+    /// Keeps a figure. The name of its row consists of the subject and the unit.
     fn keep(&mut self, of: &str, what: &str, value: f64) {
         let named = |row: &&Row| row.name.strip_prefix(of).is_some_and(|rest| rest == what);
-        let row = ROWS.iter().find(named).expect("every figure that is kept has a row");
+        let row = ROWS.iter().find(named).expect("every figure has a row");
         self.figures.entry(row.name).or_default().push(value);
     }
 
-    /// What only our program is asked.
-    fn works(&mut self, model: &mut Model, runs: usize) -> Result<()> {
-        // One that is not counted, as the machine is cold.
+    /// Measures answers and keys, which only our program is driven for.
+    fn measure_use(&mut self, model: &mut Model, runs: usize) -> Result<()> {
+        // The first run warms the machine.
         for run in 0..=runs.min(3) {
-            self.streams(model, run > 0).context("a long answer")?;
+            self.measure_answers(model, run > 0).context("a long answer")?;
         }
         let server = Served::start(&self.program)?;
-        let session = opened(&server.address, "Long")?;
+        let session = new_session(&server.address, "Long")?;
         server.end()?;
-        filled(&self.program, &session).context("writing the long transcript")?;
-        self.types(&session).context("keys in a long transcript")?;
-        self.types_beside(&session).context("keys beside streaming sessions")
+        fill_transcript(&self.program, &session).context("writing the long transcript")?;
+        self.measure_keys(&session).context("keys in a long transcript")?;
+        self.measure_keys_during_streams(&session).context("keys during streams")
     }
 
-    /// Until a typed word stands in the prompt.
-    fn starts(&mut self, counts: bool) -> Result<()> {
+    /// Measures the time until a typed word appears in the prompt.
+    fn measure_start(&mut self, counts: bool) -> Result<()> {
         let mut screen = Screen::start(&self.program, &[])?;
         screen.until(&Awaited::Text(EMPTY.to_owned()))?;
         let first = screen.reached()?;
@@ -207,31 +206,31 @@ impl Subject {
         Ok(())
     }
 
-    fn rests(&mut self) -> Result<()> {
+    fn measure_idle(&mut self) -> Result<()> {
         let screen = Screen::start(&self.program, &[])?;
         screen.until(&Awaited::Text(MODEL.to_owned()))?;
         thread::sleep(SETTLE);
         let process = screen.process()?;
         for _ in 0..3 {
             let (cpu, woken) = (served::own_cpu_ms(process)?, wake_ups(process.as_raw())?);
-            thread::sleep(REST);
-            let seconds = REST.as_secs_f64();
+            thread::sleep(IDLE);
+            let seconds = IDLE.as_secs_f64();
             let used = served::own_cpu_ms(process)? - cpu;
             let woken = wake_ups(process.as_raw())?.saturating_sub(woken);
             let memory = served::memory(process)?;
-            self.keep("at rest", ", CPU", used / seconds / 10.0);
-            self.keep("at rest", ", wake-ups", woken as f64 / seconds);
-            self.keep("at rest", ", memory", memory.now_mib);
-            self.keep("at rest", ", peak memory", memory.peak_mib);
+            self.keep("idle", ", CPU", used / seconds / 10.0);
+            self.keep("idle", ", wake-ups", woken as f64 / seconds);
+            self.keep("idle", ", memory", memory.now_mib);
+            self.keep("idle", ", peak memory", memory.peak_mib);
         }
         Ok(())
     }
 
-    /// Long answers, each in a client of its own.
-    fn streams(&mut self, model: &mut Model, counts: bool) -> Result<()> {
+    /// Measures long answers, each in a new client.
+    fn measure_answers(&mut self, model: &mut Model, counts: bool) -> Result<()> {
         const OF: &str = "2 MB in 40,000 deltas";
-        let half = self.streamed(model, HALF_STREAM, HALF)?;
-        let whole = self.streamed(model, STREAM, FLOOD)?;
+        let half = self.answer_cost(model, HALF_STREAM, HALF)?;
+        let whole = self.answer_cost(model, STREAM, FLOOD)?;
         if counts {
             self.keep(OF, ", CPU", whole.cpu_ms);
             self.keep(OF, ", wall", millis(whole.wall));
@@ -241,8 +240,8 @@ impl Subject {
         Ok(())
     }
 
-    /// One of them, from the enter to the line below its end.
-    fn streamed(&self, model: &mut Model, prompt: &str, flood: Flood) -> Result<Streamed> {
+    /// Measures a long answer, from the Enter key to the line below its end.
+    fn answer_cost(&self, model: &mut Model, prompt: &str, flood: Flood) -> Result<AnswerCost> {
         let mut screen = Screen::start(&self.program, &[])?;
         screen.until(&Awaited::Text(MODEL.to_owned()))?;
         screen.send(prompt)?;
@@ -251,57 +250,57 @@ impl Subject {
         let process = screen.process()?;
         let (cpu, begun) = (served::own_cpu_ms(process)?, Instant::now());
         screen.send(ENTER)?;
-        // Where the lines are broken is the program's affair.
+        // Without white space, because the program wraps the lines.
         let text: String = flood.text().split_whitespace().collect();
         let last = text.len().saturating_sub(LAST_BYTES);
         screen.until(&Awaited::Letters(format!("{}▣Build", &text[last..])))?;
         let wall = screen.reached()? - begun;
         let cpu_ms = served::own_cpu_ms(process)? - cpu;
-        ensure!(model.seen()?.main_ns.len() == 1, "the model was not asked once");
-        Ok(Streamed { cpu_ms, wall, peak_mib: served::memory(process)?.peak_mib })
+        ensure!(model.seen()?.main_ns.len() == 1, "the model did not get exactly one request");
+        Ok(AnswerCost { cpu_ms, wall, peak_mib: served::memory(process)?.peak_mib })
     }
 
-    fn types(&mut self, session: &str) -> Result<()> {
+    fn measure_keys(&mut self, session: &str) -> Result<()> {
         const OF: &str = "100,000 messages opened";
         let mut screen = Screen::start(&self.program, &["--session", session])?;
-        screen.until(&Awaited::Letters(format!("{}▣Build", shown_last())))?;
+        screen.until(&Awaited::Letters(format!("{}▣Build", end_of_transcript())))?;
         self.keep(OF, ", wall", millis(screen.reached()? - screen.begun));
         thread::sleep(SETTLE);
-        let times = typed(&mut screen)?;
-        self.keep("key to paint there", ", p50", percentile(&times, 50));
-        self.keep("key to paint there", ", p99", percentile(&times, 99));
-        let times = turned(&mut screen)?;
-        self.keep("page key to paint there", ", p99", percentile(&times, 99));
+        let times = type_keys(&mut screen)?;
+        self.keep("key to paint in it", ", p50", percentile(&times, 50));
+        self.keep("key to paint in it", ", p99", percentile(&times, 99));
+        let times = scroll_pages(&mut screen)?;
+        self.keep("page key to paint in it", ", p99", percentile(&times, 99));
         self.keep(OF, ", memory", served::memory(screen.process()?)?.now_mib);
         Ok(())
     }
 
-    /// The client of a server that others stream from.
-    fn types_beside(&mut self, session: &str) -> Result<()> {
+    /// Measures keys in a client of a server with streaming sessions.
+    fn measure_keys_during_streams(&mut self, session: &str) -> Result<()> {
         let server = Served::start(&self.program)?;
         let url = format!("http://{}", server.address);
-        let project = self.program.place.project();
-        let project = project.to_str().context("a directory whose name is text")?;
+        let project = self.program.sandbox.project();
+        let project = project.to_str().context("the path of the project is not UTF-8")?;
         let mut screen =
             Screen::start(&self.program, &["attach", &url, "--dir", project, "--session", session])?;
-        screen.until(&Awaited::Letters(format!("{}▣Build", shown_last())))?;
+        screen.until(&Awaited::Letters(format!("{}▣Build", end_of_transcript())))?;
         thread::sleep(SETTLE);
-        let streams = streaming(&server.address, AT_ONCE);
-        let times = typed(&mut screen)?;
+        let streams = start_streams(&server.address, CONCURRENT);
+        let times = type_keys(&mut screen)?;
         let are_streaming = streams.iter().all(|stream| !stream.is_finished());
         ensure!(are_streaming, "the sessions had ended before the last key was typed");
         for stream in streams {
             stream.join().expect("no stream panics")?;
         }
-        self.keep("key to paint beside 20 streams", ", p50", percentile(&times, 50));
-        self.keep("key to paint beside 20 streams", ", p99", percentile(&times, 99));
+        self.keep("key to paint during 20 streams", ", p50", percentile(&times, 50));
+        self.keep("key to paint during 20 streams", ", p99", percentile(&times, 99));
         drop(screen);
         server.end()
     }
 }
 
 /// Types words and takes them back; the milliseconds of each key, sorted.
-fn typed(screen: &mut Screen) -> Result<Vec<f64>> {
+fn type_keys(screen: &mut Screen) -> Result<Vec<f64>> {
     let (row, first) = screen.cursor();
     let mut times = Vec::with_capacity(KEYS);
     while times.len() < KEYS {
@@ -325,13 +324,13 @@ fn typed(screen: &mut Screen) -> Result<Vec<f64>> {
     Ok(times)
 }
 
-/// Turns pages up and down again; the milliseconds of each, sorted.
-fn turned(screen: &mut Screen) -> Result<Vec<f64>> {
+/// Scrolls pages up and down again and returns the milliseconds of each, sorted.
+fn scroll_pages(screen: &mut Screen) -> Result<Vec<f64>> {
     let mut times = Vec::with_capacity(2 * PAGES);
-    // Not quite back to the end, where there is no further page.
+    // Not quite back to the end, where the last page keys have no effect.
     for (key, pages) in [(PAGE_UP, PAGES), (PAGE_DOWN, PAGES - 5)] {
         for _ in 0..pages {
-            // Whatever an earlier key still draws has been drawn by then.
+            // Wait until the effect of the last key is drawn.
             thread::sleep(Duration::from_millis(60));
             let awaited = Awaited::Frame { than: screen.contents() };
             times.push(millis(screen.pressed(key, &awaited)?));
@@ -341,23 +340,23 @@ fn turned(screen: &mut Screen) -> Result<Vec<f64>> {
     Ok(times)
 }
 
-/// Writes the long transcript into a session, prompts and answers in turn.
-fn filled(program: &Program, session: &str) -> Result<()> {
-    let data = program.place.data().join("codewright/codewright.db");
-    let (clock, project) = (Clock::system(), program.place.project());
+/// Writes the long transcript into a session, alternating prompts and answers.
+fn fill_transcript(program: &Program, session: &str) -> Result<()> {
+    let data = program.sandbox.data().join("codewright/codewright.db");
+    let (clock, project) = (Clock::system(), program.sandbox.project());
     let ids = Ids::new(clock.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let store = Store::open(&data, Ids::new(clock.clone()), clock).await?;
-        let (mut events, mut asked) = (Vec::with_capacity(CHUNK + 2), String::new());
+        let (mut events, mut prompt) = (Vec::with_capacity(CHUNK + 2), String::new());
         for at in 0..MESSAGES {
             let id = ids.message().to_string();
             let info = if at % 2 == 0 {
-                asked.clone_from(&id);
+                prompt.clone_from(&id);
                 json!({"id": id, "sessionID": session, "role": "user", "time": {"created": at + 1},
                     "agent": "build", "model": {"providerID": "mock", "modelID": MODEL}})
             } else {
-                json!({"id": id, "sessionID": session, "role": "assistant", "parentID": asked, "mode": "build",
+                json!({"id": id, "sessionID": session, "role": "assistant", "parentID": prompt, "mode": "build",
                     "agent": "build", "providerID": "mock", "modelID": MODEL, "cost": 0, "finish": "stop",
                     "path": {"cwd": project, "root": project}, "time": {"created": at + 1, "completed": at + 2},
                     "tokens": {"input": 1, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}}})
@@ -377,8 +376,8 @@ fn filled(program: &Program, session: &str) -> Result<()> {
     })
 }
 
-/// The end of the long transcript, without what is between words.
-fn shown_last() -> String {
+/// Returns the end of the long transcript without white space.
+fn end_of_transcript() -> String {
     format!("{ANSWER}{}", MESSAGES - 1).split_whitespace().collect()
 }
 
@@ -386,11 +385,11 @@ fn event(kind: &str, properties: Value) -> Result<Event> {
     Ok(serde_json::from_value(json!({"type": kind, "properties": properties}))?)
 }
 
-/// How often the threads of a process have waited for something.
+/// Returns how often the threads of a process have blocked.
 fn wake_ups(process: i32) -> Result<u64> {
     let mut all = 0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // A thread may end between the two looks.
+        // The thread may have ended.
         let status = fs::read_to_string(thread?.path().join("status")).unwrap_or_default();
         let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
         all += count.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or_default();

@@ -1,5 +1,5 @@
-// Drives both clients of the official package against a server that it starts itself.
-// argv: the directory of the package; the project to work in.
+// Tests both clients of the official package with a server that the package starts.
+// argv: the directory of the package, and the project.
 import assert from "node:assert/strict"
 import { pathToFileURL } from "node:url"
 import { join } from "node:path"
@@ -18,7 +18,7 @@ const data = (what, answer) => {
   count += 1
   return answer.data
 }
-// A stream that is read in the background, and waits for what is wanted of it.
+// An event stream that is read in the background and can wait for an event.
 const listen = (stream) => {
   const seen = []
   const waiting = []
@@ -149,7 +149,7 @@ async function v2() {
   }
 }
 
-// The newer view of sessions, beside the older one of the same.
+// Sessions in the v2 API, next to the same sessions in v1.
 async function newer(client, older) {
   const all = client.v2.session
   const at = { sessionID: older.id }

@@ -1,5 +1,5 @@
-// Drives the page through a session in a headless browser and looks at what it shows.
-// Arguments: the folder of playwright-core, the browser, the server's address, user name and password.
+// Tests the page with a session in a headless browser.
+// argv: the folder of playwright-core, the browser, and the server's address, user name and password.
 import { createRequire } from "node:module";
 
 const [folder, browser, url, username, password] = process.argv.slice(2);
@@ -64,7 +64,7 @@ await act("leave is asked for and given", async () => {
 await act("leave is refused", async () => {
   await say("DENY it");
   await shows("Allow bash?");
-  await press("Refuse");
+  await press("Deny");
   await page.locator("summary", { hasText: "bash · error" }).waitFor({ timeout: SHOW });
 });
 await act("questions are answered", async () => {
@@ -135,9 +135,9 @@ await act("messages stand in the order of their times, and no more than so many 
     const created = Date.now() + 1e6;
     for (let number = 0; number < 500; number += 1) {
       const info = { id: "msg_z" + (999 - number), sessionID: open, role: "user", time: { created: created + number } };
-      hear({ type: "message.updated", properties: { info } });
+      handle({ type: "message.updated", properties: { info } });
       const part = { id: "prt_" + number, messageID: info.id, sessionID: open, type: "text", text: "number " + number };
-      hear({ type: "message.part.updated", properties: { part } });
+      handle({ type: "message.part.updated", properties: { part } });
     }
     return [messages.size, stale.size];
   });
@@ -192,7 +192,7 @@ await act("the badge opens the dialog again, and a refused decision shows it ane
   await page.getByRole("button", { name: "Trust this repository" }).click();
   await trustDialog.getByText("Not stored: the control files have changed").waitFor({ timeout: SHOW });
   expect("focus", await page.evaluate(() => document.activeElement.id), "trust-later");
-  // The browser notes the refusal, which is wanted here.
+  // The browser logs the refused request, which is expected here.
   troubles.splice(0, troubles.length, ...troubles.filter((text) => !text.includes("status of 400")));
   undecided.answer = () => ({ json: { ...trust, status: "trusted" } });
   await page.waitForTimeout(500);
@@ -211,7 +211,7 @@ await act("a server without workspace trust shows no dialog", async () => {
   await page.unrouteAll();
 });
 await act("the browser has nothing to complain of", async () => {
-  // The refused request of a model is no trouble of the page's.
+  // The refused request of the model is not an error of the page.
   if (troubles.length > 0) throw new Error(troubles.join("; "));
 });
 await launched.close();

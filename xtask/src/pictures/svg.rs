@@ -1,24 +1,26 @@
-//! A screen as a picture: backgrounds as rectangles, text in runs of one style.
+//! Draws a screen as SVG: backgrounds as rectangles, text in runs of one style.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use vt100::{Cell, Color, Screen};
 
-/// A cell in the picture's units, and where in it letters stand.
+/// The width of a cell in the units of the picture.
 const WIDTH: f32 = 8.4;
+/// The height of a cell.
 const HEIGHT: f32 = 18.0;
+/// The baseline of text in a cell.
 const BASE: f32 = 13.0;
 const MARGIN: f32 = 10.0;
 
-/// What stands where a duration or a moving mark stood.
+/// The frames of a spinner.
 const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 
 type Rgb = (u8, u8, u8);
 const TEXT: Rgb = (0xd8, 0xd8, 0xd8);
 const BACK: Rgb = (0x14, 0x14, 0x14);
 
-/// The first sixteen colours, as xterm has them.
+/// The first sixteen colours of xterm.
 const SIXTEEN: [Rgb; 16] = [
     (0, 0, 0),
     (205, 0, 0),
@@ -55,9 +57,9 @@ fn rgb(colour: Color, default: Rgb) -> Rgb {
     }
 }
 
-/// How a run looks.
+/// The style of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Look {
+struct Style {
     text: Rgb,
     back: Rgb,
     bold: bool,
@@ -65,12 +67,12 @@ struct Look {
     underlined: bool,
 }
 
-fn look(cell: &Cell) -> Look {
+fn style(cell: &Cell) -> Style {
     let (mut text, mut back) = (rgb(cell.fgcolor(), TEXT), rgb(cell.bgcolor(), BACK));
     if cell.inverse() {
         (text, back) = (back, text);
     }
-    Look { text, back, bold: cell.bold(), italic: cell.italic(), underlined: cell.underline() }
+    Style { text, back, bold: cell.bold(), italic: cell.italic(), underlined: cell.underline() }
 }
 
 /// A run of cells in a row.
@@ -78,16 +80,16 @@ struct Run {
     x: u16,
     width: u16,
     text: String,
-    look: Look,
+    style: Style,
 }
 
-/// The text of a screen without what is different each time.
-pub(super) fn frozen(text: &str) -> String {
-    text.lines().map(frozen_row).collect::<Vec<_>>().join("\n")
+/// Replaces everything in the text of a screen that differs from run to run.
+pub(super) fn freeze(text: &str) -> String {
+    text.lines().map(freeze_row).collect::<Vec<_>>().join("\n")
 }
 
-/// A row with the same duration whatever was measured, and a mark that stands still.
-fn frozen_row(row: &str) -> String {
+/// Replaces durations and spinners by constants.
+fn freeze_row(row: &str) -> String {
     let row: String = row.chars().map(|c| if SPINNER.contains(c) { '⠋' } else { c }).collect();
     let mut frozen = String::new();
     let mut word = String::new();
@@ -116,22 +118,22 @@ fn runs(screen: &Screen, y: u16) -> Vec<Run> {
     let mut x = 0;
     while x < columns {
         let Some(cell) = screen.cell(y, x) else { break };
-        let look = look(cell);
+        let style = style(cell);
         let width = if cell.is_wide() { 2 } else { 1 };
         let symbol = if cell.has_contents() { cell.contents() } else { " " };
         match runs.last_mut() {
-            Some(run) if run.look == look => {
+            Some(run) if run.style == style => {
                 run.text.push_str(symbol);
                 run.width += width;
             }
-            _ => runs.push(Run { x, width, text: symbol.to_owned(), look }),
+            _ => runs.push(Run { x, width, text: symbol.to_owned(), style }),
         }
         x += width;
     }
     for run in &mut runs {
         let whole = run.text.chars().count();
-        let mut text = frozen_row(&run.text);
-        // What a shorter duration leaves free is blank, and a longer one takes blanks.
+        let mut text = freeze_row(&run.text);
+        // Keep the width: pad a shorter duration, and remove blanks after a longer one.
         while text.chars().count() < whole {
             text.push(' ');
         }
@@ -148,46 +150,48 @@ fn hex((red, green, blue): Rgb) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The screen as a picture.
-pub(super) fn drawn(screen: &Screen) -> String {
+/// Draws a screen.
+pub(super) fn draw(screen: &Screen) -> String {
     let (rows, columns) = screen.size();
     let (width, height) =
         (f32::from(columns) * WIDTH + 2.0 * MARGIN, f32::from(rows) * HEIGHT + 2.0 * MARGIN);
     let all: Vec<Vec<Run>> = (0..rows).map(|y| runs(screen, y)).collect();
     let mut area: BTreeMap<Rgb, usize> = BTreeMap::new();
     for run in all.iter().flatten() {
-        *area.entry(run.look.back).or_default() += usize::from(run.width);
+        *area.entry(run.style.back).or_default() += usize::from(run.width);
     }
-    let ground = area.iter().max_by_key(|(_, count)| **count).map_or(BACK, |(back, _)| *back);
+    let backdrop = area.iter().max_by_key(|(_, count)| **count).map_or(BACK, |(back, _)| *back);
     let mut classes: BTreeMap<(Rgb, bool, bool, bool), usize> = BTreeMap::new();
     let mut body = String::new();
     for (y, row) in (0_u16..).zip(&all) {
         for run in row {
-            back(&mut body, run, y, ground);
+            back(&mut body, run, y, backdrop);
         }
         for run in row {
-            let look = run.look;
+            let style = run.style;
             let next = classes.len();
-            let class = *classes.entry((look.text, look.bold, look.italic, look.underlined)).or_insert(next);
+            let class =
+                *classes.entry((style.text, style.bold, style.italic, style.underlined)).or_insert(next);
             letters(&mut body, run, y, class);
         }
     }
-    let mut style = String::new();
+    let mut css = String::new();
     for ((text, bold, italic, underlined), class) in &classes {
         let weight = if *bold { ";font-weight:bold" } else { "" };
         let slant = if *italic { ";font-style:italic" } else { "" };
         let line = if *underlined { ";text-decoration:underline" } else { "" };
-        write!(style, ".c{class}{{fill:{}{weight}{slant}{line}}}", hex(*text)).expect("a text takes all");
+        write!(css, ".c{class}{{fill:{}{weight}{slant}{line}}}", hex(*text))
+            .expect("writing to a string cannot fail");
     }
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace\" font-size=\"14\">\n\
-         <style>text{{white-space:pre}}{style}</style>\n\
+         <style>text{{white-space:pre}}{css}</style>\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>\n{body}</svg>\n",
-        hex(ground)
+        hex(backdrop)
     )
 }
 
@@ -195,7 +199,7 @@ fn at(x: u16, y: u16) -> (f32, f32) {
     (MARGIN + f32::from(x) * WIDTH, MARGIN + f32::from(y) * HEIGHT)
 }
 
-/// A number without the nought behind its point.
+/// Formats a number without a trailing `.0`.
 fn number(value: f32) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
@@ -204,20 +208,20 @@ fn number(value: f32) -> String {
 fn rect(body: &mut String, (x, y): (f32, f32), (width, height): (f32, f32), fill: &str) {
     let [x, y, width, height] = [x, y, width, height].map(number);
     writeln!(body, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {fill}/>")
-        .expect("a text takes all");
+        .expect("writing to a string cannot fail");
 }
 
-fn back(body: &mut String, run: &Run, y: u16, ground: Rgb) {
-    if run.look.back != ground {
-        let fill = format!("fill=\"{}\"", hex(run.look.back));
+fn back(body: &mut String, run: &Run, y: u16, backdrop: Rgb) {
+    if run.style.back != backdrop {
+        let fill = format!("fill=\"{}\"", hex(run.style.back));
         rect(body, at(run.x, y), (f32::from(run.width) * WIDTH, HEIGHT), &fill);
     }
 }
 
-/// Where something is drawn, and how wide and high it is.
+/// The position and the size of a rectangle.
 type Stroke = ((f32, f32), (f32, f32));
 
-/// The strokes of a letter in which lines meet: across and down, from its upper left.
+/// Returns the two strokes of a corner character, relative to its upper left.
 fn corner(c: char) -> Option<[Stroke; 2]> {
     let (left, right, above, below) = match c {
         '┌' => (false, true, false, true),
@@ -237,7 +241,7 @@ fn corner(c: char) -> Option<[Stroke; 2]> {
     Some([((from, y), (to - from, 1.0)), ((x, top), (1.0, bottom - top))])
 }
 
-/// Lines and blocks are drawn, so that they meet whatever letters there are; the rest is text.
+/// Draws a run. Lines and blocks are rectangles, so that they meet in every font; the rest is text.
 fn letters(body: &mut String, run: &Run, y: u16, class: usize) {
     let fill = format!("class=\"c{class}\"");
     let mut text = String::new();
@@ -247,13 +251,13 @@ fn letters(body: &mut String, run: &Run, y: u16, class: usize) {
     let mut nth = 0;
     let flush = |body: &mut String, text: &mut String, begun: u16, until: u16| {
         let blank = text.chars().take_while(|c| *c == ' ').count();
-        let shown = text.trim().to_owned();
+        let trimmed = text.trim().to_owned();
         text.clear();
-        if shown.is_empty() {
+        if trimmed.is_empty() {
             return;
         }
         let from = begun + u16::try_from(blank).unwrap_or(0);
-        let count = shown.chars().count();
+        let count = trimmed.chars().count();
         let cells = u16::try_from(count).unwrap_or(0).min(until - from.min(until));
         let (left, top) = at(from, y);
         let length = number(f32::from(cells) * WIDTH);
@@ -261,9 +265,9 @@ fn letters(body: &mut String, run: &Run, y: u16, class: usize) {
         writeln!(
             body,
             "<text x=\"{left}\" y=\"{base}\" textLength=\"{length}\" lengthAdjust=\"spacingAndGlyphs\" {fill}>{}</text>",
-            escaped(&shown)
+            escape(&trimmed)
         )
-        .expect("a text takes all");
+        .expect("writing to a string cannot fail");
     };
     while let Some(c) = chars.get(nth) {
         let same = chars[nth..].iter().take_while(|other| *other == c).count();
@@ -281,17 +285,17 @@ fn letters(body: &mut String, run: &Run, y: u16, class: usize) {
             _ => None,
         };
         match shape {
-            Some((place, size)) => {
+            Some((origin, size)) => {
                 flush(body, &mut text, begun, x);
-                rect(body, place, size, &fill);
+                rect(body, origin, size, &fill);
                 x += cells;
                 nth += same;
                 begun = x;
             }
             None if corner(*c).is_some() => {
                 flush(body, &mut text, begun, x);
-                for (place, size) in corner(*c).into_iter().flatten() {
-                    rect(body, (left + place.0, top + place.1), size, &fill);
+                for (origin, size) in corner(*c).into_iter().flatten() {
+                    rect(body, (left + origin.0, top + origin.1), size, &fill);
                 }
                 x += 1;
                 nth += 1;
@@ -312,15 +316,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_different_each_time_is_frozen() {
-        assert_eq!(frozen("▣ Build · 393ms  ⠼ x\n12.7s ls s ms"), "▣ Build · 1.2s  ⠋ x\n1.2s ls s ms");
+    fn durations_and_spinners_are_frozen() {
+        assert_eq!(freeze("▣ Build · 393ms  ⠼ x\n12.7s ls s ms"), "▣ Build · 1.2s  ⠋ x\n1.2s ls s ms");
     }
 
     #[test]
     fn a_screen_becomes_a_picture() {
         let mut parser = vt100::Parser::new(2, 20, 0);
         parser.process("\u{1b}[1;31m┃ a<b\u{1b}[0m \u{1b}[44m  x\u{1b}[0m".as_bytes());
-        let drawn = drawn(parser.screen());
+        let drawn = draw(parser.screen());
         assert!(drawn.contains("a&lt;b</text>") && drawn.contains("fill=\"#0000ee\""), "{drawn}");
         assert!(drawn.contains("font-weight:bold"), "{drawn}");
     }

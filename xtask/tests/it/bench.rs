@@ -1,4 +1,4 @@
-//! The benchmark and the scripted model as commands.
+//! The commands `bench` and `scripted`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
@@ -11,11 +11,11 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A program that says something whatever it is asked, and never what was asked for.
+/// A program that prints its arguments instead of an answer.
 const PARROT: &str = "/bin/echo";
 
 #[test]
-fn two_programs_are_measured_side_by_side() {
+fn two_programs_are_compared() {
     let output = xtask(&["bench", "--bin", PARROT, "--against", PARROT, "--runs", "2", "--only", "version"]);
     let text = stdout(&output);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
@@ -23,7 +23,7 @@ fn two_programs_are_measured_side_by_side() {
 }
 
 #[test]
-fn a_program_that_does_not_answer_has_no_figures() {
+fn a_program_without_an_answer_has_no_figures() {
     let output = xtask(&["bench", "--bin", PARROT, "--runs", "1", "--only", "hi"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
@@ -32,14 +32,14 @@ fn a_program_that_does_not_answer_has_no_figures() {
 }
 
 #[test]
-fn a_flag_nobody_knows_is_named() {
+fn an_unknown_flag_is_an_error() {
     let output = xtask(&["bench", "--fast"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`bench` has no flag `--fast`"));
 }
 
 #[test]
-fn the_scripted_model_says_where_it_listens() {
+fn the_scripted_model_prints_its_address() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     let mut child = command.args(["scripted", "--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -1,26 +1,26 @@
-//! What every room and every file has.
+//! Rules for manifests and source files.
 
 use std::fs;
 use std::path::Path;
 
-use crate::{files, packages, root, shown};
+use crate::{display, files, packages, root};
 
 #[test]
-fn every_room_keeps_the_lints_of_the_house() {
-    let keeps = |manifest: &str| {
+fn every_crate_uses_the_lints_of_the_workspace() {
+    let has_lints = |manifest: &str| {
         let mut lines = manifest.lines().map(str::trim).skip_while(|line| *line != "[lints]").skip(1);
         lines.find(|line| !line.is_empty()) == Some("workspace = true")
     };
     let without: Vec<String> = packages()
         .iter()
         .map(|package| package["manifest_path"].as_str().unwrap().to_owned())
-        .filter(|path| !keeps(&fs::read_to_string(path).unwrap()))
+        .filter(|path| !has_lints(&fs::read_to_string(path).unwrap()))
         .collect();
     assert_eq!(without, [""; 0], "these manifests need `[lints]` with `workspace = true`");
 }
 
 #[test]
-fn every_file_begins_with_what_it_is() {
+fn every_file_begins_with_a_module_doc() {
     let is_for_tests = |path: &Path| {
         let inside = path.components().any(|part| part.as_os_str() == "tests");
         inside || path.file_name().is_some_and(|name| name == "tests.rs")
@@ -32,7 +32,7 @@ fn every_file_begins_with_what_it_is() {
     let without: Vec<String> = sources
         .iter()
         .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//! "))
-        .map(|path| shown(path))
+        .map(|path| display(path))
         .collect();
     assert_eq!(without, [""; 0], "these files need a `//!` doc as their first line");
 }
@@ -59,7 +59,7 @@ fn every_crate_with_examples_in_its_docs_tests_them() {
         let targets = package["targets"].as_array().unwrap();
         let Some(library) = targets.iter().find(|target| target["kind"][0] == "lib") else { continue };
         if !examples.is_empty() && library["doctest"] == false {
-            faults.push(format!("{}: {}", shown(manifest), shown(&examples[0])));
+            faults.push(format!("{}: {}", display(manifest), display(&examples[0])));
         }
     }
     assert_eq!(faults, [""; 0], "remove `doctest = false` from these manifests");
@@ -69,6 +69,6 @@ fn every_crate_with_examples_in_its_docs_tests_them() {
 fn no_file_is_named_mod() {
     let mut sources = files(root(), "rs");
     sources.retain(|path| path.file_name().is_some_and(|name| name == "mod.rs"));
-    let named: Vec<String> = sources.iter().map(|path| shown(path)).collect();
-    assert_eq!(named, [""; 0], "a module `foo` is `foo.rs`, with `foo/` beside it");
+    let named: Vec<String> = sources.iter().map(|path| display(path)).collect();
+    assert_eq!(named, [""; 0], "a module `foo` is `foo.rs` with the folder `foo/`");
 }

@@ -1,14 +1,14 @@
-//! Git is started in one place, which keeps a repository's settings from running programs.
+//! Git may only be started by one module, which prevents a repository's settings from running programs.
 
 use std::fs;
 
-use crate::{files, root, shown};
+use crate::{display, files, root};
 
 /// The one file of the program that starts git.
 const RUNNER: &str = "crates/workspace/src/git.rs";
 /// Files with `src` in their path that are compiled for tests only.
 const TESTS: [&str; 2] = ["crates/snapshot/src/random.rs", "crates/testkit/"];
-/// How a program is started by its name, without spaces.
+/// Code that starts git, without spaces.
 const STARTS: [&str; 5] = [
     "Command::new(\"git",
     "program:\"git",
@@ -17,7 +17,7 @@ const STARTS: [&str; 5] = [
     "bin/git\"",
 ];
 
-/// The ways in which a source starts git itself, outside its tests.
+/// Returns the code of a source, outside its tests, that starts git.
 fn starts(source: &str) -> Vec<&'static str> {
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -29,7 +29,7 @@ fn starts(source: &str) -> Vec<&'static str> {
 fn git_is_started_by_the_runner_only() {
     let mut faults = Vec::new();
     for path in files(&root().join("crates"), "rs") {
-        let name = shown(&path);
+        let name = display(&path);
         let is_source = name.contains("/src/") && !TESTS.iter().any(|tests| name.starts_with(tests));
         if !is_source || name == RUNNER {
             continue;
@@ -39,11 +39,11 @@ fn git_is_started_by_the_runner_only() {
     }
     assert!(faults.is_empty(), "use `codewright_workspace::git` instead: {faults:#?}");
     let runner = fs::read_to_string(root().join(RUNNER)).unwrap();
-    assert!(!starts(&runner).is_empty(), "{RUNNER} does not start git any more; update this test");
+    assert!(!starts(&runner).is_empty(), "`{RUNNER}` does not start git any more; update this test");
 }
 
 #[test]
-fn a_start_is_found_however_it_is_written() {
+fn a_start_is_found_in_any_notation() {
     for source in [
         "Command::new(\"git\")",
         "tokio::process::Command::new(\n    \"git\",\n)",

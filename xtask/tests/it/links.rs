@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{files, root, shown};
+use crate::{display, files, root};
 
-/// The targets of a document's links that lead to a file; code is left out.
+/// Returns the files that a document links to, without links in code.
 fn targets(text: &str) -> Vec<String> {
     let mut targets = Vec::new();
     let mut in_code = false;
@@ -27,16 +27,16 @@ fn targets(text: &str) -> Vec<String> {
     targets
 }
 
-/// The file a link's target leads to, if it does.
+/// Returns the file of a link target, or `None` if it is not a file.
 fn file(target: &str) -> Option<String> {
     let path = target.split_whitespace().next()?.trim_matches(['<', '>']);
     let path = path.split('#').next()?;
-    let leads_away = path.is_empty() || path.contains("://") || path.starts_with("mailto:");
-    (!leads_away).then(|| path.to_owned())
+    let is_other = path.is_empty() || path.contains("://") || path.starts_with("mailto:");
+    (!is_other).then(|| path.to_owned())
 }
 
 #[test]
-fn every_link_to_a_file_leads_to_one() {
+fn every_linked_file_exists() {
     let at_root = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
     let mut documents: Vec<_> =
         at_root.filter(|path| path.extension().is_some_and(|own| own == "md")).collect();
@@ -52,11 +52,11 @@ fn every_link_to_a_file_leads_to_one() {
                 None => base.join(&target),
             };
             if !path.exists() {
-                dead.push(format!("{}: {target}", shown(document)));
+                dead.push(format!("{}: {target}", display(document)));
             }
         }
     }
-    assert_eq!(dead, [""; 0], "these links lead nowhere");
+    assert_eq!(dead, [""; 0], "the targets of these links do not exist");
 }
 
 #[track_caller]
@@ -65,14 +65,14 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_link_is_found_where_markdown_has_one() {
+fn links_of_all_forms_are_found() {
     check("see [a](docs/a.md) and [b](<b.md> \"B\")", &["docs/a.md", "b.md"]);
     check("[![badge](x.svg)](y.md#part)", &["x.svg", "y.md"]);
     check("[name]: ../c.md", &["../c.md"]);
 }
 
 #[test]
-fn what_leads_to_no_file_is_left_alone() {
+fn code_and_addresses_are_ignored() {
     check("[a](https://example.org/a.md) [b](#here) [c](mailto:a@example.org)", &[]);
     check("`[a](a.md)` and `list[0](x)`", &[]);
     check("```\n[a](a.md)\n```\n[b](b.md)", &["b.md"]);

@@ -1,7 +1,6 @@
-//! The house's own rules, held against the tree, and the measurements at
-//! their face.
+//! Checks of the workspace, and tests of the commands of `xtask`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod arrows;
 mod bench;
@@ -17,12 +16,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The workspace's directory.
+/// Returns the directory of the workspace.
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace")
 }
 
-/// What cargo says of the workspace's packages.
+/// Returns the packages of the workspace as `cargo metadata` describes them.
 fn packages() -> Vec<Value> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--offline", "--no-deps", "--format-version", "1"]).current_dir(root());
@@ -33,8 +32,7 @@ fn packages() -> Vec<Value> {
     packages.as_array().filter(|packages| !packages.is_empty()).expect("there are packages").clone()
 }
 
-/// Every file below a directory that has this extension, sorted; what is hidden or was made
-/// by tools is left out.
+/// Returns every file with an extension under a directory, sorted, without hidden and generated directories.
 fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = vec![directory.to_owned()];
@@ -56,7 +54,7 @@ fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A path as it is written in a message.
-fn shown(path: &Path) -> String {
+/// Formats a path for a message, relative to the workspace.
+fn display(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }

@@ -1,4 +1,4 @@
-//! The process that measures one run.
+//! The measuring process.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Far beyond what any of these runs takes on a busy machine.
+/// Far longer than any of these runs takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Measured {
@@ -16,15 +16,15 @@ struct Measured {
     stderr: String,
 }
 
-/// Measures a shell command to its end.
+/// Measures a shell command.
 fn measure(sink: &str, deadline: Duration, script: &str) -> Measured {
-    let place = TempDir::new().unwrap();
-    let path = |name: &str| place.path().join(name);
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(["measure", sink]).arg(deadline.as_millis().to_string());
     command.args([path("out"), path("err")]).args(["/bin/sh", "-c", script]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    // Held open until the cost is told.
+    // Kept open until the cost is printed.
     let stdin = child.stdin.take();
     let output = child.wait_with_output().unwrap();
     drop(stdin);
@@ -35,7 +35,7 @@ fn measure(sink: &str, deadline: Duration, script: &str) -> Measured {
 }
 
 #[test]
-fn a_run_is_told_with_its_exit_code_and_output() {
+fn a_cost_has_the_exit_code_and_the_output_is_kept() {
     for sink in ["file", "pipe"] {
         let measured = measure(sink, LONG, "echo out; echo err >&2; exit 3");
         assert_eq!((measured.stdout.as_str(), measured.stderr.as_str()), ("out\n", "err\n"), "{sink}");
@@ -59,17 +59,17 @@ fn a_run_is_killed_at_its_deadline_with_its_children() {
     let measured = measure("pipe", Duration::from_millis(300), "sleep 300 & sleep 300");
     assert_eq!(measured.cost["late"], true);
     assert_eq!(measured.cost["signal"], 9);
-    // The pipe closes only when both are gone.
+    // The pipe closes only when both processes have ended.
     assert!(begun.elapsed() < Duration::from_secs(200));
 }
 
 #[test]
-fn a_run_ends_with_whoever_wanted_its_cost() {
-    let place = TempDir::new().unwrap();
-    let path = |name: &str| place.path().join(name);
+fn a_run_is_killed_when_stdin_is_closed() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(["measure", "file", "100000"]).args([path("out"), path("err")]).args(["sleep", "300"]);
-    // Standard input is at its end from the start, as when the benchmark is gone.
+    // Stdin is at its end from the start, as if the benchmark had ended.
     let output = command.stdin(Stdio::null()).output().unwrap();
     let cost: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(cost["signal"], 9, "{cost}");

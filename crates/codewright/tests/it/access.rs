@@ -123,7 +123,7 @@ fn local_clients_and_their_pages_work_and_others_need_a_password() -> Result<()>
     }
     let web = ["Origin: https://app.opencode.ai", "Sec-Fetch-Site: cross-site"];
     let answer = send(&url, "GET /path", &web)?;
-    check_has(&answer, &["HTTP/1.1 401 ", "a password is needed", "OPENCODE_SERVER_PASSWORD"]);
+    check_has(&answer, &["HTTP/1.1 401 ", "a password is required", "OPENCODE_SERVER_PASSWORD"]);
     let run = program(&stage.project, ["serve", "--cors", "https://pages.example"]);
     let (_closed, url) = serve(run.env("OPENCODE_SERVER_PASSWORD", "secret"))?;
     let signed = "Authorization: Basic b3BlbmNvZGU6c2VjcmV0";

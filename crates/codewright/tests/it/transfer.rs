@@ -434,7 +434,7 @@ fn one_invalid_session_does_not_block_the_others() -> Result<()> {
             "`session.metadata` is missing",
             "the table `todo` is missing",
             "the table `novelty` has 1 rows",
-            "kept as it is: a part that is no JSON object",
+            "kept as it is: a part that is not a JSON object",
         ],
     );
     check_has(&export(&project, CHAT)?.to_string(), &["{broken", "default answer"]);

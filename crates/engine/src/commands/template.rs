@@ -1,24 +1,24 @@
-//! What a command's template becomes with arguments.
+//! The insertion of arguments into a command's template.
 //!
-//! The template is the only text whose shell commands are run: arguments, and what commands print,
-//! are put in as they are.
+//! Only shell commands of the template itself run. Arguments and the output of commands are inserted
+//! literally.
 
 use std::ops::Range;
 
-/// The highest number of a place; more digits are text.
-const MAX_PLACE: usize = 99;
+/// The highest number of a placeholder; longer numbers are text.
+const MAX_PLACEHOLDER: usize = 99;
 
 /// A piece of a filled template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    /// A shell command whose output stands here.
+    /// A shell command. Its output is inserted here.
     Shell(String),
 }
 
-/// The places that a template has, in the form clients show them: numbers in order, then all of it.
+/// Returns the placeholders of a template in the form that clients show: numbers in order, then `$ARGUMENTS`.
 pub(crate) fn hints(template: &str) -> Vec<String> {
-    let mut numbers: Vec<_> = places(template).into_iter().map(|(_, number)| number).collect();
+    let mut numbers: Vec<_> = placeholders(template).into_iter().map(|(_, number)| number).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let mut hints: Vec<_> = numbers.into_iter().map(|number| format!("${number}")).collect();
@@ -30,10 +30,10 @@ pub(crate) fn hints(template: &str) -> Vec<String> {
 
 const ALL: &str = "$ARGUMENTS";
 
-/// Puts arguments into a template. Its shell commands stay as they are: they get theirs as parameters.
+/// Inserts arguments into a template. Its shell commands stay unchanged, because they get parameters.
 pub(crate) fn filled(template: &str, arguments: &str) -> Vec<Piece> {
     let words = words(arguments);
-    let places = places(template);
+    let places = placeholders(template);
     let last = places.iter().map(|(_, number)| *number).max().unwrap_or(0);
     let takes_any = last > 0 || template.contains(ALL);
     let mut pieces: Vec<_> = shells(template)
@@ -49,12 +49,12 @@ pub(crate) fn filled(template: &str, arguments: &str) -> Vec<Piece> {
     pieces
 }
 
-/// What `$1`, `$2`, … stand for in the shell commands of a template, the highest of them for the rest.
+/// Returns the values of `$1`, `$2`, … for the shell commands of a template. The highest number gets the rest.
 ///
-/// A shell puts parameters in without looking at what they say, so no argument is ever run.
+/// A shell inserts parameters without parsing them, so no argument ever runs.
 pub(crate) fn parameters(template: &str, arguments: &str) -> Vec<String> {
     let words = words(arguments);
-    let last = places(template).iter().map(|(_, number)| *number).max().unwrap_or(0);
+    let last = placeholders(template).iter().map(|(_, number)| *number).max().unwrap_or(0);
     (1..=last)
         .map(|number| match words.get(number - 1) {
             None => String::new(),
@@ -72,7 +72,7 @@ fn fill(text: &str, (words, last): (&[String], usize), arguments: &str) -> Strin
         if let Some(after) = rest.strip_prefix(ALL) {
             filled.push_str(arguments);
             at = text.len() - after.len();
-        } else if let Some((number, len)) = place(rest) {
+        } else if let Some((number, len)) = placeholder(rest) {
             let from = number - 1;
             let word = match words.get(from) {
                 None => String::new(),
@@ -90,19 +90,19 @@ fn fill(text: &str, (words, last): (&[String], usize), arguments: &str) -> Strin
     filled
 }
 
-/// The number of a place that a text begins with, and the bytes it takes.
-fn place(text: &str) -> Option<(usize, usize)> {
+/// Returns the number of the placeholder at the start of a text, and its length.
+fn placeholder(text: &str) -> Option<(usize, usize)> {
     let digits = text.strip_prefix('$')?;
     let len = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    let number = digits[..len].parse().ok().filter(|number| (1..=MAX_PLACE).contains(number))?;
+    let number = digits[..len].parse().ok().filter(|number| (1..=MAX_PLACEHOLDER).contains(number))?;
     Some((number, 1 + len))
 }
 
-fn places(text: &str) -> Vec<(usize, usize)> {
-    text.match_indices('$').filter_map(|(at, _)| Some((at, place(&text[at..])?.0))).collect()
+fn placeholders(text: &str) -> Vec<(usize, usize)> {
+    text.match_indices('$').filter_map(|(at, _)| Some((at, placeholder(&text[at..])?.0))).collect()
 }
 
-/// The words of a text; quotes keep them together and are taken off.
+/// Splits a text into words. Quotes keep words together and are removed.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut chars = text.chars().peekable();
@@ -129,7 +129,7 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A template, cut at its shell commands: `` !`command` ``.
+/// Splits a template at its shell commands: `` !`command` ``.
 fn shells(template: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut rest = template;
@@ -143,7 +143,7 @@ fn shells(template: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Where a text names files or agents: `@name`, without the sign; not within a word or in backticks.
+/// Returns the ranges of file and agent names: `@name`, without the sign, but not inside a word or in backticks.
 pub(crate) fn references(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices('@') {
@@ -153,7 +153,7 @@ pub(crate) fn references(text: &str) -> Vec<Range<usize>> {
         }
         let rest = &text[at + 1..];
         let mut end = rest.find(|c: char| c.is_whitespace() || matches!(c, '`' | ',')).unwrap_or(rest.len());
-        // What ends a sentence ends no name.
+        // A name does not end with punctuation.
         end = rest[..end].trim_end_matches(['.', ';', ':', '!', '?', ')']).len();
         if end > 0 {
             found.push(at + 1..at + 1 + end);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_go_where_the_template_says() {
+    fn arguments_replace_placeholders() {
         check("A $1 B $2", "one two three", "A one B two three");
         check("A $1 B $2", "'one two' \"three four\" five", "A one two B three four five");
         check("A $2 B $1 C $3", "x y", "A y B x C ");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_templates_own_commands_are_run() {
+    fn only_the_templates_own_commands_run() {
         check("x !`echo $1` y", "hi", "x <echo $1> y");
         check("x $ARGUMENTS", "!`rm -rf /`", "x !`rm -rf /`");
         check("$1", "$2 $ARGUMENTS", "$2 $ARGUMENTS");
@@ -204,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn the_places_are_listed_for_clients() {
+    fn placeholders_are_listed_for_clients() {
         assert_eq!(hints("Hello $2 $1 all: $ARGUMENTS $1"), ["$1", "$2", "$ARGUMENTS"]);
         assert_eq!(hints("none $0"), Vec::<String>::new());
     }
 
     #[test]
-    fn names_behind_an_at_are_found() {
+    fn names_after_an_at_sign_are_found() {
         let found = |text: &'static str| references(text).into_iter().map(|at| &text[at]).collect::<Vec<_>>();
         assert_eq!(found("see @src/a.rs, @~/b.md and (@README)."), ["src/a.rs", "~/b.md", "README"]);
         assert_eq!(found("mail me@x.org or `@x` @ @."), Vec::<&str>::new());

@@ -454,7 +454,7 @@ fn with_implied(ask: &Ask, open: &[&Implied]) -> Ask {
 }
 
 fn add_to(question: &mut Ask, implied: &Implied) {
-    let shown = implied.shown();
+    let shown = implied.display();
     if !question.patterns.contains(&shown) {
         question.patterns.push(shown);
     }

@@ -1,12 +1,12 @@
-//! What people tell every model: rule files of the project and the user, and what the
-//! configuration lists.
+//! The instructions in every request: rule files of the project and the user, and the entries of
+//! `instructions` in the configuration.
 //!
-//! Of rule files one kind is used, the first that exists: `AGENTS.md`, `CLAUDE.md`, the older
-//! `CONTEXT.md`; of that kind every file from the worktree's root down to the directory, outermost
-//! first, so that nearer rules come later. Before them stands the first of the user's own. Behind
-//! them come the files that `instructions` lists, in its order, and then its addresses
-//! ([`addresses`]). Nothing is sent twice. What is no plain UTF-8 text of [`MAX_BYTES`] at most is
-//! left out and named in a warning; links are not followed out of the worktree.
+//! One kind of rule file is used, the first that exists: `AGENTS.md`, `CLAUDE.md`, or the older
+//! `CONTEXT.md`. Every file of that kind from the worktree's root down to the directory is included,
+//! outermost first, so that nearer rules come later. The user's own file comes before them. The files of
+//! `instructions` follow in their order, then its addresses ([`addresses`]). No file is sent twice. A file
+//! that is not UTF-8 text or is larger than [`MAX_BYTES`] is left out with a warning. Links out of the
+//! worktree are not followed.
 
 pub(crate) mod addresses;
 mod search;
@@ -21,54 +21,54 @@ use codewright_config::{Config, Dirs, Env, InstructionRules, env};
 
 use search::Search;
 
-/// The most that one rule file may add to every request, unless a configuration says otherwise.
+/// The largest rule file, unless the configuration sets another size.
 pub(crate) const MAX_BYTES: u64 = 256 * 1024;
-/// Folders looked at between the worktree and the directory.
+/// The most directories that are searched between the worktree and the directory.
 const MAX_DEPTH: usize = 64;
-/// Files that the configuration may add.
+/// The most files that the configuration may add.
 const MAX_LISTED: usize = 100;
-/// How long an address may take to answer.
+/// The deadline for fetching an address.
 pub(crate) const ADDRESS_DEADLINE: Duration = Duration::from_secs(5);
 
-/// What is told, and where it stands.
+/// An instruction text and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instruction {
-    /// Its path or address.
+    /// The path or address.
     pub(crate) origin: String,
     pub(crate) text: String,
-    /// Whether it is a file of a repository, which a stranger may have written.
+    /// Whether the file belongs to a repository. A stranger may have written it.
     pub(crate) is_of_repository: bool,
-    /// Whether the user has not marked that repository as trusted.
+    /// Whether the user has not trusted that repository.
     pub(crate) is_untrusted: bool,
 }
 
-/// Where instructions are looked for.
+/// The locations of instructions.
 pub(crate) struct Sources {
-    /// The user's own files; the first that exists is used.
+    /// The user's files; the first that exists is used.
     global: Vec<PathBuf>,
-    /// The names that a project's files may have; none where projects are left alone.
+    /// The names of a project's rule files; empty if project files are disabled.
     kinds: Vec<&'static str>,
-    /// Another program's memory of the project, where that is wanted.
+    /// The memory file of another program, if the configuration enables it.
     memory: Option<&'static str>,
     listed: Vec<String>,
     pub(crate) rules: InstructionRules,
     home: PathBuf,
-    /// The folder that stands for the project where projects are left alone.
+    /// The directory that replaces the project if project files are disabled.
     config_dir: Option<PathBuf>,
     leaves_projects_alone: bool,
-    /// Whether a file without text is told all the same, as older versions did.
+    /// Whether an empty file is included, as in older versions.
     strict: bool,
     search: Search,
 }
 
-/// What was found.
+/// The instructions that were found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Rule files.
     pub(crate) rules: Vec<Instruction>,
-    /// What the configuration lists.
+    /// The entries of the configuration.
     pub(crate) listed: Vec<Instruction>,
-    /// What was left out, and why.
+    /// The files that were left out, with the reasons.
     pub(crate) warnings: Vec<String>,
     seen: HashSet<PathBuf>,
 }
@@ -114,7 +114,7 @@ impl Sources {
         }
     }
 
-    /// The listed addresses, in order.
+    /// Returns the listed addresses in order.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
         self.listed.iter().map(String::as_str).filter(|entry| is_address(entry))
     }
@@ -123,7 +123,7 @@ impl Sources {
         self.rules.max_bytes.unwrap_or(MAX_BYTES)
     }
 
-    /// Reads the files that hold for a directory.
+    /// Reads the files that apply to a directory.
     pub(crate) fn read(&self, worktree: &Path, directory: &Path) -> Found {
         let mut found = Found::default();
         for path in &self.global {
@@ -157,19 +157,19 @@ impl Sources {
         found
     }
 
-    /// The files that an entry of the configuration means.
+    /// Adds the files that match an entry of the configuration.
     fn listed(&self, entry: &str, levels: &[PathBuf], found: &mut Found) {
         let absolute = match entry.strip_prefix("~/") {
             Some(below) => Some(self.home.join(below)),
             None => Some(PathBuf::from(entry)).filter(|path| path.is_absolute()),
         };
         let (paths, root) = match absolute {
-            // Only the last part of an absolute entry is a pattern: the folder is meant as it is written.
+            // Only the last part of an absolute entry is a pattern; its directory is taken literally.
             Some(path) => (self.search.last_part(&path), None),
             None if self.leaves_projects_alone => {
                 let Some(dir) = &self.config_dir else {
                     let reason =
-                        "project files are left alone, and `OPENCODE_CONFIG_DIR` names no other folder";
+                        "project files are disabled, and `OPENCODE_CONFIG_DIR` names no other directory";
                     found.warnings.push(format!("`instructions`: `{entry}` was left out: {reason}"));
                     return;
                 };
@@ -191,7 +191,7 @@ impl Sources {
         }
     }
 
-    /// Adds a file; whether there is one, be it good or not.
+    /// Adds a file. Returns whether it exists, even if it is unusable.
     fn add(&self, found: &mut Found, (path, root): (&Path, Option<&Path>), is_listed: bool) -> bool {
         let is_of_repository = root.is_some();
         let root = root.filter(|_| !self.rules.follow_symlinks);
@@ -226,7 +226,7 @@ fn is_address(entry: &str) -> bool {
     entry.starts_with("https://") || entry.starts_with("http://")
 }
 
-/// The folders from the worktree down to the directory; only the directory outside a worktree.
+/// Returns the directories from the worktree down to the directory. Outside a worktree it returns only the directory.
 fn levels(worktree: &Path, directory: &Path) -> Vec<PathBuf> {
     if worktree.parent().is_none() || !directory.starts_with(worktree) {
         return vec![directory.to_owned()];
@@ -237,7 +237,7 @@ fn levels(worktree: &Path, directory: &Path) -> Vec<PathBuf> {
     levels
 }
 
-/// The text of a file; `None` where there is no file.
+/// Returns the text of a file; `None` if it does not exist.
 fn read(path: &Path, root: Option<&Path>, max_bytes: u64) -> Result<Option<String>, String> {
     let real = match path.canonicalize() {
         Ok(real) => real,
@@ -268,7 +268,7 @@ fn read(path: &Path, root: Option<&Path>, max_bytes: u64) -> Result<Option<Strin
     let mut bytes = Vec::new();
     let file = std::fs::File::open(&real).map_err(|error| error.to_string())?;
     file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    // Some files say that they are empty and are not.
+    // Some special files report a size of 0 but have content.
     if bytes.len() as u64 > max_bytes {
         return Err(too_large(max_bytes));
     }
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// A home, a project and the variables and configuration that hold.
+    /// A home, a project, the variables and the configuration.
     struct Tree {
         dir: tempfile::TempDir,
         variables: Vec<(String, String)>,
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_another_program_can_be_left_alone() {
+    fn the_files_of_another_program_can_be_disabled() {
         for name in ["OPENCODE_DISABLE_CLAUDE_CODE_PROMPT", "CODEWRIGHT_DISABLE_CLAUDE_CODE"] {
             let files = [
                 ("home/.claude/CLAUDE.md", "claude"),
@@ -416,15 +416,13 @@ mod tests {
     }
 
     #[test]
-    fn the_project_can_be_left_alone() {
+    fn project_files_can_be_disabled() {
         let files = [("p/AGENTS.md", "project"), ("dir/more.md", "more"), ("p/more.md", "no")];
         let alone = || Tree::new(&files).set("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
         alone().check("p", "|");
         let listed = json!({"instructions": ["more.md"]});
         alone().config(listed.clone()).set("OPENCODE_CONFIG_DIR", "ROOT/dir").check("p", "|more");
-        alone()
-            .config(listed)
-            .warns(&["`instructions`: `more.md` was left out: project files are left alone"]);
+        alone().config(listed).warns(&["`instructions`: `more.md` was left out: project files are disabled"]);
     }
 
     #[test]
@@ -459,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_twice() {
+    fn no_file_is_included_twice() {
         let tree = Tree::new(&[("p/AGENTS.md", "root")])
             .config(json!({"instructions": ["AGENTS.md", "*.md", "ROOT/p/AGENTS.md"]}));
         tree.check("p", "root|");
@@ -475,14 +473,14 @@ mod tests {
     }
 
     #[test]
-    fn another_programs_memory_is_used_only_when_asked_for() {
+    fn another_programs_memory_is_used_only_if_enabled() {
         let files = [("p/.claude/CLAUDE.md", "memory"), ("p/AGENTS.md", "rules")];
         Tree::new(&files).check("p", "rules|");
         Tree::new(&files).config(json!({"prompt": {"claude": true}})).check("p", "rules memory|");
     }
 
     #[test]
-    fn an_empty_file_is_told_in_strict_mode_only() {
+    fn an_empty_file_is_included_in_strict_mode_only() {
         let files = [("p/AGENTS.md", "\n"), ("p/CLAUDE.md", "claude")];
         Tree::new(&files).check("p", "claude|");
         let strict = Tree::new(&files).config(json!({"prompt": {"strict": true}}));
@@ -491,10 +489,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_the_rest_is_told() {
+    fn an_unreadable_file_is_named_and_the_others_are_included() {
         let tree = Tree::new(&[("p/a/AGENTS.md", "good")])
             .config(json!({"instructions": ["dir", "bin.md", "missing.md"]}));
-        // A gigabyte that takes no room on the disk.
+        // A sparse file of a gigabyte.
         let file = std::fs::File::create(tree.path("p/AGENTS.md")).unwrap();
         file.set_len(1024 * 1024 * 1024).unwrap();
         std::fs::create_dir(tree.path("p/dir")).unwrap();
@@ -509,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_bytes_of_a_file_can_be_set() {
+    fn the_largest_file_can_be_configured() {
         let tree = Tree::new(&[("p/AGENTS.md", &"x".repeat(2000))]);
         let tree = tree.config(json!({"prompt": {"instructions": {"max_bytes": 1024}}}));
         tree.warns(&["it is larger than 1 KiB"]);
@@ -517,7 +515,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_out_of_the_worktree_is_followed_only_when_asked_for() {
+    fn a_link_out_of_the_worktree_is_followed_only_if_enabled() {
         use std::os::unix::fs::symlink;
         let tree = Tree::new(&[("secret.md", "secret"), ("p/in.md", "inside")]);
         symlink(tree.path("secret.md"), tree.path("p/AGENTS.md")).unwrap();
@@ -530,7 +528,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_in_a_circle_and_a_file_for_nobody_are_named() {
+    fn a_circular_link_and_an_unreadable_file_are_named() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let tree = Tree::new(&[("p/a/AGENTS.md", "closed")]);
         symlink(tree.path("p/AGENTS.md"), tree.path("p/x.md")).unwrap();
@@ -542,7 +540,7 @@ mod tests {
             "{:?}",
             found.warnings
         );
-        // The superuser may read everything.
+        // Root may read every file.
         let is_closed = std::fs::read(tree.path("p/a/AGENTS.md")).is_err();
         assert_eq!(found.rules.is_empty(), is_closed);
     }

@@ -16,7 +16,7 @@ use codewright_proto::{
 };
 use codewright_store::Lease;
 use codewright_telemetry::{Span, carry};
-use codewright_tools::{ModelName, ToldInstructions};
+use codewright_tools::{LoadedInstructions, ModelName};
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -65,13 +65,13 @@ pub(crate) struct Step {
     /// What the step does to files.
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has been told.
-    pub(crate) told: ToldInstructions,
+    pub(crate) told: LoadedInstructions,
 }
 
 impl Step {
     /// A request whose answer is words alone.
     pub(crate) fn without_tools(instance: Arc<Instance>, model: Arc<Model>, request: Request) -> Self {
-        let (selection, caller, told) = (Selection::default(), Arc::default(), ToldInstructions::default());
+        let (selection, caller, told) = (Selection::default(), Arc::default(), LoadedInstructions::default());
         Self { instance, model, request, selection, caller, schema: None, files: None, told }
     }
 }
@@ -347,7 +347,7 @@ fn prepare(
 }
 
 /// The instruction files that stand in the request: in the system text, or behind something that was read.
-fn told(instructions: &Found, transcript: &[MessageWithParts]) -> ToldInstructions {
+fn told(instructions: &Found, transcript: &[MessageWithParts]) -> LoadedInstructions {
     let files = instructions.rules.iter().chain(&instructions.listed);
     let system = files.map(|file| PathBuf::from(&file.origin));
     let read = transcript.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
@@ -357,7 +357,7 @@ fn told(instructions: &Found, transcript: &[MessageWithParts]) -> ToldInstructio
         _ => None,
     });
     let read = read.flatten().filter_map(Value::as_str).map(PathBuf::from);
-    ToldInstructions::new(system.chain(read))
+    LoadedInstructions::new(system.chain(read))
 }
 
 /// Who makes the calls of a step.

@@ -1,9 +1,8 @@
-//! An answer of a given form.
+//! Structured answers: values that match a JSON schema.
 //!
-//! A prompt may ask for a value that a JSON schema accepts. The model is given a tool that
-//! takes the value, and told to call some tool; what it hands in is held against the schema.
-//! A value that fits ends the turn. Everything else is a miss, which the model is told of,
-//! until its misses are more than the prompt allows.
+//! A prompt may request a value with a schema. The model must then call a tool that takes the value, which is checked
+//! against the schema. A valid value ends the turn. Everything else is a failed attempt: the model is asked again until
+//! the limit of attempts is reached.
 
 pub(crate) mod schema;
 
@@ -14,24 +13,24 @@ use codewright_proto::{
 };
 use serde_json::Value;
 
-/// The tool that takes the value.
+/// The name of the tool that takes the value.
 pub(crate) const TOOL: &str = "StructuredOutput";
 const CAPTURED: &str = "Structured output captured successfully.";
 const DESCRIPTION: &str = "Submits the final answer. The arguments are the answer itself and must fit this tool's \
                            schema. First find out everything you need with the other tools, then call this one \
                            exactly once; the call ends the work, and any other text is ignored.";
-/// The block of the system text that goes with it.
+/// The block of the system text about the tool.
 pub(crate) const INSTRUCTION: &str = "A program reads your answer. When the work is done, submit the answer with the \
                                       StructuredOutput tool; an answer in plain text is lost.";
-/// What the model is told when it ended without handing anything in.
+/// The message to a model that ended without a value.
 pub(crate) const REMINDER: &str = "<system-reminder>\nNo answer was submitted. Call the StructuredOutput tool with the \
                                    answer.\n</system-reminder>";
-/// Misses that are sent back if the prompt does not say how many.
+/// The default number of retries.
 const DEFAULT_RETRIES: u32 = 2;
-/// The most misses that are sent back, whatever the prompt says.
+/// The largest number of retries that a prompt can request.
 const MAX_RETRIES: u32 = 20;
 
-/// The schema that a prompt asks for.
+/// Returns the schema that a prompt requests.
 pub(crate) fn wanted(prompt: &UserMessage) -> Option<&Value> {
     match &prompt.format {
         Some(OutputFormat::JsonSchema { schema, .. }) => Some(schema),
@@ -39,7 +38,7 @@ pub(crate) fn wanted(prompt: &UserMessage) -> Option<&Value> {
     }
 }
 
-/// How the tool is offered.
+/// Returns the definition of the tool.
 pub(crate) fn spec(schema: &Value) -> ToolSpec {
     let mut parameters = schema.clone();
     if let Some(schema) = parameters.as_object_mut() {
@@ -48,7 +47,7 @@ pub(crate) fn spec(schema: &Value) -> ToolSpec {
     ToolSpec { name: TOOL.to_owned(), description: DESCRIPTION.to_owned(), parameters }
 }
 
-/// What becomes of a value that was handed in.
+/// Returns the state of a call with a value.
 pub(crate) fn judged(input: Value, schema: &Value, time: ToolSpan) -> ToolState {
     match schema::check(schema, &input) {
         Ok(()) => ToolState::Completed {
@@ -68,7 +67,7 @@ pub(crate) fn judged(input: Value, schema: &Value, time: ToolSpan) -> ToolState 
     }
 }
 
-/// The value that a call handed in, if it was accepted.
+/// Returns the value of a call if it was accepted.
 pub(crate) fn captured(tool: &str, state: &ToolState) -> Option<Value> {
     match state {
         ToolState::Completed { input, .. } if tool == TOOL => Some(input.clone()),
@@ -79,7 +78,7 @@ pub(crate) fn captured(tool: &str, state: &ToolState) -> Option<Value> {
     }
 }
 
-/// How often the answers to a prompt missed: a refused value, or an end without any call.
+/// Counts the failed attempts to answer a prompt: an invalid value, or an end without a call.
 pub(crate) fn misses(transcript: &[MessageWithParts], prompt: &MessageId) -> u32 {
     let answers = transcript.iter().filter_map(|message| match &message.info {
         Message::Assistant(info) if info.parent_id == *prompt => Some((info, message)),
@@ -106,7 +105,7 @@ fn missed(info: &AssistantMessage, message: &MessageWithParts) -> u32 {
     if called { refused } else { 1 }
 }
 
-/// The error of a turn that missed too often.
+/// Returns the error of a turn whose attempts are used up.
 pub(crate) fn given_up(prompt: &UserMessage, misses: u32) -> Option<MessageError> {
     let Some(OutputFormat::JsonSchema { retry_count, .. }) = &prompt.format else { return None };
     let allowed = retry_count.unwrap_or(DEFAULT_RETRIES).min(MAX_RETRIES);

@@ -1,4 +1,4 @@
-//! What a prompt's turn has changed, for people: kept with the prompt and counted in its session.
+//! The summary of the files that a turn changed, stored with its prompt and added up in the session.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,19 +15,19 @@ use crate::Error;
 use crate::engine::Inner;
 use crate::instance::Instance;
 
-/// Files whose changes are shown of one turn; those of more are left out.
+/// The most files in the summary of one turn.
 const MAX_FILES: usize = 1000;
-/// The longest patch that is kept with a prompt; a longer one is counted and not shown.
+/// The longest patch in a summary. A longer one is counted but not included.
 const MAX_PATCH_BYTES: usize = 256 * 1024;
 
-/// Keeps the last prompt's summary as its steps leave it.
+/// Updates the summary of the last prompt from its steps.
 pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWithParts]) -> Result<(), Error> {
     let prompt = transcript.iter().rev().find_map(|message| match &message.info {
         Message::User(prompt) => Some((prompt, message)),
         Message::Assistant(_) => None,
     });
     let Some((prompt, message)) = prompt else { return Ok(()) };
-    // Nothing is done for one who only asks for a summary of the conversation.
+    // A message that only requests compaction changes no files.
     if marker(message).is_some() {
         return Ok(());
     }
@@ -46,7 +46,7 @@ pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWith
     let info = Message::User(UserMessage { summary: Some(summary), ..prompt.clone() });
     let event = Event::MessageUpdated { session_id: session.id.clone(), info };
     let total = total(transcript, prompt, &diffs);
-    // A prompt that asks for a value is not told anew for having changed nothing.
+    // A prompt with a structured answer and no changes gets no further update.
     let is_quiet = diffs.is_empty() && wanted(prompt).is_some();
     if is_quiet && session.summary.as_ref() == Some(&total) {
         return Ok(());
@@ -57,7 +57,7 @@ pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWith
     Ok(())
 }
 
-/// Of each file the tree before the first step that changed it, and the one after the last.
+/// Returns for each file the tree before the first step that changed it and the tree after the last.
 fn changes<'a>(
     transcript: &'a [MessageWithParts],
     prompt: &UserMessage,
@@ -105,7 +105,7 @@ fn diff(name: String, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
     let text = |bytes: Option<&[u8]>| std::str::from_utf8(bytes.unwrap_or_default()).ok().map(str::to_owned);
     let diff = text(before).zip(text(after));
     let diff = diff.map(|(before, after)| codewright_workspace::unified(&name, &before, &after));
-    // Where a date may stand the original leaves its place, and nothing in it.
+    // OpenCode writes the separator of a date after each name, but no date.
     let (bare, dated) = (format!("--- {name}\n+++ {name}\n"), format!("--- {name}\t\n+++ {name}\t\n"));
     let patch = diff.as_ref().map(|diff| diff.patch.replacen(&bare, &dated, 1));
     let patch = patch.filter(|patch| patch.len() <= MAX_PATCH_BYTES);
@@ -118,7 +118,7 @@ fn diff(name: String, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
     }
 }
 
-/// What all turns of the session changed, this one as given.
+/// Adds up the changes of all turns of the session, with the given ones for this turn.
 fn total(transcript: &[MessageWithParts], prompt: &UserMessage, diffs: &[FileDiff]) -> SessionSummary {
     let others = transcript.iter().filter_map(|message| match &message.info {
         Message::User(other) if other.id != prompt.id => other.summary.as_ref(),

@@ -1,7 +1,7 @@
-//! Names a new session, beside its first turn.
+//! The title of a new session, written during its first turn.
 //!
-//! Nothing waits for a title and nothing fails without one: the session keeps its
-//! first name. One attempt, with a deadline and a bound on what is read.
+//! No code waits for a title. If the one attempt fails or exceeds its deadline, the session keeps its first
+//! title.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::instance::Instance;
 use crate::models::merge;
 use crate::{prompts, request, telemetry};
 
-/// The agent that makes titles.
+/// The agent that writes titles.
 const AGENT: &str = "title";
 const DEADLINE: Duration = Duration::from_secs(60);
 const MAX_TITLE_CHARS: usize = 100;
-/// What is read of an answer at most: a title is a line.
+/// The most of an answer that is read: a title is one line.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
-/// What is sent of the first prompt at most.
+/// The most of the first prompt that is sent.
 const MAX_PROMPT_BYTES: usize = 16 * 1024;
 
-/// Whether the last message is the first one that a user wrote; a user's own commands do not count.
+/// Returns whether the last message is the user's first prompt. Shell commands of the user do not count.
 pub(crate) fn is_wanted(transcript: &[MessageWithParts]) -> bool {
     let mut prompts = transcript.iter().filter(|message| is_prompt(message));
     let first = prompts.next();
@@ -38,7 +38,7 @@ fn is_prompt(message: &MessageWithParts) -> bool {
     matches!(message.info, codewright_proto::Message::User(_)) && message.parts.iter().any(is_written)
 }
 
-/// Begins to name the session, if it has no name yet.
+/// Starts to write a title if the session has none.
 pub(crate) fn start(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
@@ -49,7 +49,7 @@ pub(crate) fn start(
         return;
     }
     let Some(text) = first_text(transcript) else { return };
-    // Without such an agent nobody makes titles.
+    // Without this agent there are no titles.
     let Ok(agent) = instance.agent(AGENT) else { return };
     let own =
         agent.model.as_ref().and_then(|model| instance.models.find(&model.provider_id, &model.model_id).ok());
@@ -62,7 +62,7 @@ pub(crate) fn start(
         let cancel = inner.cancel.clone();
         let asked = cancel.run_until_cancelled(tokio::time::timeout(DEADLINE, ask(&inner, &model, &request)));
         let Some(Ok(Some(title))) = asked.await else { return };
-        // A session that was deleted or named meanwhile needs no title.
+        // The session may have been deleted or renamed meanwhile.
         let named = inner.update_session(&id, |session| {
             if session.title.starts_with(DEFAULT_TITLE) {
                 session.title.clone_from(&title);
@@ -91,7 +91,7 @@ fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
 }
 
 fn title_request(session: &Session, agent: &AgentSpec, model: &Model, text: String) -> Request {
-    // The Anthropic protocol refuses a temperature beside thinking; its titles do without.
+    // The Anthropic protocol rejects a temperature together with thinking, so titles use no thinking.
     let warm = match model.protocol {
         Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Gemini | Protocol::Cohere => {
             model.capabilities.temperature
@@ -131,7 +131,7 @@ async fn ask(inner: &Inner, model: &Model, request: &Request) -> Option<String> 
     clean(&answer)
 }
 
-/// The first line that says something, without thinking, quotes and control characters.
+/// Returns the first line with text, without reasoning, quotes and control characters.
 fn clean(answer: &str) -> Option<String> {
     let answer = answer.rsplit_once("</think>").map_or(answer, |(_, rest)| rest);
     let line = answer.lines().map(str::trim).find(|line| !line.is_empty())?;

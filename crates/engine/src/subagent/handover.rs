@@ -10,7 +10,7 @@ use codewright_proto::{
     PromptModel, Rule, Session, SessionId, SessionInput, ToolState,
 };
 use codewright_tools::tags::neutralize;
-use codewright_tools::{Handed, Progress, ToolError, Work};
+use codewright_tools::{Progress, TaskInput, TaskOutcome, ToolError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +51,7 @@ pub(crate) struct Call<'a> {
 }
 
 /// Hands work over and waits for its end, unless it is to go on in the background.
-pub(crate) async fn delegate(call: Call<'_>, work: Work) -> Result<Handed, ToolError> {
+pub(crate) async fn delegate(call: Call<'_>, work: TaskInput) -> Result<TaskOutcome, ToolError> {
     let agent = call.instance.agent(&work.agent).ok().filter(|agent| !agent.hidden);
     let agent = agent.ok_or_else(|| {
         ToolError::Model(format!("Unknown agent type: {} is not a valid agent type", work.agent))
@@ -77,11 +77,11 @@ pub(crate) async fn delegate(call: Call<'_>, work: Work) -> Result<Handed, ToolE
     let task_id = child.id.to_string();
     if work.background == Some(true) {
         begin_in_background(&call, child.id, prompt, work.description).await?;
-        return Ok(Handed { task_id, result: None, metadata });
+        return Ok(TaskOutcome { task_id, result: None, metadata });
     }
     let _ended = EndsJobs(call.inner, child.id.clone());
     let result = foreground(&call, &child.id, prompt).await?;
-    Ok(Handed { task_id, result: Some(result), metadata })
+    Ok(TaskOutcome { task_id, result: Some(result), metadata })
 }
 
 /// What a subagent began in the background ends with its work: nobody else knows of it.
@@ -129,7 +129,7 @@ async fn child(
     call: &Call<'_>,
     parent: &Session,
     agent: &AgentSpec,
-    work: &Work,
+    work: &TaskInput,
 ) -> Result<Session, ToolError> {
     if let Some(id) = work.task_id.as_deref().and_then(|id| SessionId::parse(id).ok()) {
         let known = call.inner.store.session(&id).await.map_err(ToolError::model)?;

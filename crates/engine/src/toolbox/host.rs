@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codewright_proto::{PartInput, PromptInput, Question, QuestionOption, SessionId, ToolRef};
-use codewright_tools::{Answers, Boxed, Handed, Host, Progress, ToolError, UserQuestion, Work};
+use codewright_tools::{Answers, Boxed, Host, Progress, TaskInput, TaskOutcome, ToolError, UserQuestion};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Engine, Inner};
@@ -38,7 +38,7 @@ impl Host for CallHost {
         })
     }
 
-    fn delegate(&self, work: Work) -> Boxed<'_, Handed> {
+    fn delegate(&self, input: TaskInput) -> Boxed<'_, TaskOutcome> {
         let call = subagent::Call {
             inner: &self.inner,
             instance: &self.instance,
@@ -47,7 +47,7 @@ impl Host for CallHost {
             progress: &self.progress,
             cancel: &self.cancel,
         };
-        Box::pin(subagent::delegate(call, work))
+        Box::pin(subagent::delegate(call, input))
     }
 
     fn plan_file(&self) -> Boxed<'_, String> {

@@ -1,7 +1,7 @@
-//! One exported session, as a document of JSON.
+//! The import of an exported session from a JSON document.
 //!
-//! The whole document is read and checked before anything is stored. What is wrong is
-//! told with its line and its place.
+//! The whole document is read and checked before anything is stored. An error names the line and the
+//! JSON path of the invalid item.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -20,10 +20,10 @@ use super::{Imported, Outcome};
 use crate::engine::Inner;
 use crate::{Error, instance, session};
 
-/// How large an exported session may be.
+/// The largest exported session.
 pub const MAX_DOCUMENT_BYTES: usize = 512 * 1024 * 1024;
 
-/// The document's outline: its parts are read when they are needed.
+/// The outline of a document. Its items are parsed when they are needed.
 #[derive(Deserialize)]
 struct Outline<'a> {
     #[serde(borrow)]
@@ -40,11 +40,11 @@ struct RawMessage {
     parts: Vec<Value>,
 }
 
-/// Reads the messages of a document, again and again.
+/// The messages of a document, which can be read repeatedly.
 struct Document {
     name: String,
     text: Arc<str>,
-    /// Where each message lies.
+    /// The position of each message.
     messages: Vec<std::ops::Range<usize>>,
     session: SessionId,
     info: Value,
@@ -139,7 +139,7 @@ impl Document {
         Ok(None)
     }
 
-    /// Says what is wrong with the message that was read last.
+    /// Returns an error about the message that was read last.
     fn error(&self, at: &str, reason: &str) -> Error {
         let start = self.messages.get(self.at.saturating_sub(1)).map_or(0, |range| range.start);
         located(&self.name, &self.text, start, (at, reason))
@@ -148,7 +148,7 @@ impl Document {
 
 fn located(name: &str, text: &str, offset: usize, (at, reason): (&str, &str)) -> Error {
     let line = text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1;
-    // The parser counts from the beginning of the item; the item's own line is the one that helps.
+    // The parser counts lines from the start of the item, so the line of the item itself is reported.
     let reason = reason.split(" at line ").next().unwrap_or(reason);
     Error::invalid(format!("{name} is not an exported session: `{at}` (from line {line}): {reason}"))
 }
@@ -157,7 +157,7 @@ impl Messages for Document {
     fn rewind(&mut self) {
         self.at = 0;
         self.reader = Reader::new(self.session.clone(), Strictness::Exact);
-        // Both were read without a complaint when the document was opened.
+        // Both were parsed without an error when the document was opened.
         drop(self.reader.session(&self.info));
         if !self.others.is_empty() {
             let fields = self.others.iter().map(|(key, value)| {

@@ -1,4 +1,4 @@
-//! A session on its way out, message by message.
+//! The export of a session, message by message.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::sanitize;
 use crate::Error;
 use crate::engine::Inner;
 
-/// Whether an export holds what was said and done, or only that it was.
+/// Whether an export contains texts, paths and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
-    /// All of it.
+    /// The export contains them.
     Whole,
     /// Texts, paths and results are replaced by their kind and id.
     Redacted,
 }
 
-/// A session with its messages; only one of them is in memory.
+/// An export in progress. Only one message is in memory at a time.
 pub struct Export {
     inner: Arc<Inner>,
     session: SessionId,
@@ -30,10 +30,10 @@ pub struct Export {
     rest: Rest,
 }
 
-/// A message to come.
+/// A message that is still to be exported.
 enum Item {
     Ours(MessageId),
-    /// One that was kept whole, by its place among those.
+    /// A message of unknown shape, by its index among those that were kept.
     Kept(usize),
 }
 
@@ -62,18 +62,18 @@ impl Export {
         Ok(Self { inner, session: id.clone(), texts, info, items, rest })
     }
 
-    /// The session itself.
+    /// Returns the session's own fields.
     #[must_use]
     pub fn info(&self) -> &Value {
         &self.info
     }
 
-    /// The next message with its parts, oldest first.
+    /// Returns the next message with its parts, oldest first.
     pub async fn next(&mut self) -> Result<Option<Value>, Error> {
         while let Some(item) = self.items.pop_front() {
             let mut message = match item {
                 Item::Kept(n) => self.rest.messages().get(n).cloned().unwrap_or_default(),
-                // One that was removed since the export began.
+                // The message was removed after the export started.
                 Item::Ours(id) => match self.ours(&id).await? {
                     Some(message) => message,
                     None => continue,
@@ -87,7 +87,7 @@ impl Export {
         Ok(None)
     }
 
-    /// What the imported document had beside session and messages.
+    /// Returns the fields of the imported document other than the session and its messages.
     #[must_use]
     pub fn others(&self) -> Map {
         let mut others = Value::Object(Map::new());
@@ -125,7 +125,7 @@ impl std::fmt::Debug for Export {
     }
 }
 
-/// The JSON of one of our values, with whole costs as whole numbers, as other programs write them.
+/// Converts a value to JSON. A whole cost becomes an integer, as other programs write it.
 fn value(value: &impl serde::Serialize) -> Result<Value, Error> {
     let mut value = serde_json::to_value(value).map_err(|error| Error::invalid(error.to_string()))?;
     whole_cost(&mut value);

@@ -1,8 +1,7 @@
-//! The sessions of another installation.
+//! The import of all sessions of another installation.
 //!
-//! Its database is read from a copy. Every session is an import of its own: one that
-//! cannot be taken over is named and the others go on, and after a kill the next import
-//! begins where this one ended.
+//! The database is read from a copy. Each session is a separate import: if one fails, it is named and the
+//! others continue. After an interruption the next import continues where this one ended.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
@@ -16,37 +15,37 @@ use serde_json::Value;
 pub use super::merge::Mode;
 
 use super::Outcome;
-use super::item::{Reader, Strictness, mend_session};
+use super::item::{Reader, Strictness, repair_session};
 use super::merge::{self, Incoming, Messages};
 use super::provenance::Rest;
 use crate::Error;
 use crate::engine::Inner;
 
-/// How many sessions that were not taken over are named.
+/// The most skipped sessions that are named.
 const MAX_NAMED: usize = 1_000;
-/// How many notes are kept.
+/// The most notes that are kept.
 const MAX_NOTES: usize = 1_000;
-/// How large the messages and parts are that are read at once; those of one message may be larger.
+/// The size of messages and parts that are read at once. One message may be larger.
 const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
-/// What became of the sessions of an installation.
+/// The result of importing an installation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many are new here.
+    /// The number of created sessions.
     pub imported: usize,
-    /// How many got something new.
+    /// The number of sessions that got new items.
     pub updated: usize,
-    /// How many were here already.
+    /// The number of sessions without a change.
     pub unchanged: usize,
-    /// How many were left as they are here, or could not be read.
+    /// The number of sessions that were kept unchanged or could not be read.
     pub skipped: usize,
-    /// Those of the skipped that are named, and why.
+    /// The named skipped sessions with their reasons.
     pub named: Vec<(String, String)>,
-    /// What was kept as it is or not read.
+    /// Items that were kept unchanged or not read.
     pub notes: Vec<String>,
 }
 
-/// A database that whoever needs it has for a moment, on a thread that may wait.
+/// A shared database connection, used by one blocking task at a time.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Foreign>>);
 
@@ -57,7 +56,7 @@ impl Shared {
     ) -> Result<T, Error> {
         let shared = Arc::clone(&self.0);
         let asking = tokio::task::spawn_blocking(move || {
-            // It is only read: no panic leaves it half-way through a change.
+            // The database is only read, so a panic leaves no unfinished change.
             ask(&shared.lock().unwrap_or_else(PoisonError::into_inner))
         });
         let answer = asking
@@ -96,7 +95,7 @@ pub(super) async fn import(
     Ok(summary)
 }
 
-/// Whether the next session would fail for the same reason.
+/// Returns whether the next session would fail for the same reason.
 fn is_fatal(error: &Error) -> bool {
     use codewright_store::Error as Store;
     matches!(
@@ -147,8 +146,8 @@ async fn one(
             Ok((foreign.session(&asked)?, foreign.todos(&asked)?, foreign.fingerprint(&asked)?))
         })
         .await?;
-    let mut value = value.ok_or_else(|| Error::invalid("it is gone"))?;
-    mend_session(&mut value);
+    let mut value = value.ok_or_else(|| Error::invalid("the session no longer exists"))?;
+    repair_session(&mut value);
     let mut reader = Reader::new(session.clone(), Strictness::Lenient);
     let info = reader.session(&value).map_err(|wrong| Error::invalid(wrong.reason))?;
     projects.know(inner, &info, mode).await?;
@@ -220,7 +219,7 @@ impl Messages for Rows {
         self.last = None;
         self.is_over = false;
         self.reader = Reader::new(self.session.clone(), Strictness::Lenient);
-        // It was read without a complaint before.
+        // It was read without an error before.
         drop(self.reader.session(&self.info));
     }
 
@@ -253,7 +252,7 @@ impl Messages for Rows {
     }
 }
 
-/// The projects that are known here, and those of the installation.
+/// The stored projects, and those of the installation.
 struct Projects {
     known: HashSet<ProjectId>,
     theirs: Vec<Value>,
@@ -265,7 +264,7 @@ impl Projects {
         Ok(Self { known, theirs: foreign.ask(Foreign::projects).await? })
     }
 
-    /// Makes sure that a session's project is known; one that is stays as it is.
+    /// Stores a session's project if it is not stored yet.
     async fn know(&mut self, inner: &Inner, session: &Session, mode: Mode) -> Result<(), Error> {
         let id = &session.project_id;
         if mode == Mode::DryRun || self.known.contains(id) {
@@ -302,7 +301,7 @@ impl Projects {
     }
 }
 
-/// The error with what caused it, in one line.
+/// Returns the error with its causes, in one line.
 fn with_causes(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

@@ -1,9 +1,8 @@
-//! Reads sessions, messages and parts that another program wrote.
+//! The reader for sessions, messages and parts that another program wrote.
 //!
-//! What is known becomes our types; what our types do not hold goes into the [`Rest`].
-//! An exported document has to be right and is refused where it is not; rows of an
-//! installation are taken as they are, older ones with what they lack filled in, and one
-//! that cannot be read is kept whole instead of losing its session.
+//! Known fields become our types; all others go into the [`Rest`]. An invalid item of an exported document
+//! is an error. The rows of an installation are read leniently: missing fields of older versions get
+//! defaults, and a row that cannot be read is kept unchanged, so that its session is not lost.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::provenance::Rest;
 
-/// The types of parts that are modelled.
+/// The part types that our types model.
 const PARTS: [&str; 12] = [
     "text",
     "reasoning",
@@ -29,29 +28,29 @@ const PARTS: [&str; 12] = [
     "retry",
     "compaction",
 ];
-/// How many different notes are kept.
+/// The most distinct notes that are kept.
 const MAX_NOTES: usize = 100;
 /// The longest name that a note quotes.
 const MAX_NAME_CHARS: usize = 60;
 
-/// How wrong items are met.
+/// The treatment of invalid items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// They are refused.
+    /// They are errors.
     Exact,
-    /// They are mended or kept whole.
+    /// They are repaired or kept unchanged.
     Lenient,
 }
 
 /// An item that cannot be read.
 #[derive(Debug)]
 pub(crate) struct Wrong {
-    /// Where in the document, such as `messages[3].parts[0]`.
+    /// The path in the document, such as `messages[3].parts[0]`.
     pub(crate) at: String,
     pub(crate) reason: String,
 }
 
-/// Reads the items of one session and collects what is left over.
+/// Reads the items of one session and collects the fields that are left over.
 pub(crate) struct Reader {
     session: SessionId,
     strictness: Strictness,
@@ -65,7 +64,7 @@ impl Reader {
         Self { session, strictness, rest: Rest::default(), notes: BTreeMap::new(), last_user: None }
     }
 
-    /// What is left over of all that was read.
+    /// Returns everything that is left over, and notes about it.
     pub(crate) fn into_rest(self) -> (Rest, Vec<String>) {
         let notes = self.notes.into_iter().map(|(what, count)| match count {
             1 => what,
@@ -84,14 +83,14 @@ impl Reader {
         }
     }
 
-    /// The session itself; its fields that are not known are left over.
+    /// Reads the session's own fields; unknown fields are left over.
     pub(crate) fn session(&mut self, value: &Value) -> Result<Session, Wrong> {
         let session: Session = typed(value).map_err(|reason| Wrong { at: "info".to_owned(), reason })?;
         self.left_over(session.id.as_str().to_owned(), value, &session, "info")?;
         Ok(session)
     }
 
-    /// A message and its parts; `None` if it is kept whole.
+    /// Reads a message and its parts. Returns `None` if the message is kept unchanged.
     pub(crate) fn message(
         &mut self,
         mut info: Value,
@@ -105,7 +104,7 @@ impl Reader {
             if exact {
                 return Err(wrong("it is not an object".to_owned()));
             }
-            return self.keep_message(info, parts, "a message that is no JSON object", at);
+            return self.keep_message(info, parts, "a message that is not a JSON object", at);
         };
         fields.insert("sessionID".to_owned(), self.session.as_str().into());
         let role = fields.get("role").and_then(Value::as_str).map(short);
@@ -121,7 +120,7 @@ impl Reader {
         }
         let mut mended = info.clone();
         if !exact {
-            mend_message(&mut mended, self.last_user.as_ref());
+            repair_message(&mut mended, self.last_user.as_ref());
         }
         let message: Message = match typed(&mended).and_then(|message: Message| {
             MessageId::parse(message.id().as_str()).map(|_| message).map_err(|error| error.to_string())
@@ -148,7 +147,7 @@ impl Reader {
             if exact {
                 return Err(wrong("it is not an object".to_owned()));
             }
-            return self.keep_part(message, value, "a part that is no JSON object", at);
+            return self.keep_part(message, value, "a part that is not a JSON object", at);
         };
         fields.insert("sessionID".to_owned(), self.session.as_str().into());
         fields.insert("messageID".to_owned(), message.as_str().into());
@@ -201,7 +200,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Keeps those fields of the original that our value does not have.
+    /// Keeps the fields of `original` that our value lacks.
     fn left_over(
         &mut self,
         id: String,
@@ -235,7 +234,7 @@ fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     })
 }
 
-/// The fields of `original` that `ours` lacks, by the JSON pointer to each.
+/// Collects the fields of `original` that `ours` lacks, by JSON pointer.
 fn differences(original: &Value, ours: &Value, pointer: &mut String, found: &mut Map) {
     let length = pointer.len();
     match (original, ours) {
@@ -262,8 +261,8 @@ fn differences(original: &Value, ours: &Value, pointer: &mut String, found: &mut
     }
 }
 
-/// Fills in what older versions did not write.
-fn mend_message(info: &mut Value, last_user: Option<&MessageId>) {
+/// Adds the fields that older versions did not write.
+fn repair_message(info: &mut Value, last_user: Option<&MessageId>) {
     let Some(fields) = info.as_object_mut() else { return };
     let absent = |fields: &Map, key: &str| fields.get(key).is_none_or(Value::is_null);
     let text = |fields: &Map, key: &str, otherwise: &str| {
@@ -319,8 +318,8 @@ fn fill_tokens(tokens: &mut Value) {
     }
 }
 
-/// Fills in what an older installation did not store of a session.
-pub(crate) fn mend_session(info: &mut Value) {
+/// Adds the session fields that older installations did not store.
+pub(crate) fn repair_session(info: &mut Value) {
     let Some(fields) = info.as_object_mut() else { return };
     let created =
         fields.get("time").and_then(|time| time.get("created")).and_then(Value::as_u64).unwrap_or(0);
@@ -363,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ours_lacks_is_found_by_its_pointer() {
+    fn missing_fields_are_found_by_their_pointer() {
         check(json!({"a": 1}), json!({"a": 1.0}), json!({}));
         check(json!({"a": 1, "b": null}), json!({"a": 1}), json!({"/b": null}));
         check(
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_item_is_refused_where_it_stands() {
+    fn an_invalid_item_is_an_error_with_its_path() {
         for (info, parts, at, reason) in [
             (json!(3), vec![], "messages[7].info", "not an object"),
             (json!({"role": "user"}), vec![], "messages[7].info", "missing field"),
@@ -426,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_message_is_mended_and_a_broken_one_kept() {
+    fn an_older_message_is_repaired_and_a_broken_one_kept() {
         let mut reader = reader(Strictness::Lenient);
         let old = json!({"id": "msg_2", "role": "assistant", "time": {"created": 1}, "providerID": "p",
             "modelID": "m", "tokens": {"input": 1, "output": 2, "reasoning": 0}});

@@ -1,7 +1,7 @@
-//! Brings an incoming session together with what is here of it.
+//! The merge of an incoming session with the stored one.
 //!
-//! It is compared first, then decided, then written; so a session that must not be
-//! touched is not, and importing the same again writes nothing.
+//! The sessions are compared, then a pure function decides, then the result is written. So a session that
+//! must not change is never written, and repeating an import writes nothing.
 
 use std::collections::HashSet;
 
@@ -14,85 +14,85 @@ use crate::Error;
 use crate::batch::Batch;
 use crate::engine::Inner;
 
-/// What became of an incoming session.
+/// The result of merging an incoming session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was not here and is now.
+    /// The session was created.
     Imported,
-    /// It was here already and got what was new.
+    /// The stored session got the new items.
     Updated,
-    /// It was here already, with all of it.
+    /// The stored session already had every item.
     Unchanged,
-    /// It was here and stays as it is, for this reason.
+    /// The stored session was kept unchanged, for this reason.
     Kept(&'static str),
 }
 
-/// Whether an import writes or only says what it would do.
+/// Whether an import writes or only reports what it would write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It writes.
+    /// The import writes.
     Write,
-    /// It only says.
+    /// The import only reports.
     DryRun,
 }
 
-/// The messages of an incoming session, which can be read more than once.
+/// The messages of an incoming session, which can be read repeatedly.
 pub(super) trait Messages {
-    /// Begins again with the first.
+    /// Returns to the first message.
     fn rewind(&mut self);
-    /// The next one, oldest first.
+    /// Returns the next message, oldest first.
     async fn next(&mut self) -> Result<Option<MessageWithParts>, Error>;
-    /// What was left over of those that were read since the beginning.
+    /// Returns the items left over from the messages read since the start.
     fn take_rest(&mut self) -> Rest;
 }
 
-/// A session from elsewhere.
+/// A session from another program or machine.
 pub(super) struct Incoming<M> {
     pub(super) info: Session,
-    /// Absent if the source does not tell.
+    /// `None` if the source does not contain it.
     pub(super) todos: Option<Vec<Todo>>,
     pub(super) fingerprint: String,
-    /// Whether the source is the place where the session lives: any change there counts, whatever its date.
+    /// Whether the source is the session's own database: then every change counts, even with the same date.
     pub(super) is_live: bool,
     pub(super) messages: M,
 }
 
-/// How what is here stands to what was imported before.
+/// The state of the stored session compared with its last import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// Nothing has happened to it here since; the source may be newer now.
+    /// The session has not changed here since; the source may be newer.
     Untouched { newer: bool },
-    /// The import was killed.
+    /// The import was interrupted.
     Unfinished,
-    /// It was made here, or went on here.
+    /// The session was created or continued here.
     Ours,
 }
 
-/// How the two differ.
+/// The differences between the stored and the incoming session.
 #[derive(Debug, Default)]
 struct Differences {
-    /// Messages and parts that are only there.
+    /// Messages and parts that only the incoming session has.
     added: usize,
-    /// Messages and parts that are different here and there.
+    /// Messages and parts with different content.
     changed: usize,
-    /// Messages that are only here.
+    /// Messages that only the stored session has.
     missing: Vec<MessageId>,
-    /// Parts that are only here, of messages that are in both.
+    /// Parts that only the stored session has, of messages that both have.
     missing_parts: Vec<(MessageId, PartId)>,
-    /// The session itself or its list of things to do.
+    /// The session's own fields or its to-do list.
     info: bool,
 }
 
-/// What is to be done.
+/// The action of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decision {
-    /// Nothing.
+    /// Write nothing.
     Nothing,
-    /// Make it as it is there.
+    /// Make the stored session equal to the incoming one.
     Follow,
-    /// Add what is new.
+    /// Add the new items.
     Add,
-    /// Nothing, for this reason.
+    /// Write nothing, for this reason.
     Keep(&'static str),
 }
 
@@ -111,7 +111,7 @@ fn decide(standing: Standing, differences: &Differences) -> Decision {
     }
 }
 
-/// Imports a session, or says what would be done with it.
+/// Imports a session, or reports the effect without writing.
 pub(super) async fn merge<M: Messages>(
     inner: &Inner,
     incoming: &mut Incoming<M>,
@@ -206,7 +206,7 @@ async fn compare<M: Messages>(
     Ok(differences)
 }
 
-/// The parts that are only there, and those that are different.
+/// Returns the incoming parts that are new or different.
 fn parts_to_write<'a>(
     mine: &MessageWithParts,
     theirs: &'a MessageWithParts,
@@ -265,8 +265,8 @@ async fn write<M: Messages>(
     let id = &here.id;
     let mut batch = Batch::new(inner);
     if decision == Decision::Follow {
-        // First, so that they are gone with the first append: a killed update must not look like one with
-        // messages of our own.
+        // First, so that they are removed with the first append: an interrupted update must not look like a
+        // session with messages of its own.
         for message_id in &differences.missing {
             let event = Event::MessageRemoved { session_id: id.clone(), message_id: message_id.clone() };
             batch.push(event).await?;
@@ -305,7 +305,7 @@ async fn write<M: Messages>(
     Ok(batch.seq())
 }
 
-/// Notes that the source is here as it is now.
+/// Records the state of the source that is now stored.
 async fn remember<M: Messages>(
     inner: &Inner,
     incoming: &mut Incoming<M>,
@@ -327,7 +327,7 @@ fn origin<M>(incoming: &Incoming<M>, seq: Option<u64>) -> Origin {
     Origin { fingerprint: incoming.fingerprint.clone(), updated: incoming.info.time.updated, seq }
 }
 
-/// The place of a session's last event, found by halving because the log can only be read forwards.
+/// Returns the sequence number of a session's last event, by bisection: the log is only readable forwards.
 async fn last_seq(inner: &Inner, id: &SessionId) -> Result<u64, Error> {
     let (mut there, mut step) = (0_u64, 1_u64);
     while !inner.store.events_of(id, there + step, 1).await?.is_empty() {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_touched_here_follows_its_source() {
+    fn a_session_that_did_not_change_here_follows_its_source() {
         let newer = Standing::Untouched { newer: true };
         check(newer, [0, 0, 0], false, Decision::Nothing);
         check(newer, [0, 0, 0], true, Decision::Follow);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_on_here_is_never_overwritten() {
+    fn a_session_that_was_continued_here_is_never_overwritten() {
         check(Standing::Ours, [0, 0, 5], true, Decision::Nothing);
         check(Standing::Ours, [4, 0, 0], true, Decision::Add);
         check(Standing::Ours, [4, 0, 1], true, Decision::Keep("it was continued here since"));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_import_is_completed_unless_it_went_on_here() {
+    fn an_interrupted_import_is_completed_unless_the_session_was_continued_here() {
         check(Standing::Unfinished, [4, 1, 0], true, Decision::Follow);
         check(Standing::Unfinished, [4, 1, 1], true, Decision::Keep("it was continued here since"));
     }

@@ -1,8 +1,8 @@
-//! Where an imported session came from, and what of it our vocabulary does not hold.
+//! The origin of an imported session, and the fields that our types do not model.
 //!
-//! One file a session, beside the store: it is no event, because nothing that is shown
-//! follows from it. It is written before the session's first event and again after the
-//! last, so that an import that was killed is known as such and completed.
+//! Each session has one file next to the store. It is not an event because nothing on a screen follows from
+//! it. The file is written before the session's first event and again after the last, so that an
+//! interrupted import is recognised and completed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,12 +16,12 @@ use tokio::io::AsyncWriteExt as _;
 use crate::Error;
 use crate::engine::Inner;
 
-/// How much of one session is kept beside it, as JSON.
+/// The most JSON that is kept for one session.
 const MAX_REST_BYTES: usize = 64 * 1024 * 1024;
-/// How large a file that is read may be; more than what is ever written.
+/// The largest file that is read; larger than any file that is written.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What is remembered of an imported session.
+/// The stored data about an imported session.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Provenance {
     pub(crate) origin: Origin,
@@ -29,27 +29,27 @@ pub(crate) struct Provenance {
     pub(crate) rest: Rest,
 }
 
-/// Which state of the session was imported, and where our log of it ended then.
+/// The imported state of a session, and the end of our log at that time.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// Changes whenever the source does.
+    /// A value that changes with the source.
     pub(crate) fingerprint: String,
-    /// When the source was last changed, in milliseconds since 1970.
+    /// The last change of the source, in milliseconds since 1970.
     pub(crate) updated: u64,
-    /// The last event of the import; absent while it is not finished.
+    /// The last event of the import; `None` until the import is finished.
     pub(crate) seq: Option<u64>,
 }
 
-/// What our vocabulary does not hold.
+/// The items that our types do not model.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rest {
-    /// Fields by the id of their item, then by the JSON pointer to each; those of the document under no id.
+    /// Fields by the id of their item, then by JSON pointer. Fields of the document itself have an empty id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<String, Map>,
-    /// Whole messages with their parts.
+    /// Complete messages with their parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     messages: Vec<Value>,
-    /// Whole parts by the id of their message.
+    /// Complete parts by the id of their message.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     parts: BTreeMap<String, Vec<Value>>,
     #[serde(skip)]
@@ -88,7 +88,7 @@ impl Rest {
         self.fields.is_empty() && self.messages.is_empty() && self.parts.is_empty()
     }
 
-    /// Adds what another rest has and this one has not.
+    /// Adds the items of another rest that this one lacks.
     pub(crate) fn absorb(&mut self, other: Self) {
         for (id, fields) in other.fields {
             self.fields.entry(id).or_insert(fields);
@@ -101,7 +101,7 @@ impl Rest {
         self.messages.extend(other.messages.into_iter().filter(|message| !known.contains(&id(message))));
     }
 
-    /// Puts the fields of an item back where it still lacks them.
+    /// Restores the fields of an item that it still lacks.
     pub(crate) fn complete(&self, id: &str, value: &mut Value) {
         for (pointer, field) in self.fields.get(id).into_iter().flatten() {
             let Some((parent, key)) = pointer.rsplit_once('/') else { continue };
@@ -120,7 +120,7 @@ impl Rest {
     }
 }
 
-/// About how long the value's JSON is.
+/// Returns the approximate length of a value as JSON.
 fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
@@ -133,12 +133,12 @@ fn size(value: &Value) -> usize {
 }
 
 fn path(inner: &Inner, id: &SessionId) -> Result<PathBuf, Error> {
-    // The id becomes a file's name; one that arrived inside other JSON has not been looked at before.
+    // The id becomes a file name. An id from imported JSON has not been checked before.
     let id = SessionId::parse(id.as_str()).map_err(|error| Error::invalid(error.to_string()))?;
     Ok(inner.dirs.data.join("imported").join(format!("{id}.json")))
 }
 
-/// What is remembered of a session; nothing if it was made here.
+/// Returns the stored data about a session; `None` if the session was created here.
 pub(crate) async fn load(inner: &Inner, id: &SessionId) -> Result<Option<Provenance>, Error> {
     let path = path(inner, id)?;
     let failed = |reason: String| Error::machine(format!("cannot read `{}`: {reason}", path.display()));
@@ -154,7 +154,7 @@ pub(crate) async fn load(inner: &Inner, id: &SessionId) -> Result<Option<Provena
     serde_json::from_slice(&text).map(Some).map_err(|error| failed(error.to_string()))
 }
 
-/// Remembers where a session came from; the file is whole or the former one.
+/// Stores the data about a session. The file is replaced completely or not at all.
 pub(crate) async fn save(inner: &Inner, id: &SessionId, provenance: &Provenance) -> Result<(), Error> {
     let path = path(inner, id)?;
     let failed = |error: io::Error| Error::machine(format!("cannot write `{}`: {error}", path.display()));
@@ -176,10 +176,10 @@ pub(crate) async fn save(inner: &Inner, id: &SessionId, provenance: &Provenance)
     write.await.map_err(failed)
 }
 
-/// Forgets a session that is gone.
+/// Removes the data about a deleted session.
 pub(crate) async fn forget(inner: &Inner, id: &SessionId) {
     if let Ok(path) = path(inner, id) {
-        // Most sessions have no such file; one that stays is read by nobody.
+        // Most sessions have no such file, and a remaining file is never read.
         drop(tokio::fs::remove_file(path).await);
     }
 }

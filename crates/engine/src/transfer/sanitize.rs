@@ -1,14 +1,13 @@
-//! Takes out of an exported session what was said and done.
+//! The removal of content from an exported session.
 //!
-//! What remains is its course: which parts there were, their times, models, tools, tokens
-//! and ends. Each text is replaced by its kind and the id of its item. The marks are those
-//! of the original where it has one; errors, results of structured answers, addresses,
-//! rules and attached values are taken out as well, which the original leaves in.
+//! The course of the session remains: its parts with their times, models, tools, tokens and results. Each
+//! text is replaced by its kind and the id of its item, in OpenCode's form if it has one. Errors,
+//! structured answers, addresses, rules and attached values are removed too; OpenCode keeps them.
 
 use codewright_proto::Map;
 use serde_json::Value;
 
-/// Takes the texts out of the session itself.
+/// Removes the texts from the session's own fields.
 pub(super) fn session(info: &mut Value) {
     let id = id(info);
     let Some(fields) = info.as_object_mut() else { return };
@@ -35,7 +34,7 @@ pub(super) fn session(info: &mut Value) {
     }
 }
 
-/// The fields of a session, of which nothing else stays.
+/// The session fields that are kept; all others are removed.
 const SESSION: [&str; 19] = [
     "id",
     "slug",
@@ -58,7 +57,7 @@ const SESSION: [&str; 19] = [
     "time",
 ];
 
-/// The fields of messages, of which nothing else stays.
+/// The message fields that are kept; all others are removed.
 const MESSAGE: [&str; 21] = [
     "id",
     "sessionID",
@@ -83,7 +82,7 @@ const MESSAGE: [&str; 21] = [
     "finish",
 ];
 
-/// Takes the texts out of a message and its parts.
+/// Removes the texts from a message and its parts.
 pub(super) fn message(message: &mut Value) {
     if let Some(info) = message.get_mut("info") {
         message_info(info);
@@ -225,14 +224,14 @@ fn diffs(summary: Option<&mut Value>, kind: &str) {
     }
 }
 
-/// Replaces a text that is there.
+/// Replaces a text if it is present.
 fn text(fields: &mut Map, key: &str, kind: &str, id: &str) {
     if let Some(value) = fields.get_mut(key).filter(|value| !value.is_null()) {
         *value = mark(kind, id);
     }
 }
 
-/// Replaces a value that is there, unless it is an empty object.
+/// Replaces a value if it is present and not an empty object.
 fn object(fields: &mut Map, key: &str, kind: &str, id: &str) {
     if let Some(value) = fields.get_mut(key)
         && value.as_object().is_none_or(|fields| !fields.is_empty())

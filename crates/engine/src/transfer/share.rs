@@ -1,7 +1,7 @@
-//! A session that was published, by its address.
+//! The import of a published session by its address.
 //!
-//! Only an address that a user gives is fetched, and only from the place where sessions
-//! are published: the original's, or the one that the configuration names.
+//! Only addresses that the user enters are fetched, and only from the server that publishes sessions:
+//! OpenCode's, or the configured one.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use crate::engine::Inner;
 
 use super::MAX_DOCUMENT_BYTES;
 
-/// Where sessions are published.
+/// The server that publishes sessions.
 const PLACE: &str = "https://opncd.ai";
-/// How long fetching one may take.
+/// The deadline for fetching a session.
 const FETCH_DEADLINE: Duration = Duration::from_secs(60);
 /// The longest name of a published session.
 const MAX_SLUG_BYTES: usize = 128;
 
-/// Fetches a published session as an exported one.
+/// Fetches a published session and returns it as an exported one.
 pub(super) async fn fetch(inner: &Inner, place: Option<&str>, address: &str) -> Result<String, Error> {
     let place = place.unwrap_or(PLACE).trim_end_matches('/');
     let url = data_url(place, address)?;
     let text = codewright_llm::fetch(&inner.llm, &url, MAX_DOCUMENT_BYTES, FETCH_DEADLINE).await?;
     let items: Vec<Value> = serde_json::from_str(&text)
-        .map_err(|error| Error::invalid(format!("{url} did not answer with a session: {error}")))?;
+        .map_err(|error| Error::invalid(format!("{url} did not return a session: {error}")))?;
     let document = document(items)
         .ok_or_else(|| Error::invalid(format!("there is no session at {address}, or it is empty")))?;
     Ok(document.to_string())
 }
 
-/// Where the data of a published session is.
+/// Returns the address of a published session's data.
 fn data_url(place: &str, address: &str) -> Result<String, Error> {
     let slug = address.strip_prefix(place).and_then(|rest| rest.strip_prefix("/share/"));
     let plain = |slug: &&str| {
@@ -41,12 +41,12 @@ fn data_url(place: &str, address: &str) -> Result<String, Error> {
     };
     let slug = slug.map(|slug| slug.trim_end_matches('/')).filter(plain);
     let slug = slug.ok_or_else(|| {
-        Error::invalid(format!("`{address}` is not the address of a share; one is {place}/share/NAME"))
+        Error::invalid(format!("`{address}` is not the address of a share, such as {place}/share/NAME"))
     })?;
     Ok(format!("{place}/api/share/{slug}/data"))
 }
 
-/// The exported session that published items make up.
+/// Builds an exported session from published items. Returns `None` if the session itself is missing.
 fn document(items: Vec<Value>) -> Option<Value> {
     let mut info = None;
     let mut messages: Vec<Value> = Vec::new();

@@ -1,4 +1,4 @@
-//! What has been sent once is sent again to the letter, so that providers can cache it.
+//! Requests repeat earlier content byte for byte, so that providers can cache it.
 
 use codewright_proto::Clock;
 use codewright_scripted::{Recorded, Script, Turn};
@@ -8,7 +8,7 @@ use crate::desk::Desk;
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// The request without the marks that say how far the cache goes; those move on by design.
+/// Returns the request without the cache marks, which move on purpose.
 fn unmarked(request: &Recorded) -> Value {
     fn strip(value: &mut Value) {
         match value {
@@ -28,7 +28,7 @@ fn unmarked(request: &Recorded) -> Value {
     body
 }
 
-/// `history` is the field that the conversation stands in.
+/// `history` is the field that contains the conversation.
 async fn check(model: &str, history: &str) {
     let script = Script::new()
         .turn(
@@ -42,7 +42,7 @@ async fn check(model: &str, history: &str) {
         .tool("bash", json!({ "command": "echo x" }))
         .text("two")
         .text("three");
-    // Every look at the clock is an hour later: days pass within the conversation.
+    // Each reading of the clock is an hour later, so days pass within the conversation.
     let clock = Clock::stepping(1_795_293_417_297, HOUR_MS);
     let desk = Desk::at(clock, script, json!({ "model": model })).await;
     let session = desk.session().await;

@@ -1,4 +1,4 @@
-//! Summaries in the place of conversations, asked for and unasked.
+//! Summaries that replace conversations, on request and automatically.
 
 use codewright_engine::Published;
 use codewright_proto::{
@@ -19,7 +19,7 @@ fn too_long() -> Turn {
     Turn::http_error(400).body(json!({ "error": error })).into()
 }
 
-/// A word a message: its kind, and what it says or asks for.
+/// Returns a message as one word: its kind, and its content or request.
 fn shape(transcript: &[MessageWithParts]) -> Vec<String> {
     transcript
         .iter()
@@ -48,7 +48,7 @@ fn shape(transcript: &[MessageWithParts]) -> Vec<String> {
         .collect()
 }
 
-/// What was said in a request, a line a message: `u`, `a` or `t` and its text.
+/// Returns the messages of a request, one line each: `u`, `a` or `t` and the text.
 fn said(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().unwrap().iter();
     let spoken = messages.filter(|message| message["role"] != "system");
@@ -80,7 +80,7 @@ fn small(context: u64) -> Value {
 }
 
 #[tokio::test]
-async fn a_summary_that_is_asked_for_takes_the_place_of_the_conversation() {
+async fn a_requested_summary_replaces_the_conversation() {
     let desk =
         Desk::new(Script::new().summary(Turn::text(SUMMARY)).text("one").text("two").text("three")).await;
     let session = desk.session().await;
@@ -110,7 +110,7 @@ async fn a_summary_that_is_asked_for_takes_the_place_of_the_conversation() {
         "message.part.updated",
         "session.status",
         "message.updated",
-        // What asked for the summary has changed no file.
+        // The request for the summary has changed no file.
         "message.updated",
         "session.status",
         "message.part.updated",
@@ -156,7 +156,7 @@ async fn a_summary_that_is_asked_for_takes_the_place_of_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_full_context_is_summarised_between_steps_and_the_turn_goes_on() {
+async fn a_full_context_is_summarized_between_steps_and_the_turn_continues() {
     let usage = Usage { input: 19_500, output: 300, ..Usage::default() };
     let script = Script::new()
         .summary(Turn::text(SUMMARY))
@@ -184,7 +184,7 @@ async fn a_full_context_is_summarised_between_steps_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_finds_the_context_full_is_given_again_after_the_summary() {
+async fn a_prompt_in_a_full_context_is_repeated_after_the_summary() {
     let usage = Usage { input: 19_500, output: 300, ..Usage::default() };
     let script = Script::new().summary(Turn::text(SUMMARY)).turn(Turn::text("one").usage(usage)).text("two");
     let desk = Desk::with(script, small(20_000)).await;
@@ -258,7 +258,7 @@ async fn fails_after(desk: &Desk, prompts: &[&str], requests: usize) -> MessageE
 }
 
 #[tokio::test]
-async fn without_leave_a_request_that_is_too_long_ends_the_turn() {
+async fn a_request_that_is_too_long_ends_the_turn_if_compaction_is_off() {
     let script = Script::new().summary(Turn::text(SUMMARY)).text("one").turn(too_long());
     let desk = Desk::with(script, json!({"compaction": {"auto": false}})).await;
     let error = fails_after(&desk, &["first", "second"], 2).await;
@@ -273,16 +273,16 @@ async fn a_first_prompt_that_is_too_long_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn a_summary_that_helps_nothing_ends_the_turn() {
+async fn a_useless_summary_ends_the_turn() {
     let desk =
         Desk::new(Script::new().summary(Turn::text(SUMMARY)).text("one").default_turn(too_long())).await;
-    // The answer, the refusal, the summary, and the refusal after it.
+    // The answer, the refusal, the summary, and the second refusal.
     let error = fails_after(&desk, &["first", "second"], 4).await;
     assert!(matches!(error, MessageError::ContextOverflowError { .. }));
 }
 
 #[tokio::test]
-async fn a_summary_that_does_not_fit_is_tried_with_less_and_given_up() {
+async fn a_summary_that_does_not_fit_is_retried_with_less_input() {
     let desk = Desk::new(Script::new().summary(too_long()).text("one").turn(too_long()).text("never")).await;
     let error = fails_after(&desk, &[&"first ".repeat(100_000), "second"], 5).await;
     assert!(matches!(error, MessageError::ContextOverflowError { .. }));
@@ -291,7 +291,7 @@ async fn a_summary_that_does_not_fit_is_tried_with_less_and_given_up() {
 }
 
 #[tokio::test]
-async fn a_failed_summary_leaves_the_conversation_as_it_was() {
+async fn a_failed_summary_does_not_change_the_conversation() {
     let desk = Desk::new(Script::new().summary(Turn::http_error(401)).text("one").text("two")).await;
     let session = desk.session().await;
     desk.prompt(&session, "first").await;
@@ -342,7 +342,7 @@ async fn old_outputs_are_cleared_from_requests_and_kept_in_the_store() {
     desk.assert_clean();
 }
 
-/// A session of many short messages, as a document to import.
+/// Returns a session of many short messages as a document to import.
 fn long_document(messages: usize) -> String {
     let session = "ses_san0000long00000000000000";
     let model = json!({"providerID": "mock", "modelID": "plain-model"});
@@ -377,10 +377,10 @@ fn long_document(messages: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_session_of_five_thousand_messages_goes_on_within_a_small_window() {
+async fn a_session_of_five_thousand_messages_continues_in_a_small_window() {
     const CONTEXT: u64 = 24_000;
     const PROMPTS: usize = 24;
-    // The model counts a token for four bytes of what it is sent, and answers at length.
+    // The model counts a token for every four bytes of its input, and its answers are long.
     let counted = |request: &codewright_scripted::Request| {
         let tokens = request.body.to_string().len() as u64 / 4;
         let usage = Usage { input: tokens, output: 300, ..Usage::default() };
@@ -407,10 +407,10 @@ async fn a_session_of_five_thousand_messages_goes_on_within_a_small_window() {
             since_summary += 1;
         }
     }
-    // The first summary takes in what was imported; between the others a window is filled.
+    // The first summary includes the imported messages; a full window lies between the others.
     assert_eq!(filled[0], 0, "{filled:?}");
     assert!(filled.len() >= 3 && filled[1..].iter().all(|answers| *answers >= 4), "{filled:?}");
-    // What was summed up can still be read.
+    // The summarized messages can still be read.
     let transcript = desk.transcript(&session).await;
     assert!(transcript.len() > 5_000 + 2 * PROMPTS);
     assert!(transcript.iter().all(|message| match &message.info {
@@ -421,7 +421,7 @@ async fn a_session_of_five_thousand_messages_goes_on_within_a_small_window() {
 }
 
 #[tokio::test]
-async fn the_newest_turns_stay_beside_a_summary() {
+async fn the_most_recent_turns_are_kept_next_to_a_summary() {
     let script = Script::new().summary(Turn::text(SUMMARY)).default_turn(Turn::text("ok"));
     let desk = Desk::new(script).await;
     let session = desk.session().await;
@@ -448,7 +448,7 @@ async fn the_newest_turns_stay_beside_a_summary() {
 }
 
 #[tokio::test]
-async fn a_summary_that_does_not_shorten_is_not_taken() {
+async fn a_summary_that_is_not_shorter_is_discarded() {
     let usage = Usage { input: 19_500, output: 300, ..Usage::default() };
     let script = Script::new()
         .summary(Turn::text("A very long summary. ".repeat(100)))

@@ -1,4 +1,4 @@
-//! An engine with a project, a home of its own and a scripted model.
+//! An engine with a project, its own home directory and a scripted model.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use codewright_proto::{
 use codewright_scripted::{Script, Server};
 use serde_json::{Value, json};
 
-/// Longer than anything here takes, on a machine with other work.
+/// Longer than any test needs on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Desk {
@@ -30,17 +30,17 @@ impl Desk {
         Self::with(script, json!({})).await
     }
 
-    /// A desk whose configuration has more in it.
+    /// A desk with additional configuration.
     pub(crate) async fn with(script: Script, more: Value) -> Self {
         Self::at(Clock::system(), script, more).await
     }
 
-    /// A desk with a time of its own.
+    /// A desk with its own clock.
     pub(crate) async fn at(clock: Clock, script: Script, more: Value) -> Self {
         Self::on(clock, script, more, &[]).await
     }
 
-    /// A desk whose environment has more in it.
+    /// A desk with additional environment variables.
     pub(crate) async fn with_env<const N: usize>(script: Script, env: [(&str, &str); N]) -> Self {
         Self::on(Clock::system(), script, json!({}), &env).await
     }
@@ -106,13 +106,13 @@ impl Desk {
         Self { engine, instance, server, project, home: root.join("home"), env, _folder: folder }
     }
 
-    /// Ends the engine and opens another one on the same data.
+    /// Closes the engine and opens another one on the same data.
     pub(crate) async fn reopen(&mut self, clock: Clock) {
         self.engine.clone().close().await.unwrap();
         (self.engine, self.instance) = open(&self.project, &self.env, clock).await;
     }
 
-    /// The same desk, its directory opened anew.
+    /// Returns the same desk after its directory is reopened.
     pub(crate) async fn again(mut self) -> Self {
         self.reopen(Clock::system()).await;
         self
@@ -132,7 +132,7 @@ impl Desk {
         self.engine.messages(&session.id, None).await.unwrap()
     }
 
-    /// Nothing that was sent broke the rules of the protocol.
+    /// Checks that every sent request follows the protocol.
     pub(crate) fn assert_clean(&self) {
         assert_eq!(self.server.problems(), Vec::<String>::new());
     }
@@ -153,7 +153,7 @@ async fn open(project: &Path, env: &Env, clock: Clock) -> (Engine, Arc<Instance>
     (engine, instance)
 }
 
-/// Lays `over` over `under`; objects are merged.
+/// Merges `over` into `under`; objects are merged recursively.
 fn lay(under: &mut Value, over: &Value) {
     match over {
         Value::Object(over) => over.iter().for_each(|(key, value)| lay(&mut under[key], value)),
@@ -165,7 +165,7 @@ pub(crate) fn prompt(text: &str) -> PromptInput {
     PromptInput { parts: vec![PartInput::text(text)], ..PromptInput::default() }
 }
 
-/// The text of a message.
+/// Returns the text of a message.
 pub(crate) fn text(message: &MessageWithParts) -> String {
     let texts = message.parts.iter().filter_map(|part| match &part.body {
         PartBody::Text(text) => Some(text.text.to_string()),
@@ -174,7 +174,7 @@ pub(crate) fn text(message: &MessageWithParts) -> String {
     texts.collect()
 }
 
-/// The states of all calls, oldest first.
+/// Returns the states of all calls, oldest first.
 pub(crate) fn calls(transcript: &[MessageWithParts]) -> Vec<(String, ToolState)> {
     let parts = transcript.iter().flat_map(|message| &message.parts);
     let calls = parts.filter_map(|part| match &part.body {
@@ -184,7 +184,7 @@ pub(crate) fn calls(transcript: &[MessageWithParts]) -> Vec<(String, ToolState)>
     calls.collect()
 }
 
-/// Waits for the first thing that `wanted` takes.
+/// Waits for the first item that `wanted` accepts.
 pub(crate) async fn wait_for<T>(
     feed: &mut Subscription,
     mut wanted: impl FnMut(&Published) -> Option<T>,
@@ -200,7 +200,7 @@ pub(crate) async fn wait_for<T>(
     tokio::time::timeout(DEADLINE, search).await.expect("it happens")
 }
 
-/// Waits until a delta was shown.
+/// Waits for a delta.
 pub(crate) async fn wait_for_delta(feed: &mut Subscription) {
     wait_for(feed, |published| match published.notice().fact {
         Fact::Signal(Signal::PartDelta { .. }) => Some(()),

@@ -1,4 +1,4 @@
-//! What steps record of what they do to files.
+//! The file changes that steps record.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::desk::{DEADLINE, Desk, prompt, wait_for_delta};
 
-/// The names of the changed files, step by step, of the steps that changed any.
+/// Returns the names of the changed files of each step that changed any.
 fn patches(desk: &Desk, transcript: &[MessageWithParts]) -> Vec<Vec<String>> {
     let parts = transcript.iter().flat_map(|message| &message.parts);
     let patches = parts.filter_map(|part| match &part.body {
@@ -22,7 +22,7 @@ fn patches(desk: &Desk, transcript: &[MessageWithParts]) -> Vec<Vec<String>> {
     patches.collect()
 }
 
-/// The trees at the beginnings and the ends of steps.
+/// Returns the trees at the start and the end of steps.
 fn trees(transcript: &[MessageWithParts]) -> Vec<(Option<String>, Option<String>)> {
     let mut trees = Vec::new();
     for message in transcript {
@@ -80,7 +80,7 @@ async fn an_edit_and_a_new_file_are_recorded_with_their_step() {
 }
 
 #[tokio::test]
-async fn what_a_command_does_is_the_agents_and_what_a_user_does_meanwhile_is_not() {
+async fn changes_by_commands_are_recorded_and_concurrent_changes_by_the_user_are_not() {
     let command = json!({ "command": "echo made > made.txt; rm gone.txt" });
     let thinking = Turn::text("Hm.").delay(Duration::from_millis(800)).tool("bash", command);
     let desk = Desk::new(Script::new().turn(thinking).text("Done.")).await;
@@ -131,13 +131,13 @@ async fn snapshots_can_be_turned_off() {
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_where_no_snapshot_can_be_made() {
+async fn a_turn_continues_if_snapshots_fail() {
     let script = Script::new()
         .tool("write", json!({ "filePath": "b.txt", "content": "new\n" }))
         .tool("bash", json!({ "command": "echo x > c.txt" }))
         .text("Done.");
     let desk = Desk::new(script).await;
-    // In the way of the snapshots' folder.
+    // Blocks the path of the snapshots' folder.
     let data = desk.home.join(".local/share/codewright");
     std::fs::write(data.join("snapshot"), "in the way").unwrap();
     let session = desk.session().await;

@@ -14,7 +14,7 @@ fn over_gemini() -> Value {
 }
 
 #[tokio::test]
-async fn a_turn_with_calls_is_taken() {
+async fn a_turn_with_calls_is_accepted() {
     let script = Script::new()
         .turn(
             Turn::steps()
@@ -66,7 +66,7 @@ async fn a_turn_with_calls_is_taken() {
     assert_eq!(contents[1]["parts"], expected);
     let answer = contents[2]["parts"][0]["functionResponse"]["response"]["content"].as_str().unwrap();
     assert!(answer.contains("1: one"), "{answer}");
-    // What was sent before is sent again to the letter.
+    // Earlier content is sent again byte for byte.
     let before = requests[1].body["contents"].to_string();
     let after = requests[2].body["contents"].to_string();
     assert!(after.starts_with(before.trim_end_matches(']')), "{before}\n{after}");
@@ -89,7 +89,7 @@ async fn a_picture_from_a_tool_is_seen() {
 }
 
 #[tokio::test]
-async fn a_title_is_asked_for_with_little_thought() {
+async fn a_title_request_sets_low_reasoning() {
     let desk = Desk::with(Script::new().title("A name").text("Hello."), over_gemini()).await;
     let session = desk.engine.create_session(&desk.instance, SessionInput::default()).await.unwrap();
     desk.prompt(&session, "hi").await;
@@ -111,7 +111,7 @@ async fn a_title_is_asked_for_with_little_thought() {
     desk.assert_clean();
 }
 
-/// Gives tokens to one who asks for them, until the test ends.
+/// Serves tokens until the test ends.
 fn tokens() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -136,7 +136,7 @@ fn tokens() -> String {
 }
 
 #[tokio::test]
-async fn vertex_is_asked_with_a_token() {
+async fn vertex_requests_carry_a_token() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("adc.json");
     let file = json!({
@@ -144,7 +144,7 @@ async fn vertex_is_asked_with_a_token() {
     });
     std::fs::write(&key, file.to_string()).unwrap();
     let script = Script::new().tool("glob", json!({ "pattern": "*.none" })).text("Hello.");
-    // The options are laid over those of the desk's own provider, whose address stays.
+    // The options are merged over those of the desk's provider, whose address stays.
     let more = json!({ "model": "mockgoogle/gemini-3-mock", "provider": { "mockgoogle": {
         "npm": "@ai-sdk/google-vertex",
         "options": { "apiKey": "", "project": "p", "googleAuthOptions": { "keyFilename": key } },

@@ -1,4 +1,4 @@
-//! Whatever is said and called, what is sent keeps the rules of the protocol.
+//! Requests follow the protocol whatever the messages and calls of a session are.
 
 use std::path::Path;
 
@@ -66,17 +66,17 @@ proptest! {
     }
 }
 
-/// One model of each wire protocol.
+/// One model for each wire protocol.
 const MODELS: [(&str, &str); 4] = [
     ("mock", "plain-model"),
     ("mockanth", "claude-mock"),
     ("mockgoogle", "gemini-3-mock"),
     ("mockopenai", "gpt-5-mock"),
 ];
-/// Later than anything recorded, so that a new prompt comes last.
+/// Later than all recordings, so that a new prompt comes last.
 const LATER: u64 = 1_900_000_000_000;
 
-/// What a session's log says, from recordings of whole sessions and of event streams.
+/// Returns the log of sessions from recorded sessions and event streams.
 fn recorded() -> Vec<(String, Vec<Value>)> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/tests/it/recorded"));
     let mut files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -107,7 +107,7 @@ fn of_session(session: &Value) -> Vec<Value> {
     events
 }
 
-/// The same event in another session; ids stay in order and are used nowhere else.
+/// Returns the same event in another session. Ids keep their order and are used nowhere else.
 fn moved(event: &Value, session: &SessionId, case: usize) -> Option<Event> {
     fn walk(value: &mut Value, case: usize) {
         match value {
@@ -134,7 +134,7 @@ fn moved(event: &Value, session: &SessionId, case: usize) -> Option<Event> {
     }
 }
 
-/// Desks whose sessions are written from outside, as a process that died would have left them.
+/// Desks whose sessions are written from outside, in the state that a killed process leaves.
 struct Ward {
     desk: Desk,
     store: Store,
@@ -151,7 +151,7 @@ impl Ward {
         Self { desk, store, cases: 0 }
     }
 
-    /// Whatever the log says, the next prompts can be sent by every protocol.
+    /// Checks that for any log every protocol can send the next prompts.
     async fn check(&mut self, name: &str, events: &[Value]) {
         self.cases += 1;
         let session = self.desk.session().await;
@@ -160,7 +160,7 @@ impl Ward {
         if !events.is_empty() {
             self.store.append(events).await.unwrap();
         }
-        // What follows an answered prompt is the same for all; some are gone on with twice.
+        // After an answered prompt all logs continue alike; some are continued twice.
         for turn in 0..1 + usize::from(self.cases.is_multiple_of(8)) {
             let (provider_id, model_id) = MODELS[(self.cases + turn) % MODELS.len()];
             let model = PromptModel {
@@ -178,7 +178,7 @@ impl Ward {
 }
 
 #[tokio::test]
-async fn a_recorded_session_cut_off_anywhere_can_be_gone_on_with() {
+async fn a_recorded_session_cut_anywhere_can_be_continued() {
     let mut ward = Ward::new().await;
     for (name, events) in recorded() {
         for cut in 0..=events.len() {

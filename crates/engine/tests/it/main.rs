@@ -1,4 +1,4 @@
-//! The engine on a scripted model, over a real socket and a real store.
+//! Tests of the engine with a scripted model, a real socket and a real store.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod cache;

@@ -1,4 +1,4 @@
-//! Questions and answers: once, always, reject, reject with a word, rules that forbid.
+//! Permission requests and replies: once, always, reject, reject with a message, and rules that deny.
 
 use codewright_proto::{
     Action, Event, Fact, PermissionAnswer, PermissionReply, PermissionRequest, PromptInput, Rule,
@@ -30,7 +30,7 @@ fn answer(reply: PermissionReply, message: Option<&str>) -> PermissionAnswer {
 }
 
 #[tokio::test]
-async fn a_call_waits_for_leave_and_runs_with_it() {
+async fn a_call_waits_for_its_permission() {
     let desk = Desk::with(Script::new().turn(bash("echo one && ls")).text("done"), ask_for_bash()).await;
     let session = desk.session().await;
     let mut feed = desk.engine.subscribe();
@@ -51,7 +51,7 @@ async fn a_call_waits_for_leave_and_runs_with_it() {
 }
 
 #[tokio::test]
-async fn always_saves_the_next_question_and_no_other() {
+async fn a_reply_of_always_saves_only_the_same_request() {
     let script = Script::new().turn(bash("echo one")).turn(bash("echo two")).turn(bash("ls")).text("done");
     let desk = Desk::with(script, ask_for_bash()).await;
     let session = desk.session().await;
@@ -67,7 +67,7 @@ async fn always_saves_the_next_question_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_refusal_ends_the_turn_and_a_word_with_it_does_not() {
+async fn a_rejection_ends_the_turn_unless_it_has_a_message() {
     let script = Script::new().turn(bash("echo one")).turn(bash("echo two")).text("used python");
     let desk = Desk::with(script, ask_for_bash()).await;
     let session = desk.session().await;
@@ -98,7 +98,7 @@ async fn a_refusal_ends_the_turn_and_a_word_with_it_does_not() {
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_after_a_refusal_where_that_is_configured() {
+async fn a_turn_continues_after_a_rejection_if_configured() {
     let config = json!({"permission": {"bash": "ask"}, "experimental": {"continue_loop_on_deny": true}});
     let desk = Desk::with(Script::new().turn(bash("echo one")).text("without it, then"), config).await;
     let session = desk.session().await;
@@ -112,7 +112,7 @@ async fn a_turn_goes_on_after_a_refusal_where_that_is_configured() {
 }
 
 #[tokio::test]
-async fn the_configuration_says_how_much_of_an_output_is_shown_and_in_which_shell_it_is_made() {
+async fn the_configuration_sets_the_output_limit_and_the_shell() {
     let config = json!({"tool_output": {"max_lines": 3}, "shell": "bash"});
     let script = Script::new().turn(bash("echo ${BASH_VERSION:+bash}; seq 100")).text("seen");
     let desk = Desk::with(script, config).await;
@@ -127,7 +127,7 @@ async fn the_configuration_says_how_much_of_an_output_is_shown_and_in_which_shel
 }
 
 #[tokio::test]
-async fn a_rule_that_forbids_is_told_and_the_turn_goes_on() {
+async fn a_denied_call_is_reported_to_the_model_and_the_turn_continues() {
     let desk = Desk::new(Script::new().turn(bash("echo one")).text("understood")).await;
     let rules = vec![Rule::new("bash", "echo *", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
@@ -139,7 +139,7 @@ async fn a_rule_that_forbids_is_told_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn what_was_allowed_always_does_not_beat_a_rule_that_forbids() {
+async fn an_approval_does_not_override_a_rule_that_denies() {
     let script = Script::new().turn(bash("echo one")).text("a").turn(bash("echo two")).text("b");
     let desk = Desk::with(script, ask_for_bash()).await;
     let first = desk.session().await;
@@ -193,7 +193,7 @@ async fn idle(feed: &mut codewright_engine::Subscription) {
 }
 
 #[tokio::test]
-async fn switches_of_tools_become_the_rules_of_the_session() {
+async fn tool_switches_become_rules_of_the_session() {
     let desk = Desk::with(Script::new().text("one").text("two"), json!({})).await;
     let edit = Rule::new("edit", "*", Action::Ask);
     let input = SessionInput { permission: Some(vec![edit.clone()]), ..SessionInput::default() };

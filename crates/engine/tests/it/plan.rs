@@ -1,4 +1,4 @@
-//! Going from the plan to its carrying out, and the other way, when the user agrees.
+//! Switching between planning and building with the user's consent.
 
 use codewright_proto::{Fact, Message, PromptInput, QuestionRequest, Signal, ToolState};
 use codewright_scripted::{Script, Turn};
@@ -61,7 +61,7 @@ async fn a_plan_is_carried_out_when_the_user_agrees() {
 }
 
 #[tokio::test]
-async fn a_plan_that_the_user_does_not_want_yet_ends_the_turn() {
+async fn a_rejected_plan_ends_the_turn() {
     let script = Script::new().turn(Turn::steps().tool("plan_exit", json!({}))).text("never");
     let desk = Desk::with_env(script, [("OPENCODE_EXPERIMENTAL", "1")]).await;
     let session = desk.session().await;
@@ -76,7 +76,7 @@ async fn a_plan_that_the_user_does_not_want_yet_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn planning_may_be_proposed_where_that_is_switched_on() {
+async fn planning_can_be_proposed_if_enabled() {
     let script = Script::new().turn(Turn::steps().tool("plan_enter", json!({}))).text("a plan");
     let on = [("OPENCODE_EXPERIMENTAL_PLAN_MODE", "1"), ("OPENCODE_EXPERIMENTAL_PLAN_ENTER", "1")];
     let desk = Desk::with_env(script, on).await;
@@ -103,7 +103,7 @@ async fn without_the_experiment_there_is_no_plan_tool() {
 }
 
 #[tokio::test]
-async fn a_subagent_may_work_in_the_background_and_reports_later() {
+async fn a_background_subagent_reports_later() {
     let mut work = json!({"description": "slow", "prompt": "SUBTASK slow", "subagent_type": "general"});
     work["background"] = json!(true);
     let script = Script::new()
@@ -143,7 +143,7 @@ async fn a_subagent_may_work_in_the_background_and_reports_later() {
 }
 
 #[tokio::test]
-async fn what_works_in_the_background_ends_with_its_session() {
+async fn background_subagents_end_with_their_session() {
     let mut work = json!({"description": "slow", "prompt": "SUBTASK slow", "subagent_type": "general"});
     work["background"] = json!(true);
     let script = Script::new()
@@ -158,7 +158,7 @@ async fn what_works_in_the_background_ends_with_its_session() {
     assert!(desk.engine.statuses().contains_key(&child.id));
     desk.engine.abort(&session.id).await.unwrap();
     assert!(!desk.engine.statuses().contains_key(&child.id));
-    // What was stopped with the session does not report to it.
+    // The subagent that was stopped with the session does not report to it.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     assert_eq!(desk.server.main_requests().len(), 3);
 }

@@ -1,4 +1,4 @@
-//! Questions to the user: answered, refused, withdrawn, and never lost with a client.
+//! Questions to the user: answered, rejected, withdrawn, and never lost with a client.
 
 use codewright_engine::Subscription;
 use codewright_proto::{Action, Fact, QuestionRequest, Rule, SessionInput, Signal, ToolState};
@@ -34,13 +34,13 @@ async fn idle(feed: &mut Subscription) {
 }
 
 #[tokio::test]
-async fn an_answer_is_told_to_the_model_as_recorded() {
+async fn an_answer_reaches_the_model_as_recorded() {
     let desk = Desk::new(Script::new().turn(asks()).text("Blue it is.")).await;
     let session = desk.session().await;
     let mut feed = desk.engine.subscribe();
     desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
-    // Whoever comes later finds it as well.
+    // A client that connects later finds the question too.
     assert_eq!(desk.engine.questions(), std::slice::from_ref(&request));
     let shown = serde_json::to_value(&request).unwrap();
     assert_eq!(shown["questions"], colour()["questions"]);
@@ -68,7 +68,7 @@ async fn an_answer_is_told_to_the_model_as_recorded() {
 }
 
 #[tokio::test]
-async fn answers_that_fit_no_question_are_refused_and_missing_ones_are_said_to_be() {
+async fn answers_must_match_the_questions_and_missing_ones_are_reported() {
     let two = json!({"questions": [
         {"question": "A?", "header": "a", "options": [], "multiple": true},
         {"question": "B?", "header": "b", "options": []},
@@ -94,7 +94,7 @@ async fn answers_that_fit_no_question_are_refused_and_missing_ones_are_said_to_b
 }
 
 #[tokio::test]
-async fn a_refusal_ends_the_turn() {
+async fn a_rejection_ends_the_turn() {
     let desk = Desk::new(Script::new().turn(asks()).text("never said")).await;
     let session = desk.session().await;
     let mut feed = desk.engine.subscribe();
@@ -109,7 +109,7 @@ async fn a_refusal_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn an_abort_withdraws_a_question_and_says_so() {
+async fn an_abort_withdraws_a_question_with_an_event() {
     let desk = Desk::new(Script::new().turn(asks()).text("after")).await;
     let session = desk.session().await;
     let mut feed = desk.engine.subscribe();
@@ -141,7 +141,7 @@ async fn a_session_that_forbids_questions_is_not_offered_the_tool() {
 }
 
 #[tokio::test]
-async fn questions_beyond_measure_are_told_to_the_model() {
+async fn too_many_questions_are_an_error_for_the_model() {
     let many: Vec<_> =
         (0..21).map(|n| json!({"question": n.to_string(), "header": "h", "options": []})).collect();
     let none: [Value; 0] = [];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::desk::{Desk, calls, text};
 
-/// What a provider seals is any text; whoever reads it as something else breaks it.
+/// Encrypted reasoning may be any text, which must be sent back unchanged.
 const SEAL: &str = "gAAAA+/=\u{e4}\\n\"sealed thought\"==";
 const THOUGHT: &str = "First I look,\n\tthen \u{1f914} I \"act\".  ";
 
@@ -28,7 +28,7 @@ fn failing(kind: Option<&str>, code: &str, message: &str) -> Steps {
 }
 
 #[tokio::test]
-async fn thought_is_sent_back_byte_for_byte() {
+async fn reasoning_is_sent_back_byte_for_byte() {
     let usage = Usage { input: 70, output: 30, cache_read: 500, cache_write: 0, reasoning: 12 };
     let script = Script::new()
         .turn(
@@ -42,7 +42,7 @@ async fn thought_is_sent_back_byte_for_byte() {
                 .id("call_two")
                 .usage(usage),
         )
-        // A thought whose words are kept back by the provider.
+        // Reasoning whose text the provider keeps back.
         .turn(Turn::steps().reasoning("").encrypted("second").text("Done now."))
         .text("Again.");
     let desk = desk(script).await;
@@ -83,7 +83,7 @@ async fn thought_is_sent_back_byte_for_byte() {
         { "role": "user", "content": [{ "type": "input_text", "text": "Second question" }] },
     ]);
     assert_eq!(input[8..], *expected.as_array().unwrap());
-    // What was sent before is sent again to the letter.
+    // Earlier content is sent again byte for byte.
     for pair in requests.windows(2) {
         let (before, after) = (pair[0].body["input"].to_string(), pair[1].body["input"].to_string());
         assert!(after.starts_with(before.trim_end_matches(']')), "{before}\n{after}");
@@ -108,7 +108,7 @@ async fn a_picture_from_a_tool_is_seen() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_no_json_is_told_and_sent_back_well_formed() {
+async fn a_call_with_invalid_json_is_reported_and_sent_back_well_formed() {
     let desk = desk(Script::new().tool("read", "{bad json").text("went on")).await;
     let session = desk.session().await;
     assert_eq!(text(&desk.prompt(&session, "go").await), "went on");
@@ -117,7 +117,7 @@ async fn a_call_that_is_no_json_is_told_and_sent_back_well_formed() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_cut_short_says_by_what() {
+async fn a_truncated_answer_states_the_reason() {
     for (finish, expected) in [(Finish::Length, "length"), (Finish::ContentFilter, "content-filter")] {
         let desk = desk(Script::new().turn(Turn::text("cut off").finish(finish))).await;
         let session = desk.session().await;
@@ -130,7 +130,7 @@ async fn an_answer_that_was_cut_short_says_by_what() {
 }
 
 #[tokio::test]
-async fn a_failure_that_may_pass_is_tried_again() {
+async fn a_temporary_failure_is_retried() {
     for turn in [
         failing(None, "server_error", "The server had an error"),
         failing(Some("tokens"), "rate_limit_exceeded", "Rate limit reached, try again in 20ms"),
@@ -139,7 +139,7 @@ async fn a_failure_that_may_pass_is_tried_again() {
         let desk = desk(Script::new().turn(turn).text("Second attempt.")).await;
         let session = desk.session().await;
         assert_eq!(text(&desk.prompt(&session, "go").await), "Second attempt.");
-        // What was given up is not sent back.
+        // The abandoned attempt is not sent back.
         desk.prompt(&session, "again").await;
         let sent = desk.server.main_requests();
         assert_eq!(sent.len(), 3);
@@ -149,7 +149,7 @@ async fn a_failure_that_may_pass_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_failure_that_stays_is_told_once() {
+async fn a_permanent_failure_is_reported_once() {
     let quota = failing(Some("insufficient_quota"), "insufficient_quota", "You exceeded your current quota");
     let desk = desk(Script::new().turn(quota).text("fine")).await;
     let session = desk.session().await;
@@ -165,7 +165,7 @@ async fn a_failure_that_stays_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_conversation_too_long_is_known_however_it_is_told() {
+async fn a_context_overflow_is_recognized_in_every_form() {
     const MESSAGE: &str = "Your input exceeds the context window of this model.";
     let body: Value = json!({ "error": {
         "message": MESSAGE, "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded",

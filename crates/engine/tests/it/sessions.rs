@@ -1,4 +1,4 @@
-//! What becomes of sessions between their prompts.
+//! Operations on sessions between their prompts.
 
 use codewright_engine::{Engine, Error, Published, Wanted};
 use codewright_proto::{
@@ -19,14 +19,14 @@ fn note(text: &str) -> PromptInput {
     PromptInput { no_reply: Some(true), ..prompt(text) }
 }
 
-/// All events of a session, in their order.
+/// Returns all events of a session in order.
 async fn log(engine: &Engine, id: &SessionId) -> Vec<Event> {
     let all = engine.events_after(0, 100_000).await.unwrap();
     all.into_iter().map(|envelope| envelope.event).filter(|event| event.session_id() == id).collect()
 }
 
 #[tokio::test]
-async fn a_patch_changes_what_it_names_and_only_rules_and_metadata_make_a_session_recent() {
+async fn a_patch_changes_only_its_fields_and_only_rules_and_metadata_update_the_time() {
     let desk = Desk::new(Script::new()).await;
     let session = desk.session().await;
     let patch = |patch: serde_json::Value| serde_json::from_value::<SessionPatch>(patch).unwrap();
@@ -55,7 +55,7 @@ async fn a_patch_changes_what_it_names_and_only_rules_and_metadata_make_a_sessio
 }
 
 #[tokio::test]
-async fn deleting_a_session_takes_those_it_started_and_stops_them() {
+async fn deleting_a_session_stops_and_deletes_its_children() {
     let hang = Turn::steps().text("x").hang();
     let desk = Desk::new(Script::new().default_turn(hang)).await;
     let session = desk.session().await;
@@ -112,7 +112,7 @@ async fn messages_and_parts_are_removed_and_replaced() {
 }
 
 #[tokio::test]
-async fn a_session_at_work_keeps_its_messages() {
+async fn a_running_session_keeps_its_messages() {
     let desk = Desk::new(Script::new().turn(Turn::steps().text("x").hang())).await;
     let session = desk.session().await;
     desk.engine.prompt_async(&session.id, prompt("work")).await.unwrap();
@@ -197,7 +197,7 @@ async fn a_fork_refers_to_its_own_messages_only() {
 }
 
 #[tokio::test]
-async fn a_fork_has_nothing_of_its_own_before_its_first_prompt_and_goes_on_as_its_origin_did() {
+async fn a_fork_continues_like_its_origin_at_its_first_prompt() {
     let desk = Desk::new(Script::new().text("one").text("two")).await;
     let session = desk.session().await;
     let planned = PromptInput { agent: Some("plan".to_owned()), ..prompt("first") };
@@ -214,7 +214,7 @@ async fn a_fork_has_nothing_of_its_own_before_its_first_prompt_and_goes_on_as_it
 }
 
 #[tokio::test]
-async fn a_client_that_asks_in_a_fresh_fork_is_judged_by_the_agent_of_its_origin() {
+async fn a_client_request_in_a_fresh_fork_is_judged_by_the_agent_of_its_origin() {
     let desk = Desk::new(Script::new()).await;
     let session = desk.session().await;
     let planning = PromptInput { agent: Some("plan".to_owned()), no_reply: Some(true), ..prompt("look") };
@@ -242,7 +242,7 @@ async fn a_fork_is_one_transaction_or_hidden_until_it_is_whole() {
     desk.engine.prompt(&session.id, note("small")).await.unwrap();
     let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
     assert!(matches!(log(&desk.engine, &fork.id).await[0], Event::SessionCreated { .. }));
-    // More parts than one transaction may have.
+    // More parts than one transaction can contain.
     for _ in 0..11 {
         let parts = (0..1000).map(|n| PartInput::text(n.to_string())).collect();
         desk.engine.prompt(&session.id, PromptInput { parts, ..note("") }).await.unwrap();

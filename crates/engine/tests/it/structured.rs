@@ -1,4 +1,4 @@
-//! Answers of a given form, in every protocol that is scripted.
+//! Structured answers, in every scripted protocol.
 
 use codewright_proto::{
     Message, MessageError, MessageWithParts, OutputFormat, PromptInput, PromptModel, ToolState,
@@ -36,7 +36,7 @@ fn info(message: &MessageWithParts) -> &codewright_proto::AssistantMessage {
 }
 
 #[tokio::test]
-async fn a_value_that_fits_is_the_answer_and_ends_the_turn() {
+async fn a_valid_value_is_the_answer_and_ends_the_turn() {
     for model in MODELS {
         let desk =
             Desk::new(Script::new().tool("StructuredOutput", json!({ "answer": 42 })).text("too much")).await;
@@ -56,7 +56,7 @@ async fn a_value_that_fits_is_the_answer_and_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn a_call_is_demanded_and_the_schema_sent() {
+async fn a_call_is_required_and_the_schema_is_sent() {
     let desk = Desk::new(Script::new().tool("StructuredOutput", json!({ "answer": 42 }))).await;
     ask(&desk, MODELS[0], None).await;
     let body = desk.server.main_requests().pop().unwrap().body;
@@ -93,7 +93,7 @@ async fn other_tools_may_be_called_first() {
 }
 
 #[tokio::test]
-async fn a_value_that_does_not_fit_and_mere_words_are_sent_back() {
+async fn invalid_values_and_text_are_sent_back() {
     for model in MODELS {
         let script = Script::new()
             .tool("StructuredOutput", json!({ "answer": "x" }))
@@ -112,7 +112,7 @@ async fn a_value_that_does_not_fit_and_mere_words_are_sent_back() {
 }
 
 #[tokio::test]
-async fn too_many_misses_end_the_turn_with_an_error() {
+async fn too_many_failed_attempts_end_the_turn_with_an_error() {
     for (misses, turn) in [
         (2, Turn::from(Turn::steps().tool("StructuredOutput", json!({ "answer": "x" })))),
         (2, Turn::text("It is 42.").into()),
@@ -131,7 +131,7 @@ async fn too_many_misses_end_the_turn_with_an_error() {
 }
 
 #[tokio::test]
-async fn a_prompt_after_it_is_answered_in_words_again() {
+async fn the_next_prompt_is_answered_with_text() {
     let desk =
         Desk::new(Script::new().tool("StructuredOutput", json!({ "answer": 42 })).text("Words.")).await;
     let answer = ask(&desk, MODELS[0], None).await;

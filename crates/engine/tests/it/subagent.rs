@@ -1,4 +1,4 @@
-//! Work handed to other agents: shapes, permissions, parallel work, going on, and stopping downwards.
+//! Subagents: message shapes, permissions, parallel work, continuation and cancellation.
 
 use std::sync::{Arc, Mutex};
 
@@ -63,7 +63,7 @@ async fn idle(feed: &mut Subscription, session: &Session) {
 }
 
 #[tokio::test]
-async fn a_subagent_works_in_a_session_of_its_own_in_the_recorded_shapes() {
+async fn a_subagent_works_in_a_separate_session_with_the_recorded_shapes() {
     let script = Script::new()
         .session(
             "SUBTASK find",
@@ -103,7 +103,7 @@ async fn a_subagent_works_in_a_session_of_its_own_in_the_recorded_shapes() {
     let first = serde_json::to_value(&of_child[0]).unwrap();
     assert!(first["info"].get("tools").is_none() && first["info"]["agent"] == "explore", "{first}");
     assert_eq!(of_child.len(), 3);
-    // What is sent on the child's behalf says whose it is.
+    // Requests of the child name the child's session.
     let requests = desk.server.main_requests();
     let of_child = &requests[1];
     assert_eq!(of_child.headers.get("x-parent-session-id"), Some(session.id.as_str()));
@@ -114,7 +114,7 @@ async fn a_subagent_works_in_a_session_of_its_own_in_the_recorded_shapes() {
         !tools.iter().any(|name| ["task", "todowrite", "edit", "question"].contains(&name.as_str().unwrap())),
         "{tools:?}"
     );
-    // The caller is told which agents there are.
+    // The caller's tool description lists the agents.
     let description =
         requests[0].body["tools"].as_array().unwrap().iter().find(|tool| tool["function"]["name"] == "task");
     let description = description.unwrap()["function"]["description"].as_str().unwrap();
@@ -124,7 +124,7 @@ async fn a_subagent_works_in_a_session_of_its_own_in_the_recorded_shapes() {
 }
 
 #[tokio::test]
-async fn tools_for_those_whom_people_talk_to_are_kept_from_subagents() {
+async fn tools_for_primary_agents_are_not_offered_to_subagents() {
     let script = Script::new()
         .session("SUBTASK look", [Turn::text("Looked.")])
         .tool("task", task("look around", "SUBTASK look around", "general"))
@@ -145,7 +145,7 @@ async fn tools_for_those_whom_people_talk_to_are_kept_from_subagents() {
 }
 
 #[tokio::test]
-async fn an_unknown_agent_is_told_and_general_may_not_hand_on() {
+async fn an_unknown_agent_is_an_error_and_general_cannot_delegate() {
     let script = Script::new()
         .session("SUBTASK do", [Turn::text("Sub finished.")])
         .turn(Turn::tools([
@@ -166,7 +166,7 @@ async fn an_unknown_agent_is_told_and_general_may_not_hand_on() {
 }
 
 #[tokio::test]
-async fn subagents_of_one_answer_work_side_by_side() {
+async fn subagents_of_one_answer_run_in_parallel() {
     let wait = |own: &str, other: &str| json!({"command": format!("touch {own}; until [ -e {other} ]; do sleep 0.02; done; echo met")});
     let script = Script::new()
         .session(
@@ -191,7 +191,7 @@ async fn subagents_of_one_answer_work_side_by_side() {
 }
 
 #[tokio::test]
-async fn work_is_gone_on_with_by_its_id_and_only_by_whoever_began_it() {
+async fn work_is_continued_by_its_id_and_only_by_its_caller() {
     let known: Arc<Mutex<String>> = Arc::default();
     let again = known.clone();
     let script = Script::new()
@@ -221,14 +221,14 @@ async fn work_is_gone_on_with_by_its_id_and_only_by_whoever_began_it() {
     let child = children(&desk, &session).await;
     assert_eq!(child.len(), 1, "the same session");
     assert_eq!(desk.transcript(&child[0]).await.len(), 4);
-    // Another session that guesses the id gets a session of its own.
+    // Another session that guesses the id gets a new session.
     let other = desk.session().await;
     desk.prompt(&other, "go").await;
     assert_eq!(desk.transcript(&child[0]).await.len(), 4);
     assert_eq!(children(&desk, &other).await.len(), 1);
 }
 
-/// A desk whose main session handed work to a subagent that runs a long command.
+/// A desk whose main session has delegated work to a subagent that runs a long command.
 async fn at_work() -> (Desk, Session, Session) {
     let script = Script::new()
         .session(
@@ -276,7 +276,7 @@ async fn stopping_the_caller_stops_the_subagent() {
 }
 
 #[tokio::test]
-async fn stopping_a_subagent_leaves_its_caller_at_work() {
+async fn stopping_a_subagent_does_not_stop_its_caller() {
     let (desk, session, child) = at_work().await;
     let mut feed = desk.engine.subscribe();
     desk.engine.abort(&child.id).await.unwrap();
@@ -293,7 +293,7 @@ async fn stopping_a_subagent_leaves_its_caller_at_work() {
 }
 
 #[tokio::test]
-async fn work_is_handed_down_only_so_deep() {
+async fn delegation_has_a_depth_limit() {
     let deeper =
         |n: u32| Turn::from(Turn::steps().tool("task", task("deeper", &format!("LEVEL{n}"), "digger")));
     let script = Script::new()
@@ -316,7 +316,7 @@ async fn work_is_handed_down_only_so_deep() {
     assert!(error(&calls[0]).contains("at most 2 deep"), "{calls:?}");
 }
 
-/// Rules under which a main agent may less than the subagent it calls.
+/// Rules that give a main agent fewer permissions than the subagent it calls.
 fn unequal() -> Value {
     json!({
         "agent": {
@@ -333,7 +333,7 @@ fn to(agent: &str, text: &str) -> PromptInput {
 }
 
 #[tokio::test]
-async fn what_the_caller_may_not_do_no_subagent_does_for_it() {
+async fn a_subagent_has_no_more_permissions_than_its_caller() {
     let script = Script::new()
         .session(
             "SUBTASK",
@@ -356,7 +356,7 @@ async fn what_the_caller_may_not_do_no_subagent_does_for_it() {
     desk.engine.prompt_async(&session.id, to("careful", "go")).await.unwrap();
     let request = asked(&mut feed).await;
     let child = children(&desk, &session).await.remove(0);
-    // What the caller would have to ask for is asked for, in the name of the child.
+    // A permission that the caller would have to request is requested for the child.
     assert_eq!((&request.session_id, request.patterns[0].as_str()), (&child.id, "touch asked"));
     let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
     desk.engine.answer_permission(&request.id, answer).await.unwrap();
@@ -369,14 +369,14 @@ async fn what_the_caller_may_not_do_no_subagent_does_for_it() {
 }
 
 #[tokio::test]
-async fn a_child_of_a_restricted_session_is_restricted_however_it_is_used() {
+async fn every_use_of_a_restricted_sessions_child_is_restricted() {
     let script = Script::new().tool("bash", json!({"command": "rm precious"})).text("no");
     let desk = Desk::new(script).await;
     std::fs::write(desk.project.join("precious"), "gold").unwrap();
     let forbid = vec![Rule::new("bash", "rm *", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(forbid), ..SessionInput::default() };
     let parent = desk.engine.create_session(&desk.instance, input).await.unwrap();
-    // Neither a client's own child session nor rules that it is given may do more.
+    // Neither a client's child session nor its own rules can have more permissions.
     let allow = vec![Rule::new("*", "*", Action::Allow)];
     let input = SessionInput {
         parent_id: Some(parent.id.clone()),
@@ -391,7 +391,7 @@ async fn a_child_of_a_restricted_session_is_restricted_however_it_is_used() {
 }
 
 #[tokio::test]
-async fn a_tool_that_the_prompt_switched_off_stays_off_in_subagents() {
+async fn a_tool_that_the_prompt_disabled_is_disabled_in_subagents() {
     let script = Script::new()
         .session("SUBTASK", [Turn::text("ok")])
         .tool("task", task("try", "SUBTASK try", "general"))
@@ -424,12 +424,12 @@ fn subtask(prompt: &str) -> PartInput {
 }
 
 #[tokio::test]
-async fn a_prompt_may_hand_over_work_by_itself() {
+async fn a_prompt_can_delegate_work_directly() {
     let script = Script::new()
         .session("SUBTASKCMD one", [Turn::text("sub result")])
         .session("SUBTASKCMD two", [Turn::text("other result")])
         .text("parent continue");
-    // Whoever asks for it by hand needs no leave, but the call is under the same rules.
+    // A call that the user requests by hand needs no permission, but the same rules apply.
     let desk = Desk::with(script, json!({"permission": {"task": "ask"}})).await;
     let session = desk.session().await;
     let input = PromptInput {
@@ -461,7 +461,7 @@ async fn a_prompt_may_hand_over_work_by_itself() {
 }
 
 #[tokio::test]
-async fn naming_an_agent_is_leave_to_call_it() {
+async fn naming_an_agent_permits_calling_it() {
     let script = Script::new()
         .session("SUBTASK", [Turn::text("found")])
         .tool("task", task("look", "SUBTASK look", "explore"))
@@ -483,7 +483,7 @@ async fn naming_an_agent_is_leave_to_call_it() {
 }
 
 #[tokio::test]
-async fn what_a_subagent_changed_is_taken_back_with_the_callers_turn() {
+async fn the_changes_of_a_subagent_are_reverted_with_the_callers_turn() {
     let script = Script::new()
         .session(
             "SUBTASK",
@@ -497,7 +497,7 @@ async fn what_a_subagent_changed_is_taken_back_with_the_callers_turn() {
         .tool("task", task("make", "SUBTASK make", "general"))
         .text("after");
     let desk = Desk::new(script).await;
-    // A repository that git itself knows, so that snapshots are made.
+    // A git repository, so that snapshots are taken.
     std::fs::remove_dir_all(desk.project.join(".git")).unwrap();
     let made = std::process::Command::new("git").args(["init", "-q"]).current_dir(&desk.project).status();
     assert!(made.unwrap().success());

@@ -26,7 +26,7 @@ async fn a_prompt_is_answered_and_counted() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_back_mixes_nothing_up() {
+async fn a_clock_that_is_set_back_keeps_the_order() {
     const NOON: u64 = 1_800_000_000_000;
     const EARLIER: u64 = NOON - 86_400_000;
     let script = Script::new().text("One.").text("Two.").text("Three.");
@@ -45,8 +45,8 @@ async fn a_clock_that_was_set_back_mixes_nothing_up() {
 }
 
 #[tokio::test]
-async fn calls_of_one_answer_run_beside_each_other() {
-    // Each waits for the other's file: one after the other they would never end.
+async fn calls_of_one_answer_run_in_parallel() {
+    // Each call waits for the other's file, so they would never end one after the other.
     let wait = |mine: &str, other: &str| {
         format!(
             "touch {mine}; n=0; while [ ! -e {other} ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done; test -e {other} && echo met"
@@ -65,7 +65,7 @@ async fn calls_of_one_answer_run_beside_each_other() {
 }
 
 #[tokio::test]
-async fn a_call_that_cannot_be_understood_is_told_and_the_turn_goes_on() {
+async fn an_invalid_call_is_reported_and_the_turn_continues() {
     let turn = Turn::steps()
         .tool("nonexistent_tool", json!({}))
         .tool("READ", json!({ "filePath": "a.txt" }))
@@ -99,7 +99,7 @@ async fn a_call_that_cannot_be_understood_is_told_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn a_broken_stream_is_repeated_without_doubling_text() {
+async fn a_broken_stream_is_retried_without_duplicate_text() {
     let broken = Turn::text("Partial text").disconnect();
     let desk = Desk::new(Script::new().turn(broken).text("Second attempt.")).await;
     let session = desk.session().await;
@@ -107,7 +107,7 @@ async fn a_broken_stream_is_repeated_without_doubling_text() {
     assert_eq!(text(&answer), "Second attempt.");
     let starts = answer.parts.iter().filter(|part| matches!(part.body, PartBody::StepStart { .. })).count();
     assert_eq!(starts, 2);
-    // The next request must not repeat what was given up.
+    // The next request must not repeat the abandoned text.
     desk.prompt(&session, "again").await;
     let sent = desk.server.main_requests().pop().unwrap().body.to_string();
     assert!(!sent.contains("Partial"), "{sent}");
@@ -129,7 +129,7 @@ async fn a_stream_that_breaks_after_a_call_does_not_repeat_the_call() {
 }
 
 #[tokio::test]
-async fn a_busy_provider_is_waited_for_and_said_to_be_busy() {
+async fn a_retry_after_an_overload_is_visible() {
     let busy = Turn::http_error(429)
         .header("retry-after-ms", "20")
         .body(json!({ "error": { "message": "Rate limit reached" } }));
@@ -148,7 +148,7 @@ async fn a_busy_provider_is_waited_for_and_said_to_be_busy() {
 }
 
 #[tokio::test]
-async fn a_refusal_of_the_provider_is_kept_and_the_session_goes_on() {
+async fn a_providers_error_is_stored_and_the_session_continues() {
     let refused = Turn::http_error(401).body(json!({ "error": { "message": "Invalid key" } }));
     let desk = Desk::new(Script::new().turn(refused).text("fine")).await;
     let session = desk.session().await;
@@ -164,7 +164,7 @@ async fn a_refusal_of_the_provider_is_kept_and_the_session_goes_on() {
 }
 
 #[tokio::test]
-async fn an_abort_while_the_model_speaks_keeps_what_was_said() {
+async fn an_abort_during_an_answer_keeps_the_received_text() {
     let desk = Desk::new(Script::new().turn(Turn::text("Starting to speak").hang()).text("after")).await;
     let session = desk.session().await;
     let mut feed = desk.engine.subscribe();
@@ -181,9 +181,9 @@ async fn an_abort_while_the_model_speaks_keeps_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_stopped_at_once_has_an_answer_that_says_so() {
+async fn a_prompt_that_is_aborted_at_once_has_an_aborted_answer() {
     let desk = Desk::new(Script::new().default_turn(Turn::text("late").hang())).await;
-    // However far it has come by then.
+    // At any point of its progress.
     for pause in [0, 0, 0, 1, 2, 4, 8, 16] {
         let session = desk.session().await;
         let asked = desk.engine.prompt(&session.id, prompt("go"));
@@ -203,7 +203,7 @@ async fn a_prompt_that_is_stopped_at_once_has_an_answer_that_says_so() {
 }
 
 #[tokio::test]
-async fn an_abort_while_a_command_runs_ends_it_with_what_it_had() {
+async fn an_abort_during_a_command_keeps_its_output() {
     let turn = Turn::steps().tool("bash", json!({ "command": "echo start; sleep 300; echo end" }));
     let desk = Desk::new(Script::new().turn(turn).text("after")).await;
     let session = desk.session().await;
@@ -249,7 +249,7 @@ async fn a_prompt_during_a_turn_is_answered_by_the_same_run() {
 }
 
 #[tokio::test]
-async fn a_new_session_is_named_in_the_background() {
+async fn a_new_session_gets_a_title_in_the_background() {
     let desk = Desk::new(Script::new().title("A good name").text("Hello.")).await;
     let session =
         desk.engine.create_session(&desk.instance, codewright_proto::SessionInput::default()).await.unwrap();
@@ -310,11 +310,11 @@ async fn a_fork_has_the_messages_under_new_ids() {
 }
 
 #[tokio::test]
-async fn an_answer_without_content_is_believed_after_a_few_times() {
+async fn an_empty_answer_is_accepted_after_a_few_attempts() {
     let nothing = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 0\r\n\r\n";
     let desk = Desk::new(Script::new().default_turn(Turn::raw(nothing))).await;
     let session = desk.session().await;
-    // The waits between the attempts are real: 2, 4 and 8 seconds.
+    // The delays between the attempts are real: 2, 4 and 8 seconds.
     let answer = desk.prompt(&session, "go").await;
     let Message::Assistant(info) = &answer.info else { panic!("an answer") };
     assert!(

@@ -1,6 +1,6 @@
-//! Sessions taken back and forth, with the files that their steps changed.
+//! Undoing and redoing sessions together with the files that their steps changed.
 //!
-//! The steps are recorded by the test itself, so that each case says exactly what the agent did.
+//! The test records the steps itself, so that each case states exactly what the agent did.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,7 @@ impl Bench {
         fs::write(self.path(name), bytes).unwrap();
     }
 
-    /// Every file of the project with its bytes and whether it can be executed.
+    /// Every file of the project with its bytes and whether it is executable.
     fn files(&self) -> Vec<(String, Vec<u8>, bool)> {
         let mut found = Vec::new();
         let mut waiting = vec![self.desk.project.clone()];
@@ -67,7 +67,7 @@ impl Bench {
         found
     }
 
-    /// A prompt whose answer changes files: a change is a name and bytes, or none to remove it.
+    /// A prompt whose answer changes files. A change is a name and bytes, or `None` to remove the file.
     async fn turn(&self, changes: &[(&str, Option<&[u8]>)]) -> MessageId {
         let input = PromptInput { no_reply: Some(true), ..prompt("go") };
         let message = self.desk.engine.prompt(&self.session.id, input).await.unwrap();
@@ -130,7 +130,7 @@ fn kept(session: &Session) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_byte_comes_back_and_goes_forth_again() {
+async fn undo_and_redo_restore_every_byte() {
     let bench = Bench::new(Script::new()).await;
     bench.write("crlf.txt", "one\r\ntwo\r\n");
     bench.write("bom.txt", "\u{feff}text\n");
@@ -159,7 +159,7 @@ async fn every_byte_comes_back_and_goes_forth_again() {
     assert_eq!((bench.files(), kept(&session)), (start.clone(), vec![]));
     assert!(!bench.path("new").exists(), "directories that the agent made go with their files");
     assert_eq!(session.revert.as_ref().unwrap().message_id, first);
-    // Forth by one, then to the end.
+    // Redo one prompt, then all.
     bench.revert(&second, false).await;
     assert_eq!(bench.files(), middle);
     assert_eq!(bench.unrevert().await, Vec::<String>::new());
@@ -168,7 +168,7 @@ async fn every_byte_comes_back_and_goes_forth_again() {
 }
 
 #[tokio::test]
-async fn what_a_session_says_of_being_taken_back_is_as_recorded() {
+async fn the_revert_state_of_a_session_is_as_recorded() {
     let bench = Bench::new(Script::new().text("third")).await;
     bench.write("util.py", "def add(a, b):\n    return a + b\n");
     bench.turn(&[("util.py", Some(b"def add(a, b):\n    return 0\n"))]).await;
@@ -195,7 +195,7 @@ async fn what_a_session_says_of_being_taken_back_is_as_recorded() {
     );
     assert_eq!(bench.desk.engine.diff(&session.id, None).await.unwrap(), *diff);
     assert_eq!(bench.desk.transcript(&bench.session).await.len(), 2, "messages stay until the next prompt");
-    // A fork has what counts.
+    // A fork contains only the visible messages.
     let fork = bench.desk.engine.fork_session(&session.id, None).await.unwrap();
     assert_eq!(bench.desk.transcript(&fork).await.len(), 1);
     let mut events = bench.desk.engine.subscribe();
@@ -210,7 +210,7 @@ async fn what_a_session_says_of_being_taken_back_is_as_recorded() {
 }
 
 #[tokio::test]
-async fn what_a_user_changed_is_kept_and_named_unless_it_is_insisted_on() {
+async fn the_users_changes_are_kept_and_named_unless_forced() {
     let bench = Bench::new(Script::new()).await;
     bench.write("a.txt", "start\n");
     let first = bench.turn(&[("a.txt", Some(b"agent\n")), ("b.txt", Some(b"agent\n"))]).await;
@@ -232,7 +232,7 @@ async fn what_a_user_changed_is_kept_and_named_unless_it_is_insisted_on() {
 }
 
 #[tokio::test]
-async fn commits_are_left_alone() {
+async fn commits_are_not_reverted() {
     let bench = Bench::new(Script::new()).await;
     bench.write("a.txt", "start\n");
     git(&bench.desk, &["add", "--all"]);
@@ -249,7 +249,7 @@ async fn commits_are_left_alone() {
 }
 
 #[tokio::test]
-async fn an_undo_that_was_cut_off_is_finished_by_the_same_call() {
+async fn an_interrupted_undo_is_finished_by_the_same_call() {
     let bench = Bench::new(Script::new()).await;
     bench.write("a.txt", "a\n");
     bench.write("b.txt", "b\n");
@@ -257,7 +257,7 @@ async fn an_undo_that_was_cut_off_is_finished_by_the_same_call() {
     let first =
         bench.turn(&[("a.txt", Some(b"A\n")), ("b.txt", Some(b"B\n")), ("c.txt", Some(b"C\n"))]).await;
     let end = bench.files();
-    // As a process leaves it that died between two files.
+    // The state that a process leaves if it dies between two files.
     bench.write("a.txt", "a\n");
     let session = bench.revert(&first, false).await;
     assert_eq!((bench.files(), kept(&session)), (start, vec![]));
@@ -267,7 +267,7 @@ async fn an_undo_that_was_cut_off_is_finished_by_the_same_call() {
 }
 
 #[tokio::test]
-async fn steps_that_other_programs_recorded_are_named_and_left_alone() {
+async fn steps_of_other_programs_are_named_and_not_reverted() {
     let bench = Bench::new(Script::new()).await;
     bench.write("known.txt", "k\n");
     bench.write("strange.txt", "now\n");
@@ -295,7 +295,7 @@ async fn steps_that_other_programs_recorded_are_named_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_changes_nothing_and_a_session_at_work_is_refused() {
+async fn a_missing_message_changes_nothing_and_a_running_session_is_refused() {
     let hang = Turn::steps().text("x").hang();
     let bench = Bench::new(Script::new().turn(hang)).await;
     let first = bench.turn(&[("a.txt", Some(b"A\n"))]).await;

@@ -17,11 +17,12 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, timeout};
 
-use super::chain::{Search, auth_error};
+use super::keys::{Keys, Sources};
 use super::profile::{Role, Sso};
 use super::sign::{self, Scope};
-use super::{Keys, profile, stamp};
-use crate::error::cut;
+use super::{profile, stamp};
+use crate::error::{Failure, cut};
+use crate::transport::Connections;
 use crate::{Error, Secret};
 
 /// Time limits of an instance's metadata service: to accept a connection, and to answer.
@@ -37,6 +38,14 @@ const SSO_LIFE_SECONDS: u64 = 3600;
 const SESSION: &str = "codewright";
 const CONTAINER: &str = "http://169.254.170.2";
 const INSTANCE: &str = "http://169.254.169.254";
+
+/// The inputs of a lookup.
+pub(super) struct Search<'a> {
+    pub(super) sources: &'a Sources,
+    pub(super) region: &'a str,
+    pub(super) now_ms: u64,
+    pub(super) connections: &'a Connections,
+}
 
 /// Returns the keys of a container's role, or `None` outside a container.
 pub(super) async fn container(search: &Search<'_>) -> Result<Option<Keys>, Error> {
@@ -293,7 +302,7 @@ fn form(action: &str, role: &Role, more: &[(&str, &str)]) -> String {
     let fields =
         [("Action", action), ("Version", "2011-06-15"), ("RoleArn", &role.arn), ("RoleSessionName", session)];
     let pairs = fields.iter().chain(more).map(|(name, value)| {
-        format!("{name}={}", percent_encoding::utf8_percent_encode(value, crate::protocol::bedrock::ESCAPED))
+        format!("{name}={}", percent_encoding::utf8_percent_encode(value, sign::ESCAPED))
     });
     pairs.collect::<Vec<_>>().join("&")
 }
@@ -382,7 +391,7 @@ async fn send(search: &Search<'_>, request: KeyRequest<'_>) -> Result<String, Er
         }
     };
     let status = response.status();
-    let body = crate::client::read(response, ANSWER_LIMIT_BYTES, deadline).await;
+    let body = crate::transport::read(response, ANSWER_LIMIT_BYTES, deadline).await;
     if status.is_success() {
         return Ok(body);
     }
@@ -391,6 +400,11 @@ async fn send(search: &Search<'_>, request: KeyRequest<'_>) -> Result<String, Er
         return Err(Error::busy(message));
     }
     Err(auth_error(message))
+}
+
+/// Returns the error for missing or rejected keys, which the user has to fix.
+pub(super) fn auth_error(message: impl Into<String>) -> Error {
+    Error::Auth { failure: Failure::new(message) }
 }
 
 fn address(url: &str) -> Result<Url, Error> {

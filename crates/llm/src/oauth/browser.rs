@@ -16,8 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::client::exchange::form;
 use crate::error::cut;
+use crate::transport::exchange::form;
 use crate::{Error, Failure, Secret};
 
 /// Time limit of the user.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::device::{self, PollAnswer};
 use super::{Flow, PendingSignIn, field, is_local, seconds, secret, token_error};
-use crate::client::exchange::Payload;
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, File, Message, Request, UserContent};
 

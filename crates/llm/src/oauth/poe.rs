@@ -4,7 +4,7 @@ use serde_json::Map;
 
 use super::browser::{Browser, Callback};
 use super::{Endpoints, Flow, PendingSignIn, field, seconds, secret, token_error};
-use crate::client::exchange::Payload;
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error};
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{field, seconds, secret, token_error};
-use crate::client::exchange::Payload;
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, Secret};
 

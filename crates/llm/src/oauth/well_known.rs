@@ -85,7 +85,7 @@ pub async fn ask(client: &Client, url: &str) -> Result<WellKnown, Error> {
 /// # Errors
 ///
 /// Fails if a server is unreachable or an answer is invalid.
-pub async fn config(client: &Client, url: &str, (variable, token): (&str, &str)) -> Result<Value, Error> {
+pub async fn config(client: &Client, url: &str, variable: &str, token: &str) -> Result<Value, Error> {
     let url = address(url)?;
     let answer = document(client, &url).await?;
     let mut config = match answer.get("config") {
@@ -103,7 +103,7 @@ pub async fn config(client: &Client, url: &str, (variable, token): (&str, &str))
         let headers = elsewhere.get("headers").and_then(Value::as_object).into_iter().flatten();
         let headers = headers.filter_map(|(name, value)| Some((name.clone(), filled(value.as_str()?))));
         let headers: Vec<_> = headers.take(HEADERS_LIMIT).collect();
-        let text = fetch_with(client, &filled(place), &headers, (LIMIT_BYTES, DEADLINE)).await?;
+        let text = fetch_with(client, &filled(place), &headers, LIMIT_BYTES, DEADLINE).await?;
         let more = object(&text, &url)?;
         let more = more.get("config").filter(|inner| inner.is_object()).unwrap_or(&more).clone();
         if let Value::Object(more) = more {
@@ -114,8 +114,7 @@ pub async fn config(client: &Client, url: &str, (variable, token): (&str, &str))
 }
 
 async fn document(client: &Client, url: &str) -> Result<Value, Error> {
-    let text =
-        fetch_with(client, &format!("{url}/.well-known/opencode"), &[], (LIMIT_BYTES, DEADLINE)).await?;
+    let text = fetch_with(client, &format!("{url}/.well-known/opencode"), &[], LIMIT_BYTES, DEADLINE).await?;
     object(&text, url)
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::device::{self, PollAnswer};
 use super::standard::{self, Server};
 use super::{Endpoints, Flow, PendingSignIn, field, seconds, token_error};
-use crate::client::exchange::Payload;
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error};
 

@@ -1,7 +1,7 @@
-//! The vocabulary against what existing clients and servers really exchange.
+//! Compares the types with recordings of the OpenCode API.
 //!
-//! `recorded/` holds sessions and event streams of the original, version 1.18.33,
-//! with paths, prompts and descriptions replaced.
+//! `recorded/` holds sessions and event streams of OpenCode 1.18.33 with paths, prompts and
+//! descriptions replaced.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ fn recorded(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Numbers are compared by value: the original writes `0` where a cost is a float here.
+/// Compares numbers by value: OpenCode writes a cost of zero as `0`, we write `0.0`.
 fn same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
@@ -30,18 +30,18 @@ fn same(ours: &Value, theirs: &Value) -> bool {
 fn check_session(name: &str) {
     let whole: Value =
         serde_json::from_str(&recorded(&format!("{name}.json"))).expect("the recording is JSON");
-    let session: Session = serde_json::from_value(whole["session"].clone()).expect("the session is read");
+    let session: Session = serde_json::from_value(whole["session"].clone()).expect("the session is valid");
     let ours = serde_json::to_value(&session).expect("a session is JSON");
     assert!(same(&ours, &whole["session"]), "{ours:#}\nis not\n{:#}", whole["session"]);
     let messages: Vec<MessageWithParts> =
-        serde_json::from_value(whole["messages"].clone()).expect("the messages are read");
+        serde_json::from_value(whole["messages"].clone()).expect("the messages are valid");
     assert!(!messages.is_empty());
     let ours = serde_json::to_value(&messages).expect("messages are JSON");
     assert!(same(&ours, &whole["messages"]), "{ours:#}\nis not\n{:#}", whole["messages"]);
 }
 
 #[test]
-fn recorded_sessions_are_read_and_written_without_loss() {
+fn recorded_sessions_round_trip_without_loss() {
     for name in [
         "simple-text",
         "reasoning-text",
@@ -59,16 +59,16 @@ fn recorded_sessions_are_read_and_written_without_loss() {
 }
 
 #[test]
-fn recorded_events_are_read_and_written_without_loss() {
+fn recorded_events_round_trip_without_loss() {
     for name in ["read-edit", "permission-once", "abort-tool", "error-400", "retry-429", "question"] {
         let mut read = 0;
         for line in recorded(&format!("{name}.jsonl")).lines() {
             let theirs: Value = serde_json::from_str(line).expect("the recording is JSON");
             let Some(notice) = Notice::parse(line) else {
                 let kind = theirs["type"].as_str().unwrap_or_default();
-                // Rooms that are not built yet speak of these.
+                // Events of features that do not exist here.
                 let later = ["catalog.updated", "reference.updated", "integration.updated"];
-                assert!(later.contains(&kind), "`{kind}` is not understood in {name}: {line}");
+                assert!(later.contains(&kind), "unknown event `{kind}` in {name}: {line}");
                 continue;
             };
             let ours = serde_json::to_value(&notice).expect("a notice is JSON");
@@ -80,7 +80,7 @@ fn recorded_events_are_read_and_written_without_loss() {
 }
 
 #[test]
-fn what_is_not_known_is_skipped_and_what_is_broken_is_not_taken() {
+fn unknown_and_invalid_notices_are_not_parsed() {
     for json in [
         "",
         "{}",

@@ -10,12 +10,12 @@ mod check;
 
 pub(super) use check::{check, check_vertex};
 
-/// How a path of Vertex AI ends, streamed and whole.
+/// The ends of Vertex AI's paths, for streamed and for whole answers.
 const STREAMED: &str = ":streamRawPredict";
 const WHOLE: &str = ":rawPredict";
 
-/// The model a path of Vertex AI asks for and whether it is the one for streams.
-pub(super) fn asked_of_vertex(path: &str) -> Option<(&str, bool)> {
+/// Returns the model in a path of Vertex AI, and whether the path is for streams.
+pub(super) fn vertex_model(path: &str) -> Option<(&str, bool)> {
     let (rest, last) = path.rsplit_once('/')?;
     if !rest.ends_with("/publishers/anthropic/models") {
         return None;
@@ -24,7 +24,7 @@ pub(super) fn asked_of_vertex(path: &str) -> Option<(&str, bool)> {
     streamed.or_else(|| last.strip_suffix(WHOLE).map(|model| (model, false)))
 }
 
-/// What a body says.
+/// Reads a body.
 pub(super) fn view(body: &Value) -> View {
     let mut view = View { system: text_of(&body["system"]), ..View::default() };
     for message in body["messages"].as_array().into_iter().flatten() {
@@ -40,7 +40,7 @@ pub(super) fn view(body: &Value) -> View {
     view
 }
 
-/// Tool results are user messages too, but not something the user said.
+/// Reads a user message. Tool results are user messages too, but not the user's text.
 fn user(content: &Value, view: &mut View) {
     let Value::Array(blocks) = content else {
         view.users.push(text_of(content));
@@ -64,12 +64,12 @@ fn user(content: &Value, view: &mut View) {
     }
 }
 
-/// An error as the provider writes it.
+/// Returns an error in the provider's format.
 pub(super) fn error_body(kind: &str, message: &str) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": message}})
 }
 
-/// Writes one answer.
+/// Writes an answer.
 pub(super) struct Anthropic {
     id: String,
     model: String,
@@ -82,8 +82,9 @@ impl Anthropic {
         Self { id: format!("msg_mock_{label}"), model: model.to_owned(), usage, index: 0 }
     }
 
-    /// A delta of one string field, without a `Value` on the way: floods are made of these.
-    fn text_delta(&self, out: &mut Vec<u8>, (kind, field): (&str, &str), piece: &str) {
+    /// Writes a delta of one string field without building a `Value`, because floods consist of
+    /// these.
+    fn text_delta(&self, out: &mut Vec<u8>, kind: &str, field: &str, piece: &str) {
         let head = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":";
         out.extend_from_slice(head.as_bytes());
         write_json(out, &self.index);
@@ -134,18 +135,18 @@ impl Wire for Anthropic {
     }
 
     fn delta(&mut self, out: &mut Vec<u8>, block: Block<'_>, piece: &str) {
-        let fields = match block {
+        let (kind, field) = match block {
             Block::Text => ("text_delta", "text"),
             Block::Reasoning { .. } => ("thinking_delta", "thinking"),
             Block::Tool { .. } => ("input_json_delta", "partial_json"),
         };
-        self.text_delta(out, fields, piece);
+        self.text_delta(out, kind, field, piece);
     }
 
     fn close(&mut self, out: &mut Vec<u8>, block: Block<'_>) {
         match block {
             Block::Reasoning { signature, .. } => {
-                self.text_delta(out, ("signature_delta", "signature"), signature);
+                self.text_delta(out, "signature_delta", "signature", signature);
             }
             Block::Text | Block::Tool { .. } => {}
         }
@@ -172,7 +173,7 @@ impl Wire for Anthropic {
                 json!({"type": "thinking", "thinking": text, "signature": signature})
             }
             Part::Tool { id, name, args, .. } => {
-                // Only a stream can carry arguments that are not JSON.
+                // Only a stream can contain arguments that are not JSON.
                 let input = serde_json::from_str::<Value>(args).unwrap_or_else(|_| json!({}));
                 json!({"type": "tool_use", "id": id, "name": name, "input": input})
             }
@@ -213,7 +214,7 @@ mod tests {
             (format!("{place}/claude-x@1"), None),
             ("/v1/models/claude-x:rawPredict".to_owned(), None),
         ] {
-            assert_eq!(asked_of_vertex(&path), expected, "{path}");
+            assert_eq!(vertex_model(&path), expected, "{path}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Bedrock ConverseStream: binary frames with checksums; the model and the wish for a stream
-//! stand in the path.
+//! Bedrock ConverseStream: binary frames with checksums. The path contains the model and whether to
+//! stream.
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
@@ -12,26 +12,26 @@ mod check;
 
 pub(super) use check::check;
 
-/// What a stream of frames is called.
+/// The content type of a stream.
 pub(super) const STREAM_TYPE: &str = "application/vnd.amazon.eventstream";
 const STREAMED: &str = "/converse-stream";
 const WHOLE: &str = "/converse";
-/// Real servers hide the length of a text behind a field like this one.
+/// Real servers hide the length of a text with this field.
 const PADDING: &str = "abcdefghijk";
-/// How a header says that its value is text.
+/// The type of a header whose value is text.
 const TEXT: u8 = 7;
 
-/// The model a path asks for and whether a stream is wanted, if it is a path of this protocol.
-pub(super) fn asked(path: &str) -> Option<(String, bool)> {
+/// Returns the model in a path and whether to stream, if the path belongs to this protocol.
+pub(super) fn requested_model(path: &str) -> Option<(String, bool)> {
     let streamed = path.strip_suffix(STREAMED).map(|rest| (rest, true));
     let (rest, stream) = streamed.or_else(|| path.strip_suffix(WHOLE).map(|rest| (rest, false)))?;
-    // One segment, so an id with a slash in it has to be escaped.
+    // The id is one segment, so a slash in it must be escaped.
     let (rest, model) = rest.rsplit_once('/')?;
     let model = percent_decode_str(model).decode_utf8().ok()?.into_owned();
     rest.ends_with("/model").then_some((model, stream))
 }
 
-/// What a body says.
+/// Reads a body.
 pub(super) fn view(body: &Value) -> View {
     let mut view = View { system: text_of(&body["system"]), ..View::default() };
     for message in body["messages"].as_array().into_iter().flatten() {
@@ -47,7 +47,7 @@ pub(super) fn view(body: &Value) -> View {
     view
 }
 
-/// Tool results are user messages too, but not something the user said.
+/// Reads a user message. Tool results are user messages too, but not the user's text.
 fn user(content: &Value, view: &mut View) {
     let mut texts = Vec::new();
     for block in content.as_array().into_iter().flatten() {
@@ -67,12 +67,12 @@ fn user(content: &Value, view: &mut View) {
     }
 }
 
-/// An error as the provider writes it.
+/// Returns an error in the provider's format.
 pub(super) fn error_body(_: &str, message: &str) -> Value {
     json!({"message": message})
 }
 
-/// The headers of an error: they name its exception.
+/// Returns the headers of an error, which name its exception.
 pub(super) fn error_headers(kind: &str) -> Vec<(String, String)> {
     vec![("x-amzn-errortype".to_owned(), exception(kind, Case::Upper))]
 }
@@ -85,7 +85,7 @@ enum Case {
     Lower,
 }
 
-/// The name of an exception; a kind that is one already is taken as it is.
+/// Returns the name of an exception. Keeps a kind that is already one.
 fn exception(kind: &str, case: Case) -> String {
     let name = match kind {
         "invalid_request_error" | "request_too_large" => "ValidationException",
@@ -103,7 +103,7 @@ fn exception(kind: &str, case: Case) -> String {
     }
 }
 
-/// Writes one answer.
+/// Writes an answer.
 pub(super) struct Bedrock {
     usage: Usage,
     index: usize,
@@ -126,19 +126,19 @@ impl Bedrock {
         })
     }
 
-    /// A delta of one string, without a `Value` on the way: floods are made of these.
-    fn string_delta(&self, out: &mut Vec<u8>, (before, behind): (&str, &str), piece: &str) {
+    /// Writes a delta of one string without building a `Value`, because floods consist of these.
+    fn string_delta(&self, out: &mut Vec<u8>, before: &str, after: &str, piece: &str) {
         let mut payload = Vec::with_capacity(piece.len() + 96);
         payload.extend_from_slice(b"{\"contentBlockIndex\":");
         write_json(&mut payload, &self.index);
         payload.extend_from_slice(b",\"delta\":{");
         payload.extend_from_slice(before.as_bytes());
         write_json(&mut payload, piece);
-        payload.extend_from_slice(behind.as_bytes());
+        payload.extend_from_slice(after.as_bytes());
         payload.extend_from_slice(b"},\"p\":");
         write_json(&mut payload, PADDING);
         payload.push(b'}');
-        frame(out, ("event", "contentBlockDelta"), &payload);
+        frame(out, "event", "contentBlockDelta", &payload);
     }
 }
 
@@ -157,18 +157,18 @@ impl Wire for Bedrock {
     }
 
     fn delta(&mut self, out: &mut Vec<u8>, block: Block<'_>, piece: &str) {
-        let around = match block {
+        let (before, after) = match block {
             Block::Text => ("\"text\":", ""),
             Block::Reasoning { .. } => ("\"reasoningContent\":{\"text\":", "}"),
             Block::Tool { .. } => ("\"toolUse\":{\"input\":", "}"),
         };
-        self.string_delta(out, around, piece);
+        self.string_delta(out, before, after, piece);
     }
 
     fn close(&mut self, out: &mut Vec<u8>, block: Block<'_>) {
         match block {
             Block::Reasoning { signature, .. } => {
-                self.string_delta(out, ("\"reasoningContent\":{\"signature\":", "}"), signature);
+                self.string_delta(out, "\"reasoningContent\":{\"signature\":", "}", signature);
             }
             Block::Text | Block::Tool { .. } => {}
         }
@@ -178,7 +178,7 @@ impl Wire for Bedrock {
 
     fn error(&mut self, out: &mut Vec<u8>, error: &StreamError) {
         let name = exception(error.kind.as_deref().unwrap_or("overloaded_error"), Case::Lower);
-        frame(out, ("exception", &name), json!({"message": error.message}).to_string().as_bytes());
+        frame(out, "exception", &name, json!({"message": error.message}).to_string().as_bytes());
     }
 
     fn end(&mut self, out: &mut Vec<u8>, finish: &Finish) {
@@ -194,7 +194,7 @@ impl Wire for Bedrock {
                 json!({"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}})
             }
             Part::Tool { id, name, args, .. } => {
-                // Only a stream can carry arguments that are not JSON.
+                // Only a stream can contain arguments that are not JSON.
                 let input = serde_json::from_str::<Value>(args).unwrap_or_else(|_| json!({}));
                 json!({"toolUse": {"toolUseId": id, "name": name, "input": input}})
             }
@@ -209,19 +209,19 @@ impl Wire for Bedrock {
     }
 }
 
-/// One frame of Bedrock's stream, whole: an `event` or `exception` of this name.
+/// Returns one frame of Bedrock's stream: an `event` or `exception` with this name.
 pub fn bedrock_frame(kind: &str, name: &str, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    frame(&mut out, (kind, name), payload);
+    frame(&mut out, kind, name, payload);
     out
 }
 
 fn event(out: &mut Vec<u8>, name: &str, body: &Value) {
-    frame(out, ("event", name), body.to_string().as_bytes());
+    frame(out, "event", name, body.to_string().as_bytes());
 }
 
-/// Appends one frame: lengths and their checksum, headers, the payload, a checksum of it all.
-fn frame(out: &mut Vec<u8>, (kind, name): (&str, &str), payload: &[u8]) {
+/// Appends a frame: lengths and their checksum, headers, the payload, a checksum of everything.
+fn frame(out: &mut Vec<u8>, kind: &str, name: &str, payload: &[u8]) {
     let begin = out.len();
     out.extend_from_slice(&[0; 12]);
     let name_header = if kind == "event" { ":event-type" } else { ":exception-type" };
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_names_the_model_and_the_form() {
+    fn the_path_contains_the_model_and_the_form() {
         let known = |model: &str, stream| Some((model.to_owned(), stream));
         for (path, expected) in [
             ("/model/us.anthropic.claude%3A0/converse-stream", known("us.anthropic.claude:0", true)),
@@ -270,15 +270,15 @@ mod tests {
             ("/model/a/b/converse", None),
             ("/model/a/invoke", None),
         ] {
-            assert_eq!(asked(path), expected, "{path}");
+            assert_eq!(requested_model(path), expected, "{path}");
         }
     }
 
     #[test]
     fn a_frame_is_the_one_of_the_specification() {
-        // Two lengths that can be counted by hand, and checksums that hold for exactly these bytes.
+        // The lengths can be counted by hand, and the checksums match these bytes.
         let mut out = Vec::new();
-        frame(&mut out, ("event", "x"), b"{}");
+        frame(&mut out, "event", "x", b"{}");
         let headers = ":message-type".len() + ":event-type".len() + ":content-type".len();
         let values = "event".len() + "x".len() + "application/json".len();
         let headers_bytes = headers + values + 3 * 4;

@@ -10,7 +10,7 @@ mod check;
 
 pub(super) use check::check;
 
-/// What a body says.
+/// Reads a body.
 pub(super) fn view(body: &Value) -> View {
     let mut view = View::default();
     let mut system = Vec::new();
@@ -36,17 +36,17 @@ pub(super) fn view(body: &Value) -> View {
     view
 }
 
-/// An error as the provider writes it.
+/// Returns an error in the provider's format.
 pub(super) fn error_body(kind: &str, message: &str) -> Value {
     json!({"error": {"message": message, "type": kind, "param": null, "code": null}})
 }
 
-/// Writes one answer.
+/// Writes an answer.
 pub(super) struct Chat {
     id: String,
     model: String,
     usage: Usage,
-    /// Everything of a streamed event before its delta, the same each time.
+    /// The start of all streamed events, up to the delta.
     prefix: Vec<u8>,
     calls: usize,
 }
@@ -70,7 +70,8 @@ impl Chat {
         out.extend_from_slice(b"}]}\n\n");
     }
 
-    /// A chunk of one string field, without a `Value` on the way: floods are made of these.
+    /// Writes a chunk of one string field without building a `Value`, because floods consist of
+    /// these.
     fn text_chunk(&self, out: &mut Vec<u8>, field: &str, piece: &str) {
         out.extend_from_slice(&self.prefix);
         out.extend_from_slice(b"{\"");

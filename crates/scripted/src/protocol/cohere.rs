@@ -1,4 +1,4 @@
-//! Cohere Chat, its second version: named events, blocks and calls numbered apart.
+//! Cohere Chat, version 2: named events; blocks and calls are numbered separately.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ mod check;
 
 pub(super) use check::check;
 
-/// What a body says.
+/// Reads a body.
 pub(super) fn view(body: &Value) -> View {
     let mut view = View::default();
     let mut system = Vec::new();
@@ -36,12 +36,12 @@ pub(super) fn view(body: &Value) -> View {
     view
 }
 
-/// An error as the provider writes it.
+/// Returns an error in the provider's format.
 pub(super) fn error_body(_: &str, message: &str) -> Value {
     json!({"id": "mock-error", "message": message})
 }
 
-/// Writes one answer.
+/// Writes an answer.
 pub(super) struct Cohere {
     id: String,
     usage: Usage,
@@ -57,7 +57,7 @@ impl Cohere {
     fn counts(&self) -> Value {
         let Usage { input, output, cache_read, cache_write: _, reasoning: _ } = self.usage;
         let seen = input.saturating_add(cache_read);
-        // The provider counts in fractions.
+        // The provider sends numbers with fractions.
         json!({
             "billed_units": {"input_tokens": input as f64, "output_tokens": output as f64},
             "tokens": {"input_tokens": seen as f64, "output_tokens": output as f64},
@@ -65,7 +65,7 @@ impl Cohere {
         })
     }
 
-    /// A delta of one string, without a `Value` on the way: floods are made of these.
+    /// Writes a delta of one string without building a `Value`, because floods consist of these.
     fn string_delta(&self, out: &mut Vec<u8>, field: &str, piece: &str) {
         out.extend_from_slice(b"event: content-delta\ndata: {\"type\":\"content-delta\",\"index\":");
         write_json(out, &self.contents);
@@ -123,7 +123,7 @@ impl Wire for Cohere {
     }
 
     fn error(&mut self, out: &mut Vec<u8>, error: &StreamError) {
-        // What the provider has for it is a reason to stop.
+        // The provider reports errors as a reason to stop.
         let delta = json!({"finish_reason": "ERROR", "error": error.message, "usage": self.counts()});
         event(out, "message-end", &json!({"id": self.id, "type": "message-end", "delta": delta}));
     }

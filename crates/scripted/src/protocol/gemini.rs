@@ -1,4 +1,4 @@
-//! Gemini: unnamed events of whole parts; the model and the wish for a stream stand in the path.
+//! Gemini: unnamed events of complete parts. The path contains the model and whether to stream.
 
 use serde_json::{Value, json};
 
@@ -10,19 +10,19 @@ mod check;
 
 pub(super) use check::check;
 
-/// What vouches for a call.
+/// The signature of calls.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 const STREAMED: &str = ":streamGenerateContent";
 const WHOLE: &str = ":generateContent";
 
-/// The model a path asks for and whether a stream is wanted, if it is a path of this protocol.
-pub(super) fn asked(path: &str) -> Option<(&str, bool)> {
+/// Returns the model in a path and whether to stream, if the path belongs to this protocol.
+pub(super) fn requested_model(path: &str) -> Option<(&str, bool)> {
     let last = path.rsplit('/').next()?;
     let streamed = last.strip_suffix(STREAMED).map(|model| (model, true));
     streamed.or_else(|| last.strip_suffix(WHOLE).map(|model| (model, false)))
 }
 
-/// What a body says.
+/// Reads a body.
 pub(super) fn view(body: &Value) -> View {
     let mut view = View { system: text_of(&body["systemInstruction"]), ..View::default() };
     for content in body["contents"].as_array().into_iter().flatten() {
@@ -38,7 +38,8 @@ pub(super) fn view(body: &Value) -> View {
     view
 }
 
-/// Results of calls are the user's too, but not something the user said; they have names and no ids.
+/// Reads user parts. Results of calls have the user's role too, but are not the user's text. They
+/// have names and no ids.
 fn user(parts: &Value, view: &mut View) {
     let mut texts = Vec::new();
     for part in parts.as_array().into_iter().flatten() {
@@ -58,7 +59,7 @@ fn user(parts: &Value, view: &mut View) {
     }
 }
 
-/// An error as the provider writes it.
+/// Returns an error in the provider's format.
 pub(super) fn error_body(kind: &str, message: &str) -> Value {
     let (code, status) = match kind {
         "invalid_request_error" => (400, "INVALID_ARGUMENT"),
@@ -73,12 +74,12 @@ pub(super) fn error_body(kind: &str, message: &str) -> Value {
     json!({"error": {"code": code, "message": message, "status": status}})
 }
 
-/// Writes one answer.
+/// Writes an answer.
 pub(super) struct Gemini {
     id: String,
     model: String,
     usage: Usage,
-    /// The arguments of the open call: they are sent whole.
+    /// The arguments of the open call, which are sent as a whole.
     args: String,
 }
 
@@ -119,7 +120,7 @@ impl Wire for Gemini {
     }
 
     fn delta(&mut self, out: &mut Vec<u8>, block: Block<'_>, piece: &str) {
-        // Written without a `Value` on the way: floods are made of these.
+        // Written without building a `Value`, because floods consist of these.
         let behind: &[u8] = match block {
             Block::Text => b"}],\"role\":\"model\"},\"index\":0}]}\n\n",
             Block::Reasoning { .. } => b",\"thought\":true}],\"role\":\"model\"},\"index\":0}]}\n\n",
@@ -159,7 +160,7 @@ impl Wire for Gemini {
 }
 
 fn call(name: &str, args: &str) -> Value {
-    // This protocol cannot carry arguments that are not JSON.
+    // This protocol cannot send arguments that are not JSON.
     let args = serde_json::from_str::<Value>(args).ok().filter(Value::is_object);
     let call = json!({"name": name, "args": args.unwrap_or_else(|| json!({}))});
     json!({"functionCall": call, "thoughtSignature": SIGNATURE})
@@ -185,13 +186,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_names_the_model_and_the_form() {
+    fn the_path_contains_the_model_and_the_form() {
         for (path, expected) in [
             ("/v1beta/models/gemini-2.5-pro:streamGenerateContent", Some(("gemini-2.5-pro", true))),
             ("/v1beta/models/gemini-2.5-pro:generateContent", Some(("gemini-2.5-pro", false))),
             ("/v1beta/models/gemini-2.5-pro", None),
         ] {
-            assert_eq!(asked(path), expected, "{path}");
+            assert_eq!(requested_model(path), expected, "{path}");
         }
     }
 }

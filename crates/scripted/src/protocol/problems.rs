@@ -1,23 +1,23 @@
-//! What is wrong with a request, in words.
+//! The problems of a request.
 
 use serde_json::Value;
 
-/// More problems than this are of no use to the reader.
+/// Limit of the problems that are collected.
 const PROBLEMS_LIMIT: usize = 20;
 
-/// The faults found so far, each a sentence that names its place.
+/// The problems so far. Each is a sentence that names its location.
 #[derive(Debug, Default)]
 pub(crate) struct Problems(Vec<String>);
 
 impl Problems {
-    /// Notes a fault.
+    /// Adds a problem.
     pub(crate) fn add(&mut self, problem: impl Into<String>) {
         if self.0.len() < PROBLEMS_LIMIT {
             self.0.push(problem.into());
         }
     }
 
-    /// The string at `value`, or a problem if there is none or it is empty.
+    /// Returns the string in `value`. Adds a problem if it is missing or empty.
     pub(crate) fn text<'a>(&mut self, at: &str, value: &'a Value) -> Option<&'a str> {
         match value {
             Value::String(text) if !text.is_empty() => return Some(text),
@@ -30,7 +30,7 @@ impl Problems {
         None
     }
 
-    /// The list at `value`, or a problem if there is none or it is empty.
+    /// Returns the list in `value`. Adds a problem if it is missing or empty.
     pub(crate) fn list<'a>(&mut self, at: &str, value: &'a Value) -> Option<&'a [Value]> {
         match value {
             Value::Array(list) if !list.is_empty() => return Some(list),
@@ -48,7 +48,7 @@ impl Problems {
     }
 }
 
-/// Puts `value` at `pointer` of a body; a null removes what is there.
+/// Puts `value` at `pointer` of a body; `null` removes the old value.
 #[cfg(test)]
 pub(super) fn change(body: &mut Value, pointer: &str, value: Value) {
     let (parent, key) = pointer.rsplit_once('/').unwrap();

@@ -1,7 +1,7 @@
 //! OpenAI Responses: named, numbered events that open, fill and close output items.
 //!
-//! What was sent in pieces is said once more whole when it is closed, and again
-//! when the answer ends.
+//! Content that was sent in pieces is repeated when its item is closed, and again when the answer
+//! ends.
 
 use serde_json::{Value, json};
 
@@ -14,17 +14,18 @@ mod check;
 
 pub(super) use check::check;
 
-/// The seal of a thought that has only begun; the one to keep comes with the finished thought.
+/// The encrypted content of reasoning that has just started. The finished item contains the final
+/// one.
 const FIRST_SEAL: &str = "YmVndW4=";
 
-/// What a body says.
+/// Reads a body.
 pub(super) fn view(body: &Value) -> View {
     let mut view = View::default();
     let mut system = vec![text_of(&body["instructions"])];
     if let Value::String(text) = &body["input"] {
         view.users.push(text.clone());
     }
-    // One answer of the model is several items.
+    // One answer of the model consists of several items.
     let mut is_answer = false;
     for item in body["input"].as_array().into_iter().flatten() {
         let kind = item["type"].as_str().unwrap_or("message");
@@ -55,12 +56,12 @@ pub(super) fn view(body: &Value) -> View {
     view
 }
 
-/// An error as the provider writes it.
+/// Returns an error in the provider's format.
 pub(super) fn error_body(kind: &str, message: &str) -> Value {
     json!({"error": {"message": message, "type": kind, "param": null, "code": null}})
 }
 
-/// Writes one answer.
+/// Writes an answer.
 pub(super) struct Responses {
     label: String,
     model: String,
@@ -71,8 +72,8 @@ pub(super) struct Responses {
     opened: usize,
     /// The finished items.
     items: Vec<Value>,
-    /// What the open item has said so far.
-    said: String,
+    /// The content of the open item so far.
+    text: String,
 }
 
 impl Responses {
@@ -84,7 +85,7 @@ impl Responses {
             sequence: 0,
             opened: 0,
             items: Vec::new(),
-            said: String::new(),
+            text: String::new(),
         }
     }
 
@@ -98,7 +99,7 @@ impl Responses {
         format!("{kind}_mock_{}_{index}", self.label)
     }
 
-    /// Writes an event, its type and number before the fields.
+    /// Writes an event. Its type and number come before the fields.
     fn event(&mut self, out: &mut Vec<u8>, kind: &str, fields: Value) {
         let mut body = json!({"type": kind, "sequence_number": self.sequence});
         if let (Value::Object(body), Value::Object(fields)) = (&mut body, fields) {
@@ -112,8 +113,8 @@ impl Responses {
         out.extend_from_slice(b"\n\n");
     }
 
-    /// Writes an event about the open item, its id and place before the fields.
-    fn item_event(&mut self, out: &mut Vec<u8>, block: Block<'_>, (kind, fields): (&str, Value)) {
+    /// Writes an event of the open item. Its id and index come before the fields.
+    fn item_event(&mut self, out: &mut Vec<u8>, block: Block<'_>, kind: &str, fields: Value) {
         let index = self.items.len();
         let mut all = json!({"item_id": self.item_id(block, index), "output_index": index});
         if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
@@ -150,7 +151,7 @@ impl Responses {
         })
     }
 
-    fn finished(&self, output: &Value, finish: &Finish) -> Value {
+    fn finished_response(&self, output: &Value, finish: &Finish) -> Value {
         let reason = incomplete(finish);
         let mut response = self.response(if reason.is_some() { "incomplete" } else { "completed" }, output);
         if let Some(reason) = reason {
@@ -169,7 +170,7 @@ impl Wire for Responses {
     }
 
     fn open(&mut self, out: &mut Vec<u8>, block: Block<'_>) {
-        self.said.clear();
+        self.text.clear();
         let index = self.items.len();
         let id = self.item_id(block, index);
         let item = match block {
@@ -184,28 +185,28 @@ impl Wire for Responses {
         self.event(out, "response.output_item.added", json!({"output_index": index, "item": item}));
         if matches!(block, Block::Text) {
             let fields = json!({"content_index": 0, "part": output_text("")});
-            self.item_event(out, block, ("response.content_part.added", fields));
+            self.item_event(out, block, "response.content_part.added", fields);
         }
         self.opened = self.sequence;
     }
 
     fn delta(&mut self, out: &mut Vec<u8>, block: Block<'_>, piece: &str) {
-        // A thought that says nothing has no part to say it in.
-        if matches!(block, Block::Reasoning { .. }) && self.said.is_empty() {
+        // Empty reasoning has no part.
+        if matches!(block, Block::Reasoning { .. }) && self.text.is_empty() {
             if piece.is_empty() {
                 return;
             }
             let fields = json!({"summary_index": 0, "part": summary_text("")});
-            self.item_event(out, block, ("response.reasoning_summary_part.added", fields));
+            self.item_event(out, block, "response.reasoning_summary_part.added", fields);
         }
-        self.said.push_str(piece);
+        self.text.push_str(piece);
         let (kind, place) = match block {
             Block::Text => ("response.output_text.delta", ",\"content_index\":0"),
             Block::Reasoning { .. } => ("response.reasoning_summary_text.delta", ",\"summary_index\":0"),
             Block::Tool { is_custom: false, .. } => ("response.function_call_arguments.delta", ""),
             Block::Tool { is_custom: true, .. } => ("response.custom_tool_call_input.delta", ""),
         };
-        // Written without a `Value` on the way: floods are made of these.
+        // Written without building a `Value`, because floods consist of these.
         let index = self.items.len();
         let id = self.item_id(block, index);
         let sequence = self.sequence;
@@ -218,44 +219,45 @@ impl Wire for Responses {
         self.sequence += 1;
     }
 
-    fn flooded(&mut self, flood: Flood) {
-        self.said = flood.text();
-        // One number more is taken by the sample that tells kept floods apart.
-        self.sequence = self.opened + 1 + flood.bounded().deltas;
+    fn after_flood(&mut self, flood: Flood) {
+        self.text = flood.text();
+        // The sample that identifies cached floods uses one more number.
+        self.sequence = self.opened + 1 + flood.clamped().deltas;
     }
 
     fn close(&mut self, out: &mut Vec<u8>, block: Block<'_>) {
-        let said = std::mem::take(&mut self.said);
+        let text = std::mem::take(&mut self.text);
         match block {
             Block::Text => {
-                let fields = json!({"content_index": 0, "text": said});
-                self.item_event(out, block, ("response.output_text.done", fields));
-                let fields = json!({"content_index": 0, "part": output_text(&said)});
-                self.item_event(out, block, ("response.content_part.done", fields));
+                let fields = json!({"content_index": 0, "text": text});
+                self.item_event(out, block, "response.output_text.done", fields);
+                let fields = json!({"content_index": 0, "part": output_text(&text)});
+                self.item_event(out, block, "response.content_part.done", fields);
             }
-            Block::Reasoning { .. } if said.is_empty() => {}
+            Block::Reasoning { .. } if text.is_empty() => {}
             Block::Reasoning { .. } => {
-                let fields = json!({"summary_index": 0, "text": said});
-                self.item_event(out, block, ("response.reasoning_summary_text.done", fields));
-                let fields = json!({"summary_index": 0, "part": summary_text(&said)});
-                self.item_event(out, block, ("response.reasoning_summary_part.done", fields));
+                let fields = json!({"summary_index": 0, "text": text});
+                self.item_event(out, block, "response.reasoning_summary_text.done", fields);
+                let fields = json!({"summary_index": 0, "part": summary_text(&text)});
+                self.item_event(out, block, "response.reasoning_summary_part.done", fields);
             }
             Block::Tool { is_custom: false, .. } => {
-                let fields = json!({"arguments": said});
-                self.item_event(out, block, ("response.function_call_arguments.done", fields));
+                let fields = json!({"arguments": text});
+                self.item_event(out, block, "response.function_call_arguments.done", fields);
             }
             Block::Tool { is_custom: true, .. } => {
-                let fields = json!({"input": said});
-                self.item_event(out, block, ("response.custom_tool_call_input.done", fields));
+                let fields = json!({"input": text});
+                self.item_event(out, block, "response.custom_tool_call_input.done", fields);
             }
         }
         let index = self.items.len();
-        let item = item(&self.item_id(block, index), block, &said, "completed");
+        let item = item(&self.item_id(block, index), block, &text, "completed");
         self.event(out, "response.output_item.done", json!({"output_index": index, "item": item}));
         self.items.push(item);
     }
 
-    /// An error with a type is an event of its own; one with a code alone is the response's.
+    /// Writes an error with a type as a separate event, and one with only a code as part of the
+    /// response.
     fn error(&mut self, out: &mut Vec<u8>, error: &StreamError) {
         let StreamError { kind, code, message } = error;
         if let Some(kind) = kind {
@@ -270,14 +272,14 @@ impl Wire for Responses {
 
     fn end(&mut self, out: &mut Vec<u8>, finish: &Finish) {
         let output = Value::Array(std::mem::take(&mut self.items));
-        let response = self.finished(&output, finish);
+        let response = self.finished_response(&output, finish);
         let kind = format!("response.{}", response["status"].as_str().unwrap_or_default());
         self.event(out, &kind, json!({"response": response}));
     }
 
     fn whole(&self, parts: &[Part], finish: &Finish) -> Value {
         let one = |(index, part): (usize, &Part)| {
-            let (block, said) = match part {
+            let (block, text) = match part {
                 Part::Text(text) => (Block::Text, text),
                 Part::Reasoning { text, signature, encrypted } => {
                     (Block::Reasoning { signature, encrypted }, text)
@@ -286,28 +288,28 @@ impl Wire for Responses {
                     (Block::Tool { id, name, is_custom: *is_custom }, args)
                 }
             };
-            item(&self.item_id(block, index), block, said, "completed")
+            item(&self.item_id(block, index), block, text, "completed")
         };
-        self.finished(&parts.iter().enumerate().map(one).collect(), finish)
+        self.finished_response(&parts.iter().enumerate().map(one).collect(), finish)
     }
 }
 
-/// An item that has said this.
-fn item(id: &str, block: Block<'_>, said: &str, status: &str) -> Value {
+/// Returns an item with this content.
+fn item(id: &str, block: Block<'_>, text: &str, status: &str) -> Value {
     match block {
         Block::Text => json!({
-            "id": id, "type": "message", "status": status, "role": "assistant", "content": [output_text(said)],
+            "id": id, "type": "message", "status": status, "role": "assistant", "content": [output_text(text)],
         }),
         Block::Reasoning { encrypted, .. } => {
             let summary: Vec<_> =
-                Some(said).filter(|said| !said.is_empty()).map(summary_text).into_iter().collect();
+                Some(text).filter(|text| !text.is_empty()).map(summary_text).into_iter().collect();
             json!({"id": id, "type": "reasoning", "summary": summary, "encrypted_content": encrypted})
         }
         Block::Tool { id: call, name, is_custom: false } => json!({
-            "id": id, "type": "function_call", "status": status, "call_id": call, "name": name, "arguments": said,
+            "id": id, "type": "function_call", "status": status, "call_id": call, "name": name, "arguments": text,
         }),
         Block::Tool { id: call, name, is_custom: true } => json!({
-            "id": id, "type": "custom_tool_call", "status": status, "call_id": call, "name": name, "input": said,
+            "id": id, "type": "custom_tool_call", "status": status, "call_id": call, "name": name, "input": text,
         }),
     }
 }
@@ -320,7 +322,7 @@ fn summary_text(text: &str) -> Value {
     json!({"type": "summary_text", "text": text})
 }
 
-/// Why the answer is not whole, if it is not.
+/// Returns why the answer is incomplete, if it is.
 fn incomplete(finish: &Finish) -> Option<&str> {
     match finish {
         Finish::Stop | Finish::Tool => None,

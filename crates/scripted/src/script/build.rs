@@ -1,4 +1,4 @@
-//! Scripts written in Rust: every piece starts small and is added to.
+//! Builder methods for scripts in Rust.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use crate::flood::Flood;
 use crate::request::Request;
 
 impl Script {
-    /// A script without turns, which answers everything with its default.
+    /// Creates a script without turns, which answers everything with its default.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the text played for title requests.
+    /// Sets the answer to title requests.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Sets what compaction requests are answered with.
+    /// Sets the answer to summary requests.
     #[must_use]
     pub fn summary(mut self, turn: impl Into<Turn>) -> Self {
         self.summary = Some(turn.into());
@@ -38,19 +38,19 @@ impl Script {
         self
     }
 
-    /// Adds a turn of one text.
+    /// Adds a turn with one text.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.turn(Turn::text(text))
     }
 
-    /// Adds a turn of one tool call.
+    /// Adds a turn with one tool call.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, args: impl Into<Args>) -> Self {
         self.turn(Turn::steps().tool(name, args))
     }
 
-    /// Adds a script for the conversations that contain `marker`.
+    /// Adds a script for conversations that contain `marker`.
     #[must_use]
     pub fn session<T: Into<Turn>>(
         mut self,
@@ -62,21 +62,21 @@ impl Script {
         self
     }
 
-    /// Sets what is played when the turns are used up.
+    /// Sets the answer after the last turn.
     #[must_use]
     pub fn default_turn(mut self, turn: impl Into<Turn>) -> Self {
         self.default = Some(turn.into());
         self
     }
 
-    /// Lets the turns begin again when used up.
+    /// Makes the turns start again at the end.
     #[must_use]
     pub fn repeat(mut self) -> Self {
         self.repeat = true;
         self
     }
 
-    /// Sets the model ids that are listed.
+    /// Sets the listed model ids.
     #[must_use]
     pub fn models<M: Into<String>>(mut self, models: impl IntoIterator<Item = M>) -> Self {
         self.models = models.into_iter().map(Into::into).collect();
@@ -90,7 +90,7 @@ impl Script {
         self
     }
 
-    /// Sets the characters a chunk has; 0 sends each text at once.
+    /// Sets the characters per chunk; 0 sends each text as a whole.
     #[must_use]
     pub fn chunk_size(mut self, chars: usize) -> Self {
         self.pace.chunk_size = Some(chars);
@@ -104,15 +104,15 @@ impl Script {
         self
     }
 
-    /// Sets what happens to requests a provider would refuse.
+    /// Sets how requests are handled that a provider would reject.
     #[must_use]
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
         self
     }
 
-    /// Lets the newest marker in the user's text pick the answer instead of the turn:
-    /// `[[scn:hi]]`, `[[scn:stream:BYTES:DELTAS]]` or `[[scn:paced:COUNT:PER_SECOND]]`.
+    /// Lets the last marker in the user's text select the answer instead of the turn: `[[scn:hi]]`,
+    /// `[[scn:stream:BYTES:DELTAS]]` or `[[scn:paced:COUNT:PER_SECOND]]`.
     #[must_use]
     pub fn scenarios(mut self) -> Self {
         self.scenarios = true;
@@ -121,37 +121,37 @@ impl Script {
 }
 
 impl Turn {
-    /// An answer to be filled with steps.
+    /// Creates an answer without steps.
     pub fn steps() -> Steps {
         Steps::default()
     }
 
-    /// An answer of one text.
+    /// Creates an answer with one text.
     pub fn text(text: impl Into<String>) -> Steps {
         Steps::default().text(text)
     }
 
-    /// An answer of several tool calls at once.
+    /// Creates an answer with several tool calls.
     pub fn tools<N: Into<String>, A: Into<Args>>(calls: impl IntoIterator<Item = (N, A)>) -> Steps {
         calls.into_iter().fold(Steps::default(), |steps, (name, args)| steps.tool(name, args))
     }
 
-    /// An HTTP error with the protocol's own error object.
+    /// Creates an HTTP error with the protocol's error object.
     pub fn http_error(status: u16) -> Reply {
         Reply::new(status, Content::Standard)
     }
 
-    /// A page, as a proxy between client and provider would send.
+    /// Creates an HTML page, like the answer of a proxy.
     pub fn html(status: u16, page: impl Into<String>) -> Reply {
         Reply::new(status, Content::Text(page.into())).header("content-type", "text/html; charset=utf-8")
     }
 
-    /// These bytes, head and all, then the connection is closed.
+    /// Creates a turn that sends these bytes, including the head, and closes the connection.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self::Raw(bytes.into())
     }
 
-    /// A turn computed from the request it answers.
+    /// Creates a turn that is computed from the request.
     pub fn respond<T: Into<Self>>(answer: impl Fn(&Request) -> T + Send + Sync + 'static) -> Self {
         Self::Respond(Respond::new(move |request| answer(request).into()))
     }
@@ -171,7 +171,7 @@ impl Steps {
         self.step(Step::Text { text: text.into(), pace: Pace::default() })
     }
 
-    /// Adds a thought.
+    /// Adds reasoning.
     #[must_use]
     pub fn reasoning(self, text: impl Into<String>) -> Self {
         self.step(Step::Reasoning {
@@ -191,7 +191,7 @@ impl Steps {
         })
     }
 
-    /// Adds `bytes` of text in `deltas` pieces, sent as fast as the socket takes them.
+    /// Adds `bytes` of text in `deltas` pieces, sent as fast as possible.
     #[must_use]
     pub fn flood(self, bytes: usize, deltas: usize) -> Self {
         self.step(Step::Flood(Flood { bytes, deltas }))
@@ -213,19 +213,19 @@ impl Steps {
         }))
     }
 
-    /// Breaks the connection in the middle of an event.
+    /// Closes the connection in the middle of an event.
     #[must_use]
     pub fn disconnect(self) -> Self {
         self.step(Step::Disconnect)
     }
 
-    /// Sends nothing more until the peer leaves.
+    /// Sends nothing more until the client disconnects.
     #[must_use]
     pub fn hang(self) -> Self {
         self.step(Step::Hang)
     }
 
-    /// Cuts what the last step sends into chunks of so many characters.
+    /// Sets the characters per chunk of the last step.
     #[must_use]
     pub fn chunk_size(mut self, chars: usize) -> Self {
         if let Some(pace) = self.last_pace() {
@@ -234,7 +234,7 @@ impl Steps {
         self
     }
 
-    /// Pauses after each chunk of the last step.
+    /// Sets the pause after each chunk of the last step.
     #[must_use]
     pub fn chunk_delay_ms(mut self, milliseconds: u64) -> Self {
         if let Some(pace) = self.last_pace() {
@@ -243,7 +243,7 @@ impl Steps {
         self
     }
 
-    /// Gives the last step, a tool call, an id of its own.
+    /// Sets the id of the last step, a tool call.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         if let Some(Step::Tool { call, .. }) = self.steps.last_mut() {
@@ -252,7 +252,7 @@ impl Steps {
         self
     }
 
-    /// Gives the last step, a thought, a signature of its own.
+    /// Sets the signature of the last step, a reasoning step.
     #[must_use]
     pub fn signature(mut self, value: impl Into<String>) -> Self {
         if let Some(Step::Reasoning { signature, .. }) = self.steps.last_mut() {
@@ -261,7 +261,7 @@ impl Steps {
         self
     }
 
-    /// Gives the last step, a thought, a sealed form of its own.
+    /// Sets the encrypted form of the last step, a reasoning step.
     #[must_use]
     pub fn encrypted(mut self, value: impl Into<String>) -> Self {
         if let Some(Step::Reasoning { encrypted, .. }) = self.steps.last_mut() {
@@ -270,14 +270,14 @@ impl Steps {
         self
     }
 
-    /// Sets the tokens this answer claims to have cost.
+    /// Sets the tokens that the answer reports.
     #[must_use]
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// Sets why the model stopped.
+    /// Sets the reason to stop.
     #[must_use]
     pub fn finish(mut self, finish: Finish) -> Self {
         self.finish = Some(finish);
@@ -303,7 +303,7 @@ impl Steps {
 }
 
 impl Reply {
-    /// An answer without headers of its own.
+    /// Creates an answer without headers.
     pub fn new(status: u16, body: Content) -> Self {
         Self { status, headers: Vec::new(), body, delay: Duration::ZERO }
     }

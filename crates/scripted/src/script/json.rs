@@ -1,7 +1,7 @@
-//! Scripts as JSON: a list of turns, or an object with more to say.
+//! Parses scripts from JSON: a list of turns, or an object with further settings.
 //!
-//! A key nobody reads is an error, and every error says where it is, because a
-//! script that is quietly half understood makes a test that proves nothing.
+//! An unknown key is an error, and every error contains its location, because a partly ignored
+//! script would make a test that proves nothing.
 //!
 //! ```json
 //! {
@@ -37,12 +37,12 @@ use crate::error::Error;
 use crate::flood::Flood;
 
 impl Script {
-    /// Reads a script from JSON text.
+    /// Parses a script from JSON text.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         Self::from_json_with(text, &[])
     }
 
-    /// Reads a script from JSON text in which `${NAME}` stands for a value.
+    /// Parses a script from JSON text with variables of the form `${NAME}`.
     pub fn from_json_with(text: &str, variables: &[(&str, &str)]) -> Result<Self, Error> {
         let mut value = serde_json::from_str(text).map_err(Error::Syntax)?;
         substitute(&mut value, variables);
@@ -183,7 +183,7 @@ fn script(value: Value) -> Result<Script, Error> {
         Some(value) => match turn("title", value)? {
             Turn::Steps(steps) => text_of(&steps),
             Turn::Http(_) | Turn::Empty | Turn::Silent | Turn::Raw(_) | Turn::Respond(_) => {
-                return Err(wrong("title", "a title is a text"));
+                return Err(script_error("title", "a title is a text"));
             }
         },
     };
@@ -230,7 +230,7 @@ fn turn(at: &str, value: Value) -> Result<Turn, Error> {
     let raw: RawTurn = read(at, value)?;
     let kinds = [raw.steps.is_some(), raw.http_error.is_some(), raw.empty, raw.silent, raw.raw.is_some()];
     if kinds.iter().filter(|given| **given).count() > 1 {
-        return Err(wrong(at, "a turn is one of `steps`, `http_error`, `empty`, `silent` and `raw`"));
+        return Err(script_error(at, "a turn is one of `steps`, `http_error`, `empty`, `silent` and `raw`"));
     }
     if let Some(error) = raw.http_error {
         return Ok(reply(&format!("{at}.http_error"), error, 500)?.into());
@@ -253,7 +253,7 @@ fn turn(at: &str, value: Value) -> Result<Turn, Error> {
     Ok(Steps { steps, usage: raw.usage, finish, headers: headers(raw.headers) }.into())
 }
 
-/// One JSON step may say several things; they happen in this order.
+/// Converts a JSON step, which may describe several steps. They are played in this order.
 fn step(at: &str, raw: RawStep, steps: &mut Vec<Step>) -> Result<(), Error> {
     let before = steps.len();
     let chunk_delay = raw.chunk_delay_ms.map(|ms| milliseconds(at, ms)).transpose()?;
@@ -283,7 +283,7 @@ fn step(at: &str, raw: RawStep, steps: &mut Vec<Step>) -> Result<(), Error> {
     if let Some(choices) = raw.tool_any {
         let calls = choices.into_iter().map(|choice| call(at, choice)).collect::<Result<Vec<_>, _>>()?;
         if calls.is_empty() {
-            return Err(wrong(at, "`tool_any` is empty"));
+            return Err(script_error(at, "`tool_any` is empty"));
         }
         steps.push(Step::AnyTool { calls, pace });
     }
@@ -292,7 +292,7 @@ fn step(at: &str, raw: RawStep, steps: &mut Vec<Step>) -> Result<(), Error> {
         steps.push(Step::Tool { call: call(at, RawCall { tool, args, custom_tool, input, id })?, pace });
     }
     if steps.len() == before {
-        return Err(wrong(at, "the step does nothing"));
+        return Err(script_error(at, "the step does nothing"));
     }
     Ok(())
 }
@@ -304,7 +304,7 @@ fn call(at: &str, raw: RawCall) -> Result<Call, Error> {
             return Ok(Call { name, args: Args::Custom(raw.input.unwrap_or_default()), id: raw.id });
         }
         (Some(_), Some(_)) | (None, None) => {
-            return Err(wrong(at, "a call names one of `tool` and `custom_tool`"));
+            return Err(script_error(at, "a call names one of `tool` and `custom_tool`"));
         }
     };
     let args = match args {
@@ -335,7 +335,7 @@ fn headers(map: Map<String, Value>) -> Vec<(String, String)> {
 
 fn milliseconds(at: &str, ms: f64) -> Result<Duration, Error> {
     Duration::try_from_secs_f64(ms / 1000.0)
-        .map_err(|_| wrong(at, "a time is a number of milliseconds from 0 up"))
+        .map_err(|_| script_error(at, "a time is a number of milliseconds from 0 up"))
 }
 
 fn text_of(steps: &Steps) -> String {
@@ -367,10 +367,10 @@ fn substitute(value: &mut Value, variables: &[(&str, &str)]) {
 }
 
 fn read<T: DeserializeOwned>(at: &str, value: Value) -> Result<T, Error> {
-    serde_json::from_value(value).map_err(|error| wrong(at, &error.to_string()))
+    serde_json::from_value(value).map_err(|error| script_error(at, &error.to_string()))
 }
 
-fn wrong(at: &str, reason: &str) -> Error {
+fn script_error(at: &str, reason: &str) -> Error {
     Error::Script { at: at.to_owned(), reason: reason.to_owned() }
 }
 
@@ -401,7 +401,7 @@ mod tests {
     }"#;
 
     #[test]
-    fn a_full_script_is_read() {
+    fn a_full_script_is_parsed() {
         let script = Script::from_json_with(FULL, &[("DIR", "/w")]).unwrap();
         assert_eq!(script.title, "Fix the bug");
         assert_eq!(script.turns.len(), 5);
@@ -414,33 +414,33 @@ mod tests {
         assert_eq!(steps.finish, Some(Finish::Length));
         assert_eq!(steps.steps.len(), 7, "a delay in a step is a step before it");
         let Step::Tool { call, .. } = &steps.steps[3] else { panic!("{:?}", steps.steps[3]) };
-        assert_eq!(call.args.wire(), r#"{"filePath":"/w/a"}"#);
+        assert_eq!(call.args.text(), r#"{"filePath":"/w/a"}"#);
         let Turn::Http(reply) = &script.turns[1] else { panic!("{:?}", script.turns[1]) };
         assert_eq!((reply.status, reply.headers.len()), (429, 1));
     }
 
     #[test]
-    fn a_list_is_its_turns() {
+    fn a_list_contains_the_turns() {
         let script: Script = serde_json::from_str(r#"["a", {"steps": []}]"#).unwrap();
         assert_eq!(script.turns.len(), 2);
         assert_eq!(script.title, "Mock title");
     }
 
     #[track_caller]
-    fn check_wrong(text: &str, expected: &str) {
+    fn check_error(text: &str, expected: &str) {
         let error = Script::from_json(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
 
     #[test]
-    fn an_error_says_where_it_is() {
-        check_wrong("{", "not JSON");
-        check_wrong(r#"{"turn": []}"#, "unknown field `turn`");
-        check_wrong(r#"{"turns": [{"steps": [{"txt": "a"}]}]}"#, "`turns[0].steps[0]`");
-        check_wrong(r#"[{"steps": [{"id": "a"}]}]"#, "the step does nothing");
-        check_wrong(r#"[{"steps": [], "empty": true}]"#, "a turn is one of");
-        check_wrong(r#"[{"steps": [{"delay_ms": -1}]}]"#, "milliseconds");
-        check_wrong(r#"[{"steps": [{"tool_any": []}]}]"#, "`tool_any` is empty");
-        check_wrong(r#"{"sessions": [{"turns": []}]}"#, "`sessions[0]`");
+    fn an_error_contains_its_location() {
+        check_error("{", "not JSON");
+        check_error(r#"{"turn": []}"#, "unknown field `turn`");
+        check_error(r#"{"turns": [{"steps": [{"txt": "a"}]}]}"#, "`turns[0].steps[0]`");
+        check_error(r#"[{"steps": [{"id": "a"}]}]"#, "the step does nothing");
+        check_error(r#"[{"steps": [], "empty": true}]"#, "a turn is one of");
+        check_error(r#"[{"steps": [{"delay_ms": -1}]}]"#, "milliseconds");
+        check_error(r#"[{"steps": [{"tool_any": []}]}]"#, "`tool_any` is empty");
+        check_error(r#"{"sessions": [{"turns": []}]}"#, "`sessions[0]`");
     }
 }

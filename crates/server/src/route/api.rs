@@ -1,6 +1,6 @@
-//! The newer routes under `/api`.
+//! The routes of the v2 API, under `/api`.
 //!
-//! They show and change the same things as the routes beside them, in other shapes.
+//! They read and change the same data as the other routes, in other schemas.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,31 +11,31 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
-use crate::extract::{Here, One, Params};
+use crate::extract::{Location, One, Params};
 use crate::state::App;
 
 pub(super) mod history;
 pub(super) mod integration;
 pub(super) mod message;
 mod page;
+pub(super) mod pending;
 pub(super) mod revert;
 pub(super) mod session;
 mod shape;
 pub(super) mod terminal;
-pub(super) mod waiting;
 
-/// How many sessions are listed when the client does not say.
+/// The default size of a page of sessions.
 const DEFAULT_SESSIONS: usize = 50;
-/// The most sessions of one page.
+/// The maximum size of a page of sessions.
 const MAX_SESSIONS: u64 = 1_000_000;
 
-/// An answer with the place it holds for.
-pub(in crate::route) fn located(here: &Here, data: Value) -> Json<Value> {
-    Json(json!({"location": place(here), "data": data}))
+/// Returns a reply with the location that it is about.
+pub(in crate::route) fn with_location(location: &Location, data: Value) -> Json<Value> {
+    Json(json!({"location": location_json(location), "data": data}))
 }
 
-fn place(here: &Here) -> Value {
-    let (path, project) = (here.place.path(), here.place.project());
+fn location_json(location: &Location) -> Value {
+    let (path, project) = (location.instance.path(), location.instance.project());
     json!({
         "directory": path.directory,
         "project": {"id": project.id, "directory": path.worktree},
@@ -46,61 +46,61 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({"healthy": true}))
 }
 
-pub(super) async fn location(here: Here) -> Json<Value> {
-    Json(place(&here))
+pub(super) async fn location(location: Location) -> Json<Value> {
+    Json(location_json(&location))
 }
 
-pub(super) async fn agents(here: Here) -> Json<Value> {
-    let agents = here.place.agents_json();
-    located(&here, agents.as_array().into_iter().flatten().map(shape::agent).collect())
+pub(super) async fn agents(location: Location) -> Json<Value> {
+    let agents = location.instance.agents_json();
+    with_location(&location, agents.as_array().into_iter().flatten().map(shape::agent).collect())
 }
 
-pub(super) async fn models(here: Here) -> Json<Value> {
-    let providers = here.place.providers_json();
+pub(super) async fn models(location: Location) -> Json<Value> {
+    let providers = location.instance.providers_json();
     let models = shape::providers(&providers).flat_map(|provider| {
         let models = provider["models"].as_object().into_iter().flatten();
         models.map(|(_, model)| shape::model(model)).collect::<Vec<_>>()
     });
-    located(&here, models.collect())
+    with_location(&location, models.collect())
 }
 
-pub(super) async fn providers(here: Here) -> Json<Value> {
-    let providers = here.place.providers_json();
-    located(&here, shape::providers(&providers).map(shape::provider).collect())
+pub(super) async fn providers(location: Location) -> Json<Value> {
+    let providers = location.instance.providers_json();
+    with_location(&location, shape::providers(&providers).map(shape::provider).collect())
 }
 
-pub(super) async fn provider(here: Here, One(id): One<String>) -> Result<Json<Value>, Error> {
-    let providers = here.place.providers_json();
+pub(super) async fn provider(location: Location, One(id): One<String>) -> Result<Json<Value>, Error> {
+    let providers = location.instance.providers_json();
     let found = shape::providers(&providers).find(|provider| provider["id"] == *id).map(shape::provider);
     let missing = || Error::Missing { tag: "ProviderNotFoundError", key: "providerID", what: "Provider", id };
-    Ok(located(&here, found.ok_or_else(missing)?))
+    Ok(with_location(&location, found.ok_or_else(missing)?))
 }
 
-pub(super) async fn commands(here: Here) -> Json<Value> {
-    let commands = here.place.commands_json();
-    located(&here, commands.as_array().into_iter().flatten().map(shape::command).collect())
+pub(super) async fn commands(location: Location) -> Json<Value> {
+    let commands = location.instance.commands_json();
+    with_location(&location, commands.as_array().into_iter().flatten().map(shape::command).collect())
 }
 
-pub(super) async fn skills(here: Here) -> Json<Value> {
-    let skills = here.place.skills_json();
-    located(&here, skills)
+pub(super) async fn skills(location: Location) -> Json<Value> {
+    let skills = location.instance.skills_json();
+    with_location(&location, skills)
 }
 
-pub(super) async fn nothing(here: Here) -> Json<Value> {
-    located(&here, json!([]))
+pub(super) async fn nothing(location: Location) -> Json<Value> {
+    with_location(&location, json!([]))
 }
 
 #[derive(Deserialize)]
-pub(super) struct Listed {
+pub(super) struct SessionsQuery {
     limit: Option<String>,
     cursor: Option<String>,
     #[serde(flatten)]
-    wanted: Wanted,
+    list: ListQuery,
 }
 
-/// Which sessions are listed, and in which order.
+/// The selection and order of the listed sessions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Wanted {
+struct ListQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<Order>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,42 +111,42 @@ struct Wanted {
     project: Option<String>,
 }
 
-/// A session at the edge of a page, and what the list is of.
+/// The session at the edge of a page, and the query of the list.
 #[derive(Debug, Serialize, Deserialize)]
 struct Cursor {
     #[serde(flatten)]
-    wanted: Wanted,
+    list: ListQuery,
     anchor: Anchor,
 }
 
-/// Sessions of all directories, the newest first unless asked otherwise.
+/// Lists the sessions of all directories, by default the newest first.
 pub(super) async fn sessions(
     State(app): State<App>,
-    Params(listed): Params<Listed>,
+    Params(query): Params<SessionsQuery>,
 ) -> Result<Json<Value>, Error> {
-    let limit = history::number("limit", listed.limit.as_deref(), 1..=MAX_SESSIONS)?;
+    let limit = history::number("limit", query.limit.as_deref(), 1..=MAX_SESSIONS)?;
     let limit = limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
-    // What a list is of is said by its first page.
-    let (wanted, anchor) = match listed.cursor.as_deref() {
-        None => (listed.wanted, None),
+    // The query of the first page also applies to the following ones.
+    let (list, anchor) = match query.cursor.as_deref() {
+        None => (query.list, None),
         Some(text) => {
-            let Cursor { wanted, anchor } = page::read(text)?;
-            (wanted, Some(anchor))
+            let Cursor { list, anchor } = page::decode(text)?;
+            (list, Some(anchor))
         }
     };
-    let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let filter = SessionFilter {
-        directory: filled(&wanted.directory),
-        search: filled(&wanted.search),
+        directory: non_empty(&list.directory),
+        search: non_empty(&list.search),
         ..SessionFilter::default()
     };
     let mut sessions = app.engine.sessions(filter).await?;
-    if let Some(project) = &wanted.project {
+    if let Some(project) = &list.project {
         sessions.retain(|session| session.project_id.as_str() == project);
     }
     sessions.sort_by(|a, b| (a.time.created, &a.id).cmp(&(b.time.created, &b.id)));
     let keys: Vec<_> = sessions.iter().map(|session| (session.time.created, session.id.as_str())).collect();
-    let order = wanted.order.unwrap_or(Order::Desc);
+    let order = list.order.unwrap_or(Order::Desc);
     let (start, end) = page::window(&keys, order, anchor.as_ref(), limit);
     let mut found: Vec<_> = sessions[start.min(end)..end].iter().collect();
     if order == Order::Desc {
@@ -156,7 +156,7 @@ pub(super) async fn sessions(
         let session = session?;
         let (id, time) = (session.id.to_string(), session.time.created);
         let anchor = Anchor { id, time, direction };
-        Some(page::written(&Cursor { wanted: wanted.clone(), anchor }))
+        Some(page::encode(&Cursor { list: list.clone(), anchor }))
     };
     let cursor = json!({
         "previous": edge(found.first(), Direction::Previous),
@@ -167,16 +167,16 @@ pub(super) async fn sessions(
 }
 
 pub(super) async fn session(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Value>, Error> {
-    Ok(Json(json!({"data": shape::session(&known(&app, &id).await?)})))
+    Ok(Json(json!({"data": shape::session(&find_session(&app, &id).await?)})))
 }
 
-/// An id of a body, which is text to the vocabulary.
-fn given<T>(key: &str, id: Result<T, ParseIdError>) -> Result<T, Error> {
+/// Checks an id in a body. The types of bodies contain ids as plain text, so that the error can name the key.
+fn parse_id<T>(key: &str, id: Result<T, ParseIdError>) -> Result<T, Error> {
     id.map_err(|error| Error::Invalid { message: format!("{error}\n  at [\"{key}\"]"), kind: "Payload" })
 }
 
-/// A session, or the error by which newer routes say that there is none.
-async fn known(app: &App, id: &SessionId) -> Result<Session, Error> {
+/// Returns a session, or the error of the v2 API about a missing session.
+async fn find_session(app: &App, id: &SessionId) -> Result<Session, Error> {
     app.engine.session(id).await.map_err(|error| match error {
         codewright_engine::Error::NotFound { .. } => Error::Missing {
             tag: "SessionNotFoundError",

@@ -1,4 +1,4 @@
-//! Credentials: given, taken away, and signing in. No answer holds one.
+//! Storing and removing credentials, and signing in to providers. No response contains a credential.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::extract::{One, Payload};
 use crate::state::App;
 
 #[derive(Deserialize)]
-pub(super) struct Begin {
+pub(super) struct BeginBody {
     method: usize,
     #[serde(default)]
     inputs: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Finish {
+pub(super) struct FinishBody {
     method: usize,
     #[serde(default)]
     code: Option<String>,
@@ -46,16 +46,16 @@ pub(super) async fn methods(State(app): State<App>) -> Json<Value> {
 pub(super) async fn begin(
     State(app): State<App>,
     One(provider): One<String>,
-    Payload(asked): Payload<Begin>,
+    Payload(body): Payload<BeginBody>,
 ) -> Result<Json<Value>, Error> {
-    Ok(Json(app.engine.begin_sign_in(&provider, asked.method, &asked.inputs.unwrap_or_default()).await?))
+    Ok(Json(app.engine.begin_sign_in(&provider, body.method, &body.inputs.unwrap_or_default()).await?))
 }
 
 pub(super) async fn finish(
     State(app): State<App>,
     One(provider): One<String>,
-    Payload(asked): Payload<Finish>,
+    Payload(body): Payload<FinishBody>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.finish_sign_in(&provider, asked.method, asked.code).await?;
+    app.engine.finish_sign_in(&provider, body.method, body.code).await?;
     Ok(Json(true))
 }

@@ -1,24 +1,24 @@
-//! Configuration: read, without its secrets, and changed by what clients lay over it.
+//! Reading the configuration, without secrets, and changing it.
 
 use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
 
 use crate::Error;
-use crate::extract::{Here, Payload};
+use crate::extract::{Location, Payload};
 use crate::state::App;
 
-pub(super) async fn read(here: Here) -> Json<Value> {
-    Json(here.place.config_shown())
+pub(super) async fn read(location: Location) -> Json<Value> {
+    Json(location.instance.config_shown())
 }
 
 pub(super) async fn change(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(change): Payload<Value>,
 ) -> Result<Json<Value>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.change_config(&here.place, change).await }).await.map(Json)
+    app.finish(async move { engine.change_config(&location.instance, change).await }).await.map(Json)
 }
 
 pub(super) async fn read_global(State(app): State<App>) -> Result<Json<Value>, Error> {

@@ -1,4 +1,4 @@
-//! Streams of what happens.
+//! The event streams.
 
 use axum::Extension;
 use axum::extract::State;
@@ -8,26 +8,26 @@ use http::HeaderMap;
 use serde::Deserialize;
 
 use crate::Error;
-use crate::extract::{Here, Params};
+use crate::extract::{Location, Params};
 use crate::serve::Closing;
 use crate::state::App;
 use crate::stream::{Scope, open};
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct EventQuery {
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
 }
 
 pub(super) async fn local(
     State(app): State<App>,
-    here: Here,
-    Params(wanted): Params<Wanted>,
+    location: Location,
+    Params(query): Params<EventQuery>,
     closing: Option<Extension<Closing>>,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    let session = wanted.session_id.as_deref().map(SessionId::parse).transpose()?;
-    let directory = here.place.path().directory;
+    let session = query.session_id.as_deref().map(SessionId::parse).transpose()?;
+    let directory = location.instance.path().directory;
     let after = last_event(&headers)?;
     Ok(open(app, Scope::Directory { directory, session }, after, Closing::token(closing)).await)
 }
@@ -36,16 +36,16 @@ pub(super) async fn global(State(app): State<App>, closing: Option<Extension<Clo
     open(app, Scope::Global, None, Closing::token(closing)).await
 }
 
-/// What happens everywhere, as the newer routes tell it.
-pub(super) async fn newer(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::Newer, None, Closing::token(closing)).await
+/// Streams the events of all directories in the v2 API.
+pub(super) async fn v2(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
+    open(app, Scope::V2, None, Closing::token(closing)).await
 }
 
-/// The position behind which a reader continues.
+/// Returns the position after which a stream continues.
 pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Error> {
     let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else { return Ok(None) };
     let position = value.to_str().ok().and_then(|value| value.trim().parse::<u64>().ok());
-    // Positions are stored as signed numbers.
+    // Positions are stored as signed integers.
     position.map(|position| Some(position.min(i64::MAX as u64))).ok_or_else(|| Error::Invalid {
         message: "`Last-Event-ID` is not the id of an event of this stream".to_owned(),
         kind: "Headers",

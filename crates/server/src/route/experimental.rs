@@ -1,6 +1,6 @@
-//! What clients ask for on trial: capabilities, the console, tools, workspaces, worktrees.
+//! The experimental routes: capabilities, console, tools, workspaces, worktrees.
 //!
-//! Rooms that are not built answer with what they have: nothing.
+//! Routes of features that do not exist return empty lists or an error.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,86 +12,93 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::extract::{Here, One, Params, count};
+use crate::extract::{Location, One, Params, count};
 use crate::state::App;
 
-/// How many sessions are listed when the client does not say.
+/// The default maximum of listed sessions.
 const DEFAULT_SESSIONS: usize = 100;
 
-pub(super) async fn capabilities(_here: Here) -> Json<Value> {
+pub(super) async fn capabilities(_location: Location) -> Json<Value> {
     Json(json!({"backgroundSubagents": false}))
 }
 
-pub(super) async fn console(_here: Here) -> Json<Value> {
+pub(super) async fn console(_location: Location) -> Json<Value> {
     Json(json!({"consoleManagedProviders": [], "switchableOrgCount": 0}))
 }
 
-pub(super) async fn orgs(_here: Here) -> Json<Value> {
+pub(super) async fn orgs(_location: Location) -> Json<Value> {
     Json(json!({"orgs": []}))
 }
 
-pub(super) async fn switch_org(_here: Here) -> Result<Json<bool>, Error> {
-    Err(Error::NotOffered { what: "switching between organisations" })
+pub(super) async fn switch_org(_location: Location) -> Result<Json<bool>, Error> {
+    Err(Error::NotSupported { feature: "switching between organizations" })
 }
 
-pub(super) async fn nothing(_here: Here) -> Json<[Value; 0]> {
+pub(super) async fn nothing(_location: Location) -> Json<[Value; 0]> {
     Json([])
 }
 
-pub(super) async fn no_entries(_here: Here) -> Json<Value> {
+pub(super) async fn no_entries(_location: Location) -> Json<Value> {
     Json(json!({}))
 }
 
-pub(super) async fn done(_here: Here) -> StatusCode {
+pub(super) async fn done(_location: Location) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-pub(super) async fn no_workspaces(_here: Here) -> Result<Json<Value>, Error> {
-    Err(Error::NotOffered { what: "working in workspaces" })
+pub(super) async fn no_workspaces(_location: Location) -> Result<Json<Value>, Error> {
+    Err(Error::NotSupported { feature: "working in workspaces" })
 }
 
-pub(super) async fn no_worktrees(_here: Here) -> Result<Json<Value>, Error> {
-    Err(Error::NotOffered { what: "making worktrees" })
+pub(super) async fn no_worktrees(_location: Location) -> Result<Json<Value>, Error> {
+    Err(Error::NotSupported { feature: "creating worktrees" })
 }
 
-/// The further worktrees of the directory's project.
-pub(super) async fn worktrees(State(app): State<App>, here: Here) -> Result<Json<Vec<String>>, Error> {
-    Ok(Json(app.engine.stored_project(&here.place).await?.sandboxes))
+/// Lists the additional worktrees of the project.
+pub(super) async fn worktrees(
+    State(app): State<App>,
+    location: Location,
+) -> Result<Json<Vec<String>>, Error> {
+    Ok(Json(app.engine.stored_project(&location.instance).await?.sandboxes))
 }
 
-/// No turn is moved to the background.
-pub(super) async fn background(_here: Here, One(_): One<SessionId>) -> Json<bool> {
+/// Returns false, because no turn can move to the background.
+pub(super) async fn background(_location: Location, One(_): One<SessionId>) -> Json<bool> {
     Json(false)
 }
 
-pub(super) async fn tool_ids(State(app): State<App>, _here: Here) -> Json<Vec<String>> {
-    // Calls that cannot be understood are recorded under this name.
+pub(super) async fn tool_ids(State(app): State<App>, _location: Location) -> Json<Vec<String>> {
+    // Invalid calls are recorded under this name.
     let first = ["invalid".to_owned()];
     Json(first.into_iter().chain(app.engine.tools(None).into_iter().map(|(name, ..)| name)).collect())
 }
 
 #[derive(Deserialize)]
-pub(super) struct For {
+pub(super) struct ToolsQuery {
     #[serde(rename = "provider")]
     _provider: String,
     model: String,
 }
 
-pub(super) async fn tools(State(app): State<App>, _here: Here, Params(of): Params<For>) -> Json<Vec<Value>> {
-    let told = |(name, description, parameters): (String, String, Value)| json!({"id": name, "description": description, "parameters": parameters});
-    // Under this name calls are recorded that cannot be understood; no model is shown it.
+pub(super) async fn tools(
+    State(app): State<App>,
+    _location: Location,
+    Params(query): Params<ToolsQuery>,
+) -> Json<Vec<Value>> {
+    let convert = |(name, description, parameters): (String, String, Value)| json!({"id": name, "description": description, "parameters": parameters});
+    // Invalid calls are recorded under this name. Models do not receive this tool.
     let text = json!({"type": "string"});
     let parameters = json!({
         "type": "object",
         "properties": {"tool": text, "error": text},
         "required": ["tool", "error"],
     });
-    let invalid = ("invalid".to_owned(), "Stands for calls that cannot be understood".to_owned(), parameters);
-    Json(std::iter::once(invalid).chain(app.engine.tools(Some(&of.model))).map(told).collect())
+    let invalid = ("invalid".to_owned(), "Represents invalid calls".to_owned(), parameters);
+    Json(std::iter::once(invalid).chain(app.engine.tools(Some(&query.model))).map(convert).collect())
 }
 
 #[derive(Deserialize)]
-pub(super) struct Listed {
+pub(super) struct SessionsQuery {
     roots: Option<String>,
     #[serde(default, deserialize_with = "count")]
     start: Option<u64>,
@@ -104,26 +111,26 @@ pub(super) struct Listed {
     directory: Option<String>,
 }
 
-/// A session with what people call its project.
+/// A session with the name of its project.
 #[derive(Serialize)]
-struct Global {
+struct GlobalSession {
     #[serde(flatten)]
     session: Session,
     project: Option<Value>,
 }
 
-/// Sessions of all directories, the most recently changed first.
+/// Lists the sessions of all directories, the most recently changed first.
 pub(super) async fn sessions(
     State(app): State<App>,
-    Params(listed): Params<Listed>,
+    Params(query): Params<SessionsQuery>,
 ) -> Result<Response, Error> {
-    let limit = listed.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
-    let (cursor, archived) = (listed.cursor, listed.archived.as_deref() == Some("true"));
+    let limit = query.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
+    let (cursor, archived) = (query.cursor, query.archived.as_deref() == Some("true"));
     let filter = SessionFilter {
-        directory: listed.directory.filter(|directory| !directory.is_empty()),
-        roots: listed.roots.as_deref() == Some("true"),
-        search: listed.search.filter(|search| !search.is_empty()),
-        start: listed.start,
+        directory: query.directory.filter(|directory| !directory.is_empty()),
+        roots: query.roots.as_deref() == Some("true"),
+        search: query.search.filter(|search| !search.is_empty()),
+        start: query.start,
         ..SessionFilter::default()
     };
     let projects = app.engine.projects().await?;
@@ -135,11 +142,11 @@ pub(super) async fn sessions(
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|session| session.time.updated);
-    let named = |session: Session| {
+    let convert = |session: Session| {
         let project = projects.iter().find(|project| project.id == session.project_id).map(summary);
-        Global { session, project }
+        GlobalSession { session, project }
     };
-    let mut response = Json(found.into_iter().map(named).collect::<Vec<_>>()).into_response();
+    let mut response = Json(found.into_iter().map(convert).collect::<Vec<_>>()).into_response();
     if let Some(next) = next {
         let headers = response.headers_mut();
         let exposed = HeaderValue::from_static("X-Next-Cursor");
@@ -157,7 +164,7 @@ fn summary(project: &Project) -> Value {
     summary
 }
 
-/// A name for a copy of a project.
+/// Returns a name for a copy of a project.
 pub(super) async fn copy_name(State(app): State<App>, One(_): One<String>) -> Json<Value> {
     let id = app.ids.event();
     let tail: String = id.as_str().chars().rev().take(8).collect();

@@ -1,4 +1,4 @@
-//! Files: listed, read and found. Only what lies in the directory or its worktree is shown.
+//! Listing, reading and searching files. Only files inside the directory or its worktree are accessible.
 
 use axum::Json;
 use axum::extract::Path;
@@ -9,30 +9,30 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::extract::{Here, Params};
-use crate::route::api::located;
+use crate::extract::{Location, Params};
+use crate::route::api::with_location;
 
-/// How many names are found when the client does not say.
+/// The default maximum of found file names.
 const DEFAULT_NAMES: usize = 10;
-/// The same for the newer routes.
+/// The default maximum of found files in the v2 API.
 const DEFAULT_ENTRIES: usize = 50;
-/// The most names that are found.
+/// The maximum number of found file names.
 const MAX_NAMES: usize = 200;
-/// How many lines are found.
+/// The maximum number of found lines.
 const MAX_LINES: usize = 100;
 
 #[derive(Deserialize)]
-pub(super) struct At {
+pub(super) struct PathQuery {
     path: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Pattern {
+pub(super) struct PatternQuery {
     pattern: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct FindQuery {
     query: String,
     dirs: Option<String>,
     #[serde(rename = "type")]
@@ -41,23 +41,29 @@ pub(super) struct Wanted {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Query {
+pub(super) struct SymbolQuery {
     #[serde(rename = "query")]
     _query: String,
 }
 
-pub(super) async fn list(here: Here, Params(at): Params<At>) -> Result<Json<Vec<FileNode>>, Error> {
-    Ok(Json(here.place.list_files(&at.path).await?))
+pub(super) async fn list(
+    location: Location,
+    Params(query): Params<PathQuery>,
+) -> Result<Json<Vec<FileNode>>, Error> {
+    Ok(Json(location.instance.list_files(&query.path).await?))
 }
 
-pub(super) async fn content(here: Here, Params(at): Params<At>) -> Result<Json<FileContent>, Error> {
-    Ok(Json(here.place.read_file(&at.path).await?))
+pub(super) async fn content(
+    location: Location,
+    Params(query): Params<PathQuery>,
+) -> Result<Json<FileContent>, Error> {
+    Ok(Json(location.instance.read_file(&query.path).await?))
 }
 
-/// The files that differ from the last commit, in an older shape.
-pub(super) async fn status(here: Here) -> Result<Json<Vec<Value>>, Error> {
-    let changed = here.place.vcs_status().await?;
-    let told = |file: VcsFile| {
+/// Lists the files that differ from the last commit, in the schema of the v1 API.
+pub(super) async fn status(location: Location) -> Result<Json<Vec<Value>>, Error> {
+    let changed = location.instance.vcs_status().await?;
+    let convert = |file: VcsFile| {
         let status = match file.status {
             VcsStatus::Added => "added",
             VcsStatus::Deleted => "deleted",
@@ -65,32 +71,32 @@ pub(super) async fn status(here: Here) -> Result<Json<Vec<Value>>, Error> {
         };
         json!({"path": file.file, "added": file.additions, "removed": file.deletions, "status": status})
     };
-    Ok(Json(changed.into_iter().map(told).collect()))
+    Ok(Json(changed.into_iter().map(convert).collect()))
 }
 
 pub(super) async fn find_text(
-    here: Here,
-    Params(wanted): Params<Pattern>,
+    location: Location,
+    Params(query): Params<PatternQuery>,
 ) -> Result<Json<Vec<TextMatch>>, Error> {
-    Ok(Json(here.place.find_text(&wanted.pattern, MAX_LINES).await?))
+    Ok(Json(location.instance.find_text(&query.pattern, MAX_LINES).await?))
 }
 
 pub(super) async fn find_files(
-    here: Here,
-    Params(wanted): Params<Wanted>,
+    location: Location,
+    Params(query): Params<FindQuery>,
 ) -> Result<Json<Vec<String>>, Error> {
-    let only_files = wanted.dirs.as_deref() == Some("false");
-    let kind = wanted.kind.or(only_files.then_some(FileKind::File));
-    let limit = limited(wanted.limit, DEFAULT_NAMES)?;
-    Ok(Json(here.place.find_files(&wanted.query, kind, limit).await?))
+    let only_files = query.dirs.as_deref() == Some("false");
+    let kind = query.kind.or(only_files.then_some(FileKind::File));
+    let limit = check_limit(query.limit, DEFAULT_NAMES)?;
+    Ok(Json(location.instance.find_files(&query.query, kind, limit).await?))
 }
 
-/// Symbols are found by language servers; without one there are none.
-pub(super) async fn find_symbols(_here: Here, Params(_): Params<Query>) -> Json<[Value; 0]> {
+/// Finds symbols. Always empty, because there are no language servers.
+pub(super) async fn find_symbols(_location: Location, Params(_): Params<SymbolQuery>) -> Json<[Value; 0]> {
     Json([])
 }
 
-fn limited(limit: Option<usize>, default: usize) -> Result<usize, Error> {
+fn check_limit(limit: Option<usize>, default: usize) -> Result<usize, Error> {
     match limit.unwrap_or(default) {
         limit @ 1..=MAX_NAMES => Ok(limit),
         other => Err(Error::query(format!(
@@ -100,32 +106,38 @@ fn limited(limit: Option<usize>, default: usize) -> Result<usize, Error> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Listed {
+pub(super) struct ListQuery {
     path: Option<String>,
 }
 
-pub(super) async fn api_list(here: Here, Params(at): Params<Listed>) -> Result<Json<Value>, Error> {
-    let nodes = here.place.list_files(at.path.as_deref().unwrap_or_default()).await?;
+pub(super) async fn api_list(
+    location: Location,
+    Params(query): Params<ListQuery>,
+) -> Result<Json<Value>, Error> {
+    let nodes = location.instance.list_files(query.path.as_deref().unwrap_or_default()).await?;
     let entries = nodes.into_iter().map(|node| json!({"path": node.path, "type": node.kind}));
-    Ok(located(&here, entries.collect()))
+    Ok(with_location(&location, entries.collect()))
 }
 
-pub(super) async fn api_find(here: Here, Params(wanted): Params<Wanted>) -> Result<Json<Value>, Error> {
-    let limit = limited(wanted.limit, DEFAULT_ENTRIES)?;
-    let names = here.place.find_files(&wanted.query, wanted.kind, limit).await?;
+pub(super) async fn api_find(
+    location: Location,
+    Params(query): Params<FindQuery>,
+) -> Result<Json<Value>, Error> {
+    let limit = check_limit(query.limit, DEFAULT_ENTRIES)?;
+    let names = location.instance.find_files(&query.query, query.kind, limit).await?;
     let entries = names.into_iter().map(|name| {
         let kind = if name.ends_with('/') { FileKind::Directory } else { FileKind::File };
         json!({"path": name, "type": kind})
     });
-    Ok(located(&here, entries.collect()))
+    Ok(with_location(&location, entries.collect()))
 }
 
-/// The bytes of a file, as they are.
-pub(super) async fn api_read(here: Here, Path(path): Path<String>) -> Result<Response, Error> {
-    let Some(bytes) = here.place.file_bytes(&path).await? else {
+/// Returns the raw bytes of a file.
+pub(super) async fn api_read(location: Location, Path(path): Path<String>) -> Result<Response, Error> {
+    let Some(bytes) = location.instance.file_bytes(&path).await? else {
         return Err(Error::Missing { tag: "FileNotFoundError", key: "path", what: "File", id: path });
     };
-    // Whatever the file holds, a browser must not take it for a page of this server.
+    // A browser must never render the file as a page of this server.
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))];
     Ok((kind, bytes).into_response())
 }

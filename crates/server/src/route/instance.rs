@@ -1,36 +1,36 @@
-//! The server and one directory: health, paths, providers, agents, and putting it away.
+//! The server and its instances: health, paths, providers, agents, disposal.
 
 use axum::Json;
 use axum::extract::State;
 use codewright_proto::{HealthReply, PathReply};
 use serde_json::{Value, json};
 
-use crate::extract::Here;
+use crate::extract::Location;
 use crate::state::App;
 
 pub(super) async fn health(State(app): State<App>) -> Json<HealthReply> {
     Json(HealthReply { healthy: true, version: app.engine.version().to_owned() })
 }
 
-pub(super) async fn path(here: Here) -> Json<PathReply> {
-    Json(here.place.path())
+pub(super) async fn path(location: Location) -> Json<PathReply> {
+    Json(location.instance.path())
 }
 
-pub(super) async fn providers(here: Here) -> Json<Value> {
-    Json(here.place.providers_json())
+pub(super) async fn providers(location: Location) -> Json<Value> {
+    Json(location.instance.providers_json())
 }
 
-pub(super) async fn all_providers(here: Here) -> Json<Value> {
-    Json(here.place.provider_list_json())
+pub(super) async fn all_providers(location: Location) -> Json<Value> {
+    Json(location.instance.provider_list_json())
 }
 
-pub(super) async fn agents(here: Here) -> Json<Value> {
-    Json(here.place.agents_json())
+pub(super) async fn agents(location: Location) -> Json<Value> {
+    Json(location.instance.agents_json())
 }
 
-/// Puts the directory away; its next request opens it anew.
-pub(super) async fn dispose(State(app): State<App>, here: Here) -> Json<bool> {
-    app.engine.dispose(&here.place).await;
+/// Disposes the instance. The next request for its directory creates a new one.
+pub(super) async fn dispose(State(app): State<App>, location: Location) -> Json<bool> {
+    app.engine.dispose(&location.instance).await;
     Json(true)
 }
 
@@ -39,15 +39,15 @@ pub(super) async fn dispose_all(State(app): State<App>) -> Json<bool> {
     Json(true)
 }
 
-/// The program is replaced by whoever installed it.
+/// Fails, because the program does not update itself.
 pub(super) async fn upgrade() -> Json<Value> {
-    Json(json!({"success": false, "error": "this version does not replace itself"}))
+    Json(json!({"success": false, "error": "this version does not update itself"}))
 }
 
-pub(super) async fn commands(here: Here) -> Json<Value> {
-    Json(here.place.commands_json())
+pub(super) async fn commands(location: Location) -> Json<Value> {
+    Json(location.instance.commands_json())
 }
 
-pub(super) async fn skills(here: Here) -> Json<Value> {
-    Json(here.place.skills_json())
+pub(super) async fn skills(location: Location) -> Json<Value> {
+    Json(location.instance.skills_json())
 }

@@ -1,4 +1,4 @@
-//! Lines that clients write into the server's log.
+//! Log lines from clients.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,20 +8,20 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Error;
-use crate::extract::{Here, Payload};
+use crate::extract::{Location, Payload};
 use crate::state::App;
 
 #[derive(Deserialize)]
 pub(super) struct Line {
     service: String,
-    level: Told,
+    level: LineLevel,
     message: String,
     extra: Option<Map>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Told {
+enum LineLevel {
     Debug,
     Info,
     Error,
@@ -30,14 +30,14 @@ enum Told {
 
 pub(super) async fn write(
     State(app): State<App>,
-    _here: Here,
+    _location: Location,
     Payload(line): Payload<Line>,
 ) -> Result<Json<bool>, Error> {
     let level = match line.level {
-        Told::Debug => Level::Debug,
-        Told::Info => Level::Info,
-        Told::Error => Level::Error,
-        Told::Warn => Level::Warn,
+        LineLevel::Debug => Level::Debug,
+        LineLevel::Info => Level::Info,
+        LineLevel::Error => Level::Error,
+        LineLevel::Warn => Level::Warn,
     };
     app.engine.note(level, &line.service, &line.message, line.extra.map(Value::Object)).await;
     Ok(Json(true))

@@ -1,8 +1,8 @@
-//! The page that a browser is shown at `/`: one document, which asks the other routes for all else.
+//! The web page at `/`: one document that loads all data from the other routes.
 //!
-//! What it shows comes from models, files and commands. It is put in as text and never as markup,
-//! and the policy that is sent along holds the browser to that: no script but the page's own, nothing
-//! from elsewhere, nothing sent elsewhere, no frame around it.
+//! The data comes from models, files and commands, so the page inserts it as text and never as markup.
+//! The content security policy enforces that: no scripts except the page's own, no other origins, no
+//! frames.
 
 use std::sync::LazyLock;
 
@@ -14,20 +14,20 @@ use ring::digest::{SHA256, digest};
 
 const PAGE: &str = include_str!("page.html");
 
-/// What the page may do, by the digests of its own script and style.
+/// The content security policy with the digests of the page's script and style.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    // The only picture is an empty one: without it browsers ask for an icon.
+    // The only image is an empty icon. Without it browsers would request one.
     let (script, style) = (source("script"), source("style"));
     let policy = format!(
         "default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; img-src data:; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     );
-    HeaderValue::try_from(policy).expect("base64 and these words make a header")
+    HeaderValue::try_from(policy).expect("base64 and these words are a valid header")
 });
 
 const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-    // Browsers that do not say which site a request comes from show by it that it is the page.
+    // For browsers that do not send `Sec-Fetch-Site`, the referrer shows that a request comes from the page.
     (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
@@ -38,7 +38,7 @@ pub(super) async fn read() -> impl IntoResponse {
     (HEADERS, [(header::CONTENT_SECURITY_POLICY, POLICY.clone())], Html(PAGE))
 }
 
-/// A policy's name for what stands in the page's only element of a kind.
+/// Returns the policy source for the content of the page's only element of a name.
 fn source(element: &str) -> String {
     let (open, close) = (format!("<{element}>"), format!("</{element}>"));
     let rest = PAGE.split_once(&open).map(|(_, rest)| rest).unwrap_or_default();

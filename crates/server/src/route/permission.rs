@@ -1,4 +1,4 @@
-//! Permission requests and their answers.
+//! Permission requests and their replies.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,12 +6,15 @@ use codewright_proto::{PermissionAnswer, PermissionId, PermissionReply, Permissi
 use serde::Deserialize;
 
 use crate::Error;
-use crate::extract::{Here, One, Payload, Two};
+use crate::extract::{Location, One, Payload, Two};
 use crate::state::App;
 
-pub(super) async fn list(State(app): State<App>, here: Here) -> Result<Json<Vec<PermissionRequest>>, Error> {
+pub(super) async fn list(
+    State(app): State<App>,
+    location: Location,
+) -> Result<Json<Vec<PermissionRequest>>, Error> {
     let pending = app.engine.permissions().await?;
-    Ok(Json(app.of_directory(&here, pending, |request| &request.session_id).await))
+    Ok(Json(app.in_directory(&location, pending, |request| &request.session_id).await))
 }
 
 pub(super) async fn reply(
@@ -22,7 +25,7 @@ pub(super) async fn reply(
     app.answer(id, answer).await
 }
 
-/// The answer as older clients send it.
+/// The reply in the format of older clients.
 #[derive(Deserialize)]
 pub(super) struct Response {
     response: PermissionReply,

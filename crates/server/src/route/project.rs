@@ -1,4 +1,4 @@
-//! The projects that were ever worked in.
+//! The projects: all repositories that have been opened.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,17 +7,17 @@ use codewright_proto::Project;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::extract::{Here, One, Payload};
+use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
-pub(super) async fn list(State(app): State<App>, here: Here) -> Result<Json<Vec<Project>>, Error> {
-    // Opening the directory has made its project known.
-    drop(here);
+pub(super) async fn list(State(app): State<App>, location: Location) -> Result<Json<Vec<Project>>, Error> {
+    // Opening the directory has stored its project.
+    drop(location);
     Ok(Json(app.engine.projects().await?))
 }
 
-pub(super) async fn current(State(app): State<App>, here: Here) -> Result<Json<Project>, Error> {
-    Ok(Json(app.engine.stored_project(&here.place).await?))
+pub(super) async fn current(State(app): State<App>, location: Location) -> Result<Json<Project>, Error> {
+    Ok(Json(app.engine.stored_project(&location.instance).await?))
 }
 
 pub(super) async fn update(
@@ -29,9 +29,9 @@ pub(super) async fn update(
     app.finish(async move { engine.update_project(&id, patch).await }).await.map(Json)
 }
 
-pub(super) async fn init_git(State(app): State<App>, here: Here) -> Result<Json<Project>, Error> {
+pub(super) async fn init_git(State(app): State<App>, location: Location) -> Result<Json<Project>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.init_git(&here.place).await }).await.map(Json)
+    app.finish(async move { engine.init_git(&location.instance).await }).await.map(Json)
 }
 
 pub(super) async fn directories(

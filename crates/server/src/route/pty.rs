@@ -1,17 +1,17 @@
-//! Terminals, and the WebSockets that show them.
+//! Terminals and their WebSockets.
 //!
-//! A connection gets what was on the screen as one text, then a binary message that begins with a zero byte and
-//! names the place reached in JSON, then what the program writes. What it sends is typed. Where a password protects
-//! the server, a ticket that was fetched with it does instead, since pages cannot set a WebSocket's headers. Pages of
-//! foreign origins are refused before, whatever they bring.
+//! A WebSocket receives the earlier output as one text message, then a binary message with a zero byte and the current
+//! cursor as JSON, then new output. Its messages are the input of the terminal. If the server has a password, the
+//! client connects with a ticket that it requested before, because pages cannot set the headers of a WebSocket. Pages
+//! of foreign origins are rejected even with a ticket.
 
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use codewright_engine::Attached;
 use codewright_proto::{Pty, PtyId, PtyInput, PtyPatch, PtyTicket, Shell};
 use http::{HeaderMap, StatusCode};
@@ -21,34 +21,32 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::extract::{Here, One, Params, Payload};
-use crate::limit::Seat;
-use crate::serve::Closing;
+use crate::extract::{Connection, Location, One, Params, Payload};
 use crate::state::App;
 
-/// The header by which a page shows that it may set headers here.
+/// The header that proves that the page passed a preflight and may use the server.
 pub(super) const TICKET_HEADER: &str = "x-opencode-ticket";
-/// The largest message that is typed.
-const MAX_TYPED_BYTES: usize = 1024 * 1024;
-/// How long a connection may not take what it is sent.
+/// The maximum size of an input message.
+const MAX_INPUT_BYTES: usize = 1024 * 1024;
+/// The deadline for sending a message.
 const SEND_DEADLINE: Duration = Duration::from_secs(30);
-/// How often it is asked whether a connection lives.
+/// The interval of pings.
 const PING_EVERY: Duration = Duration::from_secs(30);
 
 pub(super) async fn shells(State(app): State<App>) -> Json<Vec<Shell>> {
     Json(app.engine.shells())
 }
 
-pub(super) async fn list(State(app): State<App>, here: Here) -> Json<Vec<Pty>> {
-    Json(app.engine.terminals(&here.place))
+pub(super) async fn list(State(app): State<App>, location: Location) -> Json<Vec<Pty>> {
+    Json(app.engine.terminals(&location.instance))
 }
 
 pub(super) async fn create(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(input): Payload<PtyInput>,
 ) -> Result<Json<Pty>, Error> {
-    Ok(Json(app.engine.open_terminal(&here.place, input)?))
+    Ok(Json(app.engine.open_terminal(&location.instance, input)?))
 }
 
 pub(super) async fn read(State(app): State<App>, One(id): One<PtyId>) -> Result<Json<Pty>, Error> {
@@ -82,7 +80,7 @@ pub(super) async fn ticket(
 }
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct ConnectQuery {
     cursor: Option<String>,
     ticket: Option<String>,
 }
@@ -90,59 +88,59 @@ pub(super) struct Wanted {
 pub(super) async fn connect(
     State(app): State<App>,
     One(id): One<PtyId>,
-    Params(wanted): Params<Wanted>,
-    (seat, closing): (Option<Extension<Seat>>, Option<Extension<Closing>>),
+    Params(query): Params<ConnectQuery>,
+    connection: Connection,
     socket: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Response {
-    let refuse = |status: StatusCode| (status, Body::empty()).into_response();
-    let good = match &wanted.ticket {
+    let reject = |status: StatusCode| (status, Body::empty()).into_response();
+    let is_allowed = match &query.ticket {
         Some(ticket) => app.engine.redeem_ticket(&id, ticket),
         None => true,
     };
     if app.engine.terminal(&id).is_err() {
-        return refuse(StatusCode::NOT_FOUND);
+        return reject(StatusCode::NOT_FOUND);
     }
-    if !good {
-        return refuse(StatusCode::FORBIDDEN);
+    if !is_allowed {
+        return reject(StatusCode::FORBIDDEN);
     }
-    let from = match wanted.cursor.as_deref() {
+    let from = match query.cursor.as_deref() {
         None | Some("") => Some(0),
         Some("-1") => None,
         Some(text) => match text.parse() {
-            Ok(place) => Some(place),
-            Err(_) => return refuse(StatusCode::BAD_REQUEST),
+            Ok(cursor) => Some(cursor),
+            Err(_) => return reject(StatusCode::BAD_REQUEST),
         },
     };
     let (Ok(attached), Ok(socket)) = (app.engine.attach_terminal(&id, from), socket) else {
-        return refuse(StatusCode::BAD_REQUEST);
+        return reject(StatusCode::BAD_REQUEST);
     };
-    let closing = Closing::token(closing);
-    let socket = socket.max_message_size(MAX_TYPED_BYTES).max_frame_size(MAX_TYPED_BYTES);
-    // The connection leaves the server's hands here, and still counts.
-    let busy = seat.map(|Extension(seat)| seat.begin());
+    let Connection { slot, closing } = connection;
+    let socket = socket.max_message_size(MAX_INPUT_BYTES).max_frame_size(MAX_INPUT_BYTES);
+    // After the upgrade the server no longer tracks the connection, but it still counts as active.
+    let busy = slot.map(|slot| slot.begin());
     socket.on_upgrade(move |socket| async move {
         let _busy = busy;
-        // A connection that breaks is the client's affair.
+        // A broken connection needs no handling: the client has closed it.
         show(socket, attached, closing).await.unwrap_or_default();
     })
 }
 
 async fn show(mut socket: WebSocket, mut attached: Attached, closing: CancellationToken) -> Result<(), ()> {
-    let earlier = attached.news();
-    if !earlier.is_empty() {
-        send(&mut socket, Message::text(earlier)).await?;
+    let output = attached.news();
+    if !output.is_empty() {
+        send(&mut socket, Message::text(output)).await?;
     }
-    let place = [b"\0".as_slice(), json!({"cursor": attached.position()}).to_string().as_bytes()].concat();
-    send(&mut socket, Message::binary(place)).await?;
+    let cursor = [b"\0".as_slice(), json!({"cursor": attached.position()}).to_string().as_bytes()].concat();
+    send(&mut socket, Message::binary(cursor)).await?;
     let mut ping = interval(PING_EVERY);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            news = attached.next() => match news {
-                Some(news) => send(&mut socket, Message::text(news)).await?,
+            output = attached.next() => match output {
+                Some(output) => send(&mut socket, Message::text(output)).await?,
                 None => break,
             },
-            typed = socket.recv() => match typed {
+            input = socket.recv() => match input {
                 Some(Ok(Message::Text(text))) => attached.write(text.as_bytes()).await,
                 Some(Ok(Message::Binary(bytes))) => attached.write(&bytes).await,
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}

@@ -5,12 +5,12 @@ use axum::extract::State;
 use codewright_proto::{QuestionAnswers, QuestionId, QuestionRequest};
 
 use crate::Error;
-use crate::extract::{Here, One, Payload};
+use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
-pub(super) async fn list(State(app): State<App>, here: Here) -> Json<Vec<QuestionRequest>> {
+pub(super) async fn list(State(app): State<App>, location: Location) -> Json<Vec<QuestionRequest>> {
     let pending = app.engine.questions();
-    Json(app.of_directory(&here, pending, |request| &request.session_id).await)
+    Json(app.in_directory(&location, pending, |request| &request.session_id).await)
 }
 
 pub(super) async fn reply(

@@ -24,15 +24,15 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
 use crate::Error;
-use crate::extract::{Here, One, Params, Payload, Two, count};
+use crate::extract::{Location, One, Params, Payload, Two, count};
 use crate::serve::Closing;
 use crate::state::App;
 
-/// How many sessions are listed when the client does not say.
+/// The default maximum of listed sessions.
 const DEFAULT_SESSIONS: usize = 100;
 
 #[derive(Deserialize)]
-pub(super) struct Listed {
+pub(super) struct ListQuery {
     scope: Option<String>,
     path: Option<String>,
     roots: Option<String>,
@@ -45,19 +45,19 @@ pub(super) struct Listed {
 
 pub(super) async fn list(
     State(app): State<App>,
-    here: Here,
-    Params(listed): Params<Listed>,
+    location: Location,
+    Params(query): Params<ListQuery>,
 ) -> Result<Response, Error> {
-    let limit = listed.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
-    let path = listed.path.filter(|path| !path.is_empty());
-    let everywhere = !here.in_query || path.is_some() || listed.scope.as_deref() == Some("project");
+    let limit = query.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
+    let path = query.path.filter(|path| !path.is_empty());
+    let everywhere = !location.in_query || path.is_some() || query.scope.as_deref() == Some("project");
     let filter = SessionFilter {
-        directory: (!everywhere).then(|| here.place.path().directory),
-        project: Some(here.place.project().id),
-        roots: listed.roots.is_some_and(|roots| roots == "true"),
-        search: listed.search.filter(|search| !search.is_empty()),
-        start: listed.start,
-        // What is left out below must not count.
+        directory: (!everywhere).then(|| location.instance.path().directory),
+        project: Some(location.instance.project().id),
+        roots: query.roots.is_some_and(|roots| roots == "true"),
+        search: query.search.filter(|search| !search.is_empty()),
+        start: query.start,
+        // Sessions that are filtered out below must not count.
         limit: path.is_none().then_some(limit),
         ..SessionFilter::default()
     };
@@ -74,15 +74,18 @@ pub(super) async fn list(
 
 pub(super) async fn create(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(input): Payload<SessionInput>,
 ) -> Result<Json<Session>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.create_session(&here.place, input).await }).await.map(Json)
+    app.finish(async move { engine.create_session(&location.instance, input).await }).await.map(Json)
 }
 
-pub(super) async fn statuses(State(app): State<App>, here: Here) -> Json<BTreeMap<SessionId, SessionStatus>> {
-    let statuses = app.of_directory(&here, app.engine.statuses(), |(id, _)| id).await;
+pub(super) async fn statuses(
+    State(app): State<App>,
+    location: Location,
+) -> Json<BTreeMap<SessionId, SessionStatus>> {
+    let statuses = app.in_directory(&location, app.engine.statuses(), |(id, _)| id).await;
     Json(statuses.into_iter().collect())
 }
 
@@ -104,7 +107,7 @@ pub(super) async fn remove(State(app): State<App>, One(id): One<SessionId>) -> R
     app.finish(async move { engine.delete_session(&id).await }).await.map(Json)
 }
 
-/// The greatest number that every reader of JSON holds exactly.
+/// The largest integer that all JSON parsers represent exactly.
 const MAX_WHOLE: f64 = 9_007_199_254_740_991.0;
 
 #[derive(Deserialize)]
@@ -114,14 +117,14 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// How many messages a page has; none for all of them.
+    /// Returns the size of a page, or `None` for all messages.
     fn limit(&self) -> Result<Option<usize>, Error> {
         let Some(text) = self.limit.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
         let number = text.parse::<f64>().ok().filter(|number| number.fract() == 0.0 && *number <= MAX_WHOLE);
         match number {
-            // A limit of nothing has always meant none.
+            // For clients a limit of 0 means no limit.
             Some(number) if number >= 0.0 => Ok(Some(number as usize).filter(|limit| *limit > 0)),
             Some(_) => Err(Error::query(format!("`limit` must not be {text}"))),
             None => Err(Error::query(format!("`limit` must be a whole number, not `{text}`"))),
@@ -129,7 +132,7 @@ impl Page {
     }
 }
 
-/// Where a page of messages ends, as clients hand it back.
+/// The last message of a page, encoded for clients.
 #[derive(Serialize, Deserialize)]
 struct Cursor {
     id: MessageId,
@@ -154,7 +157,8 @@ pub(super) async fn messages(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(page): Params<Page>,
-    (uri, headers): (Uri, HeaderMap),
+    uri: Uri,
+    headers: HeaderMap,
 ) -> Result<Response, Error> {
     let before = page.before.as_deref().filter(|before| !before.is_empty());
     let Some(limit) = page.limit()? else {
@@ -162,32 +166,32 @@ pub(super) async fn messages(
             return Err(Error::query("`before` needs a `limit`"));
         }
         let all = app.engine.messages_json(&id, None, None).await?;
-        return Ok(pieces(app.engine.clone(), all.json, all.rest));
+        return Ok(stream_list(app.engine.clone(), all.json, all.rest));
     };
     let before = before.map(Cursor::read).transpose()?;
     let page = app.engine.messages_json(&id, Some(limit), before).await?;
-    let mut response = pieces(app.engine.clone(), page.json, page.rest);
+    let mut response = stream_list(app.engine.clone(), page.json, page.rest);
     if let Some((time, id)) = page.next {
         let next = Cursor { id, time }.write();
         let link = format!("<{}>; rel=\"next\"", next_page(&uri, &headers, &next));
         let headers = response.headers_mut();
         headers.extend([
             (header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Link, X-Next-Cursor")),
-            (HeaderName::from_static("x-next-cursor"), plain(&next)),
-            (header::LINK, plain(&link)),
+            (HeaderName::from_static("x-next-cursor"), header_value(&next)),
+            (header::LINK, header_value(&link)),
         ]);
     }
     Ok(response)
 }
 
-/// An answer of JSON that was written elsewhere.
+/// Returns a response with serialized JSON.
 fn json(text: impl Into<Body>) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text.into()).into_response()
 }
 
-/// A list that is read while it is sent, so that a long one is never in memory as a whole. A piece that cannot be read ends
-/// the connection: nobody may take half a list for all of it.
-fn pieces(engine: Engine, first: StoredJson, rest: Option<Rest>) -> Response {
+/// Returns a response with a list that is read while it is sent, so that a long list is never in memory as a whole. If
+/// reading fails, the connection is closed, so that no client mistakes a part of the list for all of it.
+fn stream_list(engine: Engine, first: StoredJson, rest: Option<Rest>) -> Response {
     let first = Bytes::from_owner(first);
     let Some(rest) = rest else { return json(first) };
     let more = stream::try_unfold(Some(rest), move |rest| {
@@ -202,18 +206,18 @@ fn pieces(engine: Engine, first: StoredJson, rest: Option<Rest>) -> Response {
         .into_response()
 }
 
-/// The address of the request with another cursor, whole if the client said whom it asked.
+/// Returns the URL of the request with another cursor. It is absolute if the request has a `Host` header.
 fn next_page(uri: &Uri, headers: &HeaderMap, next: &str) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let origin = host.map(|host| format!("http://{host}")).unwrap_or_default();
-    let asked = uri.query().unwrap_or_default().split('&');
+    let pairs = uri.query().unwrap_or_default().split('&');
     let kept: String =
-        asked.filter(|pair| !pair.starts_with("before=")).map(|pair| format!("{pair}&")).collect();
+        pairs.filter(|pair| !pair.starts_with("before=")).map(|pair| format!("{pair}&")).collect();
     format!("{origin}{}?{kept}before={next}", uri.path())
 }
 
-/// Base64 and the parts of an address hold nothing that a header may not.
-fn plain(text: &str) -> HeaderValue {
+/// Returns a header value. Base64 and parts of a URL only contain characters that are valid in headers.
+fn header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
@@ -224,7 +228,7 @@ pub(super) async fn message(
     Ok(Json(app.engine.message(&id, &message).await?))
 }
 
-/// Answers when the turn has ended.
+/// Responds when the turn has ended.
 pub(super) async fn prompt(
     State(app): State<App>,
     One(id): One<SessionId>,
@@ -232,10 +236,10 @@ pub(super) async fn prompt(
     Payload(input): Payload<PromptInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    slowly(&app, closing, async move { engine.prompt(&id, input).await }).await
+    respond_when_done(&app, closing, async move { engine.prompt(&id, input).await }).await
 }
 
-/// Runs a command, and answers when the turn has ended.
+/// Runs a command and responds when the turn has ended.
 pub(super) async fn command(
     State(app): State<App>,
     One(id): One<SessionId>,
@@ -243,12 +247,12 @@ pub(super) async fn command(
     Payload(input): Payload<CommandInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    slowly(&app, closing, async move { engine.command(&id, input).await }).await
+    respond_when_done(&app, closing, async move { engine.command(&id, input).await }).await
 }
 
 /// The body of `POST /session/{id}/init`.
 #[derive(Deserialize)]
-pub(super) struct Init {
+pub(super) struct InitBody {
     #[serde(rename = "messageID")]
     message_id: MessageId,
     #[serde(rename = "providerID")]
@@ -257,12 +261,12 @@ pub(super) struct Init {
     model_id: String,
 }
 
-/// Runs the command that writes `AGENTS.md`, and answers when the turn has ended.
+/// Runs the command that writes `AGENTS.md` and responds when the turn has ended.
 pub(super) async fn init(
     State(app): State<App>,
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
-    Payload(Init { message_id, provider_id, model_id }): Payload<Init>,
+    Payload(InitBody { message_id, provider_id, model_id }): Payload<InitBody>,
 ) -> Result<Response, Error> {
     let input = CommandInput {
         message_id: Some(message_id),
@@ -271,10 +275,10 @@ pub(super) async fn init(
         ..CommandInput::default()
     };
     let engine = app.engine.clone();
-    slowly(&app, closing, async move { engine.command(&id, input).await.map(|_| true) }).await
+    respond_when_done(&app, closing, async move { engine.command(&id, input).await.map(|_| true) }).await
 }
 
-/// Runs a command of the user's, and answers when it has ended.
+/// Runs a shell command of the user and responds when it has ended.
 pub(super) async fn shell(
     State(app): State<App>,
     One(id): One<SessionId>,
@@ -282,10 +286,10 @@ pub(super) async fn shell(
     Payload(input): Payload<ShellInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    slowly(&app, closing, async move { engine.shell(&id, input).await }).await
+    respond_when_done(&app, closing, async move { engine.shell(&id, input).await }).await
 }
 
-/// Summarises, and answers when that has been done.
+/// Compacts the session and responds when the summary is complete.
 pub(super) async fn summarize(
     State(app): State<App>,
     One(id): One<SessionId>,
@@ -293,25 +297,24 @@ pub(super) async fn summarize(
     Payload(input): Payload<SummarizeInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    slowly(&app, closing, async move { engine.summarize(&id, input).await }).await
+    respond_when_done(&app, closing, async move { engine.summarize(&id, input).await }).await
 }
 
-/// Summarises with the session's own model.
+/// Compacts the session with its own model.
 pub(super) async fn compact(
     State(app): State<App>,
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    slowly(&app, closing, async move { engine.compact(&id).await }).await
+    respond_when_done(&app, closing, async move { engine.compact(&id).await }).await
 }
 
-/// Answers when the work has ended.
+/// Responds when the work has ended.
 ///
-/// What is refused at once has its status. Later the answer is a success that has
-/// begun: a blank now and then, which JSON allows before a value, shows the client
-/// and everything between that the server lives.
-async fn slowly<T: Serialize + Send + 'static>(
+/// An error before the first heartbeat has its own status. After that the response has started as a success. A space
+/// per heartbeat, which JSON allows before a value, keeps the connection alive.
+async fn respond_when_done<T: Serialize + Send + 'static>(
     app: &App,
     closing: Option<Extension<Closing>>,
     work: impl Future<Output = Result<T, codewright_engine::Error>> + Send + 'static,
@@ -323,7 +326,7 @@ async fn slowly<T: Serialize + Send + 'static>(
         async move {
             let waiting = app.finish(work);
             let ended = closing.run_until_cancelled(waiting).await.unwrap_or(Err(Error::Closing))?;
-            Ok(serde_json::to_string(&ended).expect("the vocabulary is JSON"))
+            Ok(serde_json::to_string(&ended).expect("all replies can be serialized"))
         }
     };
     let mut turn: Turn = Box::pin(turn);

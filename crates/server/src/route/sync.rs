@@ -1,4 +1,4 @@
-//! Sessions that go from one machine to another, event by event.
+//! Copying sessions between machines, event by event.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::extract::{Here, Payload};
+use crate::extract::{Location, Payload};
 use crate::state::App;
 
 #[derive(Deserialize)]
@@ -18,19 +18,19 @@ pub(super) struct Replay {
     events: Vec<Incoming>,
 }
 
-/// Takes over the events of one session; those that are known already are skipped.
+/// Stores the events of one session. Events that are already stored are skipped.
 pub(super) async fn replay(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(replay): Payload<Replay>,
 ) -> Result<Json<Value>, Error> {
     let Some(session) = replay.events.first().map(|event| event.aggregate_id.clone()) else {
         return Err(Error::Invalid { message: "`events` is empty".to_owned(), kind: "Payload" });
     };
     let engine = app.engine.clone();
-    let directory = here.place.path().directory;
+    let directory = location.instance.path().directory;
     app.finish(async move {
-        // Its project has to be known before a session in it can be.
+        // The project must be stored before its session.
         engine.instance(&std::path::Path::new(&directory).join(replay.directory)).await?;
         engine.replay_foreign(replay.events).await
     })
@@ -38,17 +38,17 @@ pub(super) async fn replay(
     Ok(Json(json!({"sessionID": session})))
 }
 
-/// The events behind those that the client names as known, oldest first.
+/// Returns the events after those that the client has, oldest first.
 ///
-/// A long history is told in pieces: the client asks again with what it has.
+/// A long history has several pages: the client repeats the request with the events that it has.
 pub(super) async fn history(
     State(app): State<App>,
-    Payload(known): Payload<HashMap<String, u64>>,
+    Payload(positions): Payload<HashMap<String, u64>>,
 ) -> Result<Json<Vec<Logged>>, Error> {
-    Ok(Json(app.engine.history(known).await?))
+    Ok(Json(app.engine.history(positions).await?))
 }
 
-/// There are no workspaces to keep in step, so all of them are.
-pub(super) async fn start(_here: Here) -> Json<bool> {
+/// Returns true: there are no workspaces that need synchronization.
+pub(super) async fn start(_location: Location) -> Json<bool> {
     Json(true)
 }

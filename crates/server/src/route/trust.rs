@@ -1,4 +1,4 @@
-//! Workspace trust: what a repository asks for, and the user's decisions.
+//! Workspace trust: the requests of a repository, and the decisions of the user.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,28 +6,28 @@ use codewright_proto::{TrustDismissal, TrustInput, TrustRecord, TrustReply};
 use serde::Deserialize;
 
 use crate::Error;
-use crate::extract::{Here, Params, Payload};
+use crate::extract::{Location, Params, Payload};
 use crate::state::App;
 
-pub(super) async fn read(State(app): State<App>, here: Here) -> Json<TrustReply> {
-    Json(app.engine.trust(&here.place))
+pub(super) async fn read(State(app): State<App>, location: Location) -> Json<TrustReply> {
+    Json(app.engine.trust(&location.instance))
 }
 
 pub(super) async fn decide(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(input): Payload<TrustInput>,
 ) -> Result<Json<TrustReply>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.decide_trust(&here.place, input).await }).await.map(Json)
+    app.finish(async move { engine.decide_trust(&location.instance, input).await }).await.map(Json)
 }
 
 pub(super) async fn dismiss(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(dismissal): Payload<TrustDismissal>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.dismiss_trust(&here.place, &dismissal)?;
+    app.engine.dismiss_trust(&location.instance, &dismissal)?;
     Ok(Json(true))
 }
 

@@ -1,4 +1,4 @@
-//! A terminal client's remote control: what is asked here reaches it as events.
+//! The remote control of a terminal client. The client receives the requests as events.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::Error;
-use crate::extract::{Here, Payload};
+use crate::extract::{Location, Payload};
 use crate::serve::Closing;
 use crate::state::App;
 
-/// How long a program that asks for the next request waits for one.
+/// How long `GET /tui/control/next` waits for a request.
 const CONTROL_WAIT: Duration = Duration::from_secs(3600);
-/// The longest text that is put into a prompt.
+/// The maximum length of a text for the prompt.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Names of commands that older programs use, and what they are called now.
+/// Former names of commands, and the current ones.
 const COMMANDS: [(&str, &str); 14] = [
     ("session_new", "session.new"),
     ("session_list", "session.list"),
@@ -58,7 +58,7 @@ pub(super) struct Select {
     session_id: String,
 }
 
-/// What may be published by name.
+/// The body of `POST /tui/publish`.
 #[derive(Deserialize)]
 #[serde(tag = "type", content = "properties")]
 pub(super) enum Published {
@@ -74,105 +74,104 @@ pub(super) enum Published {
 
 pub(super) async fn append(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(append): Payload<Append>,
 ) -> Result<Json<bool>, Error> {
-    publish(&app, &here, Published::Append(append)).await
+    publish(&app, &location, Published::Append(append)).await
 }
 
 pub(super) async fn execute(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(execute): Payload<Execute>,
 ) -> Result<Json<bool>, Error> {
-    publish(&app, &here, Published::Execute(execute)).await
+    publish(&app, &location, Published::Execute(execute)).await
 }
 
 pub(super) async fn toast(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(toast): Payload<Toast>,
 ) -> Result<Json<bool>, Error> {
-    publish(&app, &here, Published::Toast(toast)).await
+    publish(&app, &location, Published::Toast(toast)).await
 }
 
 pub(super) async fn select(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(select): Payload<Select>,
 ) -> Result<Json<bool>, Error> {
-    publish(&app, &here, Published::Select(select)).await
+    publish(&app, &location, Published::Select(select)).await
 }
 
 pub(super) async fn published(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(published): Payload<Published>,
 ) -> Result<Json<bool>, Error> {
-    publish(&app, &here, published).await
+    publish(&app, &location, published).await
 }
 
-pub(super) async fn open_help(State(app): State<App>, here: Here) -> Result<Json<bool>, Error> {
-    command(&app, &here, "help.show").await
+pub(super) async fn open_help(State(app): State<App>, location: Location) -> Result<Json<bool>, Error> {
+    command(&app, &location, "help.show").await
 }
 
-pub(super) async fn open_sessions(State(app): State<App>, here: Here) -> Result<Json<bool>, Error> {
-    command(&app, &here, "session.list").await
+pub(super) async fn open_sessions(State(app): State<App>, location: Location) -> Result<Json<bool>, Error> {
+    command(&app, &location, "session.list").await
 }
 
-pub(super) async fn open_themes(State(app): State<App>, here: Here) -> Result<Json<bool>, Error> {
-    command(&app, &here, "theme.list").await
+pub(super) async fn open_themes(State(app): State<App>, location: Location) -> Result<Json<bool>, Error> {
+    command(&app, &location, "theme.list").await
 }
 
-pub(super) async fn open_models(State(app): State<App>, here: Here) -> Result<Json<bool>, Error> {
-    command(&app, &here, "model.list").await
+pub(super) async fn open_models(State(app): State<App>, location: Location) -> Result<Json<bool>, Error> {
+    command(&app, &location, "model.list").await
 }
 
-pub(super) async fn submit(State(app): State<App>, here: Here) -> Result<Json<bool>, Error> {
-    command(&app, &here, "prompt.submit").await
+pub(super) async fn submit(State(app): State<App>, location: Location) -> Result<Json<bool>, Error> {
+    command(&app, &location, "prompt.submit").await
 }
 
-pub(super) async fn clear(State(app): State<App>, here: Here) -> Result<Json<bool>, Error> {
-    command(&app, &here, "prompt.clear").await
+pub(super) async fn clear(State(app): State<App>, location: Location) -> Result<Json<bool>, Error> {
+    command(&app, &location, "prompt.clear").await
 }
 
-/// Requests are handed to terminal clients as events, so none ever waits to be fetched; who
-/// asks is kept, as programs written for this route expect. A blank now and then shows that
-/// the server lives.
+/// Waits without ever returning a request, because terminal clients receive requests as events. Programs that use this
+/// route expect it to wait. A space per heartbeat keeps the connection alive.
 pub(super) async fn next(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
     let (closing, beat) = (Closing::token(closing), app.options.heartbeat);
     let until = Instant::now() + CONTROL_WAIT;
-    let blanks = stream::unfold((), move |()| {
+    let spaces = stream::unfold((), move |()| {
         let closing = closing.clone();
         async move {
-            let lives = Instant::now() < until;
-            let beaten = closing.run_until_cancelled(sleep(beat)).await;
-            beaten.filter(|()| lives).map(|()| (Ok::<_, Infallible>(Bytes::from_static(b" ")), ()))
+            let is_open = Instant::now() < until;
+            let elapsed = closing.run_until_cancelled(sleep(beat)).await;
+            elapsed.filter(|()| is_open).map(|()| (Ok::<_, Infallible>(Bytes::from_static(b" ")), ()))
         }
     });
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (kind, Body::from_stream(blanks)).into_response()
+    (kind, Body::from_stream(spaces)).into_response()
 }
 
-/// Nobody waits for the answer to a request that was never handed out.
-pub(super) async fn response(_here: Here, Payload(_): Payload<Value>) -> Json<bool> {
+/// Ignores the body, because no request is ever returned by `GET /tui/control/next`.
+pub(super) async fn response(_location: Location, Payload(_): Payload<Value>) -> Json<bool> {
     Json(true)
 }
 
-async fn command(app: &App, here: &Here, command: &str) -> Result<Json<bool>, Error> {
-    publish(app, here, Published::Execute(Execute { command: command.to_owned() })).await
+async fn command(app: &App, location: &Location, command: &str) -> Result<Json<bool>, Error> {
+    publish(app, location, Published::Execute(Execute { command: command.to_owned() })).await
 }
 
-async fn publish(app: &App, here: &Here, published: Published) -> Result<Json<bool>, Error> {
-    let directory = here.place.path().directory;
+async fn publish(app: &App, location: &Location, published: Published) -> Result<Json<bool>, Error> {
+    let directory = location.instance.path().directory;
     let signal = match published {
         Published::Append(Append { text }) if text.len() > MAX_TEXT_BYTES => {
             return Err(Error::payload("the text is too long for a prompt"));
         }
         Published::Append(Append { text }) => Signal::TuiPromptAppend { directory, text },
         Published::Execute(Execute { command }) => {
-            let known = COMMANDS.iter().find(|(old, _)| *old == command);
-            let command = known.map_or(command, |(_, now)| (*now).to_owned());
+            let renamed = COMMANDS.iter().find(|(old, _)| *old == command);
+            let command = renamed.map_or(command, |(_, new)| (*new).to_owned());
             Signal::TuiCommandExecute { directory, command }
         }
         Published::Toast(toast) => Signal::TuiToastShow { directory, toast },

@@ -1,4 +1,4 @@
-//! What git says of a directory.
+//! The git state of a directory.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::extract::{Here, Params, Payload};
+use crate::extract::{Location, Params, Payload};
 
 #[derive(Deserialize)]
-pub(super) struct Difference {
+pub(super) struct DiffQuery {
     mode: Mode,
     context: Option<u32>,
 }
@@ -29,32 +29,32 @@ pub(super) struct Apply {
     patch: String,
 }
 
-pub(super) async fn read(here: Here) -> Json<VcsReply> {
-    Json(here.place.vcs().await)
+pub(super) async fn read(location: Location) -> Json<VcsReply> {
+    Json(location.instance.vcs().await)
 }
 
-pub(super) async fn status(here: Here) -> Result<Json<Vec<VcsFile>>, Error> {
-    Ok(Json(here.place.vcs_status().await?))
+pub(super) async fn status(location: Location) -> Result<Json<Vec<VcsFile>>, Error> {
+    Ok(Json(location.instance.vcs_status().await?))
 }
 
 pub(super) async fn diff(
-    here: Here,
-    Params(wanted): Params<Difference>,
+    location: Location,
+    Params(query): Params<DiffQuery>,
 ) -> Result<Json<Vec<VcsFile>>, Error> {
-    let against = match wanted.mode {
+    let against = match query.mode {
         Mode::Git => Against::Commit,
         Mode::Branch => Against::Branch,
     };
-    Ok(Json(here.place.vcs_diff(against, wanted.context).await?))
+    Ok(Json(location.instance.vcs_diff(against, query.context).await?))
 }
 
-pub(super) async fn raw(here: Here) -> Result<Response, Error> {
+pub(super) async fn raw(location: Location) -> Result<Response, Error> {
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/x-diff; charset=utf-8"))];
-    Ok((kind, here.place.vcs_raw().await?).into_response())
+    Ok((kind, location.instance.vcs_raw().await?).into_response())
 }
 
-pub(super) async fn apply(here: Here, Payload(wanted): Payload<Apply>) -> Result<Json<Value>, Error> {
-    if here.place.vcs_apply(&wanted.patch).await? {
+pub(super) async fn apply(location: Location, Payload(body): Payload<Apply>) -> Result<Json<Value>, Error> {
+    if location.instance.vcs_apply(&body.patch).await? {
         return Ok(Json(json!({"applied": true})));
     }
     Err(Error::Refused {

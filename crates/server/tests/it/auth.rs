@@ -1,4 +1,4 @@
-//! Credentials over HTTP: as recorded, and never shown.
+//! Credentials over HTTP: the recorded replies, and no reply with a credential.
 
 use axum::body::Body;
 use codewright_testkit::Script;
@@ -17,7 +17,7 @@ async fn ask(bench: &Bench, method: &str, path: &str, body: Option<Value>) -> (u
 }
 
 #[tokio::test]
-async fn credentials_are_given_and_taken_away_as_recorded() {
+async fn storing_and_removing_credentials_returns_the_recorded_replies() {
     let bench = Bench::new(Script::new()).await;
     let key = json!({"type": "api", "key": "canary-key", "metadata": {"accountId": "1"}});
     assert_eq!(ask(&bench, "PUT", "/auth/groq", Some(key.clone())).await, (200, json!(true)));
@@ -25,11 +25,15 @@ async fn credentials_are_given_and_taken_away_as_recorded() {
     let stored: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(stored, json!({"groq": key}));
     let (_, providers) = ask(&bench, "GET", "/config/providers", None).await;
-    assert!(providers.to_string().contains("\"groq\""), "the next look has the provider: {providers}");
+    assert!(providers.to_string().contains("\"groq\""), "the provider is listed immediately: {providers}");
     assert!(!providers.to_string().contains("canary"));
 
     assert_eq!(ask(&bench, "DELETE", "/auth/groq", None).await, (200, json!(true)));
-    assert_eq!(ask(&bench, "DELETE", "/auth/zzz", None).await, (200, json!(true)), "there was none");
+    assert_eq!(
+        ask(&bench, "DELETE", "/auth/zzz", None).await,
+        (200, json!(true)),
+        "a missing credential is no error"
+    );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{}");
     let (_, providers) = ask(&bench, "GET", "/config/providers", None).await;
     assert!(!providers.to_string().contains("\"groq\""));
@@ -46,7 +50,7 @@ async fn credentials_are_given_and_taken_away_as_recorded() {
 }
 
 #[tokio::test]
-async fn ways_to_sign_in_are_listed_and_led_through() {
+async fn sign_in_methods_are_listed_and_work() {
     let bench = Bench::new(Script::new()).await;
     let (status, methods) = ask(&bench, "GET", "/provider/auth", None).await;
     assert_eq!(status, 200);

@@ -1,4 +1,4 @@
-//! An engine in a temporary project, and ways to talk to its server.
+//! The test bench: an engine in a temporary project, and helpers for requests to its server.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Generous, for a loaded machine.
+/// Long enough for a machine under load.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Bench {
@@ -26,7 +26,7 @@ pub(crate) struct Bench {
     pub(crate) engine: Engine,
 }
 
-/// A server on a socket; stops with its last use.
+/// A server on a socket. It stops when this is dropped.
 pub(crate) struct Listening {
     pub(crate) url: String,
     pub(crate) cancel: CancellationToken,
@@ -38,12 +38,12 @@ impl Bench {
         Self::configured(script, |_| {}).await
     }
 
-    /// In a git repository.
+    /// Returns a bench in a git repository.
     pub(crate) async fn git() -> Self {
         Self::git_with(Script::new()).await
     }
 
-    /// In a git repository, with a model that says something.
+    /// Returns a bench in a git repository with a scripted model.
     pub(crate) async fn git_with(script: Script) -> Self {
         Self::in_project(Project::git().unwrap(), script, |_| {}).await
     }
@@ -57,7 +57,7 @@ impl Bench {
         let mut config = Project::config(&model.url());
         change(&mut config);
         project.write_config(&config).unwrap();
-        // A file of the project's own, which git does not see.
+        // The project's own configuration, which git ignores.
         project.write("opencode.json", "{}").unwrap();
         if project.path(".git").is_dir() {
             project.write(".git/info/exclude", "/opencode.json\n").unwrap();
@@ -95,7 +95,7 @@ impl Bench {
     }
 }
 
-/// Options whose heartbeats a test need not wait for.
+/// Options with short intervals.
 pub(crate) fn quick() -> Options {
     Options { heartbeat: Duration::from_millis(50), ..Options::default() }
 }
@@ -108,17 +108,17 @@ pub(crate) async fn send(router: &Router, request: Request<Body>) -> Response<Bo
     tower::ServiceExt::oneshot(router.clone(), request).await.unwrap()
 }
 
-/// Asks without a body, or with one of JSON; the status and the JSON of the answer.
+/// Sends a request with a JSON body, or without one if it is empty. Returns the status and the JSON of the reply.
 pub(crate) async fn ask(router: &Router, method: &str, path: &str, body: &str) -> (u16, Value) {
-    let mut asked = request(method, path);
+    let mut message = request(method, path);
     if !body.is_empty() {
-        asked = asked.header("content-type", "application/json");
+        message = message.header("content-type", "application/json");
     }
-    let (status, json) = read(send(router, asked.body(Body::from(body.to_owned())).unwrap()).await).await;
+    let (status, json) = read(send(router, message.body(Body::from(body.to_owned())).unwrap()).await).await;
     (status.as_u16(), json)
 }
 
-/// The status and the JSON of an answer; null for an empty one.
+/// Returns the status and the JSON of a reply; null for an empty one.
 pub(crate) async fn read(response: Response<Body>) -> (StatusCode, Value) {
     let status = response.status();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
@@ -129,12 +129,12 @@ pub(crate) fn says(text: &str) -> PromptInput {
     PromptInput { parts: vec![PartInput::text(text)], ..PromptInput::default() }
 }
 
-/// Reads on until a notice is the one.
-pub(crate) async fn until(events: &mut Events, mut is_it: impl FnMut(&Notice) -> bool) -> Notice {
+/// Reads events until one matches.
+pub(crate) async fn until(events: &mut Events, mut matches: impl FnMut(&Notice) -> bool) -> Notice {
     let found = async {
         loop {
             let notice = events.next().await.unwrap().expect("the stream goes on");
-            if is_it(&notice) {
+            if matches(&notice) {
                 return notice;
             }
         }

@@ -1,4 +1,4 @@
-//! Files and version control, as clients browse them.
+//! The routes for files and version control.
 
 use codewright_testkit::Script;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn names(listed: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn files_are_listed_and_read_in_the_recorded_shapes() {
+async fn files_are_listed_and_read_in_the_recorded_schemas() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let own = bench.project.directory().to_str().unwrap();
@@ -51,7 +51,7 @@ async fn files_are_listed_and_read_in_the_recorded_shapes() {
 }
 
 #[tokio::test]
-async fn nothing_outside_is_shown_however_it_is_named() {
+async fn files_outside_the_worktree_are_never_accessible() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let outside = bench.project.home().join("private");
@@ -72,9 +72,9 @@ async fn nothing_outside_is_shown_however_it_is_named() {
         "..%2f..%2fetc/passwd",
     ] {
         for route in ["/file?path=", "/file/content?path=", "/api/fs/list?path=", "/api/fs/read/"] {
-            let (status, told) = ask(&router, "GET", &format!("{route}{path}"), "").await;
-            assert!(matches!(status, 400 | 404), "{route}{path}: {status} {told}");
-            assert!(!told.to_string().contains("hunter2"), "{route}{path}: {told}");
+            let (status, reply) = ask(&router, "GET", &format!("{route}{path}"), "").await;
+            assert!(matches!(status, 400 | 404), "{route}{path}: {status} {reply}");
+            assert!(!reply.to_string().contains("hunter2"), "{route}{path}: {reply}");
         }
     }
     let (_, found) = ask(&router, "GET", "/find?pattern=hunter2", "").await;
@@ -83,7 +83,7 @@ async fn nothing_outside_is_shown_however_it_is_named() {
 }
 
 #[tokio::test]
-async fn names_and_lines_are_found() {
+async fn file_names_and_lines_are_found() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     bench.project.write("src/util.py", "import os\ndef add(a, b): return add\n").unwrap();
@@ -100,9 +100,9 @@ async fn names_and_lines_are_found() {
     for bad in ["x&limit=0", "x&limit=201", "x&limit=y", "x&type=zzz"] {
         assert_eq!(find(bad).await.0, 400, "{bad}");
     }
-    let (_, newer) = ask(&router, "GET", "/api/fs/find?query=file", "").await;
-    assert_eq!(newer["data"].as_array().unwrap().len(), 50);
-    assert_eq!(newer["data"][0]["type"], "file");
+    let (_, v2) = ask(&router, "GET", "/api/fs/find?query=file", "").await;
+    assert_eq!(v2["data"].as_array().unwrap().len(), 50);
+    assert_eq!(v2["data"][0]["type"], "file");
     let (status, lines) = ask(&router, "GET", "/find?pattern=add", "").await;
     let submatch = |start: u32| json!({"match": {"text": "add"}, "start": start, "end": start + 3});
     let expected = json!([{
@@ -120,7 +120,7 @@ async fn names_and_lines_are_found() {
 }
 
 #[tokio::test]
-async fn version_control_tells_branches_and_differences() {
+async fn branches_and_diffs_are_returned() {
     let bench = Bench::git().await;
     let router = bench.router(quick());
     let commit = ["-c", "commit.gpgsign=false", "commit", "--quiet", "-am", "Second"];
@@ -158,22 +158,22 @@ async fn version_control_tells_branches_and_differences() {
     assert_eq!(files, ["README.md", "new/ä.bin", "on branch.txt"]);
     assert_eq!(ask(&router, "GET", "/vcs/diff", "").await.0, 400);
     assert_eq!(ask(&router, "GET", "/vcs/diff?mode=zzz", "").await.0, 400);
-    assert_eq!(std::fs::read(bench.project.path(".git/index")).unwrap(), before, "the index is the user's");
+    assert_eq!(std::fs::read(bench.project.path(".git/index")).unwrap(), before, "the index is unchanged");
 
     let patch = "--- a/README.md\n+++ b/README.md\n@@ -1,2 +1,2 @@\n # Project\n-more\n+less\n";
     let body = json!({"patch": patch}).to_string();
     assert_eq!(ask(&router, "POST", "/vcs/apply", &body).await, (200, json!({"applied": true})));
     assert_eq!(bench.project.read("README.md").unwrap(), "# Project\nless\n");
-    let refused = json!({
+    let error = json!({
         "name": "VcsApplyError", "data": {"message": "Patch can't be applied", "reason": "not-clean"}
     });
-    assert_eq!(ask(&router, "POST", "/vcs/apply", &body).await, (400, refused));
+    assert_eq!(ask(&router, "POST", "/vcs/apply", &body).await, (400, error));
     let outside = json!({"patch": "--- /dev/null\n+++ b/../evil\n@@ -0,0 +1 @@\n+x\n"}).to_string();
     assert_eq!(ask(&router, "POST", "/vcs/apply", &outside).await.0, 400);
 }
 
 #[tokio::test]
-async fn of_changes_too_large_to_be_told_whole_those_that_fit_are_told() {
+async fn of_changes_that_exceed_the_limit_those_that_fit_are_returned() {
     let bench = Bench::git().await;
     let router = bench.router(quick());
     bench.project.write("large.txt", "0123456789abcde\n".repeat(17 * 65536)).unwrap();
@@ -183,9 +183,9 @@ async fn of_changes_too_large_to_be_told_whole_those_that_fit_are_told() {
     let (status, listed) = ask(&router, "GET", "/vcs/status", "").await;
     assert_eq!((status, &listed[1]["additions"]), (200, &json!(17 * 65536)), "{listed}");
     for path in ["/vcs/diff?mode=git", "/vcs/diff?mode=branch"] {
-        let (status, told) = ask(&router, "GET", path, "").await;
-        assert_eq!(status, 200, "{path}: {told}");
-        let told: Vec<_> = told
+        let (status, reply) = ask(&router, "GET", path, "").await;
+        assert_eq!(status, 200, "{path}: {reply}");
+        let reply: Vec<_> = reply
             .as_array()
             .unwrap()
             .iter()
@@ -195,15 +195,15 @@ async fn of_changes_too_large_to_be_told_whole_those_that_fit_are_told() {
             })
             .collect();
         let expected = [("a.txt", 1, Some(true)), ("large.txt", 17 * 65536, None), ("z.txt", 1, Some(true))];
-        assert_eq!(told, expected, "{path}");
+        assert_eq!(reply, expected, "{path}");
     }
-    let (status, refused) = ask(&router, "GET", "/vcs/diff/raw", "").await;
-    let message = refused["data"]["message"].as_str().unwrap_or_default();
-    assert!(status == 400 && message.contains("too large") && message.contains("16 MiB"), "{refused}");
+    let (status, error) = ask(&router, "GET", "/vcs/diff/raw", "").await;
+    let message = error["data"]["message"].as_str().unwrap_or_default();
+    assert!(status == 400 && message.contains("too large") && message.contains("16 MiB"), "{error}");
 }
 
 #[tokio::test]
-async fn without_a_repository_there_is_nothing_to_tell() {
+async fn without_a_repository_the_replies_are_empty() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let none = json!({"branch": null, "default_branch": null});
@@ -215,6 +215,6 @@ async fn without_a_repository_there_is_nothing_to_tell() {
     let (status, project) = ask(&router, "POST", "/project/git/init", "").await;
     assert_eq!((status, &project["vcs"]), (200, &json!("git")));
     let (_, status) = ask(&router, "GET", "/vcs/status", "").await;
-    assert_eq!(status[0]["file"], "opencode.json", "a repository without commits has new files alone");
-    assert_eq!(ask(&router, "POST", "/project/git/init", "").await.0, 200, "twice is no error");
+    assert_eq!(status[0]["file"], "opencode.json", "in a repository without commits all files are new");
+    assert_eq!(ask(&router, "POST", "/project/git/init", "").await.0, 200, "repeating it is no error");
 }

@@ -1,7 +1,7 @@
-//! The document of all routes, held against what the original documents.
+//! Compares the API document with that of OpenCode.
 //!
-//! `recorded/api.txt` is the original's document in the notation of `src/document.rs`. What
-//! differs is listed, with its reason, in `docs/api-differences.md`, and nothing else.
+//! `recorded/api.txt` is the document of OpenCode in the notation of `src/document.rs`. The table in
+//! `docs/api-differences.md` lists exactly the differences, each with its reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::bench::{Bench, ask, quick};
 
 const RECORDED: &str = include_str!("recorded/api.txt");
 
-/// A shape in the short notation.
+/// Returns a schema in the short notation.
 fn short(shape: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if let Some(name) = shape.get("$ref") {
@@ -55,7 +55,7 @@ fn short(shape: &Value) -> String {
     }
 }
 
-/// An operation in the short notation, without its method and path.
+/// Returns an operation in the short notation, without its method and path.
 fn operation(value: &Value) -> String {
     let shape_of = |content: &Value| -> (String, String) {
         match content.as_object().and_then(|kinds| kinds.iter().next()) {
@@ -95,7 +95,7 @@ fn operation(value: &Value) -> String {
     [name, place, &query, &body, status, &kind, &answer, &errors].join(" ")
 }
 
-/// Operations by method and path, and shapes by name.
+/// The operations by method and path, and the schemas by name.
 type Api = BTreeMap<String, String>;
 
 fn recorded() -> Api {
@@ -121,14 +121,14 @@ fn served(document: &Value) -> Api {
     api
 }
 
-/// What the table of differences names, by kind of difference.
+/// Returns the rows of the table of differences: the name and the kind of difference.
 fn listed() -> BTreeSet<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api-differences.md");
     let text = std::fs::read_to_string(path).unwrap();
     let mut listed = BTreeSet::new();
     for row in text.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        assert!(cells.len() == 3 && !cells[2].is_empty(), "no reason: {row}");
+        assert!(cells.len() == 3 && !cells[2].is_empty(), "the reason is missing: {row}");
         for name in cells[0].split('`').skip(1).step_by(2) {
             assert!(listed.insert((name.to_owned(), cells[1].to_owned())), "`{name}` is listed twice");
         }
@@ -157,7 +157,7 @@ async fn the_document_differs_from_the_recorded_one_only_as_listed() {
     let unlisted: Vec<_> = differences.difference(&listed).collect();
     assert!(unlisted.is_empty(), "not listed in docs/api-differences.md: {unlisted:#?}");
     let stale: Vec<_> = listed.difference(&differences).collect();
-    assert!(stale.is_empty(), "listed and not so: {stale:#?}");
+    assert!(stale.is_empty(), "listed, but not a difference: {stale:#?}");
 }
 
 #[tokio::test]
@@ -167,6 +167,9 @@ async fn every_route_is_documented() {
     for (method, path) in routes() {
         let path = path.replace("{*", "{");
         let operation = &document["paths"][&path][method.to_lowercase()];
-        assert!(operation.is_object(), "{method} {path} has no line in src/document/operations.txt");
+        assert!(
+            operation.is_object(),
+            "the operation id of {method} {path} has no line in src/document/operations.txt"
+        );
     }
 }

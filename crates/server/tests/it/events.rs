@@ -1,4 +1,4 @@
-//! Streams: what they begin with, whom they tell what, and that they can be resumed.
+//! The event streams: greeting, heartbeats, scope and resuming.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::bench::{Bench, PATIENCE, event, quick, request, says, send, until};
 
-/// A stream as its bytes.
+/// A stream at the level of bytes.
 pub(crate) struct Raw {
     response: Response<Body>,
     text: String,
@@ -23,16 +23,16 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) async fn open(router: &Router, path: &str, last: Option<u64>) -> Self {
-        let mut asked = request("GET", path);
+        let mut message = request("GET", path);
         if let Some(last) = last {
-            asked = asked.header("last-event-id", last);
+            message = message.header("last-event-id", last);
         }
-        let response = send(router, asked.body(Body::empty()).unwrap()).await;
+        let response = send(router, message.body(Body::empty()).unwrap()).await;
         assert_eq!(response.status(), 200);
         Self { response, text: String::new() }
     }
 
-    /// The next frame: its id and its JSON.
+    /// Returns the id and the JSON of the next frame.
     pub(crate) async fn next(&mut self) -> (Option<u64>, Value) {
         loop {
             if let Some(end) = self.text.find("\n\n") {
@@ -49,7 +49,7 @@ impl Raw {
         }
     }
 
-    /// The next frame of what really happened.
+    /// Returns the next frame that is not a greeting or heartbeat.
     pub(crate) async fn next_event(&mut self) -> (Option<u64>, Value) {
         loop {
             let (id, data) = self.next().await;
@@ -66,7 +66,7 @@ async fn note(client: &Client, session: &SessionId, text: &str) {
 }
 
 #[tokio::test]
-async fn a_stream_greets_and_then_beats() {
+async fn a_stream_starts_with_a_greeting_and_continues_with_heartbeats() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     for (path, wrapped) in [("/event", false), ("/global/event", true)] {
@@ -89,7 +89,7 @@ async fn a_stream_greets_and_then_beats() {
 }
 
 #[tokio::test]
-async fn events_travel_in_the_recorded_form() {
+async fn events_have_the_recorded_format() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let mut local = Raw::open(&router, "/event", None).await;
@@ -114,12 +114,12 @@ async fn events_travel_in_the_recorded_form() {
         },
         "id": notice["id"],
     });
-    let (_, twin) = global.next_event().await;
-    assert_eq!(twin, json!({"directory": directory, "project": "global", "payload": copied}));
+    let (_, copy) = global.next_event().await;
+    assert_eq!(copy, json!({"directory": directory, "project": "global", "payload": copied}));
 }
 
 #[tokio::test]
-async fn a_stream_tells_of_its_directory_and_its_session_alone() {
+async fn a_stream_contains_only_its_directory_and_session() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let here = Client::in_process(router.clone());
@@ -141,7 +141,7 @@ async fn a_stream_tells_of_its_directory_and_its_session_alone() {
     assert_eq!(local.next_event().await.1["properties"]["sessionID"], json!(own.id));
     assert_eq!(narrow.next_event().await.1["properties"]["sessionID"], json!(own.id));
     assert_eq!(elsewhere.next_event().await.1["properties"]["sessionID"], json!(foreign.id));
-    // Events that carry only an id are told apart as well.
+    // Events that only contain a session id are filtered as well.
     for _ in 0..3 {
         let (_, notice) = elsewhere.next_event().await;
         assert_eq!(notice["properties"]["sessionID"], json!(foreign.id), "{notice}");
@@ -149,7 +149,7 @@ async fn a_stream_tells_of_its_directory_and_its_session_alone() {
 }
 
 #[tokio::test]
-async fn a_resumed_stream_has_no_gap_and_nothing_twice() {
+async fn a_resumed_stream_has_no_gaps_and_no_duplicates() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let client = Client::in_process(router.clone());
@@ -162,16 +162,16 @@ async fn a_resumed_stream_has_no_gap_and_nothing_twice() {
     let (second, _) = whole.next_event().await;
     assert!(first < second);
 
-    // More happens while the stream is being resumed.
+    // More events happen while the stream is being resumed.
     let mut resumed = Raw::open(&router, "/event", second).await;
-    let (told, ()) = tokio::join!(
+    let (received, ()) = tokio::join!(
         async {
-            let mut told = Vec::new();
+            let mut received = Vec::new();
             loop {
                 let (id, notice) = resumed.next_event().await;
-                told.push((id, notice["id"].clone()));
+                received.push((id, notice["id"].clone()));
                 if notice["properties"]["part"]["text"] == "after 49" {
-                    return told;
+                    return received;
                 }
             }
         },
@@ -190,12 +190,12 @@ async fn a_resumed_stream_has_no_gap_and_nothing_twice() {
             break;
         }
     }
-    assert!(told.iter().map(|(id, _)| id).is_sorted());
-    assert_eq!(told, expected);
+    assert!(received.iter().map(|(id, _)| id).is_sorted());
+    assert_eq!(received, expected);
 }
 
 #[tokio::test]
-async fn a_position_of_another_log_loses_nothing() {
+async fn a_position_of_another_log_skips_no_events() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     for position in [1_000_000, u64::MAX] {
@@ -221,11 +221,11 @@ async fn the_client_resumes_over_a_socket() {
 }
 
 #[tokio::test]
-async fn a_position_that_is_none_is_refused() {
+async fn an_invalid_position_is_rejected() {
     let bench = Bench::new(Script::new()).await;
     for (path, header) in [("/event", "evt_1"), ("/event?sessionID=nope", "")] {
-        let asked = request("GET", path).header("last-event-id", header);
-        let status = send(&bench.router(quick()), asked.body(Body::empty()).unwrap()).await.status();
+        let message = request("GET", path).header("last-event-id", header);
+        let status = send(&bench.router(quick()), message.body(Body::empty()).unwrap()).await.status();
         assert!(status.is_client_error() || status.is_server_error(), "{path}");
     }
 }
@@ -239,18 +239,18 @@ async fn stopping_the_server_ends_its_streams() {
     listening.cancel.cancel();
     assert_eq!(timeout(PATIENCE, events.next()).await.unwrap().unwrap(), None);
     timeout(PATIENCE, listening.task.join_next()).await.unwrap().unwrap().unwrap().unwrap();
-    assert!(client.health().await.is_err(), "nobody listens any more");
+    assert!(client.health().await.is_err(), "the server has stopped");
 }
 
 #[tokio::test]
-async fn readers_are_told_of_another_branch() {
+async fn a_branch_switch_is_an_event() {
     let bench = Bench::git().await;
     let git = |args: &[&str]| bench.project.run_git(args).unwrap();
     let branch = git(&["symbolic-ref", "--short", "HEAD"]).trim().to_owned();
     let router = bench.router(Options::default());
     let mut here = Raw::open(&router, "/event", None).await;
     let mut everywhere = Raw::open(&router, "/global/event", None).await;
-    let mut newer = Raw::open(&router, "/api/event", None).await;
+    let mut v2 = Raw::open(&router, "/api/event", None).await;
     let directory = bench.project.directory().to_str().unwrap();
     let head = format!("{directory}/.git/HEAD");
     for (args, said) in [
@@ -264,18 +264,18 @@ async fn readers_are_told_of_another_branch() {
         assert_eq!(touched["properties"], json!({"file": head, "event": "add"}));
         let (_, branch) = here.next_event().await;
         assert_eq!((&branch["type"], &branch["properties"]), (&json!("vcs.branch.updated"), &said));
-        for told in [touched, branch] {
+        for event in [touched, branch] {
             let (_, wrapped) = everywhere.next_event().await;
-            assert_eq!(wrapped, json!({"directory": directory, "payload": told}));
-            let (_, newer) = newer.next_event().await;
-            assert_eq!((&newer["type"], &newer["data"]), (&told["type"], &told["properties"]));
-            assert_eq!(newer["location"], json!({"directory": directory}));
+            assert_eq!(wrapped, json!({"directory": directory, "payload": event}));
+            let (_, v2) = v2.next_event().await;
+            assert_eq!((&v2["type"], &v2["data"]), (&event["type"], &event["properties"]));
+            assert_eq!(v2["location"], json!({"directory": directory}));
         }
     }
 }
 
 #[tokio::test]
-async fn a_linked_worktree_has_a_branch_of_its_own() {
+async fn a_linked_worktree_has_its_own_branch() {
     let bench = Bench::git().await;
     let git = |args: &[&str]| bench.project.run_git(args).unwrap();
     git(&["worktree", "add", "--quiet", "-b", "l", "linked"]);
@@ -287,13 +287,13 @@ async fn a_linked_worktree_has_a_branch_of_its_own() {
     git(&["checkout", "--quiet", "-b", "n"]);
     for (stream, branch) in [(&mut there, "m"), (&mut here, "n")] {
         stream.next_event().await;
-        let (_, told) = stream.next_event().await;
-        assert_eq!(told["properties"], json!({"branch": branch}));
+        let (_, event) = stream.next_event().await;
+        assert_eq!(event["properties"], json!({"branch": branch}));
     }
 }
 
 #[tokio::test]
-async fn stopping_a_session_that_rests_says_that_it_rests() {
+async fn aborting_an_idle_session_reports_idle() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(Options::default());
     let session = bench.client().create_session(&SessionInput::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Nonsense at every route: nothing crashes, hangs, or fails in a way that is not meant.
+//! Random requests to every route: no crash, no hang, no unexpected status.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use crate::bench::{Bench, PATIENCE, quick, request, send};
 
-/// Requests to each route.
+/// The number of requests to each route.
 const ROUNDS: usize = 4;
-/// Routes that write out the whole catalog are asked once.
+/// The routes that return the whole catalog, which get one request each.
 const LONG: [&str; 6] = [
     "/provider",
     "/config/providers",
@@ -23,15 +23,15 @@ const LONG: [&str; 6] = [
     "/api/provider/{providerID}",
     "/provider/auth",
 ];
-/// How long a stream is listened to.
+/// How long to read a stream.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Numbers that are the same in every run.
+/// A random generator with the same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: usize) -> usize {
-        // xorshift64: enough to be without a pattern that routes could know.
+        // xorshift64: the numbers only need to look random.
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -124,12 +124,12 @@ fn escaped(text: &str) -> String {
     text.bytes().fold(String::new(), |escaped, byte| format!("{escaped}%{byte:02X}"))
 }
 
-/// The route's path with something in its places.
+/// Returns the path of a route with random parameters.
 fn path(dice: &mut Dice, path: &str, session: &str) -> String {
     let parts = path.split('/').map(|part| match part {
         "{sessionID}" if dice.roll(2) == 0 => session.to_owned(),
         place if place.starts_with('{') => match dice.roll(3) {
-            // An empty one is another route.
+            // An empty parameter would be another route.
             0 => format!("x{}", escaped(&dice.text())),
             1 => "msg_x0000".to_owned(),
             _ => "zzz".to_owned(),
@@ -137,7 +137,7 @@ fn path(dice: &mut Dice, path: &str, session: &str) -> String {
         word => word.to_owned(),
     });
     let path = parts.collect::<Vec<_>>().join("/");
-    // Never a directory: some routes write into it, and it could be any.
+    // Never a random directory, because some routes write into it.
     const KEYS: [&str; 10] =
         ["path", "query", "pattern", "limit", "mode", "before", "model", "cursor", "after", "order"];
     let query: Vec<_> = (0..dice.roll(4))
@@ -147,13 +147,13 @@ fn path(dice: &mut Dice, path: &str, session: &str) -> String {
 }
 
 #[tokio::test]
-async fn nonsense_is_refused_or_answered_and_never_breaks_anything() {
+async fn random_requests_are_rejected_or_answered_and_never_crash_the_server() {
     let bench = Bench::new(Script::new().text("ok").repeat()).await;
     let router = bench.router(quick());
     let client = bench.client();
     let mut dice = Dice(0x5eed);
     for (method, route) in routes() {
-        // Each route has a session of its own: others end, busy or changed.
+        // Each route has its own session, because requests delete, change or start sessions.
         let session = client.create_session(&SessionInput::default()).await.unwrap().id.to_string();
         let rounds = if LONG.contains(&route) { 1 } else { ROUNDS };
         for _ in 0..rounds {
@@ -161,9 +161,9 @@ async fn nonsense_is_refused_or_answered_and_never_breaks_anything() {
             let body = if method == "GET" { Vec::new() } else { dice.body() };
             let shown = String::from_utf8_lossy(&body).chars().take(200).collect::<String>();
             let name = format!("{method} {path} {shown}");
-            let asked = request(method, &path).header("content-type", "application/json");
-            let Ok(asked) = asked.body(Body::from(body)) else { continue };
-            let response = timeout(PATIENCE, send(&router, asked)).await;
+            let message = request(method, &path).header("content-type", "application/json");
+            let Ok(message) = message.body(Body::from(body)) else { continue };
+            let response = timeout(PATIENCE, send(&router, message)).await;
             let response = response.unwrap_or_else(|_| panic!("{name} hangs"));
             let status = response.status().as_u16();
             let content = timeout(GLANCE, response.into_body().collect()).await;
@@ -171,7 +171,7 @@ async fn nonsense_is_refused_or_answered_and_never_breaks_anything() {
                 Ok(content) => String::from_utf8_lossy(&content.unwrap().to_bytes()).into_owned(),
                 Err(_) => String::new(),
             };
-            // Clients know a malformed id, and a directory whose configuration cannot be used, as this.
+            // The status for invalid ids, and for directories with an unusable configuration.
             let meant = text.contains("is not a valid id");
             assert!(status < 500 || meant, "{name}: {status} {text}");
         }

@@ -1,4 +1,4 @@
-//! Routes and their shapes.
+//! The routes: replies, errors and limits.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ async fn a_server_describes_itself_in_process_and_over_a_socket() {
 }
 
 #[tokio::test]
-async fn a_session_lives_and_dies_in_the_recorded_shapes() {
+async fn a_session_is_created_changed_and_deleted_in_the_recorded_schemas() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let make = |body: &'static str| {
@@ -53,7 +53,7 @@ async fn a_session_lives_and_dies_in_the_recorded_shapes() {
     assert_eq!((&made["title"], &made["tokens"]), (&json!("My session"), &usage));
     let (status, untitled) =
         read(send(&router, request("POST", "/session").body(Body::empty()).unwrap()).await).await;
-    assert_eq!(status, 200, "a body is not needed");
+    assert_eq!(status, 200, "a body is optional");
     assert!(untitled["title"].as_str().unwrap().starts_with("New session - "), "{untitled}");
 
     let client = Client::in_process(router.clone());
@@ -76,7 +76,7 @@ async fn a_session_lives_and_dies_in_the_recorded_shapes() {
     assert_eq!(client.update_session(&session.id, &patch).await.unwrap().title, "Renamed");
     assert_eq!(client.session(&session.id).await.unwrap().title, "Renamed");
     assert!(client.messages(&session.id, None).await.unwrap().is_empty());
-    assert!(client.abort(&session.id).await.unwrap(), "stopping an idle session is a success");
+    assert!(client.abort(&session.id).await.unwrap(), "aborting an idle session succeeds");
     assert!(client.delete_session(&session.id).await.unwrap());
     let error = client.session(&session.id).await.unwrap_err();
     assert!(error.is_not_found());
@@ -102,8 +102,8 @@ async fn prompts_without_reply_are_messages_and_forks_copy_them() {
     assert_eq!(client.messages(&whole.id, None).await.unwrap().len(), 3);
 }
 
-/// Asks each row's method, path and body, and expects its status and JSON.
-async fn refuses(bench: &Bench, rows: &[(&str, &str, &str, u16, Value)]) {
+/// Sends the request of each row (method, path, body) and expects its status and JSON.
+async fn check_errors(bench: &Bench, rows: &[(&str, &str, &str, u16, Value)]) {
     let router = bench.router(quick());
     for (method, path, body, status, expected) in rows {
         let mut request = request(method, path);
@@ -118,12 +118,12 @@ async fn refuses(bench: &Bench, rows: &[(&str, &str, &str, u16, Value)]) {
 }
 
 #[tokio::test]
-async fn what_is_not_there_has_the_recorded_names_and_statuses() {
+async fn errors_about_missing_things_have_the_recorded_names_and_statuses() {
     let bench = Bench::new(Script::new()).await;
     let session = bench.client().create_session(&SessionInput::default()).await.unwrap().id;
     let own = |rest: &str| format!("/session/{session}{rest}");
     let missing = |what: &str| json!({"name": "NotFoundError", "data": {"message": what}});
-    let gone = || missing("Session not found: ses_x0000");
+    let missing_session = || missing("Session not found: ses_x0000");
     let text = r#"{"parts":[{"type":"text","text":"x"}]}"#;
     let permission = || {
         let message = "Permission request not found: per_nope";
@@ -135,34 +135,40 @@ async fn what_is_not_there_has_the_recorded_names_and_statuses() {
     };
     let message = missing("Message not found: msg_nope");
     let rows = [
-        ("GET", "/session/ses_x0000", "", 404, gone()),
-        ("PATCH", "/session/ses_x0000", r#"{"title":"x"}"#, 404, gone()),
-        ("DELETE", "/session/ses_x0000", "", 404, gone()),
-        ("GET", "/session/ses_x0000/message", "", 404, gone()),
-        ("POST", "/session/ses_x0000/message", text, 404, gone()),
-        ("POST", "/session/ses_x0000/prompt", text, 404, gone()),
-        ("POST", "/session/ses_x0000/prompt_async", text, 404, gone()),
-        ("POST", "/session/ses_x0000/fork", "", 404, gone()),
-        ("GET", "/session/ses_x0000/children", "", 404, gone()),
-        ("GET", "/session/ses_x0000/todo", "", 404, gone()),
+        ("GET", "/session/ses_x0000", "", 404, missing_session()),
+        ("PATCH", "/session/ses_x0000", r#"{"title":"x"}"#, 404, missing_session()),
+        ("DELETE", "/session/ses_x0000", "", 404, missing_session()),
+        ("GET", "/session/ses_x0000/message", "", 404, missing_session()),
+        ("POST", "/session/ses_x0000/message", text, 404, missing_session()),
+        ("POST", "/session/ses_x0000/prompt", text, 404, missing_session()),
+        ("POST", "/session/ses_x0000/prompt_async", text, 404, missing_session()),
+        ("POST", "/session/ses_x0000/fork", "", 404, missing_session()),
+        ("GET", "/session/ses_x0000/children", "", 404, missing_session()),
+        ("GET", "/session/ses_x0000/todo", "", 404, missing_session()),
         ("GET", "/session/ses_x0000/diff", "", 200, json!([])),
         ("GET", "/session/ses_x0000/diff?messageID=msg_nope", "", 200, json!([])),
-        ("POST", "/session/ses_x0000/revert", r#"{"messageID":"msg_nope"}"#, 404, gone()),
-        ("POST", "/session/ses_x0000/unrevert", "", 404, gone()),
-        ("POST", "/session/ses_x0000/compact", "", 404, gone()),
-        ("POST", "/session/ses_x0000/summarize", r#"{"providerID":"p","modelID":"m"}"#, 404, gone()),
-        ("POST", "/session/ses_x0000/share", "", 404, gone()),
-        ("DELETE", "/session/ses_x0000/share", "", 404, gone()),
+        ("POST", "/session/ses_x0000/revert", r#"{"messageID":"msg_nope"}"#, 404, missing_session()),
+        ("POST", "/session/ses_x0000/unrevert", "", 404, missing_session()),
+        ("POST", "/session/ses_x0000/compact", "", 404, missing_session()),
+        (
+            "POST",
+            "/session/ses_x0000/summarize",
+            r#"{"providerID":"p","modelID":"m"}"#,
+            404,
+            missing_session(),
+        ),
+        ("POST", "/session/ses_x0000/share", "", 404, missing_session()),
+        ("DELETE", "/session/ses_x0000/share", "", 404, missing_session()),
         (
             "POST",
             "/session/ses_x0000/init",
             r#"{"providerID":"p","modelID":"m","messageID":"msg_x0000"}"#,
             404,
-            gone(),
+            missing_session(),
         ),
         ("POST", "/session/ses_x0000/abort", "", 200, json!(true)),
-        ("DELETE", "/session/ses_x0000/message/msg_nope", "", 404, gone()),
-        ("DELETE", "/session/ses_x0000/message/msg_nope/part/prt_nope", "", 404, gone()),
+        ("DELETE", "/session/ses_x0000/message/msg_nope", "", 404, missing_session()),
+        ("DELETE", "/session/ses_x0000/message/msg_nope/part/prt_nope", "", 404, missing_session()),
         ("DELETE", &own("/message/msg_nope"), "", 200, json!(true)),
         ("DELETE", &own("/message/msg_nope/part/prt_nope"), "", 200, json!(true)),
         ("GET", &own("/message/msg_nope"), "", 404, message),
@@ -173,11 +179,11 @@ async fn what_is_not_there_has_the_recorded_names_and_statuses() {
         ("GET", "/nope/route", "", 404, missing("there is no route `GET /nope/route`")),
         ("GET", "/nope", "", 404, missing("there is no route `GET /nope`")),
     ];
-    refuses(&bench, &rows).await;
+    check_errors(&bench, &rows).await;
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
+async fn errors_about_invalid_requests_have_the_recorded_names_and_statuses() {
     let bench = Bench::new(Script::new()).await;
     let session = bench.client().create_session(&SessionInput::default()).await.unwrap().id;
     let prompt = format!("/session/{session}/message");
@@ -193,9 +199,9 @@ async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
         )
     };
     let id = malformed("ses");
-    let method = "`/session` does not take `PUT`";
+    let method = "`/session` does not support `PUT`";
     let prefix = "Expected a string starting with \"msg\", got \"bad\"\n  at [\"messageID\"]";
-    let share = "sharing a session is not offered by this version";
+    let share = "sharing a session is not supported by this version";
     let own = |rest: &str| format!("/session/{session}{rest}");
     let rows = [
         ("POST", "/permission/per_nope/reply", r#"{"reply":"zzz"}"#, 400, bad(reply, "Payload")),
@@ -213,15 +219,15 @@ async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
         ("POST", "/permission/nope/reply", "", 400, bad(&malformed("per"), "Params")),
         ("POST", "/question/nope/reject", "", 400, bad(&malformed("que"), "Params")),
         ("GET", "/session/%FF", "", 400, bad("Invalid URL: Invalid UTF-8 in `sessionID`", "Params")),
-        // Clients know a malformed id of a session as an unknown error.
+        // Clients expect an unknown error for an invalid session id.
         ("GET", "/session/nope", "", 500, json!({"name": "UnknownError", "data": {"message": id}})),
         ("PUT", "/session", "", 405, json!({"name": "BadRequest", "data": {"message": method}})),
     ];
-    refuses(&bench, &rows).await;
+    check_errors(&bench, &rows).await;
 }
 
 #[tokio::test]
-async fn a_number_that_is_none_sets_no_bound() {
+async fn an_invalid_limit_is_ignored() {
     let bench = Bench::new(Script::new()).await;
     bench.client().create_session(&SessionInput::default()).await.unwrap();
     let router = bench.router(quick());
@@ -234,7 +240,7 @@ async fn a_number_that_is_none_sets_no_bound() {
 }
 
 #[tokio::test]
-async fn slashes_that_say_nothing_are_skipped() {
+async fn redundant_slashes_are_ignored() {
     let bench = Bench::new(Script::new()).await;
     let session = bench.client().create_session(&SessionInput::default()).await.unwrap().id;
     let router = bench.router(quick());
@@ -243,12 +249,12 @@ async fn slashes_that_say_nothing_are_skipped() {
         assert_eq!((status, &listed[0]["id"]), (200, &json!(session)), "{path}");
     }
     let (status, error) = ask(&router, "GET", &format!("/session/{session}//nothing/"), "").await;
-    let told = format!("there is no route `GET /session/{session}/nothing`");
-    assert_eq!((status, &error["data"]["message"]), (404, &json!(told)));
+    let message = format!("there is no route `GET /session/{session}/nothing`");
+    assert_eq!((status, &error["data"]["message"]), (404, &json!(message)));
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_told_the_right_ones() {
+async fn a_wrong_method_gets_the_allowed_methods() {
     let bench = Bench::new(Script::new()).await;
     let response =
         send(&bench.router(quick()), request("PUT", "/session").body(Body::empty()).unwrap()).await;
@@ -257,7 +263,7 @@ async fn a_wrong_method_is_told_the_right_ones() {
 }
 
 #[tokio::test]
-async fn the_directory_is_taken_from_the_query_before_the_header() {
+async fn the_directory_in_the_query_takes_precedence_over_the_header() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let own = bench.project.directory().to_str().unwrap();
@@ -288,7 +294,7 @@ async fn the_directory_is_taken_from_the_query_before_the_header() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused() {
+async fn a_body_above_the_limit_is_rejected() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(Options { body_limit_bytes: 1024 * 1024, ..quick() });
     let request = request("POST", "/session").header("content-type", "application/json");
@@ -299,7 +305,7 @@ async fn a_body_beyond_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_arrive_is_given_up() {
+async fn a_body_that_does_not_arrive_times_out() {
     let bench = Bench::new(Script::new()).await;
     let options = Options { body_deadline: std::time::Duration::from_millis(20), ..quick() };
     let request = request("POST", "/session").header("content-type", "application/json");
@@ -309,7 +315,7 @@ async fn a_body_that_does_not_arrive_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_request_that_takes_too_long_is_ended() {
+async fn a_slow_request_times_out() {
     let bench = Bench::new(Script::new()).await;
     let options = Options { deadline: std::time::Duration::from_millis(20), ..quick() };
     let request = request("POST", "/session").header("content-type", "application/json");
@@ -335,7 +341,7 @@ async fn a_broken_configuration_is_named_without_its_secrets() {
 }
 
 #[tokio::test]
-async fn an_id_that_names_another_message_and_a_time_beyond_all_dates_are_the_clients_mistakes() {
+async fn the_id_of_another_message_and_an_invalid_time_are_client_errors() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let body = r#"{"messageID":"msg_0000000000aa","noReply":true,"parts":[{"type":"text","text":"x"}]}"#;
@@ -357,13 +363,13 @@ async fn an_id_that_names_another_message_and_a_time_beyond_all_dates_are_the_cl
 }
 
 #[test]
-fn no_route_is_listed_twice() {
+fn routes_are_unique() {
     let listed = routes();
     assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len());
 }
 
 #[tokio::test]
-async fn every_answer_names_its_request() {
+async fn every_response_has_a_request_id() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let named = async |id: Option<&str>, path: &str| {
@@ -376,7 +382,7 @@ async fn every_answer_names_its_request() {
     assert_eq!(named(Some("client-8"), "/nope").await, "client-8");
     let (first, second) = (named(None, "/session").await, named(None, "/session").await);
     assert!(first.starts_with("req_") && second.starts_with("req_") && first != second, "{first} {second}");
-    // What is no name is not repeated: it would stand in the log.
+    // An invalid request id is not returned, because it would be in the log.
     assert!(named(Some("a b"), "/session").await.starts_with("req_"));
 }
 

@@ -1,4 +1,4 @@
-//! The page at `/`: what it is allowed, and that nothing else is one.
+//! The web page at `/`: its security policy, and that no other path is a page.
 
 use axum::body::Body;
 use base64::Engine as _;
@@ -12,7 +12,7 @@ use crate::bench::{Bench, quick, read, request, send};
 const LIMIT_BYTES: usize = 40 * 1024;
 
 #[tokio::test]
-async fn the_page_may_run_its_own_script_and_nothing_else() {
+async fn the_page_may_only_run_its_own_script() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let answer = send(&router, request("GET", "/").body(Body::empty()).unwrap()).await;
@@ -47,10 +47,10 @@ async fn the_page_may_run_its_own_script_and_nothing_else() {
         (header("x-content-type-options"), header("x-frame-options")),
         ("nosniff".into(), "DENY".into())
     );
-    // Other sites get no more than with `no-referrer`; the server itself knows its page by it.
+    // Other sites get the same as with `no-referrer`; the server recognizes its own page by the referrer.
     assert_eq!(header("referrer-policy"), "same-origin");
 
-    // What would turn a text into markup or code, or fetch from elsewhere.
+    // Code that turns text into markup or code, or loads from other origins.
     for hazard in [
         "innerHTML",
         "outerHTML",
@@ -74,7 +74,7 @@ async fn the_page_may_run_its_own_script_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_trust_dialog_is_labelled_and_begins_at_not_now() {
+async fn the_trust_dialog_is_labelled_and_focuses_not_now() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let answer = send(&router, request("GET", "/").body(Body::empty()).unwrap()).await;
@@ -92,15 +92,18 @@ async fn the_trust_dialog_is_labelled_and_begins_at_not_now() {
 }
 
 #[tokio::test]
-async fn the_page_is_behind_the_password_and_under_the_names_of_this_machine() {
+async fn the_page_requires_the_password_and_a_host_name_of_this_machine() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(Options { password: Some("hunter2".to_owned()), ..quick() });
     let answer = send(&router, request("GET", "/").body(Body::empty()).unwrap()).await;
     assert_eq!(answer.status(), 401);
-    assert!(answer.headers()["www-authenticate"].to_str().unwrap().starts_with("Basic"), "the browser asks");
+    assert!(
+        answer.headers()["www-authenticate"].to_str().unwrap().starts_with("Basic"),
+        "the browser asks for the password"
+    );
     let signed = format!("Basic {}", STANDARD.encode("opencode:hunter2"));
-    let asked = request("GET", "/").header("authorization", signed).body(Body::empty()).unwrap();
-    assert_eq!(send(&router, asked).await.status(), 200);
+    let message = request("GET", "/").header("authorization", signed).body(Body::empty()).unwrap();
+    assert_eq!(send(&router, message).await.status(), 200);
     let open = bench.router(quick());
     let foreign = http::Request::get("/").header("host", "evil.example").body(Body::empty()).unwrap();
     assert_eq!(send(&open, foreign).await.status(), 403);
@@ -113,12 +116,12 @@ async fn no_other_path_is_a_page() {
     for path in
         ["/index.html", "/favicon.ico", "/assets/app.js", "/sessions", "/api/nothing", "/web", "//web"]
     {
-        let asked = request("GET", path).header("accept", "text/html").body(Body::empty()).unwrap();
-        let answer = send(&router, asked).await;
+        let message = request("GET", path).header("accept", "text/html").body(Body::empty()).unwrap();
+        let answer = send(&router, message).await;
         assert_eq!(answer.headers()["content-type"], "application/json", "{path}");
         let (status, error) = read(answer).await;
         assert_eq!((status.as_u16(), error["name"].as_str()), (404, Some("NotFoundError")), "{path}");
     }
-    let asked = request("POST", "/").body(Body::empty()).unwrap();
-    assert_eq!(send(&router, asked).await.status(), 405);
+    let message = request("POST", "/").body(Body::empty()).unwrap();
+    assert_eq!(send(&router, message).await.status(), 405);
 }

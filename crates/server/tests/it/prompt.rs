@@ -1,4 +1,4 @@
-//! Prompts: waiting, not waiting, going away, being asked.
+//! Prompts: waiting for the response, disconnecting, aborting, and permission requests.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn texts(parts: &[Part]) -> String {
 }
 
 #[tokio::test]
-async fn a_prompt_is_answered_by_the_model() {
+async fn the_response_to_a_prompt_is_that_of_the_model() {
     let bench = Bench::new(Script::new().text("Hello there")).await;
     let client = bench.client();
     let session = client.create_session(&SessionInput::default()).await.unwrap();
@@ -35,26 +35,26 @@ async fn a_prompt_is_answered_by_the_model() {
 }
 
 #[tokio::test]
-async fn a_long_answer_is_preceded_by_blanks() {
+async fn a_slow_response_is_preceded_by_spaces() {
     let slow = Turn::steps().delay(Duration::from_millis(400)).text("At last");
     let bench = Bench::new(Script::new().turn(slow)).await;
     let router = bench.router(quick());
     let session = bench.client().create_session(&SessionInput::default()).await.unwrap();
-    let asked = request("POST", &format!("/session/{}/message", session.id))
+    let pending = request("POST", &format!("/session/{}/message", session.id))
         .header("content-type", "application/json")
         .body(Body::from(r#"{"parts":[{"type":"text","text":"Hi"}]}"#))
         .unwrap();
-    let response = timeout(PATIENCE, send(&router, asked)).await.unwrap();
+    let response = timeout(PATIENCE, send(&router, pending)).await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "application/json");
     let bytes = timeout(PATIENCE, response.into_body().collect()).await.unwrap().unwrap().to_bytes();
-    assert!(bytes.starts_with(b"  "), "the answer takes several heartbeats");
+    assert!(bytes.starts_with(b"  "), "the response takes several heartbeats");
     let answer: MessageWithParts = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(texts(&answer.parts), "At last");
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_does_not_stop_the_turn() {
+async fn a_client_that_disconnects_does_not_abort_the_turn() {
     let slow = Turn::steps().delay(Duration::from_millis(300)).text("Nobody waited");
     let bench = Bench::new(Script::new().turn(slow)).await;
     let listening = bench.listen(quick()).await;
@@ -76,7 +76,7 @@ async fn a_client_that_goes_away_does_not_stop_the_turn() {
 }
 
 #[tokio::test]
-async fn a_turn_is_followed_by_events_and_can_be_stopped() {
+async fn a_turn_sends_events_and_can_be_aborted() {
     let bench = Bench::new(Script::new().turn(Turn::steps().text("Begun").hang())).await;
     let client = bench.client();
     let session = client.create_session(&SessionInput::default()).await.unwrap();
@@ -90,7 +90,7 @@ async fn a_turn_is_followed_by_events_and_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn a_permission_is_asked_listed_and_answered_by_both_routes() {
+async fn a_permission_request_is_listed_and_answered_by_both_routes() {
     let command = json!({"command": "echo hi", "description": "says hi"});
     let script = Script::new().tool("bash", command.clone()).tool("bash", command).text("Done");
     let bench = Bench::configured(script, |config| config["permission"] = json!({"bash": "ask"})).await;
@@ -100,18 +100,18 @@ async fn a_permission_is_asked_listed_and_answered_by_both_routes() {
     let mut events = client.events().await.unwrap();
     client.prompt_async(&session.id, &says("Hi")).await.unwrap();
     for deprecated in [false, true] {
-        let asked =
+        let pending =
             until(&mut events, |notice| matches!(event(notice), Some(Event::PermissionAsked(_)))).await;
-        let Some(Event::PermissionAsked(asked)) = event(&asked) else { unreachable!("checked above") };
-        assert_eq!(client.permissions().await.unwrap(), std::slice::from_ref(asked));
+        let Some(Event::PermissionAsked(pending)) = event(&pending) else { unreachable!("checked above") };
+        assert_eq!(client.permissions().await.unwrap(), std::slice::from_ref(pending));
         if deprecated {
-            let path = format!("/session/{}/permissions/{}", session.id, asked.id);
+            let path = format!("/session/{}/permissions/{}", session.id, pending.id);
             let reply = request("POST", &path).header("content-type", "application/json");
             let reply = send(&router, reply.body(Body::from(r#"{"response":"once"}"#)).unwrap()).await;
             assert_eq!(read(reply).await, (http::StatusCode::OK, json!(true)));
         } else {
             let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
-            assert!(client.reply_permission(&asked.id, &answer).await.unwrap());
+            assert!(client.reply_permission(&pending.id, &answer).await.unwrap());
         }
     }
     until(&mut events, |notice| matches!(notice.fact, Fact::Signal(Signal::SessionIdle { .. }))).await;
@@ -121,7 +121,7 @@ async fn a_permission_is_asked_listed_and_answered_by_both_routes() {
 }
 
 #[tokio::test]
-async fn what_the_model_is_told_with_a_refusal_is_told_to_no_other_client() {
+async fn the_message_of_a_rejection_is_not_sent_to_other_clients() {
     let command = json!({"command": "echo hi", "description": "says hi"});
     let script = Script::new().tool("bash", command).text("Done");
     let bench = Bench::configured(script, |config| config["permission"] = json!({"bash": "ask"})).await;
@@ -129,10 +129,10 @@ async fn what_the_model_is_told_with_a_refusal_is_told_to_no_other_client() {
     let session = client.create_session(&SessionInput::default()).await.unwrap();
     let mut events = client.events().await.unwrap();
     client.prompt_async(&session.id, &says("Hi")).await.unwrap();
-    let asked = until(&mut events, |notice| matches!(event(notice), Some(Event::PermissionAsked(_)))).await;
-    let Some(Event::PermissionAsked(asked)) = event(&asked) else { unreachable!("checked above") };
+    let pending = until(&mut events, |notice| matches!(event(notice), Some(Event::PermissionAsked(_)))).await;
+    let Some(Event::PermissionAsked(pending)) = event(&pending) else { unreachable!("checked above") };
     let answer = PermissionAnswer { reply: PermissionReply::Reject, message: Some("say ho".to_owned()) };
-    client.reply_permission(&asked.id, &answer).await.unwrap();
+    client.reply_permission(&pending.id, &answer).await.unwrap();
     let is_replied = |notice: &_| matches!(event(notice), Some(Event::PermissionReplied { .. }));
     let replied = until(&mut events, is_replied).await;
     assert!(matches!(event(&replied), Some(Event::PermissionReplied { message: None, .. })), "{replied:?}");
@@ -142,7 +142,7 @@ async fn what_the_model_is_told_with_a_refusal_is_told_to_no_other_client() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_does_not_keep_waiting_prompts() {
+async fn a_server_that_stops_ends_waiting_prompts() {
     let bench = Bench::new(Script::new().turn(Turn::steps().text("Begun").hang())).await;
     let mut listening = bench.listen(quick()).await;
     let client = Client::http(&listening.url, None, None).unwrap();

@@ -1,4 +1,4 @@
-//! Who may use a server, route by route.
+//! The access checks of every route.
 
 use axum::Router;
 use axum::body::Body;
@@ -11,7 +11,7 @@ use http::{Request, Response};
 
 use crate::bench::{Bench, quick, read, request, send};
 
-/// A real path for a route.
+/// Returns a path for a route.
 fn address(path: &str) -> String {
     path.replace("{sessionID}", "ses_1")
         .replace("{messageID}", "msg_1")
@@ -108,7 +108,7 @@ async fn every_route_is_guarded() {
 }
 
 #[tokio::test]
-async fn foreign_pages_reach_no_route() {
+async fn foreign_pages_are_rejected_by_every_route() {
     let bench = Bench::new(Script::new()).await;
     let open = bench.router(quick());
     let local = ("host", "localhost:4096");
@@ -129,7 +129,7 @@ async fn foreign_pages_reach_no_route() {
             vec![("referer", "https://evil.example/")],
             vec![("user-agent", "Mozilla/5.0 (X11; Linux)")],
         ] {
-            // Also by a name of a directory, which must not be opened.
+            // Also with a directory, which must not be opened.
             for path in [path.clone(), format!("{path}?directory=/nowhere/at/all")] {
                 let headers: Vec<_> = [local].into_iter().chain(hostile.iter().copied()).collect();
                 let response = ask(&open, method, &path, &headers).await;
@@ -154,7 +154,7 @@ async fn unknown_paths_are_guarded_too() {
 }
 
 #[tokio::test]
-async fn the_password_opens_from_any_host_by_header_or_query() {
+async fn with_the_password_in_header_or_query_any_host_is_allowed() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(protected());
     let right = STANDARD.encode("opencode:hunter2");
@@ -172,7 +172,7 @@ async fn the_password_opens_from_any_host_by_header_or_query() {
 }
 
 #[tokio::test]
-async fn an_empty_password_is_none() {
+async fn an_empty_password_counts_as_missing() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(Options { password: Some(String::new()), ..quick() });
     assert_eq!(ask(&router, "GET", "/global/health", &[("host", "localhost")]).await.status(), 200);
@@ -206,7 +206,7 @@ async fn allowed_pages_may_read_and_change() {
                 let (_, error) = read(response).await;
                 let message = error["data"]["message"].as_str().unwrap();
                 assert!(
-                    message.contains("a password is needed: the page comes from another server"),
+                    message.contains("a password is required: the page comes from another server"),
                     "{message}"
                 );
                 assert!(
@@ -222,7 +222,7 @@ async fn allowed_pages_may_read_and_change() {
 }
 
 #[tokio::test]
-async fn a_person_may_open_the_page_from_anywhere_and_nothing_else() {
+async fn other_sites_may_link_to_the_page_only() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let from = |site| {

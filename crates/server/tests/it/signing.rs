@@ -1,4 +1,4 @@
-//! Signing in by the newer routes: attempts that go on by themselves, and names of credentials.
+//! Signing in with the v2 API: attempts in the background, and labels of credentials.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::bench::{Bench, PATIENCE, ask, quick};
 
-/// A server that gives tokens for any code.
+/// Starts a server that returns tokens for any code.
 async fn tokens() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -38,12 +38,12 @@ fn state(url: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_sign_in_goes_on_by_itself_and_is_looked_at() {
+async fn a_sign_in_runs_in_the_background_and_has_a_status() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let inputs = json!({"instanceUrl": tokens().await});
-    let wanted = json!({"methodID": "0", "inputs": inputs, "label": "Work"});
-    let (code, begun) = begin(&router, "gitlab", wanted).await;
+    let body = json!({"methodID": "0", "inputs": inputs, "label": "Work"});
+    let (code, begun) = begin(&router, "gitlab", body).await;
     assert_eq!(code, 200, "{begun}");
     let data = &begun["data"];
     let id = data["attemptID"].as_str().unwrap();
@@ -56,7 +56,7 @@ async fn a_sign_in_goes_on_by_itself_and_is_looked_at() {
     let done = timeout(PATIENCE, ask(&router, "POST", &complete, &brought)).await.unwrap();
     assert_eq!(done, (204, Value::Null));
     assert_eq!(status(&router, id).await["status"], "complete");
-    assert_eq!(ask(&router, "POST", &complete, "{}").await, (204, Value::Null), "it is over");
+    assert_eq!(ask(&router, "POST", &complete, "{}").await, (204, Value::Null), "it has ended");
     let (_, shown) = ask(&router, "GET", "/api/integration/gitlab", "").await;
     assert_eq!(
         shown["data"]["connections"],
@@ -66,33 +66,33 @@ async fn a_sign_in_goes_on_by_itself_and_is_looked_at() {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_is_refused_or_given_up_says_so() {
+async fn a_denied_or_cancelled_sign_in_has_a_status() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
-    let wanted = || json!({"methodID": "0", "inputs": {}});
-    let (_, begun) = begin(&router, "poe", wanted()).await;
+    let body = || json!({"methodID": "0", "inputs": {}});
+    let (_, begun) = begin(&router, "poe", body()).await;
     let id = begun["data"]["attemptID"].as_str().unwrap().to_owned();
     let complete = format!("/api/integration/attempt/{id}/complete");
     let denied = json!({"code": format!("error=access_denied&state={}", state(&begun["data"]["url"]))});
     let denied = denied.to_string();
-    let asked = ask(&router, "POST", &complete, &denied);
-    let (code, error) = timeout(PATIENCE, asked).await.unwrap();
+    let reply = ask(&router, "POST", &complete, &denied);
+    let (code, error) = timeout(PATIENCE, reply).await.unwrap();
     assert_eq!((code, &error["_tag"]), (400, &json!("InvalidRequestError")), "{error}");
     assert!(error["message"].as_str().unwrap().contains("access_denied"), "{error}");
     let failed = status(&router, &id).await;
     assert_eq!(failed["status"], "failed");
     assert!(failed["message"].as_str().unwrap().contains("access_denied"), "{failed}");
 
-    // Another one takes the place of the one before; a cancelled one is not known any more.
-    let (_, second) = begin(&router, "poe", wanted()).await;
-    let (_, third) = begin(&router, "poe", wanted()).await;
+    // A new attempt replaces the previous one; a cancelled attempt is deleted.
+    let (_, second) = begin(&router, "poe", body()).await;
+    let (_, third) = begin(&router, "poe", body()).await;
     for (known, begun) in [(false, &second), (true, &third)] {
         let id = begun["data"]["attemptID"].as_str().unwrap();
         let (code, answer) = ask(&router, "GET", &format!("/api/integration/attempt/{id}"), "").await;
         assert_eq!(code == 200, known, "{answer}");
     }
     let path = format!("/api/integration/attempt/{}", third["data"]["attemptID"].as_str().unwrap());
-    // Whoever waits for it hears that it was given up.
+    // A client that waits for the attempt gets an error.
     let waiting = {
         let (router, path) = (router.clone(), format!("{path}/complete"));
         async move { ask(&router, "POST", &path, "{}").await }
@@ -111,7 +111,7 @@ async fn a_sign_in_that_is_refused_or_given_up_says_so() {
     for (provider, body) in [
         ("poe", json!({"methodID": "1", "inputs": {}})),
         ("poe", json!({"methodID": "nope", "inputs": {}})),
-        ("nobody", wanted()),
+        ("unknown", body()),
         ("poe", json!({"methodID": "0"})),
         ("poe", json!({"inputs": {}})),
         ("poe", json!({"methodID": "0", "inputs": {}, "label": "x".repeat(300)})),
@@ -130,7 +130,7 @@ async fn a_sign_in_that_is_refused_or_given_up_says_so() {
 }
 
 #[tokio::test]
-async fn a_credential_has_the_name_that_it_was_given() {
+async fn a_credential_has_its_label() {
     let bench = Bench::new(Script::new().turn(Turn::text("Hi."))).await;
     let router = bench.router(quick());
     let connect = json!({"key": "canary", "label": "Work"}).to_string();
@@ -150,7 +150,7 @@ async fn a_credential_has_the_name_that_it_was_given() {
         let (code, error) = ask(&router, "PATCH", path, bad).await;
         assert_eq!((code, &error["_tag"]), (400, &json!("InvalidRequestError")), "{bad}: {error}");
     }
-    let (code, error) = ask(&router, "PATCH", "/api/credential/nobody", r#"{"label": "x"}"#).await;
+    let (code, error) = ask(&router, "PATCH", "/api/credential/unknown", r#"{"label": "x"}"#).await;
     assert_eq!((code, &error["_tag"]), (404, &json!("CredentialNotFoundError")), "{error}");
     assert_eq!(ask(&router, "DELETE", path, "").await.0, 204);
     let (_, shown) = ask(&router, "GET", "/api/integration/groq", "").await;

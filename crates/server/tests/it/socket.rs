@@ -1,4 +1,4 @@
-//! What arrives on the socket and is no decent request.
+//! Invalid requests on the socket, many clients, and socket files.
 
 use codewright_client::Client;
 use codewright_testkit::Script;
@@ -11,7 +11,7 @@ use crate::bench::{Bench, PATIENCE, quick};
 /// Sends bytes and reads until the server closes the connection.
 async fn exchange(url: &str, bytes: &[u8]) -> String {
     let mut socket = TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
-    // A server that has seen enough closes before all is written.
+    // The server may close the connection before everything is written.
     socket.write_all(bytes).await.ok();
     let mut answer = Vec::new();
     timeout(PATIENCE, socket.read_to_end(&mut answer)).await.unwrap().ok();
@@ -19,10 +19,10 @@ async fn exchange(url: &str, bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn indecent_requests_are_refused_and_the_server_goes_on() {
+async fn invalid_requests_are_rejected_and_the_server_continues() {
     let bench = Bench::new(Script::new()).await;
     let listening = bench.listen(quick()).await;
-    // Begun and never finished; nobody else waits for it.
+    // A request that is never finished must not delay others.
     let mut dawdler = TcpStream::connect(listening.url.strip_prefix("http://").unwrap()).await.unwrap();
     dawdler.write_all(b"GET /path HTTP/1.1\r\nHost: loc").await.unwrap();
 
@@ -59,7 +59,7 @@ async fn many_clients_are_served_at_once() {
 }
 
 #[tokio::test]
-async fn a_socket_file_is_its_owners_alone() {
+async fn only_the_owner_may_use_a_socket_file() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let bench = Bench::new(Script::new()).await;
@@ -74,8 +74,8 @@ async fn a_socket_file_is_its_owners_alone() {
     let (cancel, mut task) = start();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let mut socket = tokio::net::UnixStream::connect(&path).await.unwrap();
-    let asked = b"GET /global/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    socket.write_all(asked).await.unwrap();
+    let request = b"GET /global/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    socket.write_all(request).await.unwrap();
     let mut answer = String::new();
     timeout(PATIENCE, socket.read_to_string(&mut answer)).await.unwrap().unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("\"healthy\":true"), "{answer}");
@@ -83,7 +83,7 @@ async fn a_socket_file_is_its_owners_alone() {
     assert_eq!(second.kind(), std::io::ErrorKind::AddrInUse);
     cancel.cancel();
     timeout(PATIENCE, task.join_next()).await.unwrap();
-    // What the ended server left is no hindrance, but a person's file is.
+    // The socket of a stopped server is replaced, but another file is not.
     let (cancel, _task) = start();
     cancel.cancel();
     let file = bench.project.write("file", "x").unwrap();

@@ -1,4 +1,4 @@
-//! The newer view of sessions: the same turns, messages and events as the older routes show.
+//! Sessions in the v2 API: the same turns, messages and events as in the v1 API.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::bench::{Bench, PATIENCE, ask, quick, request, says, send};
 
-/// Asks and demands an answer.
+/// Returns the body of a successful reply.
 #[track_caller]
 fn good((status, answer): (u16, Value)) -> Value {
     assert!(status == 200 || status == 204, "{status} {answer}");
@@ -28,21 +28,21 @@ async fn get(router: &Router, path: &str) -> Value {
     good(ask(router, "GET", path, "").await)
 }
 
-/// A session made by the newer route.
+/// Creates a session with the v2 API.
 async fn session(router: &Router) -> String {
     let made = good(post(router, "/api/session", json!({})).await);
     format!("/api/session/{}", made["id"].as_str().unwrap())
 }
 
-/// Gives a prompt and waits for the end of its turn; what the route answered.
+/// Sends a prompt and waits for the end of its turn. Returns the reply.
 async fn prompt(router: &Router, session: &str, text: &str) -> Value {
     let body = json!({"prompt": {"text": text}});
     let admitted = good(post(router, &format!("{session}/prompt"), body).await);
-    rests(router, session).await;
+    wait_until_idle(router, session).await;
     admitted
 }
 
-async fn rests(router: &Router, session: &str) {
+async fn wait_until_idle(router: &Router, session: &str) {
     let path = format!("{session}/wait");
     good(timeout(PATIENCE, ask(router, "POST", &path, "")).await.unwrap());
 }
@@ -57,7 +57,7 @@ fn ids(messages: &Value) -> Vec<String> {
     ids.collect()
 }
 
-/// Reads a stream of a session until it has told as many events.
+/// Reads a number of events from the stream of a session.
 async fn read(router: &Router, path: &str, headers: &[(&str, &str)], events: usize) -> Vec<(u64, Value)> {
     let asked = headers.iter().fold(request("GET", path), |asked, (name, value)| asked.header(*name, *value));
     let mut response = send(router, asked.body(Body::empty()).unwrap()).await;
@@ -80,7 +80,7 @@ async fn read(router: &Router, path: &str, headers: &[(&str, &str)], events: usi
 }
 
 #[tokio::test]
-async fn a_prompt_of_either_view_is_a_turn_of_both() {
+async fn a_prompt_of_either_api_is_a_turn_in_both() {
     let script = Script::new()
         .turn(Turn::steps().reasoning("hm").tool("bash", json!({"command": "echo one", "description": "d"})))
         .text("Done.")
@@ -144,11 +144,11 @@ async fn a_prompt_of_either_view_is_a_turn_of_both() {
         "text.ended",
         "step.ended",
     ];
-    let told = kinds(&events);
-    let told: Vec<_> = told.iter().filter(|kind| **kind != "tool.progress").copied().collect();
+    let received = kinds(&events);
+    let received: Vec<_> = received.iter().filter(|kind| **kind != "tool.progress").copied().collect();
     let expected: Vec<_> = expected.into_iter().filter(|kind| *kind != "tool.progress").collect();
-    assert_eq!(told[..expected.len()], expected, "{events}");
-    assert_eq!(told[expected.len()..].first(), Some(&"prompt.admitted"), "{told:?}");
+    assert_eq!(received[..expected.len()], expected, "{events}");
+    assert_eq!(received[expected.len()..].first(), Some(&"prompt.admitted"), "{received:?}");
     let seqs: Vec<_> =
         events.as_array().unwrap().iter().map(|event| event["durable"]["seq"].as_u64()).collect();
     assert!(seqs.windows(2).all(|two| two[0] < two[1]), "{seqs:?}");
@@ -156,13 +156,13 @@ async fn a_prompt_of_either_view_is_a_turn_of_both() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_sent_twice_is_taken_in_once() {
+async fn a_repeated_prompt_is_admitted_once() {
     let bench = Bench::new(Script::new().text("One.").text("Two.")).await;
     let router = bench.router(quick());
     let path = session(&router).await;
     let sent = json!({"id": "msg_mine", "prompt": {"text": "go"}});
     let first = good(post(&router, &format!("{path}/prompt"), sent.clone()).await);
-    rests(&router, &path).await;
+    wait_until_idle(&router, &path).await;
     assert_eq!(good(post(&router, &format!("{path}/prompt"), sent).await), first);
     assert_eq!(first["id"], "msg_mine");
     let other = json!({"id": "msg_mine", "prompt": {"text": "stay"}});
@@ -173,15 +173,15 @@ async fn a_prompt_that_is_sent_twice_is_taken_in_once() {
         "{error}"
     );
     assert_eq!(get(&router, &format!("{path}/message")).await.as_array().unwrap().len(), 2);
-    // Wanted later: it is stored and answered with the next prompt.
+    // With `resume: false` a prompt is stored and answered together with the next one.
     let later = json!({"prompt": {"text": "later"}, "resume": false});
     good(post(&router, &format!("{path}/prompt"), later).await);
-    rests(&router, &path).await;
+    wait_until_idle(&router, &path).await;
     assert_eq!(get(&router, &format!("{path}/message")).await[0]["text"], "later");
 }
 
 #[tokio::test]
-async fn files_and_agents_of_a_prompt_are_shown_as_they_were_named() {
+async fn files_and_agents_of_a_prompt_are_returned_unchanged() {
     let bench = Bench::new(Script::new().text("Read.")).await;
     let router = bench.router(quick());
     let file = bench.project.write("a.txt", "content of the file\n").unwrap();
@@ -195,7 +195,7 @@ async fn files_and_agents_of_a_prompt_are_shown_as_they_were_named() {
         "agents": [{"name": "general", "source": {"start": 12, "end": 20, "text": "@general"}}],
     });
     let admitted = good(post(&router, &format!("{path}/prompt"), json!({ "prompt": sent })).await);
-    rests(&router, &path).await;
+    wait_until_idle(&router, &path).await;
     let mut expected = sent;
     expected["files"][0]["mime"] = json!("text/plain");
     assert_eq!(admitted["prompt"], expected);
@@ -206,7 +206,7 @@ async fn files_and_agents_of_a_prompt_are_shown_as_they_were_named() {
 }
 
 #[tokio::test]
-async fn pages_of_messages_have_no_gaps_and_no_doubles() {
+async fn pages_of_messages_have_no_gaps_and_no_duplicates() {
     let bench = Bench::new(Script::new().text("Yes.").repeat()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let path = session(&router).await;
@@ -227,7 +227,7 @@ async fn pages_of_messages_have_no_gaps_and_no_doubles() {
             let (status, page) = ask(&router, "GET", &next, "").await;
             assert_eq!(status, 200, "{page}");
             found.extend(ids(&page["data"]));
-            // A prompt that comes meanwhile shifts nothing.
+            // A new prompt in between does not shift the pages.
             if back.is_none() {
                 client.prompt(&id, &says("meanwhile")).await.unwrap();
             }
@@ -236,7 +236,7 @@ async fn pages_of_messages_have_no_gaps_and_no_doubles() {
             next = format!("{path}/message?limit=3&cursor={cursor}");
         }
         if order == "desc" {
-            assert_eq!(found, expected, "older pages stay as they were");
+            assert_eq!(found, expected, "older pages do not change");
             let page = get(&router, &format!("{path}/message?limit=3&cursor={}", back.unwrap())).await;
             assert_eq!(
                 ids(&page),
@@ -245,11 +245,11 @@ async fn pages_of_messages_have_no_gaps_and_no_doubles() {
             );
         } else {
             assert_eq!(found[..expected.len()], expected);
-            assert_eq!(found.len(), expected.len() + 2, "what came is behind what was there");
+            assert_eq!(found.len(), expected.len() + 2, "new messages come after the existing ones");
         }
         let distinct: BTreeSet<_> = found.iter().collect();
         assert_eq!(distinct.len(), found.len());
-        // The next round begins with what this one left.
+        // The next round starts with the messages of this one.
         let kept = ids(&get(&router, &format!("{path}/message?order=asc")).await);
         for extra in kept.iter().filter(|id| !all.contains(id)) {
             let route = path.replace("/api", "");
@@ -259,7 +259,7 @@ async fn pages_of_messages_have_no_gaps_and_no_doubles() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_in_the_newer_shapes() {
+async fn errors_about_missing_things_have_the_schemas_of_v2() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let path = session(&router).await;
@@ -303,7 +303,7 @@ async fn what_is_not_there_is_told_in_the_newer_shapes() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_told_in_the_newer_shapes() {
+async fn errors_about_invalid_requests_have_the_schemas_of_v2() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let path = session(&router).await;
@@ -352,7 +352,7 @@ async fn what_makes_no_sense_is_told_in_the_newer_shapes() {
 }
 
 #[tokio::test]
-async fn a_stream_of_a_session_goes_on_where_its_reader_was() {
+async fn a_stream_of_a_session_resumes_at_the_position_of_its_client() {
     let bench = Bench::new(Script::new().text("One.").text("Two.")).await;
     let router = bench.router(quick());
     let path = session(&router).await;
@@ -360,10 +360,10 @@ async fn a_stream_of_a_session_goes_on_where_its_reader_was() {
     let history = get(&router, &format!("{path}/history?limit=100")).await;
     let history = history.as_array().unwrap();
     let events = read(&router, &format!("{path}/event"), &[], history.len()).await;
-    let told: Vec<_> = events.iter().map(|(_, event)| event.clone()).collect();
-    assert_eq!(&told, history, "a stream begins with what happened");
+    let received: Vec<_> = events.iter().map(|(_, event)| event.clone()).collect();
+    assert_eq!(&received, history, "a stream starts with the past events");
 
-    // Pages of one event each are the same again.
+    // Pages of one event contain the same events.
     let (mut after, mut paged) = (0, Vec::new());
     loop {
         let (_, page) = ask(&router, "GET", &format!("{path}/history?limit=1&after={after}"), "").await;
@@ -374,7 +374,7 @@ async fn a_stream_of_a_session_goes_on_where_its_reader_was() {
     }
     assert_eq!(&paged, history);
 
-    // A reader that was away hears what it missed, then what comes.
+    // A client that reconnects gets the missed events, then new ones.
     let (seen, _) = events[2];
     let second = {
         let (router, path) = (router.clone(), path.clone());
@@ -386,19 +386,19 @@ async fn a_stream_of_a_session_goes_on_where_its_reader_was() {
     let rest = history.len() - 3;
     let query = format!("{path}/event?after={seen}");
     let (query_rest, _) = tokio::join!(read(&router, &query, &[], rest + 6), second);
-    let told: Vec<_> = query_rest.iter().take(rest).map(|(_, event)| event.clone()).collect();
-    assert_eq!(told, history[3..]);
+    let received: Vec<_> = query_rest.iter().take(rest).map(|(_, event)| event.clone()).collect();
+    assert_eq!(received, history[3..]);
     assert_eq!(query_rest[rest].1["type"], "session.next.prompt.admitted");
     let seqs: Vec<_> = query_rest.iter().map(|(seq, _)| *seq).collect();
     assert!(seqs.windows(2).all(|two| two[0] < two[1]), "{seqs:?}");
-    // One that comes back by itself says what it saw last.
+    // A browser reconnects with the id of the last event.
     let seen = seen.to_string();
     let named = read(&router, &format!("{path}/event"), &[("last-event-id", &seen)], rest + 6).await;
     assert_eq!(named[..rest + 6], query_rest[..rest + 6]);
 }
 
 #[tokio::test]
-async fn a_session_is_taken_back_in_steps_with_its_files() {
+async fn a_session_is_reverted_in_steps_with_its_files() {
     let write = |name: &str| json!({"filePath": name, "content": "made\n"});
     let script = Script::new()
         .tool("write", write("one.txt"))
@@ -432,20 +432,20 @@ async fn a_session_is_taken_back_in_steps_with_its_files() {
     assert_eq!(get(&router, &format!("{path}/message")).await.as_array().unwrap().len(), 6);
     assert_eq!(get(&router, &format!("{path}/context")).await.as_array().unwrap().len(), 3);
 
-    // Further back, then forth again.
+    // Revert further, then clear.
     good(post(&router, &stage, json!({"messageID": first["id"]})).await);
     assert!(!there("one.txt") && !there("two.txt"));
     good(ask(&router, "POST", &format!("{path}/revert/clear"), "").await);
     assert!(there("one.txt") && there("two.txt"));
     assert!(get(&router, &path).await.get("revert").is_none());
 
-    // The messages alone; then with their files after all; then for good.
+    // Stage the messages only, then with their files, then commit.
     let staged = good(post(&router, &stage, json!({"messageID": second["id"], "files": false})).await);
     assert_eq!((&staged["files"], there("two.txt")), (&json!([]), true), "{staged}");
     good(post(&router, &stage, json!({"messageID": second["id"], "files": true})).await);
     assert!(there("one.txt") && !there("two.txt"));
     good(post(&router, &stage, json!({"messageID": second["id"], "files": false})).await);
-    assert!(there("two.txt"), "the files are put back");
+    assert!(there("two.txt"), "the files are restored");
     good(post(&router, &stage, json!({"messageID": second["id"]})).await);
     good(ask(&router, "POST", &format!("{path}/revert/commit"), "").await);
     assert!(there("one.txt") && !there("two.txt"));
@@ -457,8 +457,8 @@ async fn a_session_is_taken_back_in_steps_with_its_files() {
     assert_eq!(get(&router, &format!("{path}/message")).await[1]["text"], "third");
 
     let history = get(&router, &format!("{path}/history?limit=100")).await;
-    let told = kinds(&history);
-    let reverts: Vec<_> = told.into_iter().filter(|kind| kind.starts_with("revert.")).collect();
+    let received = kinds(&history);
+    let reverts: Vec<_> = received.into_iter().filter(|kind| kind.starts_with("revert.")).collect();
     let expected = [
         "revert.staged",
         "revert.staged",
@@ -473,7 +473,7 @@ async fn a_session_is_taken_back_in_steps_with_its_files() {
 }
 
 #[tokio::test]
-async fn a_summary_stands_for_what_was_before_it() {
+async fn a_summary_replaces_the_messages_before_it() {
     let bench = Bench::new(Script::new().text("One.").summary(Turn::text("All of it.")).text("Two.")).await;
     let router = bench.router(quick());
     let path = session(&router).await;
@@ -496,7 +496,7 @@ async fn a_summary_stands_for_what_was_before_it() {
 }
 
 #[tokio::test]
-async fn a_users_command_is_shown_as_one() {
+async fn a_command_of_the_user_is_a_shell_message() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let session = client.create_session(&SessionInput::default()).await.unwrap();
@@ -515,7 +515,7 @@ async fn a_users_command_is_shown_as_one() {
 }
 
 #[tokio::test]
-async fn a_failed_answer_says_why() {
+async fn a_failed_response_contains_the_error() {
     let bench = Bench::new(Script::new().turn(Turn::http_error(400))).await;
     let router = bench.router(quick());
     let path = session(&router).await;
@@ -536,14 +536,14 @@ async fn a_failed_answer_says_why() {
 }
 
 #[tokio::test]
-async fn a_session_has_the_id_that_its_client_chose() {
+async fn a_client_can_choose_the_id_of_a_session() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let wanted = json!({"id": "ses_mine", "agent": "plan"});
     let made = good(post(&router, "/api/session", wanted).await);
     assert_eq!((&made["id"], &made["agent"]), (&json!("ses_mine"), &json!("plan")));
     let again = good(post(&router, "/api/session", json!({"id": "ses_mine", "agent": "build"})).await);
-    assert_eq!(again, made, "one that is there is left as it is");
+    assert_eq!(again, made, "an existing session is not changed");
     let id = SessionId::parse("ses_mine").unwrap();
     assert_eq!(client.session(&id).await.unwrap().agent.as_deref(), Some("plan"));
     assert_eq!(ask(&router, "DELETE", "/session/ses_mine", "").await.0, 200);
@@ -554,7 +554,7 @@ async fn a_session_has_the_id_that_its_client_chose() {
 }
 
 #[tokio::test]
-async fn a_client_asks_for_leave_of_its_own() {
+async fn a_client_can_request_permissions() {
     let config = |config: &mut Value| {
         config["permission"] = json!({"bash": {"*": "ask", "ls *": "allow"}, "edit": "deny"});
     };
@@ -576,16 +576,20 @@ async fn a_client_asks_for_leave_of_its_own() {
     });
     for _ in 0..2 {
         let answer = good(post(&router, &own, wanted.clone()).await);
-        assert_eq!(answer, json!({"id": "per_mine", "effect": "ask"}), "asking twice asks once");
+        assert_eq!(answer, json!({"id": "per_mine", "effect": "ask"}), "a repeated request has the same id");
     }
     let waiting = get(&router, &own).await;
     assert_eq!(waiting.as_array().unwrap().len(), 2, "{waiting}");
     let asked = get(&router, &format!("{own}/per_mine")).await;
     assert_eq!((&asked["save"], &asked["metadata"]), (&json!(["rm *"]), &json!({"why": "w"})));
     let other = session(&router).await;
-    assert_eq!(post(&router, &format!("{other}/permission"), wanted.clone()).await.0, 400, "the id is taken");
+    assert_eq!(
+        post(&router, &format!("{other}/permission"), wanted.clone()).await.0,
+        400,
+        "the id is in use"
+    );
     good(post(&router, &format!("{own}/per_mine/reply"), json!({"reply": "always"})).await);
-    // What "always" allows is allowed from then on, and the other question with it.
+    // The reply `always` allows later requests, and also the other pending one.
     let settled = async {
         while !get(&router, &own).await.as_array().unwrap().is_empty() {
             sleep(Duration::from_millis(20)).await;
@@ -603,7 +607,7 @@ async fn a_client_asks_for_leave_of_its_own() {
 }
 
 #[tokio::test]
-async fn every_part_of_an_answer_is_told_and_shown_alike() {
+async fn every_part_of_a_response_is_the_same_in_events_and_messages() {
     let script = Script::new()
         .turn(Turn::steps().text("I look.").tool("read", json!({"filePath": "none.txt"})))
         .text("It is not there.");
@@ -613,26 +617,26 @@ async fn every_part_of_an_answer_is_told_and_shown_alike() {
     prompt(&router, &path, "look").await;
     let shown = get(&router, &format!("{path}/message?order=asc")).await;
     let history = get(&router, &format!("{path}/history?limit=100")).await;
-    let told = |kind: &str, key: &str| -> Vec<Value> {
+    let values = |kind: &str, key: &str| -> Vec<Value> {
         let events = history.as_array().unwrap().iter();
         let events = events.filter(|event| event["type"] == format!("session.next.{kind}"));
         events.map(|event| event["data"][key].clone()).collect()
     };
     let content = |at: usize| shown[at]["content"].as_array().unwrap().clone();
-    assert_eq!(told("text.ended", "text"), [content(1)[0]["text"].clone(), content(2)[0]["text"].clone()]);
-    assert_eq!(told("text.ended", "textID"), [content(1)[0]["id"].clone(), content(2)[0]["id"].clone()]);
+    assert_eq!(values("text.ended", "text"), [content(1)[0]["text"].clone(), content(2)[0]["text"].clone()]);
+    assert_eq!(values("text.ended", "textID"), [content(1)[0]["id"].clone(), content(2)[0]["id"].clone()]);
     let call = &content(1)[1];
-    assert_eq!(told("tool.called", "input"), [call["state"]["input"].clone()]);
-    assert_eq!(told("tool.failed", "error"), [call["state"]["error"].clone()], "{history}");
-    assert_eq!(told("step.ended", "finish"), [shown[1]["finish"].clone(), shown[2]["finish"].clone()]);
+    assert_eq!(values("tool.called", "input"), [call["state"]["input"].clone()]);
+    assert_eq!(values("tool.failed", "error"), [call["state"]["error"].clone()], "{history}");
+    assert_eq!(values("step.ended", "finish"), [shown[1]["finish"].clone(), shown[2]["finish"].clone()]);
     let id = SessionId::parse(path.rsplit('/').next().unwrap()).unwrap();
     let older = client.messages(&id, None).await.unwrap();
     let text = older[1].parts.iter().find(|part| matches!(part.body, PartBody::Text(_))).unwrap();
-    assert_eq!(content(1)[0]["id"], json!(text.id), "one part has one id in both views");
+    assert_eq!(content(1)[0]["id"], json!(text.id), "a part has the same id in both APIs");
 }
 
 #[tokio::test]
-async fn the_stream_of_everything_tells_of_sessions_as_their_own_streams_do() {
+async fn the_global_stream_and_the_stream_of_a_session_have_the_same_events() {
     let script = Script::new().turn(Turn::steps().reasoning("hm").text("One.")).text("Two.");
     let bench = Bench::new(script).await;
     let router = bench.router(quick());
@@ -640,35 +644,35 @@ async fn the_stream_of_everything_tells_of_sessions_as_their_own_streams_do() {
     prompt(&router, &path, "before anybody listens").await;
     let mut response = send(&router, request("GET", "/api/event").body(Body::empty()).unwrap()).await;
     prompt(&router, &path, "go").await;
-    // Nobody answers this one, so nothing follows it.
+    // This prompt has no response, so no event follows it.
     let later = json!({"prompt": {"text": "later"}, "resume": false});
     let later = good(post(&router, &format!("{path}/prompt"), later).await);
     let mut text = String::new();
-    let is_told = |text: &str| {
+    let is_published = |text: &str| {
         let whole = text.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
         whole.split("\n\n").any(|frame| {
             frame.contains("session.next.prompted") && frame.contains(later["id"].as_str().unwrap())
         })
     };
-    while !is_told(&text) {
+    while !is_published(&text) {
         let chunk = timeout(PATIENCE, response.body_mut().frame()).await.unwrap().unwrap().unwrap();
         text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
     }
     let frames = text.split("\n\n").filter_map(|frame| frame.strip_prefix("data: "));
     let frames = frames.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    let told: Vec<Value> = frames
+    let received: Vec<Value> = frames
         .filter(|event| event["type"].as_str().is_some_and(|kind| kind.starts_with("session.next.")))
         .collect();
     let directory = bench.project.directory().to_str().unwrap();
-    assert!(told.iter().all(|event| event["location"]["directory"] == directory), "{told:?}");
-    let deltas: String = told
+    assert!(received.iter().all(|event| event["location"]["directory"] == directory), "{received:?}");
+    let deltas: String = received
         .iter()
         .filter(|event| event["type"] == "session.next.text.delta")
         .map(|event| event["data"]["delta"].as_str().unwrap())
         .collect();
     assert_eq!(deltas, "Two.");
     let history = get(&router, &format!("{path}/history?limit=100")).await;
-    let mut kept = told;
+    let mut kept = received;
     kept.retain(|event| event["durable"].is_object());
     for event in &mut kept {
         event.as_object_mut().unwrap().remove("location");
@@ -679,13 +683,13 @@ async fn the_stream_of_everything_tells_of_sessions_as_their_own_streams_do() {
 }
 
 #[tokio::test]
-async fn pages_of_sessions_have_no_gaps_and_no_doubles() {
+async fn pages_of_sessions_have_no_gaps_and_no_duplicates() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let mut made = Vec::new();
     for _ in 0..5 {
         made.push(session(&router).await.rsplit('/').next().unwrap().to_owned());
-        // Sessions of one millisecond have no order of their own.
+        // Sessions of the same millisecond have no defined order.
         sleep(Duration::from_millis(3)).await;
     }
     let directory = bench.project.directory().to_str().unwrap();

@@ -1,4 +1,4 @@
-//! Repositories that want to run something, to be read elsewhere, or to stop us.
+//! Repositories that try to run programs, to read other files, or to block us.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::scene::Scene;
 
-/// Every file below a directory with its bytes and the time of its last change.
+/// Every file in a directory with its bytes and modification time.
 fn fingerprint(directory: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -25,7 +25,7 @@ fn fingerprint(directory: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
         } else {
             let mut modified = fs::metadata(&path).unwrap().modified().unwrap();
             if path.components().any(|name| name.as_os_str() == "objects") {
-                // Git renews the time of an object that it borrows, so that it is not pruned.
+                // Git updates the time of an object that it borrows, so that it is not pruned.
                 modified = SystemTime::UNIX_EPOCH;
             }
             all.insert(path.clone(), (fs::read(&path).unwrap(), modified));
@@ -81,11 +81,11 @@ async fn nothing_is_run_and_no_byte_is_converted() {
     scene.snapshots.diff_text(first.tree, second.tree, &CancellationToken::new()).await.unwrap();
     assert_eq!(scene.travel(1, 0, Edits).await, [""; 0]);
     assert_eq!(scene.all(), start);
-    assert!(!marker.exists(), "something of the repository was run");
+    assert!(!marker.exists(), "a program of the repository was run");
 }
 
 #[tokio::test]
-async fn the_repository_of_the_user_is_not_touched() {
+async fn the_users_repository_is_not_changed() {
     let mut scene = Scene::git();
     scene.put("a.txt", "a");
     scene.put("b/c.txt", "c");
@@ -109,7 +109,7 @@ async fn the_repository_of_the_user_is_not_touched() {
 }
 
 #[tokio::test]
-async fn strange_names_are_kept_and_forbidden_ones_do_no_harm() {
+async fn strange_names_are_tracked_and_forbidden_ones_are_harmless() {
     let mut scene = Scene::git();
     let strange: Vec<&[u8]> = vec![
         b"-n",
@@ -148,7 +148,7 @@ async fn strange_names_are_kept_and_forbidden_ones_do_no_harm() {
 }
 
 #[tokio::test]
-async fn what_lies_outside_is_neither_stored_nor_written() {
+async fn files_outside_are_neither_stored_nor_written() {
     let mut scene = Scene::plain();
     scene.put("../secret/key", "secret");
     let outside = scene.root.with_file_name("secret");
@@ -161,7 +161,7 @@ async fn what_lies_outside_is_neither_stored_nor_written() {
         (window.kind, window.bytes.as_slice()),
         (Kind::Link, outside.join("key").as_os_str().as_bytes())
     );
-    // A directory of the agent's that becomes a link afterwards leads nowhere.
+    // A directory of the agent that later becomes a link is not followed.
     scene.writes(&[("dir/key", Some("agent"))]).await;
     scene.writes(&[("dir/key", None)]).await;
     fs::remove_dir_all(scene.root.join("dir")).unwrap();
@@ -181,7 +181,7 @@ async fn what_lies_outside_is_neither_stored_nor_written() {
 }
 
 #[tokio::test]
-async fn other_repositories_pipes_and_sockets_are_passed_by() {
+async fn other_repositories_pipes_and_sockets_are_skipped() {
     let mut scene = Scene::git();
     scene.put("a.txt", "a");
     scene.put("vendored/lib.c", "x");
@@ -199,7 +199,7 @@ async fn other_repositories_pipes_and_sockets_are_passed_by() {
     scene.again();
     let snapshot = scene.track().await;
     assert_eq!(names(&scene, snapshot.tree).await, [PathBuf::from("a.txt")]);
-    // A file that becomes a pipe is not waited for, neither by a snapshot nor by undo.
+    // A file that becomes a pipe blocks neither a snapshot nor undo.
     scene.writes(&[("a.txt", Some("b"))]).await;
     fs::remove_file(scene.root.join("a.txt")).unwrap();
     nix::unistd::mkfifo(&scene.root.join("a.txt"), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -217,7 +217,7 @@ async fn odd_object_directories_of_the_user_are_harmless() {
     scene.again();
     let first = scene.track().await;
     assert_eq!(names(&scene, first.tree).await, [PathBuf::from("a.txt")]);
-    // What was borrowed vanishes: the next snapshot is whole again.
+    // The borrowed repository is removed: the next snapshot is complete again.
     fs::remove_dir_all(scene.root.join(".git")).unwrap();
     scene.put("b.txt", "b");
     scene.again();
@@ -225,11 +225,11 @@ async fn odd_object_directories_of_the_user_are_harmless() {
     let read = scene.snapshots.read(second.tree, "b.txt".as_ref()).await.unwrap();
     assert_eq!(read.unwrap().bytes, b"b");
     let gone = scene.snapshots.read(first.tree, "a.txt".as_ref()).await;
-    // Which is whole or told, never something else.
+    // It is complete or an error, but never something else.
     if let Ok(file) = gone {
         assert_eq!(file.unwrap().bytes, b"a");
     }
-    // A pipe in the place of a list.
+    // A pipe instead of a list.
     scene.run(&["init", "-q"]);
     let list = scene.root.join(".git/objects/info/alternates");
     nix::unistd::mkfifo(&list, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -240,14 +240,14 @@ async fn odd_object_directories_of_the_user_are_harmless() {
 }
 
 #[tokio::test]
-async fn a_pipe_in_the_place_of_a_list_turns_snapshots_off() {
+async fn a_pipe_instead_of_a_list_turns_snapshots_off() {
     let mut scene = Scene::plain();
     scene.put("sub/a.txt", "a");
     nix::unistd::mkfifo(&scene.root.join("sub/.gitignore"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let cancel = CancellationToken::new();
     let error = scene.snapshots.track(&cancel).await.unwrap_err();
     assert!(matches!(error, Error::Off { .. }), "{error}");
-    // That is known from now on, and by the next process.
+    // From now on this is known, also to the next process.
     let begun = std::time::Instant::now();
     scene.again();
     assert_eq!(scene.snapshots.track(&cancel).await.unwrap_err().to_string(), error.to_string());

@@ -1,4 +1,4 @@
-//! What stays on the disk: the quota, and what a killed process leaves.
+//! The used disk space: the quota, and files that a killed process leaves.
 
 use std::fs;
 use std::io::{BufRead as _, Write as _};
@@ -12,14 +12,14 @@ use tokio_util::sync::CancellationToken;
 use crate::scene::Scene;
 
 const QUOTA_BYTES: u64 = 4 * 1024 * 1024;
-/// Kills of a process that writes.
+/// The number of times that a writing process is killed.
 const KILLS: u64 = 12;
 
 fn quota() -> Quota {
     Quota { total_bytes: QUOTA_BYTES, repository_bytes: QUOTA_BYTES, ..Quota::default() }
 }
 
-/// What a directory takes, file by file in blocks.
+/// The disk space of a directory, in blocks for each file.
 fn disk_use(path: &Path) -> u64 {
     let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
     if !metadata.is_dir() {
@@ -42,7 +42,7 @@ fn unfinished(path: &Path) -> Vec<String> {
     found
 }
 
-/// Bytes that cannot be compressed and differ by the seed.
+/// Bytes that cannot be compressed and depend on the seed.
 fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -56,7 +56,7 @@ fn noise(seed: u64, bytes: usize) -> Vec<u8> {
 
 /// Writes files, takes snapshots and reports effects until it is killed.
 #[tokio::test]
-#[ignore = "the process that is killed by another test"]
+#[ignore = "another test runs it as the process that it kills"]
 async fn a_writer() {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).unwrap();
@@ -100,9 +100,9 @@ async fn the_quota_holds_whenever_the_process_is_killed() {
         child.wait().unwrap();
         most = most.max(disk_use(&store));
     }
-    assert!(most <= QUOTA_BYTES, "{most} bytes were taken of {QUOTA_BYTES}");
+    assert!(most <= QUOTA_BYTES, "{most} bytes were used of {QUOTA_BYTES}");
     assert!(most > QUOTA_BYTES / 2, "{most} bytes do not try a quota of {QUOTA_BYTES}");
-    // The next one to come finds everything in order, and leaves nothing of what was cut off.
+    // The next process recovers and removes everything that was abandoned.
     scene.snapshots = Snapshots::new({
         let mut options = scene.options();
         options.quota = quota();
@@ -115,7 +115,7 @@ async fn the_quota_holds_whenever_the_process_is_killed() {
 }
 
 #[tokio::test]
-async fn a_dropped_step_is_told_and_nothing_is_harmed() {
+async fn a_dropped_step_is_reported_and_nothing_is_damaged() {
     let mut scene = Scene::plain();
     scene.put("a.txt", "a");
     scene.writes(&[("a.txt", Some("b"))]).await;
@@ -161,7 +161,7 @@ async fn many_steps_stay_within_the_quota_and_the_last_ones_can_be_undone() {
 }
 
 #[tokio::test]
-async fn what_was_not_used_for_long_is_dropped() {
+async fn data_that_was_not_used_for_long_is_dropped() {
     let mut scene = Scene::plain();
     scene.put("a.txt", "a");
     scene.track().await;
@@ -172,7 +172,7 @@ async fn what_was_not_used_for_long_is_dropped() {
     for stamp in ["used", "tracked/0001/used", "effects/0001/used", "../../swept"] {
         fs::File::options().write(true).open(old.join(stamp)).unwrap().set_modified(long_ago).unwrap();
     }
-    // Another directory's first write looks around.
+    // The first write of another directory sweeps the store.
     let other = scene.root.with_file_name("other");
     fs::create_dir(&other).unwrap();
     let mut options =
@@ -182,7 +182,7 @@ async fn what_was_not_used_for_long_is_dropped() {
     let mut step = Step::default();
     let effect = Effect { path: "x".into(), before: None, after: Some(File::plain("x")), made: 0 };
     snapshots.report(&mut step, effect).await.unwrap();
-    assert!(!old.exists(), "{old:?} is still there");
+    assert!(!old.exists(), "{old:?} still exists");
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn two_processes_at_once_are_safe() {
 }
 
 #[tokio::test]
-async fn a_snapshot_that_is_given_up_leaves_the_next_one_whole() {
+async fn the_snapshot_after_a_cancelled_one_is_complete() {
     let scene = Scene::plain();
     for file in 0..200 {
         scene.put(format!("f{file}"), noise(file, 5000));

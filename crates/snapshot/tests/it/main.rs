@@ -1,6 +1,6 @@
-//! Snapshots at their face: real directories, the real `git`.
+//! The public interface of snapshots, with real directories and the real `git`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failure is a failed test")]
 
 mod hostile;
 mod keeping;

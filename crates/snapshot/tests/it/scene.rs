@@ -1,4 +1,4 @@
-//! A directory with snapshots beside it.
+//! A temporary directory with snapshots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl Scene {
         scene
     }
 
-    /// The same directory for another process.
+    /// Opens the same directory as another process.
     pub(crate) fn again(&mut self) {
         self.snapshots = Snapshots::new(self.options());
     }
@@ -51,7 +51,7 @@ impl Scene {
         self.options().directory
     }
 
-    /// The user's git.
+    /// Runs the user's git.
     pub(crate) fn run(&self, args: &[&str]) -> String {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=u", "-c", "user.email=u@example.com", "-c", "commit.gpgsign=false"]);
@@ -75,11 +75,11 @@ impl Scene {
         self.snapshots.track(&CancellationToken::new()).await.unwrap()
     }
 
-    /// The paths of a snapshot, by asking git itself.
+    /// The paths of a snapshot, as git lists them.
     pub(crate) fn listed(&self, snapshot: &Snapshot) -> Vec<String> {
         let mut git = Command::new("git");
         git.arg("--git-dir").arg(self.shadow());
-        // A tree that is already in the user's repository is borrowed from there.
+        // A tree that is in the user's repository is borrowed from it.
         git.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.root.join(".git/objects"));
         let output =
             git.args(["ls-tree", "-r", "-z", "--name-only", &snapshot.tree.to_string()]).output().unwrap();
@@ -88,7 +88,7 @@ impl Scene {
         names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
-    /// One step in which a tool writes or removes files.
+    /// A step in which a tool writes or removes files.
     pub(crate) async fn writes(&mut self, files: &[(&str, Option<&str>)]) {
         let mut step = Step::default();
         for (path, text) in files {
@@ -109,7 +109,7 @@ impl Scene {
         self.snapshots.report(step, effect).await.unwrap();
     }
 
-    /// One step in which an opaque tool does something.
+    /// A step in which an opaque tool changes files.
     pub(crate) async fn opaque(&mut self, work: impl FnOnce(&Self)) {
         let before = self.track().await;
         work(self);
@@ -119,7 +119,7 @@ impl Scene {
         self.steps.extend(self.snapshots.close(step).await.unwrap());
     }
 
-    /// Moves between positions; what was kept, each with its reason.
+    /// Moves between positions. Returns the kept files with their reasons.
     #[track_caller]
     pub(crate) fn travel(
         &self,
@@ -135,7 +135,7 @@ impl Scene {
         }
     }
 
-    /// Every path below the root with what it is, but for `.git`.
+    /// Every path in the root with its entry, except `.git`.
     pub(crate) fn all(&self) -> Vec<(String, Option<File>)> {
         let mut found = Vec::new();
         let mut left = vec![self.root.clone()];
@@ -157,7 +157,7 @@ impl Scene {
     }
 }
 
-/// What is at a path, unless it is a directory.
+/// The file at a path, unless it is a directory.
 fn of(path: &Path) -> Option<File> {
     use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::PermissionsExt as _;

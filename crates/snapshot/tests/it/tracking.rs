@@ -1,4 +1,4 @@
-//! What a snapshot holds.
+//! The content of snapshots.
 
 use std::fs;
 
@@ -56,7 +56,7 @@ async fn a_clean_repository_has_the_tree_of_its_commit_and_copies_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_ignored_or_large_or_beside_the_scope_is_left_out() {
+async fn ignored_large_and_outside_files_are_omitted() {
     let mut scene = Scene::git();
     scene.put(".gitignore", "*.log\n/app/out/\n");
     scene.put("app/keep.txt", "x");
@@ -88,7 +88,7 @@ async fn what_is_ignored_or_large_or_beside_the_scope_is_left_out() {
 }
 
 #[tokio::test]
-async fn a_home_and_what_is_above_it_is_not_tracked() {
+async fn a_home_and_its_parents_are_not_tracked() {
     for home in ["project", "project/user"] {
         let scene = Scene::with(|options| options.home = Some(options.worktree.with_file_name(home)));
         let error = scene.snapshots.track(&CancellationToken::new()).await.unwrap_err();

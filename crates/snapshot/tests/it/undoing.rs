@@ -5,7 +5,7 @@ use codewright_snapshot::Respect::{Edits, Nothing};
 use crate::scene::Scene;
 
 #[tokio::test]
-async fn undo_takes_back_what_tools_wrote_and_redo_brings_it_again() {
+async fn undo_reverts_the_writes_of_tools_and_redo_repeats_them() {
     let mut scene = Scene::plain();
     scene.put("a.txt", "old\r\n");
     let start = scene.all();
@@ -19,12 +19,12 @@ async fn undo_takes_back_what_tools_wrote_and_redo_brings_it_again() {
     assert_eq!(scene.travel(2, 1, Edits).await, [""; 0]);
     assert_eq!(scene.text("a.txt").unwrap(), "new\n");
     assert_eq!(scene.text("made/c.txt"), None);
-    // Again changes nothing.
+    // A second time changes nothing.
     assert_eq!(scene.travel(2, 1, Edits).await, [""; 0]);
 }
 
 #[tokio::test]
-async fn undo_takes_back_what_a_command_did() {
+async fn undo_reverts_the_changes_of_a_command() {
     let mut scene = Scene::git();
     scene.put("a.txt", "a");
     scene.put("dir/b.txt", "b");
@@ -45,7 +45,7 @@ async fn undo_takes_back_what_a_command_did() {
 }
 
 #[tokio::test]
-async fn what_the_user_changed_is_kept_unless_insisted() {
+async fn files_that_the_user_changed_are_kept_unless_insisted() {
     let mut scene = Scene::plain();
     scene.put("a.txt", "a");
     scene.put("b.txt", "b");
@@ -58,7 +58,7 @@ async fn what_the_user_changed_is_kept_unless_insisted() {
 }
 
 #[tokio::test]
-async fn a_step_without_changes_is_nothing() {
+async fn a_step_without_changes_is_empty() {
     let mut scene = Scene::plain();
     scene.put("a.txt", "a");
     scene.writes(&[("a.txt", Some("b")), ("a.txt", Some("a"))]).await;
@@ -67,7 +67,7 @@ async fn a_step_without_changes_is_nothing() {
 }
 
 #[tokio::test]
-async fn what_only_came_to_be_seen_is_not_taken_away() {
+async fn files_that_are_only_newly_tracked_are_not_removed() {
     let mut scene = Scene::git();
     scene.put(".gitignore", "dist/\n");
     scene.put("dist/precious", "p");

@@ -1,7 +1,7 @@
-//! Changes several files by one patch.
+//! Changes several files with one patch.
 //!
-//! Every part is checked against the files as the parts before it leave them;
-//! only when all fit is anything written.
+//! Each part is checked against the files as the parts before it change them. Nothing is written unless all
+//! parts fit.
 
 mod parse;
 mod place;
@@ -26,7 +26,7 @@ use crate::{
 
 const DESCRIPTION: &str = include_str!("apply_patch.txt");
 
-/// Changes several files by one patch.
+/// The `apply_patch` tool.
 pub struct ApplyPatch;
 
 /// The patch.
@@ -101,7 +101,7 @@ impl Tool for ApplyPatch {
         let workspace = cx.workspace()?;
         let parts = parts(&input)?;
         let mut held = Vec::new();
-        // In one order for all calls, so that no two wait for each other.
+        // All calls lock in the same order, so that no two wait for each other.
         for path in touched(&workspace, &parts)? {
             held.push(cx.locks.lock(&path, &cx.cancel).await?);
         }
@@ -129,7 +129,7 @@ fn refused(reason: impl std::fmt::Display) -> ToolError {
     ToolError::Model(format!("apply_patch verification failed: {reason}"))
 }
 
-/// Fails if a file would go away whole which has changed since the session saw it.
+/// Fails if the patch would remove a whole file that has changed since the session saw it.
 fn refuse_stale(steps: &[Step], known: &KnownFiles) -> Result<(), ToolError> {
     let is_whole = |step: &&Step| matches!(step.kind, Kind::Add | Kind::Delete);
     match steps.iter().filter(is_whole).find(|step| known.is_stale(&step.place.real)) {
@@ -149,7 +149,7 @@ fn parts(input: &Input) -> Result<Vec<Part>, ToolError> {
     Ok(parts)
 }
 
-/// The files a patch names, links followed, each once.
+/// The paths that a patch names, with links followed and without duplicates.
 fn touched(workspace: &Workspace, parts: &[Part]) -> Result<BTreeSet<PathBuf>, ToolError> {
     let mut paths = BTreeSet::new();
     for part in parts {
@@ -164,13 +164,13 @@ fn touched(workspace: &Workspace, parts: &[Part]) -> Result<BTreeSet<PathBuf>, T
     Ok(paths)
 }
 
-/// What is done to one file.
+/// A change of one file.
 struct Step {
     kind: Kind,
     place: Place,
-    /// What it holds before, to the byte; absent if it is not there.
+    /// The content before, or `None` if the file does not exist.
     before: Option<Vec<u8>>,
-    /// What it is to hold; absent if it goes away.
+    /// The content after, or `None` if the file is removed.
     after: Option<String>,
     diff: Diff,
 }
@@ -179,10 +179,10 @@ enum Kind {
     Add,
     Update,
     Delete,
-    /// The file goes to another place.
+    /// The file is moved.
     Move {
         to: Place,
-        /// What is at that place before.
+        /// The content of the file that is replaced.
         replaced: Option<Vec<u8>>,
     },
 }
@@ -199,7 +199,7 @@ impl Kind {
 }
 
 impl Step {
-    /// Where the file is afterwards, or was.
+    /// The path of the file after the change, or before its removal.
     fn target(&self) -> &Place {
         match &self.kind {
             Kind::Move { to, .. } => to,
@@ -208,7 +208,7 @@ impl Step {
     }
 }
 
-/// The files as the parts of a patch find them: the disk, under what the parts before have done.
+/// The files as the parts of a patch see them: the disk with the changes of the parts before.
 #[derive(Default)]
 struct Files(BTreeMap<PathBuf, Option<Vec<u8>>>);
 
@@ -223,7 +223,7 @@ impl Files {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(refused(format!("BadResource: FileSystem.readFile ({})", place.path.display())));
             }
-            // Opening a pipe or a device could wait forever.
+            // Opening a pipe or a device could block forever.
             Ok(metadata) if !metadata.is_file() => {
                 return Err(refused(format!("Not a regular file: {}", place.path.display())));
             }
@@ -232,8 +232,8 @@ impl Files {
         read_bytes(&place.real, MAX_TEXT_BYTES).map(Some).map_err(refused)
     }
 
-    /// A file that must be there and is to go away from its place.
-    fn leaving(&self, place: &Place) -> Result<(), ToolError> {
+    /// Checks that a file exists and can be removed from its path.
+    fn removable(&self, place: &Place) -> Result<(), ToolError> {
         if place.path.is_symlink() {
             let path = place.path.display();
             return Err(refused(format!("{path} is a symbolic link; remove or rename it with a command")));
@@ -242,7 +242,7 @@ impl Files {
     }
 }
 
-/// Finds out what a patch does, without doing any of it.
+/// Plans the changes of a patch without writing.
 fn plan(workspace: &Workspace, parts: &[Part]) -> Result<Vec<Step>, ToolError> {
     let mut files = Files::default();
     let mut steps = Vec::new();
@@ -253,7 +253,7 @@ fn plan(workspace: &Workspace, parts: &[Part]) -> Result<Vec<Step>, ToolError> {
             Part::Update { path, moved, changes } => {
                 let place = workspace.resolve(Path::new(path))?;
                 let to = moved.as_ref().map(|path| workspace.resolve(Path::new(path))).transpose()?;
-                // A file that is moved to where it is only changes.
+                // Moving a file to its own path only changes it.
                 let to = to.filter(|to| to.real != place.real);
                 update(&files, place, to, changes)?
             }
@@ -270,7 +270,7 @@ fn plan(workspace: &Workspace, parts: &[Part]) -> Result<Vec<Step>, ToolError> {
 fn add(files: &Files, place: Place, content: &str) -> Result<Step, ToolError> {
     let before = files.read(&place)?;
     let content = tags::as_written(&lossy(before.as_deref()), content).into_owned();
-    // What was there before is not shown, as if the file were new.
+    // The old content is omitted, as if the file were new.
     let diff = unified(&place.path.to_string_lossy(), "", &content);
     Ok(Step { kind: Kind::Add, place, before, after: Some(content), diff })
 }
@@ -284,10 +284,10 @@ fn delete(files: &Files, place: Place) -> Result<Step, ToolError> {
     let Some(before) = files.read(&place)? else {
         return Err(refused(format!("NotFound: FileSystem.readFile ({name})")));
     };
-    files.leaving(&place)?;
+    files.removable(&place)?;
     let text = TextFile::parse(&String::from_utf8_lossy(&before)).text;
     let mut diff = unified(&name, &text, "");
-    // Clients know this number: what follows the last newline counts as a line.
+    // Clients expect this number: the text after the last newline counts as a line.
     diff.deletions = text.split('\n').count();
     Ok(Step { kind: Kind::Delete, place, before: Some(before), after: None, diff })
 }
@@ -312,8 +312,8 @@ fn update(files: &Files, place: Place, to: Option<Place>, changes: &[Change]) ->
     let kind = match to {
         None => Kind::Update,
         Some(to) => {
-            files.leaving(&place)?;
-            // What is there is replaced, if it is a file.
+            files.removable(&place)?;
+            // An existing regular file is replaced.
             let replaced = files.read(&to)?;
             Kind::Move { to, replaced }
         }
@@ -377,7 +377,7 @@ fn summary(workspace: &Workspace, steps: &[Step]) -> String {
     text
 }
 
-/// Applies what a patch does to a file to a text.
+/// Applies the changes of a patch to a text.
 #[cfg(any(test, feature = "trial"))]
 pub(crate) fn tried(patch: &str, content: &str) {
     let file = TextFile::parse(content);
@@ -393,7 +393,7 @@ pub(crate) fn tried(patch: &str, content: &str) {
     }
 }
 
-/// Does what was planned; if the disk refuses, the model is told how far it went.
+/// Writes the planned changes. If the disk fails, the error says which parts were applied.
 fn carry_out(workspace: &Workspace, steps: &[Step], effects: &Effects) -> Result<(), ToolError> {
     for (done, step) in steps.iter().enumerate() {
         if let Err(error) = write(step, effects) {

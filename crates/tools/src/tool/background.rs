@@ -1,4 +1,4 @@
-//! Begins, lists, reads and stops commands that outlast their call.
+//! Starts, lists, reads and stops background commands.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::jobs::{Ending, Job, State};
 use crate::{Ask, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("background.txt");
-/// How long a command may work if the model does not say.
+/// The time limit of a command if the model sets none.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(60 * 60);
-/// How long it may work at most.
+/// The longest time limit.
 const MAX_LIFETIME: Duration = Duration::from_secs(4 * 60 * 60);
-/// How long a call may wait for a command's end.
+/// The longest wait for the end of a command.
 const MAX_WAIT: Duration = Duration::from_secs(60);
-/// How long a call waits for a command that it stopped.
+/// The wait for a command that was stopped.
 const STOP_WAIT: Duration = Duration::from_secs(5);
-/// How long a call waits to see whether a command ends at once.
+/// The wait that shows whether a command ends at once.
 const START_WAIT: Duration = Duration::from_millis(200);
 
-/// Runs commands in the background.
+/// The `background` tool.
 pub struct Background;
 
-/// What is to be done.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     action: Action,
@@ -90,9 +90,9 @@ impl Tool for Background {
             "properties": {
                 "action": {"type": "string", "enum": ["start", "list", "read", "stop"], "description": "What to do"},
                 "command": {"type": "string", "description": "The command line to start"},
-                "workdir": {"type": "string", "description": "Where it starts; the project directory if left out"},
-                "lifetime": number("How long it may work, in milliseconds"),
-                "id": {"type": "string", "description": "Which command to read or stop"},
+                "workdir": {"type": "string", "description": "Its directory; the project directory if left out"},
+                "lifetime": number("Its time limit, in milliseconds"),
+                "id": {"type": "string", "description": "The command to read or stop"},
                 "wait": number("How long to wait for its end before reading, in milliseconds"),
             },
             "required": ["action"],
@@ -135,7 +135,7 @@ async fn start(input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
     let spill = cx.new_output_path();
     let limits = Limits { timeout, lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
     let job = cx.jobs.begin(line.command(), (command, limits), &cx.background)?;
-    // What fails at once is told at once.
+    // A command that fails at once is reported by this call.
     job.ended(START_WAIT).await;
     Ok(shown(&job, &job.state()))
 }
@@ -151,11 +151,11 @@ fn list(cx: &ToolCx) -> Output {
 
 fn standing(state: &State) -> String {
     match &state.end {
-        None => "at work".to_owned(),
+        None => "running".to_owned(),
         Some(Ending::Exited(code)) => format!("ended with code {code}"),
-        Some(Ending::TimedOut) => "ended: its time was up".to_owned(),
+        Some(Ending::TimedOut) => "ended by its time limit".to_owned(),
         Some(Ending::Stopped) => "stopped".to_owned(),
-        Some(Ending::Failed(why)) => format!("could not be run: {why}"),
+        Some(Ending::Failed(why)) => format!("could not be started: {why}"),
     }
 }
 

@@ -1,10 +1,10 @@
-//! Runs a command line.
+//! Runs a command line in a shell.
 
 mod arity;
-mod beneath;
 mod braces;
 mod git;
 mod limits;
+mod nested;
 mod options;
 mod parse;
 mod reach;
@@ -29,19 +29,19 @@ use crate::trim::{Bounds, MAX_BYTES, MAX_LINES, tail};
 use crate::{Ask, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("bash.txt");
-/// How long a command may take if the model does not say.
+/// The time limit of a command if the model sets none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60);
-/// How long it may take at most, whatever the model says.
+/// The longest time limit.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// What the model is told of a command that wrote nothing.
+/// The output of a command that printed nothing.
 const NO_OUTPUT: &str = "(no output)";
-/// Bytes of the output's end that clients are shown.
+/// The number of bytes of the output's end that clients get.
 const SHOWN_BYTES: usize = 30_000;
 
-/// Variables that make programs give up, or go on, where they would ask a person.
+/// Variables that make programs fail or continue instead of waiting for input.
 const UNATTENDED: [(&str, &str); 8] = [
     ("GIT_TERMINAL_PROMPT", "0"),
-    // Takes the message that is there; where there is none, git gives up.
+    // Accepts the default message. Without one, git fails.
     ("GIT_EDITOR", "true"),
     ("GIT_PAGER", "cat"),
     ("PAGER", "cat"),
@@ -51,10 +51,10 @@ const UNATTENDED: [(&str, &str); 8] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
 ];
 
-/// Runs a command line.
+/// The `bash` tool.
 pub struct Bash;
 
-/// The command line, its time and its place.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     command: String,
@@ -63,7 +63,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// A command line, and where it starts if that is not the project.
+    /// A command line, and its directory if that is not the project.
     pub(crate) fn new(command: &str, workdir: Option<&str>) -> Self {
         Self { command: command.to_owned(), timeout: None, workdir: workdir.map(str::to_owned) }
     }
@@ -72,7 +72,7 @@ impl Input {
         &self.command
     }
 
-    /// The program that runs it.
+    /// The program that runs the command line.
     pub(crate) fn prepared(&self, cx: &ToolCx) -> Result<Command, ToolError> {
         let workdir = self.workdir(cx)?;
         if !workdir.real.is_dir() {
@@ -126,11 +126,11 @@ impl Tool for Bash {
                     "exclusiveMinimum": 0,
                     "type": "integer",
                     "maximum": 9_007_199_254_740_991_i64,
-                    "description": "How long it may take, in milliseconds",
+                    "description": "The time limit, in milliseconds",
                 },
                 "workdir": {
                     "type": "string",
-                    "description": "Where it starts, absolute or relative to the project directory, which is the default",
+                    "description": "Its directory, absolute or relative to the project directory, which is the default",
                 },
             },
             "required": ["command"],
@@ -149,14 +149,14 @@ impl Tool for Bash {
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        // Clients show the call as running from here on, also when it fails at once.
+        // Clients show the call as running from here, even if the command fails at once.
         report(cx, String::new());
         let command = input.prepared(cx)?;
         execute(&input, command, cx).await
     }
 }
 
-/// Runs a command line of the user's own; its output may be empty.
+/// Runs a command line of the user. Its output may be empty.
 pub async fn run_for_user(command: String, cx: &ToolCx) -> Result<Output, ToolError> {
     let timeout = u64::try_from(MAX_TIMEOUT.as_millis()).ok();
     let input = Input { command, timeout, workdir: None };
@@ -191,7 +191,7 @@ fn report(cx: &ToolCx, output: String) {
     cx.progress.report(Map::from_iter([("output".to_owned(), Value::from(output))]));
 }
 
-/// The end of an output as clients see it, marked if something came before.
+/// The end of an output for clients, with a mark if the beginning is missing.
 fn shown(text: &str, bytes: u64) -> String {
     if bytes <= SHOWN_BYTES as u64 {
         return text.to_owned();
@@ -244,7 +244,7 @@ fn body(output: &codewright_workspace::Output, raw: &str, bounds: Bounds) -> Str
     format!("...output truncated...\n\n{saved}{}", tail(raw, bounds))
 }
 
-/// Where a line would run.
+/// The directories that a line is analysed with.
 #[derive(Clone, Copy)]
 struct Analysed<'a> {
     workspace: &'a Workspace,
@@ -252,23 +252,23 @@ struct Analysed<'a> {
     home: Option<&'a Path>,
 }
 
-/// What a line does.
+/// The effects of a line.
 #[derive(Debug, Default)]
 struct Effects {
     line: Line,
-    /// The directories outside that it reaches.
+    /// The directories outside the project that it uses.
     directories: Vec<String>,
     implied: Vec<Implied>,
 }
 
-/// Finds out what a line does, without running it.
+/// Determines the effects of a line without running it.
 fn analyse(command: &str, place: Analysed) -> Result<Analysis<Effects>, ToolError> {
     let limits = Limits::new();
     let line = parse(command, Setting { home: place.home, limits: &limits });
-    let beneath = beneath::look(command, &line, Setting { home: place.home, limits: &limits });
+    let effects = nested::analyse(command, &line, Setting { home: place.home, limits: &limits });
     let Analysed { workspace, workdir, home } = place;
-    let reached = reach::reached(Start { workspace, workdir, home, limits: &limits }, &beneath)?;
-    let mut implied = beneath.implied;
+    let reached = reach::reached(Start { workspace, workdir, home, limits: &limits }, &effects)?;
+    let mut implied = effects.implied;
     implied.extend(reached.implied);
     Ok(limits.outcome(Effects { line, directories: reached.outside, implied }))
 }
@@ -278,7 +278,7 @@ fn asks_of(command: &str, analysis: Analysis<Effects>) -> Vec<Ask> {
     let (effects, reason) = match analysis {
         Analysis::Complete(effects) => (effects, None),
         Analysis::Unknown { reason, mut known } => {
-            known.implied.extend(beneath::anything());
+            known.implied.extend(nested::anything());
             (known, Some(reason.to_string()))
         }
     };
@@ -304,16 +304,17 @@ fn asks_of(command: &str, analysis: Analysis<Effects>) -> Vec<Ask> {
     asks
 }
 
-/// Whether a line is judged as a whole besides its parts.
+/// Whether a permission for the whole line is needed, besides those of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whole {
-    /// All of its parts are known.
+    /// All parts are known.
     Understood,
-    /// A part of it may have been missed.
+    /// A part may have been missed.
     Judged,
 }
 
-/// The ask for the commands of a line. Changing the directory alone needs none, unless something else is implied.
+/// The ask for the commands of a line. Changing the directory needs no permission, unless something else is
+/// implied.
 fn command_ask(command: &str, line: &Line, whole: Whole) -> Option<Ask> {
     let mut ask = Ask::new("bash", Vec::new());
     ask.always.clear();
@@ -338,7 +339,7 @@ fn command_ask(command: &str, line: &Line, whole: Whole) -> Option<Ask> {
     (!ask.patterns.is_empty()).then(|| ask.with("command", command))
 }
 
-/// The commands of a line as they are written, and the words of all that it runs.
+/// The commands of a line as they are written, and the words of all commands that it runs.
 #[cfg(any(test, feature = "trial"))]
 pub(crate) fn tried(line: &str) -> Tried {
     let home = Some(Path::new("/home/ann"));
@@ -346,27 +347,27 @@ pub(crate) fn tried(line: &str) -> Tried {
     let setting = Setting { home, limits: &limits };
     let parsed = parse(line, setting);
     parsed.commands.iter().for_each(|simple| drop(arity::prefix(&simple.words)));
-    let beneath = beneath::look(line, &parsed, setting);
-    for words in &beneath.commands {
+    let effects = nested::analyse(line, &parsed, setting);
+    for words in &effects.commands {
         let name = words.first().map(word::Word::text).unwrap_or_default();
         drop(touch::touched(name, words));
     }
     let words = |words: &Vec<word::Word>| words.iter().map(|word| word.text().to_owned()).collect();
     Tried {
         is_complete: matches!(limits.outcome(()), Analysis::Complete(())),
-        seen: beneath.commands.iter().map(words).collect(),
+        seen: effects.commands.iter().map(words).collect(),
         texts: parsed.commands.into_iter().map(|simple| simple.text).collect(),
     }
 }
 
-/// What is known of a line.
+/// The result of analysing a line.
 #[cfg(any(test, feature = "trial"))]
 pub(crate) struct Tried {
-    /// Whether the analysis came to an end.
+    /// Whether the whole line was analysed.
     pub(crate) is_complete: bool,
     /// The commands as they are written.
     pub(crate) texts: Vec<String>,
-    /// The words of every command that is run.
+    /// The words of every command that runs.
     pub(crate) seen: Vec<Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! Several calls as one. What a call is belongs to whoever runs them; here is only how they are written.
+//! The arguments and the result of a batch of calls. The engine runs the calls.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 use crate::tags::own_reminders_at;
 use crate::{Ask, Facts, Listing, Output, Tool, ToolCx, ToolError, render, schema};
 
-/// The fact where in the output reminders of the program begin.
+/// The metadata key of the position where the program's reminders begin in the output.
 pub(crate) const REMINDERS_AT: &str = "remindersAt";
 const DESCRIPTION: &str = include_str!("batch.txt");
 
-/// Makes several calls at once.
+/// The `batch` tool.
 pub struct Batch;
 
-/// The calls.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     tool_calls: Vec<BatchCall>,
@@ -22,23 +22,23 @@ pub struct Input {
 /// One of the calls.
 #[derive(Debug, Clone, Deserialize)]
 pub struct BatchCall {
-    /// The tool's name.
+    /// The name of the tool.
     pub tool: String,
     /// Its arguments.
     pub parameters: Map<String, Value>,
 }
 
 impl Batch {
-    /// Calls of one batch; those beyond fail.
+    /// The limit of calls. The calls after it fail.
     pub const MOST: usize = 25;
 
-    /// The calls that an input asks for.
+    /// Parses the arguments.
     pub fn calls(input: Value) -> Result<Vec<BatchCall>, ToolError> {
         let input: Input = schema::decode(Self::NAME, &Self.parameters(), input)?;
         Ok(input.tool_calls)
     }
 
-    /// What came of the calls, as one result.
+    /// Joins the results of the calls.
     pub fn joined(results: Vec<(String, Result<Output, String>)>) -> Output {
         let total = results.len();
         let (mut text, mut facts, mut attachments) = (String::new(), Vec::new(), Vec::new());
@@ -46,7 +46,8 @@ impl Batch {
         for (number, (tool, result)) in (1..).zip(results) {
             let (status, said) = match result {
                 Ok(mut output) => {
-                    // What the program itself says stands behind what tools found, where it can be told apart.
+                    // The program's reminders follow the results of all tools, so that they can be told
+                    // apart.
                     let at = own_reminders_at(&tool, &output.output, &output.metadata);
                     reminders.push_str(&output.output.split_off(at));
                     attachments.extend(output.attachments);
@@ -61,7 +62,7 @@ impl Batch {
                     ("error", error)
                 }
             };
-            // A name comes from the model, too.
+            // The model may have invented the name.
             let tool: String = tool.chars().filter(|c| c.is_alphanumeric() || "_-.".contains(*c)).collect();
             text += &format!(
                 "\n\n<call number=\"{number}\" tool=\"{tool}\" status=\"{status}\">\n{said}\n</call>"
@@ -111,7 +112,7 @@ impl Tool for Batch {
     }
 
     async fn asks(&self, _input: &Input, _cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        // Each call asks for itself.
+        // Each call requests its own permissions.
         Ok(Vec::new())
     }
 

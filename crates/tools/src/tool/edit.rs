@@ -1,4 +1,4 @@
-//! Replaces a piece of a file.
+//! Replaces a text in a file.
 
 mod replacer;
 
@@ -19,15 +19,15 @@ use crate::{Ask, Effect, Facts, FileEdit, Output, Tool, ToolCx, ToolError, rende
 const DESCRIPTION: &str = include_str!("edit.txt");
 const UNCHANGED: &str = "No changes to apply: oldString and newString are identical.";
 
-/// What the model hears when others are at work on the file.
+/// The reminder about a file that others have changed.
 pub(crate) const CHANGED: &str = "\n\n<system-reminder>\nThis file has changed since you last saw it, by a command or by \
                        somebody else. Your edit is in; read the file again before you rely on the rest of it.\n\
                        </system-reminder>";
 
-/// Replaces a piece of a file.
+/// The `edit` tool.
 pub struct Edit;
 
-/// The file, the piece and what takes its place.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
@@ -43,7 +43,7 @@ impl Input {
     }
 }
 
-/// A piece of a file and what takes its place.
+/// A text and its replacement.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Piece {
@@ -80,8 +80,8 @@ impl Tool for Edit {
             "type": "object",
             "properties": {
                 "filePath": {"type": "string", "description": "The file, absolute or relative to the project"},
-                "oldString": {"type": "string", "description": "The piece as it is now"},
-                "newString": {"type": "string", "description": "What takes its place; not the same as oldString"},
+                "oldString": {"type": "string", "description": "The text as it is now"},
+                "newString": {"type": "string", "description": "The new text; not the same as oldString"},
                 "replaceAll": {"type": "boolean", "description": "Change every occurrence instead of the only one"},
             },
             "required": ["filePath", "oldString", "newString"],
@@ -105,14 +105,14 @@ impl Tool for Edit {
     }
 }
 
-/// The places of a text that an edit would replace.
+/// The ranges of a text that an edit would replace.
 #[cfg(any(test, feature = "trial"))]
 pub(crate) fn places(text: &str, old: &str, is_all: bool) -> Option<Vec<std::ops::Range<usize>>> {
     let wanted = if is_all { Wanted::All } else { Wanted::One };
     locate(text, &old.replace("\r\n", "\n"), wanted).ok().map(|found| found.ranges)
 }
 
-/// Carries a change out, beside no other of the same file.
+/// Applies a change while no other call changes the file.
 pub(super) async fn finish(
     place: Place,
     cx: &ToolCx,
@@ -153,15 +153,15 @@ fn facts(place: &Place, diff: &Diff) -> Map<String, Value> {
     ])
 }
 
-/// What edits would make of a file.
+/// The result of edits that are not written yet.
 pub(super) struct Change {
-    /// What it held, to the byte.
+    /// The content before, or `None` if the file does not exist.
     before: Option<Vec<u8>>,
     content: String,
     pub(super) diff: Diff,
 }
 
-/// What pieces, one after the other, would make of a file.
+/// Applies replacements one after another, without writing.
 pub(super) fn change(place: &Place, pieces: &[Piece]) -> Result<Change, ToolError> {
     let name = place.path.to_string_lossy();
     if pieces.iter().any(|piece| piece.old_string == piece.new_string) {
@@ -172,7 +172,7 @@ pub(super) fn change(place: &Place, pieces: &[Piece]) -> Result<Change, ToolErro
     }
     let before = match place.real.exists() {
         false => None,
-        // Opening a pipe or a device could wait forever.
+        // Opening a pipe or a device could block forever.
         true if !place.real.is_file() => return Err(ToolError::Model(format!("Not a regular file: {name}"))),
         true => Some(read_bytes(&place.real, MAX_TEXT_BYTES)?),
     };
@@ -202,7 +202,7 @@ pub(super) fn change(place: &Place, pieces: &[Piece]) -> Result<Change, ToolErro
     Ok(Change { before, content, diff })
 }
 
-/// A file's content with one piece replaced; a file that is not there begins with one.
+/// The content of a file with one text replaced. A new file starts with the replacement.
 fn replaced(content: Option<&str>, piece: &Piece, name: &str) -> Result<String, ToolError> {
     let tell = |message: &str| Err(ToolError::Model(message.to_owned()));
     let Some(content) = content else {

@@ -10,13 +10,13 @@ use crate::reading::remark;
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("glob.txt");
-/// Files that are named.
+/// The limit of results.
 const LIMIT: usize = 100;
 
-/// Finds files by name.
+/// The `glob` tool.
 pub struct Glob;
 
-/// The pattern and where to look.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     pattern: String,
@@ -40,10 +40,10 @@ impl Tool for Glob {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
             "properties": {
-                "pattern": {"type": "string", "description": "The glob that paths have to match"},
+                "pattern": {"type": "string", "description": "The glob that paths must match"},
                 "path": {
                     "type": "string",
-                    "description": "The directory to look in, absolute or relative; leave it out for the project directory",
+                    "description": "The directory to search, absolute or relative; the project directory if left out",
                 },
             },
             "required": ["pattern"],
@@ -80,7 +80,7 @@ impl Tool for Glob {
         };
         let files = glob(query, &cx.cancel).await?;
         let mut lines: Vec<String> =
-            files.paths.iter().map(|path| as_asked(&place.path, &place.real, path)).collect();
+            files.paths.iter().map(|path| as_named(&place.path, &place.real, path)).collect();
         let count = lines.len();
         if count == 0 {
             lines.push("No files found".to_owned());
@@ -100,12 +100,12 @@ impl Tool for Glob {
     }
 }
 
-/// The remark that a search ran out of time.
+/// The note that a search exceeded its time limit.
 pub(super) fn late() -> String {
     format!("\n(The search ended after {} seconds; narrow the path or the pattern.)", MAX_SEARCH.as_secs())
 }
 
-/// An absolute pattern below a directory whose links were followed.
+/// An absolute pattern with the links of its directory followed.
 fn as_found(workspace: &Workspace, pattern: &str) -> String {
     let literal = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
     let Some((directory, _)) = literal.rsplit_once('/').filter(|_| literal.starts_with('/')) else {
@@ -117,8 +117,8 @@ fn as_found(workspace: &Workspace, pattern: &str) -> String {
     }
 }
 
-/// A found path below the directory as it was asked for.
-pub(super) fn as_asked(path: &Path, real: &Path, found: &Path) -> String {
+/// A found path, relative to the directory as the model named it.
+pub(super) fn as_named(path: &Path, real: &Path, found: &Path) -> String {
     let found = found.strip_prefix(real).map_or_else(|_| found.to_owned(), |rest| path.join(rest));
     found.to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! Finds lines by content.
+//! Finds lines by a regular expression.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use codewright_workspace::{MAX_LINE_CHARS, MAX_SEARCH, Matches, Place, Workspace
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::glob::{as_asked, late};
+use super::glob::{as_named, late};
 use crate::reading::remark;
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render, tags};
 
 const DESCRIPTION: &str = include_str!("grep.txt");
-/// Lines that are shown.
+/// The limit of results.
 const LIMIT: usize = 100;
 
-/// Finds lines by content.
+/// The `grep` tool.
 pub struct Grep;
 
-/// The expression and where to look.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     pattern: String,
@@ -30,7 +30,7 @@ impl Input {
         Ok(workspace.resolve(Path::new(self.path.as_deref().unwrap_or(".")))?)
     }
 
-    /// The directory that is searched: that of a file, and the project's for a path that is not there.
+    /// The directory that is searched: the parent of a file, or the project if the path does not exist.
     fn root(&self, workspace: &Workspace) -> Result<Place, ToolError> {
         let place = self.place(workspace)?;
         if place.real.is_dir() {
@@ -69,7 +69,7 @@ impl Tool for Grep {
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let workspace = cx.workspace()?;
-        // Both are judged: the named path may appear or become a directory before the search.
+        // Both need permission, because the path may be created or become a directory before the search.
         let mut asks = Vec::new();
         for place in [input.place(&workspace)?, input.root(&workspace)?] {
             let ask =
@@ -94,7 +94,7 @@ impl Tool for Grep {
         let place = input.root(&workspace)?;
         let query = codewright_workspace::Grep {
             root: place.real.clone(),
-            // The model may look for a tag as it was shown it.
+            // The model may search for a tag in its neutralized form.
             pattern: tags::restore(&input.pattern).into_owned(),
             include: input.include,
             limit: LIMIT,
@@ -119,7 +119,7 @@ fn listed(place: &Place, matches: &Matches) -> String {
         if index > 0 {
             lines.push(String::new());
         }
-        lines.push(format!("{}:", as_asked(&place.path, &place.real, path)));
+        lines.push(format!("{}:", as_named(&place.path, &place.real, path)));
         lines.extend(found.iter().map(|line| format!("  Line {}: {}", line.number, cut(&line.text))));
     }
     if matches.more {

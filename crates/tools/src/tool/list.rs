@@ -1,4 +1,4 @@
-//! Shows a directory as a tree.
+//! Lists a directory as a tree.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,11 +11,11 @@ use crate::reading::remark;
 use crate::{Ask, Effect, Facts, Listing, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("list.txt");
-/// Files that are shown.
+/// The limit of files.
 const LIMIT: usize = 100;
-/// Globs that a call may add to those that are always left out.
+/// The limit of globs in one call.
 const MAX_IGNORED: usize = 50;
-/// Folders whose content nobody wants to see.
+/// Directories that are always omitted.
 const IGNORED: [&str; 16] = [
     "node_modules",
     "__pycache__",
@@ -35,10 +35,10 @@ const IGNORED: [&str; 16] = [
     ".cache",
 ];
 
-/// Shows a directory as a tree.
+/// The `list` tool.
 pub struct List;
 
-/// The directory and what is left out.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     path: Option<String>,
@@ -69,7 +69,7 @@ impl Tool for List {
                 "ignore": {
                     "type": "array",
                     "items": {"type": "string"},
-                    "description": "Globs of what is left out",
+                    "description": "Globs of omitted paths",
                 },
             },
         })

@@ -1,4 +1,4 @@
-//! Asks language servers. None can be set up yet, and every call says so.
+//! Queries language servers. None can be configured yet, so every call fails.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("lsp.txt");
 
-/// Asks language servers.
+/// The `lsp` tool.
 pub struct Lsp;
 
-/// What is asked, and where.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "the position and the query are for a language server, and none is started yet")]
@@ -54,12 +54,12 @@ impl Tool for Lsp {
                         "goToDefinition", "findReferences", "hover", "documentSymbol", "workspaceSymbol",
                         "goToImplementation", "prepareCallHierarchy", "incomingCalls", "outgoingCalls",
                     ],
-                    "description": "What is asked",
+                    "description": "The kind of query",
                 },
                 "filePath": {"type": "string", "description": "The file, absolute or relative to the project"},
                 "line": position("The line"),
-                "character": position("The place in the line"),
-                "query": {"type": "string", "description": "What workspaceSymbol looks for; everything if left out"},
+                "character": position("The column in it"),
+                "query": {"type": "string", "description": "The name for workspaceSymbol; every name if left out"},
             },
             "required": ["operation", "filePath", "line", "character"],
         })

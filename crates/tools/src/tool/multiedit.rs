@@ -1,4 +1,4 @@
-//! Replaces several pieces of one file, all or none.
+//! Replaces several texts in one file, all or none.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::ask::file_patterns;
 use crate::{Ask, Effect, Facts, Listing, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("multiedit.txt");
-/// Edits of one call; each looks through the whole file.
+/// The limit of edits in one call. Each searches the whole file.
 const MAX_EDITS: usize = 100;
 
-/// Replaces several pieces of one file.
+/// The `multiedit` tool.
 pub struct MultiEdit;
 
-/// The file and what is changed in it.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
@@ -52,8 +52,8 @@ impl Tool for MultiEdit {
                     "items": {
                         "type": "object",
                         "properties": {
-                            "oldString": {"type": "string", "description": "The piece as it is by then"},
-                            "newString": {"type": "string", "description": "What takes its place"},
+                            "oldString": {"type": "string", "description": "The text as it is then"},
+                            "newString": {"type": "string", "description": "The new text"},
                             "replaceAll": {"type": "boolean", "description": "Change every occurrence"},
                         },
                         "required": ["oldString", "newString"],

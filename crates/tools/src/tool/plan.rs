@@ -1,4 +1,4 @@
-//! Goes over to planning, and back to building; the user decides.
+//! Switches between planning and building, if the user agrees.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ const ENTER: &str = include_str!("plan_enter.txt");
 const EXIT: &str = include_str!("plan_exit.txt");
 const YES: &str = "Yes";
 
-/// Goes over to the agent that plans.
+/// The `plan_enter` tool: switches to the agent that plans.
 pub struct PlanEnter;
 
-/// Goes over to the agent that builds.
+/// The `plan_exit` tool: switches to the agent that builds.
 pub struct PlanExit;
 
-/// Nothing has to be said.
+/// The arguments: none.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {}
 
@@ -48,10 +48,10 @@ impl Tool for PlanEnter {
     async fn run(&self, _input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let file = cx.host.plan_file().await?;
         let question = format!("Make a plan first? It would be written to {file}.");
-        agreed(cx, ("Plan", question), ("Plan first; nothing is changed", "Go on without a plan")).await?;
+        agreed(cx, ("Plan", question), ("Plan first; nothing is changed", "Continue without a plan")).await?;
         let word = format!("The user wants a plan first. Write it to `{file}` and change nothing else.");
         cx.host.switch_agent("plan", word).await?;
-        Ok(Output::new("Switching to plan agent", "The user agreed: the plan agent goes on from here."))
+        Ok(Output::new("Switching to plan agent", "The user agreed: the plan agent continues."))
     }
 }
 
@@ -83,7 +83,7 @@ impl Tool for PlanExit {
         agreed(cx, ("Build", question), ("The build agent carries it out", "Keep planning")).await?;
         let word = format!("The plan in `{file}` is approved. Files may be changed again: carry it out.");
         cx.host.switch_agent("build", word).await?;
-        Ok(Output::new("Switching to build agent", "The user agreed: the build agent goes on from here."))
+        Ok(Output::new("Switching to build agent", "The user agreed: the build agent continues."))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Puts questions to the user.
+//! Asks the user questions.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::host::{Answers, Question as One};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("question.txt");
-/// Questions of one call; more are a form and not a question.
+/// The limit of questions in one call.
 const MAX_QUESTIONS: usize = 20;
-/// Things to choose from in one question.
+/// The limit of choices of one question.
 const MAX_OPTIONS: usize = 50;
-/// Bytes of all questions of a call.
+/// The limit for the size of all questions in one call.
 const MAX_BYTES: usize = 64 * 1024;
-/// How long a user may take to answer.
+/// The longest wait for the user's answer.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
-/// What a call that the user would not answer ends with; the turn ends with it.
+/// The error of a call whose questions the user dismissed. The turn ends with it.
 pub(crate) const DISMISSED: &str = "The user dismissed this question";
 
-/// Puts questions to the user.
+/// The `question` tool.
 pub struct Question;
 
-/// The questions.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     questions: Vec<One>,
@@ -48,7 +48,7 @@ impl Tool for Question {
         let option = json!({
             "type": "object",
             "properties": {
-                "label": {"type": "string", "description": "What is shown, one to five words"},
+                "label": {"type": "string", "description": "The choice in one to five words"},
                 "description": {"type": "string", "description": "What choosing it means"},
             },
             "required": ["label", "description"],
@@ -64,12 +64,12 @@ impl Tool for Question {
                         "properties": {
                             "question": {"type": "string", "description": "The question in full"},
                             "header": {"type": "string", "description": "A few words for it, 30 characters at most"},
-                            "options": {"type": "array", "items": option, "description": "What can be chosen"},
+                            "options": {"type": "array", "items": option, "description": "The choices"},
                             "multiple": {"type": "boolean", "description": "Whether several may be chosen"},
                         },
                         "required": ["question", "header", "options"],
                     },
-                    "description": "What to ask",
+                    "description": "The questions",
                 },
             },
             "required": ["questions"],
@@ -86,7 +86,7 @@ impl Tool for Question {
         let Some(answers) = answers else { return Err(ToolError::model(DISMISSED)) };
         let count = input.questions.len();
         let title = format!("Asked {count} question{}", if count == 1 { "" } else { "s" });
-        let output = told(&input.questions, &answers);
+        let output = answers_text(&input.questions, &answers);
         Ok(Output { title, output, ..Output::default() }
             .with("answers", json!(answers))
             .with("truncated", false))
@@ -96,7 +96,7 @@ impl Tool for Question {
 fn check(questions: &[One]) -> Result<(), ToolError> {
     let count = questions.len();
     if count == 0 {
-        return Err(ToolError::model("there is no question in `questions`"));
+        return Err(ToolError::model("`questions` is empty"));
     }
     if count > MAX_QUESTIONS {
         return Err(ToolError::Model(format!(
@@ -116,8 +116,8 @@ fn check(questions: &[One]) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The answers as the model is told them.
-fn told(questions: &[One], answers: &Answers) -> String {
+/// The answers as text for the model.
+fn answers_text(questions: &[One], answers: &Answers) -> String {
     let pairs = questions.iter().enumerate().map(|(at, one)| {
         let answer = answers.get(at).filter(|answer| !answer.is_empty());
         let answer = answer.map_or_else(|| "Unanswered".to_owned(), |answer| answer.join(", "));

@@ -1,4 +1,4 @@
-//! Shows a file or a directory.
+//! Reads a file or lists a directory.
 
 mod nested;
 
@@ -10,7 +10,7 @@ use codewright_workspace::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub use self::nested::ToldInstructions;
+pub use self::nested::LoadedInstructions;
 pub(crate) use self::nested::reminder_at;
 use crate::ask::file_patterns;
 use crate::known::Stamp;
@@ -19,19 +19,19 @@ use crate::trim::{MAX_BYTES, MAX_LINES};
 use crate::{Ask, Attachment, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("read.txt");
-/// Bytes by which a file's kind is judged.
+/// The number of bytes that determine the kind of a file.
 const SAMPLE_BYTES: usize = 4096;
-/// The largest picture or document that is attached.
+/// The limit for the size of an attached picture or document.
 const MAX_ATTACHMENT_BYTES: u64 = 20 * 1024 * 1024;
-/// Lines repeated in the metadata for clients that show only a little.
+/// The number of lines in the metadata, for clients that show only a few.
 const PREVIEW_LINES: usize = 20;
-/// Similar names offered for a file that does not exist.
+/// The number of similar names that are suggested for a missing file.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Shows a file or a directory.
+/// The `read` tool.
 pub struct Read;
 
-/// The file and the part of it that is wanted.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
@@ -81,11 +81,11 @@ impl Tool for Read {
                 "filePath": {"type": "string", "description": "The file or directory, absolute or relative to the project"},
                 "offset": {
                     "minimum": 0, "type": "integer", "maximum": 9_007_199_254_740_991_i64,
-                    "description": "The first line to show; lines count from 1",
+                    "description": "The first line to read, counted from 1",
                 },
                 "limit": {
                     "minimum": 0, "type": "integer", "maximum": 9_007_199_254_740_991_i64,
-                    "description": format!("How many lines to show, {MAX_LINES} if not given"),
+                    "description": format!("The number of lines, {MAX_LINES} if not given"),
                 },
             },
             "required": ["filePath"],
@@ -134,7 +134,7 @@ fn read(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> 
         return directory(place, input, cx);
     }
     if !metadata.is_file() {
-        // Opening a pipe or a device could wait forever.
+        // Opening a pipe or a device could block forever.
         return Err(ToolError::Model(format!("Not a regular file: {}", place.path.display())));
     }
     match sniff(&sample(&place.real)?) {
@@ -142,20 +142,23 @@ fn read(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> 
         Kind::Pdf => attachment(&place.real, "application/pdf", "PDF read successfully"),
         Kind::Binary => Err(ToolError::Model(format!("Cannot read binary file: {}", place.path.display()))),
         Kind::Text => {
-            // Before it is read: what changes meanwhile is a change.
+            // The stamp is taken before reading, so that a change during the read is noticed.
             let stamp = Stamp::of(&place.real);
             let output = text(place, input, cx)?;
             cx.known.saw(&place.real, stamp);
             let directory = codewright_workspace::physical(&cx.directory)?;
             let workspace = cx.workspace()?;
             let is_readable = |path: &Path| cx.read_rules.access(&workspace, path) == Access::Open;
-            Ok(instructed(output, &nested::found(&place.real, &directory, (&cx.told, &is_readable))))
+            Ok(with_instructions(
+                output,
+                &nested::found(&place.real, &directory, (&cx.instructions, &is_readable)),
+            ))
         }
     }
 }
 
-/// The same with the instructions that hold for it.
-fn instructed(mut output: Output, found: &[nested::Instruction]) -> Output {
+/// Adds the instructions that apply to the file.
+fn with_instructions(mut output: Output, found: &[nested::Instruction]) -> Output {
     output.output += &nested::reminder(found);
     let loaded: Vec<_> = found.iter().map(|one| one.path.to_string_lossy()).collect();
     output.with("loaded", json!(loaded))

@@ -1,4 +1,4 @@
-//! Hands the model the text of a skill.
+//! Loads a skill.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("skill.txt");
-/// Files of a skill that are named.
+/// The limit of listed files.
 const MAX_FILES: usize = 10;
-/// Entries looked at to find them.
+/// The limit of directory entries that are searched for them.
 const MAX_ENTRIES: usize = 2000;
 const MAX_DEPTH: usize = 6;
 
-/// Hands the model the text of a skill.
+/// The `skill` tool.
 pub struct LoadSkill;
 
-/// The skill that is wanted.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     name: String,
@@ -72,7 +72,7 @@ impl Tool for LoadSkill {
         let title = format!("Loaded skill: {}", skill.name);
         let directory =
             directory.map_or_else(|| ".".to_owned(), |directory| directory.to_string_lossy().into_owned());
-        // No `truncated` yet: the length is judged where every tool's is.
+        // `truncated` is set where the length of every tool's output is checked.
         Ok(Output { title, output, ..Output::default() }.with("name", skill.name).with("dir", directory))
     }
 }
@@ -86,7 +86,7 @@ fn known<'a>(input: &Input, cx: &'a ToolCx) -> Result<&'a crate::Skill, ToolErro
     })
 }
 
-/// Some files of a skill, without the one that holds its text.
+/// Some files of a skill, without the file of its text.
 fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = MAX_ENTRIES;
@@ -99,7 +99,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
             }
             left -= 1;
             let (path, kind) = (entry.path(), entry.file_type());
-            // A link may lead anywhere: what is named here invites to be read.
+            // A link may lead anywhere, and the model is likely to read the files that are listed.
             if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) && depth < MAX_DEPTH {
                 folders.push((path, depth + 1));
             } else if kind.is_ok_and(|kind| kind.is_file()) && path != root.join("SKILL.md") {

@@ -1,27 +1,27 @@
-//! Hands work to another agent.
+//! Delegates a task to a subagent.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::host::Work;
+use crate::host::TaskInput;
 use crate::{Ask, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("task.txt");
-/// What the description says more where work may go on in the background.
-const IN_BACKGROUND: &str = "- Set `background` where you can go on without the result: the call comes back at \
+/// The part of the description about background tasks.
+const IN_BACKGROUND: &str = "- Set `background` if you can continue without the result: the call returns at \
                              once, and the report arrives later as a message. Do not wait or ask for it.\n";
-/// How long an agent may work: long enough for people to answer what it asks.
+/// The time limit of a subagent, long enough for users to answer its questions.
 const DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Bytes of a prompt.
+/// The limit for the size of a prompt.
 const MAX_PROMPT_BYTES: usize = 1024 * 1024;
-/// Bytes of a description, which becomes a title.
+/// The limit for the size of a description, which becomes a title.
 const MAX_DESCRIPTION_BYTES: usize = 1024;
 
-/// Hands work to another agent.
+/// The `task` tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Task {
-    /// Whether work may go on in the background.
+    /// Whether subagents may run in the background.
     pub background: bool,
 }
 
@@ -29,9 +29,9 @@ impl Tool for Task {
     const NAME: &'static str = "task";
     const FACTS: &'static Facts = &Facts { lists_agents: true, position: Some(8), ..Facts::PLAIN };
     const DEADLINE: Duration = DEADLINE;
-    type Input = Work;
+    type Input = TaskInput;
 
-    /// Whoever offers the tool puts the agents in the place of `{agents}`.
+    /// The engine replaces `{agents}` by the list of agents.
     fn description(&self) -> String {
         if self.background { format!("{DESCRIPTION}{IN_BACKGROUND}") } else { DESCRIPTION.to_owned() }
     }
@@ -42,31 +42,30 @@ impl Tool for Task {
             "type": "object",
             "properties": {
                 "description": {"type": "string", "description": "The work in three to five words"},
-                "prompt": {"type": "string", "description": "What the agent is to do"},
-                "subagent_type": {"type": "string", "description": "Which agent is to do it"},
+                "prompt": {"type": "string", "description": "The task for the agent"},
+                "subagent_type": {"type": "string", "description": "The name of the agent"},
                 "task_id": {
                     "type": "string",
-                    "description": "The id that an earlier call gave back, to go on with the agent where it \
-                                    stopped; leave it out to begin anew",
+                    "description": "The id that an earlier call returned, to continue with its agent; leave it out to \
+                                    start from scratch",
                 },
                 "command": {"type": "string", "description": "The command that led to this, if one did"},
             },
             "required": ["description", "prompt", "subagent_type"],
         });
         if self.background {
-            schema["properties"]["background"] =
-                json!({"type": "boolean", "description": "Whether to go on without waiting for the result"});
+            schema["properties"]["background"] = json!({"type": "boolean", "description": "Whether to continue without waiting for the result"});
         }
         schema
     }
 
-    async fn asks(&self, input: &Work, _cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+    async fn asks(&self, input: &TaskInput, _cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let ask = Ask::new(Self::NAME, vec![input.agent.clone()]);
         let ask = ask.with("description", input.description.as_str());
         Ok(vec![ask.with("subagent_type", input.agent.as_str())])
     }
 
-    async fn run(&self, mut input: Work, cx: &ToolCx) -> Result<Output, ToolError> {
+    async fn run(&self, mut input: TaskInput, cx: &ToolCx) -> Result<Output, ToolError> {
         for (name, text, limit) in [
             ("prompt", &input.prompt, MAX_PROMPT_BYTES),
             ("description", &input.description, MAX_DESCRIPTION_BYTES),
@@ -81,7 +80,7 @@ impl Tool for Task {
         let output = match &handed.result {
             Some(result) => report(&handed.task_id, "completed", result),
             None => format!(
-                "<task id=\"{}\" state=\"running\">\nThe agent works in the background; its report will come as a \
+                "<task id=\"{}\" state=\"running\">\nThe agent runs in the background; its report will arrive as a \
                  message.\n</task>",
                 handed.task_id
             ),
@@ -90,7 +89,7 @@ impl Tool for Task {
     }
 }
 
-/// The report of an agent as models read it.
+/// The report of a subagent as text for the model.
 pub(crate) fn report(task_id: &str, state: &str, result: &str) -> String {
     format!("<task id=\"{task_id}\" state=\"{state}\">\n<task_result>\n{result}\n</task_result>\n</task>")
 }

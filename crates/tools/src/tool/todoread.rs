@@ -1,4 +1,4 @@
-//! Shows a session's list of things to do.
+//! Shows the session's todo list.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use crate::{Ask, Effect, Facts, Listing, Output, TodoAccess, Tool, ToolCx, ToolE
 
 const DESCRIPTION: &str = include_str!("todoread.txt");
 
-/// Shows a session's list of things to do.
+/// The `todoread` tool.
 pub struct TodoRead;
 
-/// Nothing is asked for.
+/// The arguments: none.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {}
 

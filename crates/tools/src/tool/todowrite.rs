@@ -1,6 +1,6 @@
-//! Keeps a session's list of things to do.
+//! Replaces the session's todo list.
 //!
-//! The list goes out with the result; whoever runs the call stores it.
+//! The engine stores the list from the metadata of the output.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use crate::{Ask, Effect, Facts, Output, TodoAccess, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("todowrite.txt");
-/// Items a list may have; a longer one is no plan.
+/// The limit of items in a list.
 const MAX_TODOS: usize = 500;
 
-/// Keeps a session's list of things to do.
+/// The `todowrite` tool.
 pub struct TodoWrite;
 
-/// The whole list.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     todos: Vec<Todo>,
 }
 
-/// One thing to do.
+/// One item of the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Todo {
     content: String,
@@ -53,12 +53,12 @@ impl Tool for TodoWrite {
                     "items": {
                         "type": "object",
                         "properties": {
-                            "content": {"type": "string", "description": "What is to be done, in a few words"},
+                            "content": {"type": "string", "description": "The work, in a few words"},
                             "status": {
                                 "type": "string",
-                                "description": "How far it is: pending, in_progress, completed or cancelled",
+                                "description": "Its state: pending, in_progress, completed or cancelled",
                             },
-                            "priority": {"type": "string", "description": "How much it matters: high, medium or low"},
+                            "priority": {"type": "string", "description": "Its importance: high, medium or low"},
                         },
                         "required": ["content", "status", "priority"],
                     },

@@ -1,10 +1,8 @@
-//! Fetches an address of the web.
+//! Fetches a page from the web.
 //!
-//! Every address on the way, the first and each that a redirect names, needs leave of
-//! its own. One that is not of the internet (this machine, the network around it, a
-//! cloud's metadata) is asked for even where every fetch is allowed, unless a rule names
-//! it: a page that the model was talked into fetching must not reach what only this
-//! machine can.
+//! The first address and the target of each redirect need permission. A private address (this machine, its
+//! local network, a cloud's metadata) needs permission even if every fetch is allowed, unless a rule names
+//! it: otherwise a prompt injection could reach services that only this machine can reach.
 
 mod markdown;
 mod page;
@@ -23,20 +21,20 @@ use crate::{
 };
 
 const DESCRIPTION: &str = include_str!("webfetch.txt");
-/// Bytes of an answer; the message below says it in megabytes.
+/// The limit for the size of a response. The error message states it in megabytes.
 const MAX_BYTES: usize = 5 * 1024 * 1024;
 const TIMEOUT_S: f64 = 30.0;
 const MAX_TIMEOUT_S: f64 = 120.0;
-/// Redirects that are followed.
+/// The limit of redirects.
 const MAX_HOPS: usize = 10;
-/// Characters of an address.
+/// The limit for the length of an address.
 const MAX_URL_CHARS: usize = 8192;
 const TIMED_OUT: &str = "Request timed out";
 
-/// Fetches an address of the web.
+/// The `webfetch` tool.
 pub struct WebFetch;
 
-/// The address and the form that is wanted.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     url: String,
@@ -45,16 +43,16 @@ pub struct Input {
     timeout: Option<f64>,
 }
 
-/// What becomes of a page.
+/// The output format of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
-    /// Its words.
+    /// Text only.
     Text,
-    /// Its words, with marks for headings, lists and links.
+    /// Text with markup for headings, lists and links.
     #[default]
     Markdown,
-    /// As it is.
+    /// The HTML source.
     Html,
 }
 
@@ -110,10 +108,10 @@ impl Tool for WebFetch {
                 "format": {
                     "type": "string",
                     "enum": ["text", "markdown", "html"],
-                    "description": "What a page is turned into; markdown if not given",
+                    "description": "The format of a page; markdown if not given",
                     "default": "markdown",
                 },
-                "timeout": {"type": "number", "description": "How long to wait, in seconds"},
+                "timeout": {"type": "number", "description": "The time limit, in seconds"},
             },
             "required": ["url"],
         })
@@ -121,7 +119,7 @@ impl Tool for WebFetch {
 
     async fn asks(&self, input: &Input, _cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let url = input.url()?;
-        // What is plainly of this machine needs one leave, not two.
+        // A private address needs one permission, not two.
         Ok(vec![match literal(&url) {
             Some(address) if !is_public(address) => private(&url, address),
             _ => ask(&url),
@@ -130,7 +128,7 @@ impl Tool for WebFetch {
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let fetch = async {
-            // Whoever answers a question on the way has all the time in the world.
+            // The time that the user takes to answer a request is not limited here.
             let (answer, url) = Way { input: &input, cx }.walk(input.url()?).await?;
             let title = format!("{} ({})", shown(&input.url), shown(&answer.content_type));
             let format = input.format;
@@ -159,14 +157,14 @@ fn ask(url: &Url) -> Ask {
     Ask::new("webfetch", vec![url.to_string()]).with("url", url.as_str())
 }
 
-/// The ask for an address that is not of the internet: only a rule that names it can answer.
+/// The ask for a private address, which only a rule that names it can allow.
 fn private(url: &Url, address: IpAddr) -> Ask {
     let mut ask = ask(url).with("address", address.to_string()).with(Ask::NAMED, true);
     ask.always = vec![format!("{}/*", url.origin().ascii_serialization())];
     ask
 }
 
-/// The address that a URL names without a name.
+/// The IP address in a URL, if the URL has no host name.
 fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Ipv4(address) => Some(address.into()),
@@ -179,7 +177,7 @@ fn literal(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// One fetch from the first address to the last.
+/// One fetch, including its redirects.
 struct Way<'a> {
     input: &'a Input,
     cx: &'a ToolCx,
@@ -227,39 +225,39 @@ impl Way<'_> {
         Err(ToolError::Model(format!("More than {MAX_HOPS} redirects, the last to {url}")))
     }
 
-    /// The addresses that may be reached for a URL, when there is leave for them.
+    /// The addresses that may be reached for a URL, after requesting permission.
     async fn judged(
         &self,
         url: &Url,
         is_further: bool,
         left: Duration,
     ) -> Result<Vec<SocketAddr>, ToolError> {
-        let leave = &self.cx.leave;
+        let requests = &self.cx.permission_requests;
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(80);
         if let Some(address) = literal(url) {
             match (is_further, is_public(address)) {
-                (true, true) => leave.ask(ask(url)).await?,
-                (true, false) => leave.ask(private(url, address)).await?,
-                // The call began with leave for it.
+                (true, true) => requests.ask(ask(url)).await?,
+                (true, false) => requests.ask(private(url, address)).await?,
+                // This permission was granted before the call.
                 (false, _) => {}
             }
             return Ok(vec![SocketAddr::new(address, port)]);
         }
         if is_further {
-            leave.ask(ask(url)).await?;
+            requests.ask(ask(url)).await?;
         }
         let found = tokio::time::timeout(left, self.cx.web.look_up(host, port)).await;
         let addresses = match found {
             Ok(Ok(addresses)) if !addresses.is_empty() => addresses,
-            // Behind a proxy names need not be known here; it may refuse what it likes.
+            // With a proxy, names may not be resolvable here. The proxy decides about them.
             Ok(_) if self.cx.web.has_proxy(url) => return Ok(Vec::new()),
             Ok(Ok(_)) => return Err(unreachable(url, "the name has no address")),
             Ok(Err(WebError::Unreachable(why))) => return Err(unreachable(url, &why)),
             Ok(Err(WebError::TooLarge)) | Err(_) => return Err(ToolError::Model(TIMED_OUT.to_owned())),
         };
         if let Some(address) = addresses.iter().find(|address| !is_public(address.ip())) {
-            leave.ask(private(url, address.ip())).await?;
+            requests.ask(private(url, address.ip())).await?;
         }
         Ok(addresses)
     }
@@ -312,8 +310,8 @@ fn output(answer: &WebAnswer, url: &Url, format: Format) -> Result<Output, ToolE
         Format::Markdown if is_page => markdown::markdown(&page::Page::parse(&text)),
         Format::Text | Format::Markdown => text,
     };
-    // No `truncated` yet: the length is judged where every tool's is.
-    Ok(Output { output: stripped(&text), ..Output::default() })
+    // `truncated` is set where the length of every tool's output is checked.
+    Ok(Output { output: strip_controls(&text), ..Output::default() })
 }
 
 fn picture(body: &[u8]) -> Output {
@@ -331,7 +329,7 @@ fn picture(body: &[u8]) -> Output {
     }
 }
 
-/// The type without its parameters, in small letters, and the charset among them.
+/// The media type in lower case without parameters, and the charset.
 fn media(content_type: &str) -> (String, Option<&str>) {
     let mut parts = content_type.split(';');
     let kind = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -344,12 +342,12 @@ fn media(content_type: &str) -> (String, Option<&str>) {
 
 fn decoded(body: &[u8], charset: Option<&str>) -> String {
     let known = charset.and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
-    let known = known.or_else(|| declared(body)).unwrap_or(encoding_rs::UTF_8);
+    let known = known.or_else(|| declared_charset(body)).unwrap_or(encoding_rs::UTF_8);
     known.decode(body).0.into_owned()
 }
 
-/// The charset that a page names in its first kilobyte.
-fn declared(body: &[u8]) -> Option<&'static encoding_rs::Encoding> {
+/// The charset that a page declares in its first kilobyte.
+fn declared_charset(body: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let start = String::from_utf8_lossy(&body[..body.len().min(1024)]).to_ascii_lowercase();
     let (_, after) = start.split_once("<meta")?.1.split_once("charset=")?;
     let label = after.trim_start_matches(['"', '\'', ' ']);
@@ -357,24 +355,24 @@ fn declared(body: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     encoding_rs::Encoding::for_label(label.as_bytes())
 }
 
-/// Reads a page in every form.
+/// Reads a page in every format.
 #[cfg(any(test, feature = "trial"))]
 pub(crate) fn tried(html: &str) {
     let page = page::Page::parse(html);
-    drop(stripped(&page.text()));
+    drop(strip_controls(&page.text()));
     let written = markdown::markdown(&page);
     assert_eq!(written.trim(), written, "blanks at the ends");
 }
 
-/// One line of somebody else's, short enough to be shown.
+/// One untrusted line, shortened for display.
 fn shown(text: &str) -> String {
     const MAX_CHARS: usize = 500;
     let line: String = text.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect();
     line
 }
 
-/// A text without what would move a terminal's cursor or hide words from a reader.
-pub(super) fn stripped(text: &str) -> String {
+/// Removes characters that could move a terminal's cursor or hide text from the reader.
+pub(super) fn strip_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -383,7 +381,7 @@ pub(super) fn stripped(text: &str) -> String {
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' => out.push('\n'),
             '\u{1b}' => skip_sequence(&mut chars),
-            // Overrides of the direction show other words than those that are there.
+            // Direction overrides make text look different from its characters.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {}
             c if c.is_control() => {}
             c => out.push(c),
@@ -392,9 +390,9 @@ pub(super) fn stripped(text: &str) -> String {
     out
 }
 
-/// Passes over the rest of an escape sequence.
+/// Skips the rest of an escape sequence.
 fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    /// Characters of a sequence; a longer one is none.
+    /// The limit for the length of a sequence.
     const MAX_CHARS: usize = 256;
     match chars.peek() {
         Some('[') => {

@@ -1,6 +1,6 @@
-//! Searches the web, through a search engine's public endpoint.
+//! Searches the web with a search engine.
 //!
-//! One POST of JSON-RPC to one server; nothing of what it finds is fetched by us.
+//! One JSON-RPC request is posted to one server. The pages that it finds are not fetched.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::{
 
 const WEB_DESCRIPTION: &str = include_str!("websearch.txt");
 const CODE_DESCRIPTION: &str = include_str!("codesearch.txt");
-/// Where the engine answers, unless the environment says otherwise.
+/// The address of the engine, unless the environment sets another one.
 const ENGINE: &str = "https://mcp.exa.ai/mcp";
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Bytes of an answer.
+/// The limit for the size of a response.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 const RESULTS: u64 = 8;
 const MAX_RESULTS: u64 = 50;
@@ -25,22 +25,22 @@ const CONTEXT_CHARACTERS: u64 = 10_000;
 const MAX_CONTEXT_CHARACTERS: u64 = 100_000;
 const TOKENS: (u64, u64, u64) = (1000, 5000, 50_000);
 
-/// Where searches go.
+/// The search engine that is used.
 #[derive(Debug, Clone, Default)]
 pub struct SearchEngine {
-    /// Its address, in place of the usual one.
+    /// Its address, instead of the default.
     pub url: Option<String>,
-    /// The key of an account with it.
+    /// The key of the user's account.
     pub key: Option<String>,
 }
 
-/// Searches the web.
+/// The `websearch` tool.
 pub struct WebSearch {
-    /// The year, for the model.
+    /// The year, for the description.
     pub year: u64,
 }
 
-/// What is looked for.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebInput {
@@ -69,19 +69,19 @@ impl Tool for WebSearch {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
             "properties": {
-                "query": {"type": "string", "description": "What to look for"},
-                "numResults": {"type": "number", "description": format!("How many pages, {RESULTS} if not given")},
+                "query": {"type": "string", "description": "The search text"},
+                "numResults": {"type": "number", "description": format!("The number of pages, {RESULTS} if not given")},
                 "livecrawl": {
                     "type": "string",
                     "enum": ["fallback", "preferred"],
-                    "description": "Whether pages are fetched anew only where none is stored, or first of all",
+                    "description": "Whether fresh pages are fetched only if none are stored, or preferably",
                 },
                 "type": {
                     "type": "string",
                     "enum": ["auto", "fast", "deep"],
-                    "description": "How thoroughly to look; auto if not given",
+                    "description": "The search depth; auto if not given",
                 },
-                "contextMaxCharacters": {"type": "number", "description": "How much text is wanted at most"},
+                "contextMaxCharacters": {"type": "number", "description": "The limit of text"},
             },
             "required": ["query"],
         })
@@ -110,10 +110,10 @@ fn can_search(model: ModelName<'_>, setup: &Setup) -> bool {
     setup.has_web_search || model.provider_id == "opencode"
 }
 
-/// Searches for documentation and examples.
+/// The `codesearch` tool.
 pub struct CodeSearch;
 
-/// What is to be found out.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CodeInput {
@@ -140,10 +140,10 @@ impl Tool for CodeSearch {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
             "properties": {
-                "query": {"type": "string", "description": "What is to be found out, with the names it is about"},
+                "query": {"type": "string", "description": "The question, with the names it is about"},
                 "tokensNum": {
                     "type": "number", "minimum": least, "maximum": most,
-                    "description": "How much text is wanted, in tokens",
+                    "description": "The amount of text, in tokens",
                 },
             },
             "required": ["query"],
@@ -164,7 +164,7 @@ impl Tool for CodeSearch {
 }
 
 fn whole(number: Option<f64>, usual: u64, (least, most): (u64, u64)) -> u64 {
-    // A fraction of a page is none; what is no number at all becomes the least.
+    // Fractions are cut off, and a value that is not a number becomes the minimum.
     number.map_or(usual, |number| (number as u64).clamp(least, most))
 }
 
@@ -192,7 +192,9 @@ async fn search(tool: &str, arguments: Value, cx: &ToolCx) -> Result<String, Too
     }
     let text = String::from_utf8_lossy(&answer.body);
     let found = found(&text).map_err(|why| ToolError::Model(format!("The search engine refused: {why}")))?;
-    Ok(super::webfetch::stripped(&found.unwrap_or_else(|| "Nothing was found. Try other words.".to_owned())))
+    Ok(super::webfetch::strip_controls(
+        &found.unwrap_or_else(|| "Nothing was found. Try other words.".to_owned()),
+    ))
 }
 
 async fn request(tool: &str, arguments: &Value, cx: &ToolCx) -> Result<WebRequest, ToolError> {
@@ -207,7 +209,7 @@ async fn request(tool: &str, arguments: &Value, cx: &ToolCx) -> Result<WebReques
     let host = url.host_str().unwrap_or_default().to_owned();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let port = url.port_or_known_default().unwrap_or(443);
-    // The address is ours or the user's own, so that it is not judged.
+    // The address is configured by us or by the user, so it is not checked.
     let addresses = match tokio::time::timeout(DEADLINE, cx.web.look_up(host, port)).await {
         Ok(Ok(addresses)) => addresses,
         _ if cx.web.has_proxy(&url) => Vec::new(),
@@ -223,7 +225,7 @@ async fn request(tool: &str, arguments: &Value, cx: &ToolCx) -> Result<WebReques
     Ok(WebRequest { url, addresses, accept, body: Some(call.to_string()), limit_bytes: MAX_BYTES })
 }
 
-/// The text in an answer: plain JSON, or the first event that has any.
+/// The text of a response: of plain JSON, or of the first event that has any.
 fn found(answer: &str) -> Result<Option<String>, String> {
     let events = answer.lines().filter_map(|line| line.strip_prefix("data:"));
     for event in [answer].into_iter().chain(events) {
@@ -245,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_found_in_an_answer_or_in_its_events() {
+    fn the_text_of_a_response_or_of_its_events_is_found() {
         let reply = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"A"},{"type":"text","text":"B"}]}}"#;
         assert_eq!(found(reply), Ok(Some("A\n\nB".to_owned())));
         let events = format!("event: message\ndata: {{}}\n\nevent: message\ndata: {reply}\n\n");

@@ -1,4 +1,4 @@
-//! Puts a whole file in place.
+//! Writes a whole file.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use crate::effect::{FileEffect, missing_above};
 use crate::{Ask, Effect, Facts, FileEdit, KnownFiles, Output, Tool, ToolCx, ToolError, tags};
 
 const DESCRIPTION: &str = include_str!("write.txt");
-/// Larger files are replaced without their old content being told.
+/// The limit for the size of a replaced file whose content is reported.
 const MAX_REPLACED_BYTES: u64 = 64 * 1024 * 1024;
 const BOM: &str = "\u{feff}";
 
-/// Puts a whole file in place.
+/// The `write` tool.
 pub struct Write;
 
-/// The file and what it is to hold.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
@@ -57,7 +57,7 @@ impl Tool for Write {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
             "properties": {
-                "content": {"type": "string", "description": "Everything the file is to hold"},
+                "content": {"type": "string", "description": "The whole content of the file"},
                 "filePath": {"type": "string", "description": "The file, absolute or relative to the project"},
             },
             "required": ["content", "filePath"],
@@ -70,7 +70,7 @@ impl Tool for Write {
             let workspace = inner.workspace()?;
             let place = workspace.resolve(Path::new(&input.file_path))?;
             refuse_stale(&place, &inner.known)?;
-            let diff = compare(&place, &meant(&place, input.content))?;
+            let diff = compare(&place, &with_tags(&place, input.content))?;
             Ok(asks(&place, file_patterns(&workspace, &place), &diff))
         })
         .await
@@ -86,12 +86,12 @@ impl Tool for Write {
             let _held = held;
             refuse_stale(&place, &known)?;
             refuse_special(&place)?;
-            let (exists, content) = prepare(&place, meant(&place, input.content))?;
+            let (exists, content) = prepare(&place, with_tags(&place, input.content))?;
             let before = if exists { Some(read_bytes(&place.real, MAX_REPLACED_BYTES)) } else { None };
             let made = missing_above(&place.real);
             write_atomic(&place.real, content.as_bytes())?;
             known.made(&place.real);
-            // What cannot be read cannot be given back; the write is good all the same.
+            // A file that cannot be read cannot be restored, but can be replaced.
             if let Ok(before) = before.transpose() {
                 let after = Some(content.into_bytes());
                 effects.report(FileEffect { path: place.real.clone(), before, after, made });
@@ -107,7 +107,7 @@ impl Tool for Write {
     }
 }
 
-/// The asks of a call that changes a file.
+/// The permissions of a call that changes a file.
 pub(super) fn asks(place: &Place, patterns: Vec<String>, diff: &Diff) -> Vec<Ask> {
     let edit = Ask::new("edit", patterns)
         .with("filepath", place.path.to_string_lossy())
@@ -115,7 +115,7 @@ pub(super) fn asks(place: &Place, patterns: Vec<String>, diff: &Diff) -> Vec<Ask
     Ask::outside_file(place).into_iter().chain([edit]).collect()
 }
 
-/// Fails if somebody else wrote to the file since the session saw it: that would be lost.
+/// Fails if the file has changed since the session saw it, because the change would be lost.
 fn refuse_stale(place: &Place, known: &KnownFiles) -> Result<(), ToolError> {
     if known.is_stale(&place.real) {
         return Err(ToolError::Model(format!(
@@ -133,18 +133,18 @@ fn refuse_special(place: &Place) -> Result<(), ToolError> {
         return Err(ToolError::Model(format!("BadResource: FileSystem.readFile ({path})")));
     }
     if place.real.exists() && !place.real.is_file() {
-        // Opening a pipe or a device could wait forever.
+        // Opening a pipe or a device could block forever.
         return Err(ToolError::Model(format!("Not a regular file: {path}")));
     }
     Ok(())
 }
 
-/// The content with tags as the model means them: it was shown them with a mark.
-fn meant(place: &Place, content: String) -> String {
+/// The content with restored tags, because the model saw only neutralized text.
+fn with_tags(place: &Place, content: String) -> String {
     if !content.contains(tags::MARK) || !place.real.is_file() {
         return tags::as_written("", &content).into_owned();
     }
-    // A file that is too large to be looked at keeps what the model wrote.
+    // A file that is too large to check gets the content as the model wrote it.
     match read_bytes(&place.real, MAX_TEXT_BYTES) {
         Ok(old) => tags::as_written(&String::from_utf8_lossy(&old), &content).into_owned(),
         Err(_) => content,
@@ -154,7 +154,7 @@ fn meant(place: &Place, content: String) -> String {
 fn compare(place: &Place, content: &str) -> Result<Diff, ToolError> {
     refuse_special(place)?;
     let old = if place.real.is_file() {
-        // Too large to compare is shown like new; the write itself does not depend on it.
+        // A file that is too large to compare is shown as new.
         read_bytes(&place.real, MAX_TEXT_BYTES).unwrap_or_default()
     } else {
         Vec::new()
@@ -163,7 +163,7 @@ fn compare(place: &Place, content: &str) -> Result<Diff, ToolError> {
     Ok(unified(&place.path.to_string_lossy(), &old, &TextFile::parse(content).text))
 }
 
-/// Whether the file exists, and the content with the mark the file had.
+/// Whether the file exists, and the content with the byte order mark of the file.
 fn prepare(place: &Place, content: String) -> Result<(bool, String), ToolError> {
     refuse_special(place)?;
     let mut start = [0; BOM.len()];

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::project::Project;
 
-/// Far more than any of these takes, far less than a test that hangs.
+/// Much longer than any of these commands takes, and much shorter than a test that hangs.
 const SOON: Duration = Duration::from_secs(20);
 
 #[tokio::test]
-async fn the_output_is_given_as_it_was_written() {
+async fn the_output_is_returned_in_the_order_it_was_written() {
     let project = Project::new();
     project.file("t/sub/x", "");
     let cases = [
@@ -39,7 +39,7 @@ async fn the_output_is_given_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn a_missing_workdir_is_named() {
+async fn a_missing_workdir_is_reported() {
     let project = Project::new();
     let error = project.error("bash", json!({"command": "pwd", "workdir": "$P/nonexist"})).await;
     assert_eq!(error, "NotFound: FileSystem.access ($P/nonexist)");
@@ -47,7 +47,7 @@ async fn a_missing_workdir_is_named() {
 }
 
 #[tokio::test]
-async fn variables_are_given_and_kept_back() {
+async fn variables_are_set_and_removed() {
     let mut project = Project::new();
     project.cx.env.set = vec![("AGENT".to_owned(), "1".to_owned())];
     project.cx.env.remove = vec!["PATH".to_owned()];
@@ -71,18 +71,18 @@ async fn a_timeout_ends_the_whole_group() {
     gone(project.text("pid").trim()).await;
 }
 
-/// Waits until a process has ended; the test fails if it stays.
+/// Waits until a process has ended, and fails if it does not end.
 async fn gone(pid: &str) {
     let started = Instant::now();
     while started.elapsed() < SOON {
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // An orphan may stay a zombie where nobody collects it.
+        // An orphan may stay a zombie if no process reaps it.
         if state.is_empty() || state.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("process {pid} is still there");
+    panic!("process {pid} is still running");
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn a_background_process_neither_holds_the_call_nor_outlives_it() {
 }
 
 #[tokio::test]
-async fn programs_that_would_ask_give_up() {
+async fn programs_that_wait_for_input_fail() {
     let project = Project::new();
     for (command, expected) in [
         ("read line || echo none", "none\n"),
@@ -132,7 +132,7 @@ async fn programs_that_would_ask_give_up() {
 }
 
 #[tokio::test]
-async fn a_long_output_is_cut_to_its_end_and_kept_whole() {
+async fn a_long_output_is_truncated_to_its_end_and_saved() {
     let project = Project::new();
     let output = project.call("bash", json!({"command": "seq 1 5000"})).await.expect("run");
     let path = output.metadata["outputPath"].as_str().expect("a path").to_owned();
@@ -162,7 +162,7 @@ async fn a_flood_stays_bounded() {
 }
 
 #[tokio::test]
-async fn leave_is_asked_for_commands_and_places() {
+async fn commands_and_directories_need_permission() {
     let project = Project::new();
     let outer = project.root.parent().expect("a parent").to_owned();
     let outside = outer.join("outside");

@@ -1,4 +1,4 @@
-//! Editing pieces of files.
+//! Replacing texts in files.
 
 use codewright_tools::ToolError;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ async fn edited(content: &str, old: &str, new: &str) -> (String, codewright_tool
 }
 
 #[tokio::test]
-async fn a_piece_is_replaced() {
+async fn a_text_is_replaced() {
     let cases = [
         (
             "def f():\n    if x:\n        return 1\n    return 2\n",
@@ -54,7 +54,7 @@ async fn the_change_is_in_the_metadata_also_while_running() {
 }
 
 #[tokio::test]
-async fn an_empty_old_string_makes_a_file() {
+async fn an_empty_old_string_creates_a_file() {
     let project = Project::new();
     let input = json!({"filePath": "t/created.txt", "oldString": "", "newString": "made\n"});
     let output = project.call("edit", input).await.expect("made");
@@ -63,7 +63,7 @@ async fn an_empty_old_string_makes_a_file() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_applied_leaves_the_file_alone() {
+async fn an_edit_that_fails_does_not_change_the_file() {
     let project = Project::new();
     project.file("t/dup.txt", "foo\nbar\nfoo\n");
     project.file("t/latin.txt", b"caf\xe9\n");
@@ -96,7 +96,8 @@ async fn what_cannot_be_applied_leaves_the_file_alone() {
         (call("$P/t/latin.txt", "caf", "b"), "`$P/t/latin.txt` is not valid UTF-8 text"),
     ];
     for (input, expected) in cases {
-        let asked = project.asks("edit", input.clone()).await.expect_err("refused before it is asked");
+        let asked =
+            project.asks("edit", input.clone()).await.expect_err("refused before permission is requested");
         assert_eq!(project.plain(&asked.to_string()), expected);
         assert_eq!(project.error("edit", input).await, expected);
     }
@@ -104,7 +105,7 @@ async fn what_cannot_be_applied_leaves_the_file_alone() {
 }
 
 #[tokio::test]
-async fn edits_side_by_side_all_land() {
+async fn concurrent_edits_are_all_applied() {
     let project = Project::new();
     let content: String = (0..40).map(|n| format!("<{n}>\n")).collect();
     project.file("f", content);
@@ -121,7 +122,7 @@ async fn edits_side_by_side_all_land() {
     assert_eq!(project.text("f"), expected);
 }
 
-/// Polls all calls on one task until they are done.
+/// Polls all calls in one task until they are done.
 async fn futures<F: Future<Output = Result<codewright_tools::Output, ToolError>>>(
     calls: Vec<F>,
 ) -> Vec<F::Output> {

@@ -1,4 +1,4 @@
-//! What every built-in tool shows.
+//! The names, descriptions and schemas of all built-in tools, and truncation.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ fn aliases_and_positions_are_unique() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table of what was recorded")]
+#[expect(clippy::too_many_lines, reason = "a table of recorded schemas")]
 fn schemas_have_the_recorded_shape() {
     let max = 9_007_199_254_740_991_i64;
     let text = json!({"type": "string"});
@@ -141,7 +141,7 @@ fn schemas_have_the_recorded_shape() {
     }
 }
 
-/// Takes the description off every property, each of which must have one.
+/// Removes the description of every property. Each must have one.
 fn undescribe(schema: &mut Value) {
     for property in schema["properties"].as_object_mut().expect("properties").values_mut() {
         let description = property.as_object_mut().expect("an object").remove("description");
@@ -153,7 +153,7 @@ fn undescribe(schema: &mut Value) {
 }
 
 #[tokio::test]
-async fn an_input_that_does_not_fit_is_told_to_the_model() {
+async fn invalid_arguments_are_reported_to_the_model() {
     let project = Project::new();
     let expected = "The read tool was called with invalid arguments: SchemaError(Missing key\n  at [\"filePath\"]).\nPlease rewrite the input so it satisfies the expected schema.";
     assert_eq!(project.error("read", json!({"file": "x"})).await, expected);
@@ -167,14 +167,14 @@ async fn an_input_that_does_not_fit_is_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_short_output_is_kept_and_marked() {
+async fn a_short_output_is_returned_whole() {
     let project = Project::new();
     let output = trim(Output::default(), &project.cx).await.expect("trimmed");
     assert_eq!(output.metadata["truncated"], false);
 }
 
 #[tokio::test]
-async fn a_long_output_is_cut_and_kept_whole_in_a_file() {
+async fn a_long_output_is_truncated_and_saved_to_a_file() {
     let project = Project::new();
     let whole = "line\n".repeat(4000);
     let output = trim(Output::new("t", whole.clone()), &project.cx).await.expect("trimmed");
@@ -192,7 +192,7 @@ async fn a_long_output_is_cut_and_kept_whole_in_a_file() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_says_so() {
+async fn a_cancelled_call_returns_cancelled() {
     let project = Project::new();
     project.file("a.txt", "x");
     project.cx.cancel.cancel();

@@ -1,9 +1,10 @@
-//! The built-in tools on real directories, as a server would call them.
+//! The built-in tools in real directories, called as the server calls them.
 
 mod bash;
+mod conditional;
 mod edit;
 mod face;
-mod older;
+
 mod patch;
 mod project;
 mod read;

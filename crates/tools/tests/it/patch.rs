@@ -59,7 +59,7 @@ async fn one_patch_adds_changes_removes_and_moves() {
 }
 
 #[tokio::test]
-async fn a_patch_is_found_in_its_wrapping() {
+async fn text_around_a_patch_is_ignored() {
     let project = Project::new();
     project.file("t/dup.txt", "old\n");
     project.file("t/empty.txt", "");
@@ -132,14 +132,16 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
         ),
     ];
     for (input, expected) in cases {
-        // Another file, fitting by itself, comes first.
+        // Another file, which fits by itself, comes first.
         let text = input["patchText"].as_str().expect("text");
         let with_more =
             text.replacen("*** Begin Patch\n*** ", "*** Begin Patch\n*** Add File: first\n+x\n*** ", 1);
         for text in [text, with_more.as_str()].iter().filter(|text| !text.contains("first\n+x\n*** End")) {
             let input = json!({"patchText": text});
-            let asked =
-                project.asks("apply_patch", input.clone()).await.expect_err("refused before it is asked");
+            let asked = project
+                .asks("apply_patch", input.clone())
+                .await
+                .expect_err("refused before permission is requested");
             assert_eq!(project.plain(&asked.to_string()), expected);
             assert_eq!(project.error("apply_patch", input).await, expected);
         }
@@ -167,7 +169,7 @@ async fn later_parts_build_on_earlier_ones() {
 }
 
 #[tokio::test]
-async fn every_file_is_told_as_it_was_and_is() {
+async fn the_old_and_new_content_of_every_file_is_reported() {
     let mut project = Project::new();
     let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let sink = std::sync::Arc::clone(&told);
@@ -193,7 +195,7 @@ async fn every_file_is_told_as_it_was_and_is() {
 }
 
 #[tokio::test]
-async fn leave_is_asked_for_every_file() {
+async fn every_file_needs_permission() {
     let project = Project::new();
     project.file("a.txt", "a\n");
     let outside = project.root.parent().expect("a parent").join("outside");
@@ -214,14 +216,14 @@ async fn leave_is_asked_for_every_file() {
 }
 
 #[tokio::test]
-async fn patches_side_by_side_all_land() {
+async fn concurrent_patches_are_all_applied() {
     let project = Project::new();
     for name in ["a", "b"] {
         project.file(name, (0..20).map(|n| format!("<{n}>\n")).collect::<String>());
     }
     let mut calls = tokio::task::JoinSet::new();
     for n in 0..20 {
-        // Every second one names the files the other way round.
+        // Every second one names the files in the other order.
         let names = if n % 2 == 0 { ["a", "b"] } else { ["b", "a"] };
         let body = names.map(|name| format!("*** Update File: {name}\n@@\n-<{n}>\n+[{n}]")).join("\n");
         let tool = tool_named("apply_patch");

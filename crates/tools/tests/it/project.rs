@@ -8,10 +8,10 @@ use codewright_tools::{AnyTool, Ask, Output, Progress, Setup, ToolCx, ToolError,
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
-/// What running calls showed.
+/// The progress of running calls.
 pub(crate) type Shown = Arc<Mutex<Vec<Map<String, Value>>>>;
 
-/// A directory `proj` in a directory of its own.
+/// A temporary directory `proj`.
 pub(crate) struct Project {
     _outer: TempDir,
     pub(crate) root: PathBuf,
@@ -48,7 +48,7 @@ impl Project {
         std::fs::read_to_string(self.root.join(path)).expect("read")
     }
 
-    /// Puts the project's directory where a table says `$P`.
+    /// Replaces `$P` in a table by the project's directory.
     pub(crate) fn at(&self, text: &str) -> String {
         text.replace("$P", self.root.to_str().expect("UTF-8"))
     }
@@ -67,7 +67,7 @@ impl Project {
         tool.asks(&self.input(&input), &self.cx).await
     }
 
-    /// Runs a call that is expected to fail and gives the reason.
+    /// Runs a call that must fail and returns its error.
     pub(crate) async fn error(&self, tool: &str, input: Value) -> String {
         match self.call(tool, input).await {
             Ok(output) => panic!("expected an error, got {}", output.output),
@@ -75,7 +75,7 @@ impl Project {
         }
     }
 
-    /// The output with the project's directory as `$P`.
+    /// Replaces the project's directory in an output by `$P`.
     pub(crate) fn plain(&self, output: &str) -> String {
         output.replace(self.root.to_str().expect("UTF-8"), "$P")
     }

@@ -26,9 +26,9 @@ fn fixture() -> Project {
     project
 }
 
-/// A file's numbered lines and footer, as they stand in the output.
+/// The numbered lines and the footer of a file, as in the output.
 #[tokio::test]
-async fn a_window_of_a_file_is_shown_with_a_footer() {
+async fn a_window_of_a_file_has_a_footer() {
     let project = fixture();
     let cases = [
         (
@@ -73,7 +73,7 @@ async fn a_window_of_a_file_is_shown_with_a_footer() {
 }
 
 #[tokio::test]
-async fn the_metadata_repeats_what_is_shown() {
+async fn the_metadata_describes_the_output() {
     let project = fixture();
     let output = project.call("read", json!({"filePath": "t/big.txt", "limit": 2})).await.expect("read");
     let expected = json!({
@@ -111,7 +111,7 @@ async fn two_thousand_lines_or_fifty_kilobytes_are_the_default() {
 }
 
 #[tokio::test]
-async fn a_long_line_is_cut() {
+async fn a_long_line_is_truncated() {
     let project = fixture();
     let output = project.call("read", json!({"filePath": "t/long.txt"})).await.expect("read");
     let cut = format!("1: {}... (line truncated to 2000 chars)\n2: short\n", "a".repeat(2000));
@@ -120,7 +120,7 @@ async fn a_long_line_is_cut() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_shown_is_an_error() {
+async fn unreadable_files_are_errors() {
     let project = fixture();
     let cases = [
         (
@@ -178,7 +178,7 @@ async fn a_directory_is_listed() {
 }
 
 #[tokio::test]
-async fn leave_is_asked_for_the_file_behind_a_link() {
+async fn the_target_of_a_link_needs_permission() {
     let project = fixture();
     let asks = project.asks("read", json!({"filePath": "t/big.txt"})).await.expect("asks");
     assert_eq!(
@@ -193,7 +193,7 @@ async fn leave_is_asked_for_the_file_behind_a_link() {
 }
 
 #[tokio::test]
-async fn leave_is_asked_for_directories_outside() {
+async fn directories_outside_need_permission() {
     let project = Project::new();
     let outside = project.root.parent().expect("a parent").join("outside");
     std::fs::create_dir(&outside).expect("made");
@@ -210,7 +210,7 @@ async fn leave_is_asked_for_directories_outside() {
 }
 
 #[tokio::test]
-async fn instructions_beside_a_file_are_told_once_the_nearest_first() {
+async fn instructions_near_a_file_are_added_once_the_nearest_first() {
     let project = Project::new();
     project.file("AGENTS.md", "root");
     project.file("a/CLAUDE.md", "outer\n");
@@ -233,7 +233,7 @@ async fn instructions_beside_a_file_are_told_once_the_nearest_first() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn instructions_that_lie_elsewhere_or_are_no_text_are_left_out() {
+async fn instructions_outside_the_project_or_without_text_are_ignored() {
     let project = Project::new();
     let outside = project.root.parent().expect("a parent").join("secret.md");
     std::fs::write(&outside, "secret").expect("written");

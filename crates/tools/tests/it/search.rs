@@ -47,7 +47,7 @@ async fn files_are_found_by_name() {
 }
 
 #[tokio::test]
-async fn the_first_hundred_files_are_named() {
+async fn the_first_hundred_files_are_listed() {
     let project = Project::new();
     for n in 0..120 {
         project.file(&format!("f{n:03}.txt"), "needle\n");
@@ -93,7 +93,7 @@ async fn lines_are_found_by_content() {
 }
 
 #[tokio::test]
-async fn a_search_that_cannot_be_done_is_explained() {
+async fn invalid_searches_are_errors() {
     let project = fixture();
     let cases = [
         ("grep", json!({"pattern": "(bad"}), "regex parse error:\n    (bad\n    ^\nerror: unclosed group"),
@@ -113,7 +113,7 @@ async fn a_search_that_cannot_be_done_is_explained() {
 }
 
 #[tokio::test]
-async fn leave_is_asked_for_what_is_searched() {
+async fn searches_need_permission() {
     let project = fixture();
     let outside = project.root.parent().expect("a parent").join("outside");
     std::fs::create_dir(&outside).expect("made");

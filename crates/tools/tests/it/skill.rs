@@ -1,4 +1,4 @@
-//! Skills as the model is handed them.
+//! Loading skills.
 
 use codewright_tools::Skill;
 use serde_json::json;
@@ -22,7 +22,7 @@ fn project() -> Project {
 }
 
 #[tokio::test]
-async fn a_skill_comes_with_its_text_and_some_of_its_files() {
+async fn a_skill_has_its_text_and_some_of_its_files() {
     let project = project();
     let output = project.call("skill", json!({"name": "pdf"})).await.expect("loaded");
     let files: Vec<String> =
@@ -44,7 +44,7 @@ async fn a_skill_comes_with_its_text_and_some_of_its_files() {
 }
 
 #[tokio::test]
-async fn a_skill_is_asked_for_by_its_name() {
+async fn a_skill_needs_permission_by_its_name() {
     let project = project();
     let asks = project.asks("skill", json!({"name": "pdf"})).await.expect("asks");
     assert_eq!(

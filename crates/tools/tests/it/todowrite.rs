@@ -1,18 +1,18 @@
-//! The list of things to do.
+//! Writing the todo list.
 
 use serde_json::{Value, json};
 
 use crate::project::Project;
 
 #[tokio::test]
-async fn the_list_is_given_back_as_text_and_as_facts() {
+async fn the_list_is_returned_as_text_and_as_metadata() {
     let project = Project::new();
     let todo =
         |content: &str, status: &str| json!({"content": content, "status": status, "priority": "high"});
     let cases = [
         (json!([]), "0 todos"),
         (json!([todo("A", "in_progress"), todo("B", "pending")]), "2 todos"),
-        // Unknown states are kept as they are.
+        // Unknown states are kept.
         (json!([todo("A", "completed"), todo("B", "bogus"), todo("C", "cancelled")]), "2 todos"),
     ];
     for (todos, title) in cases {
@@ -25,7 +25,7 @@ async fn the_list_is_given_back_as_text_and_as_facts() {
 }
 
 #[tokio::test]
-async fn a_list_without_end_is_refused() {
+async fn a_list_that_is_too_long_is_rejected() {
     let project = Project::new();
     let todo = json!({"content": "x", "status": "pending", "priority": "low"});
     let error = project.error("todowrite", json!({"todos": vec![todo; 501]})).await;
@@ -35,7 +35,7 @@ async fn a_list_without_end_is_refused() {
 }
 
 #[tokio::test]
-async fn leave_is_asked_for_the_list_as_such() {
+async fn the_list_needs_permission() {
     let project = Project::new();
     let asks = project.asks("todowrite", json!({"todos": []})).await.expect("asks");
     assert_eq!((asks.len(), asks[0].permission.as_str()), (1, "todowrite"));

@@ -1,16 +1,16 @@
-//! Where a fetch may go, and what comes back of it. The sockets are tried with the program.
+//! The addresses that a fetch may reach, and its output. The sockets are tested with the program.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use codewright_tools::{Ask, Leave, Sent, ToolError, Web, WebAnswer, WebError, WebRequest};
+use codewright_tools::{Ask, PermissionRequests, Sent, ToolError, Web, WebAnswer, WebError, WebRequest};
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::project::Project;
 
-/// A network of answers by address, which notes what it is asked.
+/// A network with fixed responses that records its requests.
 #[derive(Default)]
 struct Net {
     names: HashMap<&'static str, &'static str>,
@@ -49,7 +49,7 @@ fn redirect(location: &str) -> WebAnswer {
     WebAnswer { status: 302, location: Some(location.to_owned()), ..WebAnswer::default() }
 }
 
-/// What a fetch gave, and which further leaves it asked for.
+/// The result of a fetch, and the permissions that it requested while running.
 struct Fetched {
     result: Result<codewright_tools::Output, ToolError>,
     asked: Vec<Ask>,
@@ -61,7 +61,7 @@ async fn fetch(net: Net, input: Value, refused: Option<&'static str>) -> Fetched
     let (net, asked) = (Arc::new(net), Arc::new(Mutex::new(Vec::<Ask>::new())));
     let sink = Arc::clone(&asked);
     project.cx.web = net.clone();
-    project.cx.leave = Leave::new(move |ask: Ask| {
+    project.cx.permission_requests = PermissionRequests::new(move |ask: Ask| {
         let is_refused = refused.is_some_and(|refused| ask.patterns[0].contains(refused));
         sink.lock().expect("lock").push(ask);
         async move { if is_refused { Err(ToolError::Model("forbidden".to_owned())) } else { Ok(()) } }
@@ -82,7 +82,7 @@ fn is_named(ask: &Ask) -> bool {
 }
 
 #[tokio::test]
-async fn a_fetch_asks_with_its_address_and_what_is_of_this_machine_must_be_named() {
+async fn a_fetch_needs_permission_and_a_rule_must_name_a_private_address() {
     let project = Project::new();
     for (url, named) in [
         ("https://a.test/x?y", false),
@@ -110,7 +110,7 @@ async fn a_fetch_asks_with_its_address_and_what_is_of_this_machine_must_be_named
 }
 
 #[tokio::test]
-async fn the_request_goes_to_the_addresses_that_were_judged() {
+async fn the_request_uses_the_addresses_that_were_checked() {
     let mut net = public();
     net.answers.insert("https://b.test/", answer("text/plain", b"there"));
     let fetched = fetch(net, json!({"url": "https://b.test"}), None).await;
@@ -120,7 +120,7 @@ async fn the_request_goes_to_the_addresses_that_were_judged() {
 }
 
 #[tokio::test]
-async fn a_name_of_an_inner_address_needs_leave_of_its_own() {
+async fn a_name_with_a_private_address_needs_another_permission() {
     let net = || {
         let mut net = public();
         net.answers.insert("http://inner.test/", answer("text/plain", b"inner"));
@@ -131,11 +131,11 @@ async fn a_name_of_an_inner_address_needs_leave_of_its_own() {
     assert!(is_named(&fetched.asked[0]) && fetched.asked[0].metadata["address"] == "10.0.0.7");
     let refused = fetch(net(), json!({"url": "http://inner.test"}), Some("inner")).await;
     assert_eq!(refused.result.unwrap_err().to_string(), "forbidden");
-    assert!(refused.sent.is_empty(), "nothing is sent before there is leave");
+    assert!(refused.sent.is_empty(), "nothing is sent before permission is granted");
 }
 
 #[tokio::test]
-async fn every_redirect_is_judged_anew() {
+async fn every_redirect_is_checked_again() {
     let net = || {
         let mut net = public();
         net.answers.insert("https://a.test/", redirect("/moved"));
@@ -153,7 +153,7 @@ async fn every_redirect_is_judged_anew() {
 }
 
 #[tokio::test]
-async fn a_redirect_that_leads_astray_is_not_followed() {
+async fn a_redirect_to_an_invalid_address_is_not_followed() {
     for (location, expected) in [
         ("http://169.254.169.254/", "forbidden"),
         ("http://127.0.0.1/", "forbidden"),
@@ -181,7 +181,7 @@ async fn a_redirect_that_leads_astray_is_not_followed() {
 }
 
 #[tokio::test]
-async fn behind_a_proxy_an_unknown_name_is_left_to_it() {
+async fn a_proxy_resolves_unknown_names() {
     let mut net = Net { has_proxy: true, ..Net::default() };
     net.answers.insert("https://far.test/", answer("text/plain", b"far"));
     let fetched = fetch(net, json!({"url": "https://far.test/"}), None).await;
@@ -190,7 +190,7 @@ async fn behind_a_proxy_an_unknown_name_is_left_to_it() {
 }
 
 #[tokio::test]
-async fn what_comes_back_is_made_readable() {
+async fn responses_are_made_readable() {
     let png = b"\x89PNG\r\n\x1a\n0000";
     for (kind, body, format, expected) in [
         ("text/html", &b"<h1>A</h1>b"[..], "markdown", "# A\n\nb"),
@@ -226,7 +226,7 @@ async fn what_comes_back_is_made_readable() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_fetched_is_said() {
+async fn fetches_that_fail_are_errors() {
     for (input, expected) in [
         (json!({"url": "ftp://x"}), "URL must start with http:// or https://"),
         (json!({"url": "http://"}), "The URL cannot be read (empty host): http://"),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::project::{Project, is_outside};
 
 #[tokio::test]
-async fn files_are_written_and_made() {
+async fn files_are_written_and_created() {
     let project = Project::new();
     project.file("t/big.txt", "before");
     let cases = [
@@ -42,11 +42,11 @@ async fn mode_and_mark_are_kept() {
     project.call("write", json!({"filePath": "run.sh", "content": "new"})).await.expect("written");
     assert_eq!(project.text("run.sh"), "\u{feff}new");
     assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o750);
-    assert_eq!(std::fs::read_dir(&project.root).expect("read").count(), 1, "nothing is left behind");
+    assert_eq!(std::fs::read_dir(&project.root).expect("read").count(), 1, "no temporary file is left");
 }
 
 #[tokio::test]
-async fn leave_is_asked_with_the_change() {
+async fn the_permission_request_contains_the_change() {
     let project = Project::new();
     project.file("a.txt", "old\n");
     let asks = project.asks("write", json!({"filePath": "a.txt", "content": "new\n"})).await.expect("asks");
@@ -62,7 +62,7 @@ async fn leave_is_asked_with_the_change() {
 }
 
 #[tokio::test]
-async fn a_link_is_written_through_and_judged_by_its_target() {
+async fn a_link_is_followed_and_its_target_needs_permission() {
     let project = Project::new();
     let outside = project.root.parent().expect("a parent").join("outside");
     std::fs::create_dir(&outside).expect("made");
@@ -77,7 +77,7 @@ async fn a_link_is_written_through_and_judged_by_its_target() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_wrote_meanwhile_is_not_lost() {
+async fn changes_by_others_are_not_overwritten() {
     let project = Project::new();
     let path = project.file("a.txt", "one\n");
     let write = || json!({"filePath": "a.txt", "content": "mine\n"});
@@ -86,7 +86,7 @@ async fn what_somebody_else_wrote_meanwhile_is_not_lost() {
     let refused = "$P/a.txt has changed since you last saw it, by a command or by somebody else. Read it again, so that \
                    nothing is lost, and then write.";
     assert_eq!(project.error("write", write()).await, refused);
-    assert!(project.asks("write", write()).await.is_err(), "nobody is asked in vain");
+    assert!(project.asks("write", write()).await.is_err(), "no permission is requested in vain");
     let patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch";
     let error = project.error("apply_patch", json!({"patchText": patch})).await;
     assert!(error.contains("$P/a.txt has changed since you last saw it"), "{error}");
@@ -97,11 +97,11 @@ async fn what_somebody_else_wrote_meanwhile_is_not_lost() {
         "{}",
         edited.output
     );
-    project.call("write", write()).await.expect("its own edit is no surprise");
+    project.call("write", write()).await.expect("its own edit is known");
     project
         .call("write", json!({"filePath": "a.txt", "content": "again\n"}))
         .await
-        .expect("nor is its own write");
+        .expect("so is its own write");
     assert_eq!(project.text("a.txt"), "again\n");
     std::fs::write(project.root.join("unseen"), "x").expect("written");
     project

@@ -62,7 +62,7 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
         }
         KeyCode::Char('f') => {
             let Some(Layer::List(list)) = state.layers.last() else { return None };
-            let Pick::Model { provider, model } = &list.picked()?.pick else { return None };
+            let Pick::Model { provider, model } = &list.selected_item()?.pick else { return None };
             let name = format!("{provider}/{model}");
             match state.local.favourites.iter().position(|known| *known == name) {
                 Some(at) => drop(state.local.favourites.remove(at)),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Layer;
 use crate::msg::Cmd;
 use crate::request;
-use crate::review::{Change, Drawn, Focus, Review, Source, merge_files, split_files};
+use crate::review::{Change, DrawOptions, Focus, Review, Source, merge_files, split_files};
 use crate::state::State;
 use crate::view::sidebar;
 
@@ -129,7 +129,7 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     let (width, height) = panes
         .changes
         .map_or((1, 1), |pane| (usize::from(pane.width).max(1), usize::from(pane.height).max(1)));
-    let drawn = Drawn { theme: &theme, width, split: panes.split };
+    let drawn = DrawOptions { theme: &theme, width, split: panes.split };
     let in_tree = review.focus == Focus::Tree && panes.tree.is_some();
     let page = isize::try_from(height).unwrap_or(1);
     let by = |review: &mut Review, lines: isize| {
@@ -181,7 +181,8 @@ pub(crate) fn wheel(state: &mut State, lines: isize) -> Vec<Cmd> {
     if let Some(Layer::Review(review)) = state.layers.last_mut() {
         let panes = review.panes(size);
         if let Some(pane) = panes.changes {
-            let drawn = Drawn { theme: &theme, width: usize::from(pane.width).max(1), split: panes.split };
+            let drawn =
+                DrawOptions { theme: &theme, width: usize::from(pane.width).max(1), split: panes.split };
             review.scroll(drawn, lines, usize::from(pane.height).max(1));
         }
     }

@@ -21,10 +21,10 @@ pub(crate) fn refresh(state: &mut State) {
     let items = items(state);
     let Some(Layer::List(list)) = state.layers.last_mut() else { return };
     let pick_at = |list: &List, at: usize| list.items.get(at).map(|item| item.pick.clone());
-    let (before, selected) = (list.picked().map(|item| item.pick.clone()), list.selected);
+    let (before, selected) = (list.selected_item().map(|item| item.pick.clone()), list.selected);
     let doomed = list.doomed.and_then(|at| pick_at(list, at));
     list.fill(items);
-    if list.picked().map(|item| &item.pick) != before.as_ref() {
+    if list.selected_item().map(|item| &item.pick) != before.as_ref() {
         // The selected session was removed, so its neighbour is selected.
         list.selected = selected.min(list.found.len().saturating_sub(1));
     }

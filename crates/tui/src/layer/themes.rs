@@ -16,7 +16,7 @@ pub(crate) fn open(state: &mut State) {
 /// Switches to the selected theme. An invalid theme is reported when it is picked.
 pub(super) fn preview(state: &mut State) {
     let Some(Layer::List(list)) = state.layers.last() else { return };
-    if let Some(Item { pick: Pick::Theme(name), .. }) = list.picked() {
+    if let Some(Item { pick: Pick::Theme(name), .. }) = list.selected_item() {
         let name = name.clone();
         drop(state.choose_theme(&name));
     }

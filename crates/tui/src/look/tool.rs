@@ -244,7 +244,7 @@ impl Look<'_> {
             lines.extend(output);
         } else if !call.is_open {
             lines.push(Line::default());
-            lines.push(self.muted("(no output)".to_owned()));
+            lines.push(self.muted_line("(no output)".to_owned()));
         }
         match call.meta("exit").and_then(Value::as_i64) {
             Some(0) | None => {}
@@ -266,7 +266,9 @@ impl Look<'_> {
             lines.extend(wrap::exact(&[Span::styled(line.to_owned(), style)], room));
         }
         if count > limit {
-            lines.push(self.muted(format!("… {} more lines (ctrl+o or a click shows all)", count - limit)));
+            lines.push(
+                self.muted_line(format!("… {} more lines (ctrl+o or a click shows all)", count - limit)),
+            );
         }
         lines
     }
@@ -278,7 +280,7 @@ impl Look<'_> {
         let kept: Vec<&str> = text.lines().skip(skipped).collect();
         let mut lines = self.output(&kept.join("\n"), limit);
         if skipped > 0 {
-            lines.insert(0, self.muted(format!("… {skipped} lines before")));
+            lines.insert(0, self.muted_line(format!("… {skipped} lines before")));
         }
         lines
     }
@@ -330,7 +332,7 @@ impl Look<'_> {
             lines.extend(wrap::prefix_lines(wrap::exact(&spans, room), &number, &blank));
         }
         if count > limit {
-            lines.push(self.muted(format!("… {} more lines", count - limit)));
+            lines.push(self.muted_line(format!("… {} more lines", count - limit)));
         }
         indent(lines, INDENT)
     }

@@ -9,7 +9,7 @@ use super::patch::Code;
 use super::{Content, Review, Row};
 use crate::clean::clean_name;
 use crate::diff::{self, Side};
-use crate::scroll::{self, Position, Rendered, Scrollable};
+use crate::scroll::{self, Position, RenderedBlock, Scrollable};
 use crate::theme::Theme;
 use crate::{highlight, wrap};
 
@@ -18,7 +18,7 @@ const MAX_LINE_CHARS: usize = 2_000;
 
 /// How rows are drawn.
 #[derive(Clone, Copy)]
-pub(crate) struct Drawn<'a> {
+pub(crate) struct DrawOptions<'a> {
     pub(crate) theme: &'a Theme,
     pub(crate) width: usize,
     /// Whether old and new lines are side by side.
@@ -28,7 +28,7 @@ pub(crate) struct Drawn<'a> {
 /// The rows of a viewer, as they are drawn. A place is the index of a row.
 struct Rows<'a> {
     review: &'a Review,
-    drawn: Drawn<'a>,
+    drawn: DrawOptions<'a>,
     rows: &'a [Row],
 }
 
@@ -47,8 +47,8 @@ impl Scrollable for Rows<'_> {
         self.rows.len().checked_sub(1)
     }
 
-    fn block(&self, at: usize) -> Rendered {
-        Rendered { gap: false, lines: Rc::new(self.review.lines(&self.rows[at], self.drawn)) }
+    fn block(&self, at: usize) -> RenderedBlock {
+        RenderedBlock { gap: false, lines: Rc::new(self.review.lines(&self.rows[at], self.drawn)) }
     }
 }
 
@@ -72,12 +72,12 @@ impl Rows<'_> {
 }
 
 impl Review {
-    fn drawn<'a>(&'a self, drawn: Drawn<'a>) -> Rows<'a> {
+    fn drawn<'a>(&'a self, drawn: DrawOptions<'a>) -> Rows<'a> {
         Rows { review: self, drawn, rows: if drawn.split { &self.split } else { &self.unified } }
     }
 
     /// Returns the lines of a screen of a height.
-    pub(crate) fn screen(&self, drawn: Drawn<'_>, height: usize) -> Vec<Line<'static>> {
+    pub(crate) fn screen(&self, drawn: DrawOptions<'_>, height: usize) -> Vec<Line<'static>> {
         let rows = self.drawn(drawn);
         if rows.rows.is_empty() {
             return Vec::new();
@@ -90,26 +90,26 @@ impl Review {
     }
 
     /// Scrolls by a number of lines, to the last page at most.
-    pub(crate) fn scroll(&mut self, drawn: Drawn<'_>, by: isize, height: usize) {
+    pub(crate) fn scroll(&mut self, drawn: DrawOptions<'_>, by: isize, height: usize) {
         if self.unified.is_empty() {
             return;
         }
         let rows = self.drawn(drawn);
         // A jump to a file or a hunk may have gone beyond the last page.
         let last = rows.last_page(height).max(self.top);
-        let (to, _) = scroll::moved(&rows, rows.top(), by);
+        let (to, _) = scroll::move_by(&rows, rows.top(), by);
         let to = rows.unified(to);
         self.top = if by > 0 { to.min(last) } else { to };
         self.select_visible();
     }
 
     /// Scrolls to the last page.
-    pub(crate) fn go_to_end(&mut self, drawn: Drawn<'_>, height: usize) {
+    pub(crate) fn go_to_end(&mut self, drawn: DrawOptions<'_>, height: usize) {
         self.top = self.drawn(drawn).last_page(height);
         self.select_visible();
     }
 
-    fn lines(&self, row: &Row, drawn: Drawn<'_>) -> Vec<Line<'static>> {
+    fn lines(&self, row: &Row, drawn: DrawOptions<'_>) -> Vec<Line<'static>> {
         let theme = drawn.theme;
         let muted = Style::new().fg(theme.muted);
         let note = |text: String| vec![Line::from(Span::styled(text, muted))];
@@ -126,7 +126,7 @@ impl Review {
         }
     }
 
-    fn head(&self, file: usize, drawn: Drawn<'_>) -> Line<'static> {
+    fn head(&self, file: usize, drawn: DrawOptions<'_>) -> Line<'static> {
         let theme = drawn.theme;
         let Some(change) = self.files.get(file) else { return Line::default() };
         let added = format!(" +{}", change.additions);
@@ -154,7 +154,7 @@ impl Review {
         format!("{}{more}", crate::clean::clean_code(text[..end].trim_end_matches('\r')).replace('\n', " "))
     }
 
-    fn unified_line(&self, file: usize, code: Code, drawn: Drawn<'_>) -> Vec<Line<'static>> {
+    fn unified_line(&self, file: usize, code: Code, drawn: DrawOptions<'_>) -> Vec<Line<'static>> {
         let digits = self.digits(file);
         let number = |number: u32, shown: bool| if shown { number.to_string() } else { String::new() };
         let gutter = format!(
@@ -172,7 +172,7 @@ impl Review {
         &self,
         file: usize,
         [old, new]: [Option<Code>; 2],
-        drawn: Drawn<'_>,
+        drawn: DrawOptions<'_>,
     ) -> Vec<Line<'static>> {
         let digits = self.digits(file);
         let half = drawn.width.saturating_sub(1) / 2;

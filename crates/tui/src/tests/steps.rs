@@ -1,7 +1,7 @@
 //! Tests of the effects of keys and events.
 
 use super::*;
-use crate::msg::Edited;
+use crate::msg::EditTarget;
 use codewright_proto::{PartInput, PermissionReply};
 
 #[test]
@@ -203,7 +203,7 @@ fn auto_allows_only_calls_of_sessions_that_were_prompted_here() {
     let pending = [permission("000000000006", other), permission("000000000007", CHILD)];
     let permissions = pending.map(|request| serde_json::from_value(request).unwrap()).to_vec();
     let permissions = Some(permissions);
-    stage.reply(Reply::Started(Box::new(Started { permissions, ..Started::default() })));
+    stage.reply(Reply::Started(Box::new(StartData { permissions, ..StartData::default() })));
     assert_eq!(given(stage.take_cmds()), ["000000000007"]);
 }
 
@@ -573,20 +573,20 @@ fn an_older_answer_does_not_overwrite_events() {
     stage.message(assistant(2, None));
     stage.part(part(2, 2, text("")));
     stage.message(user(3));
-    stage.part(part(3, 3, text("taken away")));
+    stage.part(part(3, 3, text("removed text")));
     stage.event("message.removed", json!({"sessionID": SESSION, "messageID": message_id(3)}));
     let message =
         |info: Value, parts: Value| serde_json::from_value(json!({"info": info, "parts": parts})).unwrap();
     let messages = vec![
         message(user(1), json!([part(1, 1, text("hi"))])),
         message(assistant(2, None), json!([])),
-        message(user(3), json!([part(3, 3, text("taken away"))])),
+        message(user(3), json!([part(3, 3, text("removed text"))])),
     ];
     stage.reply(Reply::Messages { session: id(SESSION), messages, older: None });
     let delta = json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 2, json!({}))["id"], "field": "text", "delta": "Begun."});
     stage.event("message.part.delta", delta);
     stage.shows("Begun.");
-    stage.hides("taken away");
+    stage.hides("removed text");
 }
 
 #[test]
@@ -672,11 +672,11 @@ fn a_transcript_in_the_editor_does_not_become_the_prompt() {
     stage.write("/export");
     stage.press(KeyCode::Enter);
     assert!(
-        matches!(&stage.take_cmds()[..], [Cmd::Edit { text, then: Edited::Dropped }] if text.contains("first"))
+        matches!(&stage.take_cmds()[..], [Cmd::Edit { text, then: EditTarget::Discard }] if text.contains("first"))
     );
     stage.write("draft");
     stage.leader('e');
-    assert_eq!(stage.take_cmds(), [Cmd::Edit { text: "draft".to_owned(), then: Edited::Prompt }]);
+    assert_eq!(stage.take_cmds(), [Cmd::Edit { text: "draft".to_owned(), then: EditTarget::Prompt }]);
 }
 
 #[test]
@@ -692,10 +692,10 @@ fn the_result_of_a_fetch_does_not_overwrite_newer_events() {
     stage.event("permission.replied", replied);
     stage.event("permission.asked", permission("000000000002", SESSION));
     stage.event("session.idle", json!({"sessionID": SESSION}));
-    let started = || Started {
+    let started = || StartData {
         permissions: Some(vec![serde_json::from_value(permission("000000000001", SESSION)).unwrap()]),
         statuses: Some(BTreeMap::from([(id(SESSION), codewright_proto::SessionStatus::Busy)])),
-        ..Started::default()
+        ..StartData::default()
     };
     stage.reply(Reply::Started(Box::new(started())));
     let waiting = |stage: &Stage| -> Vec<String> {
@@ -711,7 +711,7 @@ fn data_that_cannot_be_fetched_does_not_change() {
     stage.event("permission.asked", permission("000000000001", SESSION));
     stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
     let failed = vec!["the server took too long".to_owned()];
-    stage.reply(Reply::Started(Box::new(Started { failed, ..Started::default() })));
+    stage.reply(Reply::Started(Box::new(StartData { failed, ..StartData::default() })));
     stage.shows("Permission required");
     assert!(stage.state.is_busy());
     assert_eq!(stage.state.model(), Some(("mock".to_owned(), "clever".to_owned())));
@@ -739,7 +739,7 @@ fn a_part_that_arrives_before_its_message_is_displayed() {
     stage.part(part(2, 3, text("Begun")));
     let delta = json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 3, json!({}))["id"], "field": "text", "delta": " and gone on."});
     stage.event("message.part.delta", delta);
-    stage.part(part(2, 4, text("taken away")));
+    stage.part(part(2, 4, text("removed text")));
     let gone =
         json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 4, json!({}))["id"]});
     stage.event("message.part.removed", gone);
@@ -748,7 +748,7 @@ fn a_part_that_arrives_before_its_message_is_displayed() {
     stage.reply(Reply::Messages { session: id(SESSION), messages, older: None });
     stage.shows("Before.");
     stage.shows("Begun and gone on.");
-    stage.hides("taken away");
+    stage.hides("removed text");
 }
 
 #[test]
@@ -835,9 +835,9 @@ fn the_warning_about_an_invalid_theme_names_the_used_theme() {
     wrong.config = json!({"theme": "mine", "keybinds": {"session_new": "hyper+q"}});
     let themes = BTreeMap::from([("mine".to_owned(), json!({"theme": {"primary": "#zz"}}))]);
     let state = State::new(wrong.clone(), Local::default(), themes, NOW);
-    let told: Vec<&str> = state.notes.iter().map(|note| note.text.as_str()).collect();
+    let notes: Vec<&str> = state.notes.iter().map(|note| note.text.as_str()).collect();
     assert_eq!(
-        told,
+        notes,
         [
             "theme `mine`: `primary`: `#zz` is not a colour; using `codewright`",
             "`keybinds.session_new`: `hyper+q` is not a key; using the default keys",

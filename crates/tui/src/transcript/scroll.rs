@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ratatui::text::Line;
 
 use super::{MAX_RENDERED, Place, Row, Transcript};
-use crate::scroll::{self, Edge, Position, Rendered, Scrollable};
+use crate::scroll::{self, Edge, Position, RenderedBlock, Scrollable};
 
 /// The part of the transcript that is on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +29,13 @@ pub(crate) trait Draw {
     fn joins(&self, transcript: &Transcript, before: Place, place: Place) -> bool;
 }
 
-/// A transcript as it is drawn.
-struct Drawn<'a> {
+/// A transcript as it is view.
+struct TranscriptView<'a> {
     transcript: &'a Transcript,
     draw: &'a dyn Draw,
 }
 
-impl Drawn<'_> {
+impl TranscriptView<'_> {
     /// Returns the first block of an entry, or of the entries after it.
     fn first_from(&self, entry: usize) -> Option<Place> {
         let start = Place { entry, part: 0, block: 0 };
@@ -74,7 +74,7 @@ impl Drawn<'_> {
     }
 }
 
-impl Scrollable for Drawn<'_> {
+impl Scrollable for TranscriptView<'_> {
     type Place = Place;
 
     fn next(&self, mut place: Place) -> Option<Place> {
@@ -116,25 +116,25 @@ impl Scrollable for Drawn<'_> {
         self.previous(Place { entry: self.transcript.end, part: 0, block: 0 })
     }
 
-    fn block(&self, place: Place) -> Rendered {
+    fn block(&self, place: Place) -> RenderedBlock {
         let lines = self.lines(place);
         let before = self.previous(place);
         let joins = |before| self.draw.joins(self.transcript, before, place);
         let gap = !lines.is_empty() && before.is_some_and(|before| !joins(before));
-        Rendered { gap, lines }
+        RenderedBlock { gap, lines }
     }
 }
 
 impl Transcript {
-    fn drawn<'a>(&'a self, draw: &'a dyn Draw) -> Drawn<'a> {
-        Drawn { transcript: self, draw }
+    fn view<'a>(&'a self, draw: &'a dyn Draw) -> TranscriptView<'a> {
+        TranscriptView { transcript: self, draw }
     }
 
     /// Returns the rows of a screen of a height. Scrolling beyond the end is corrected.
     pub(crate) fn rows(&mut self, draw: &dyn Draw, height: usize) -> Vec<Row> {
         if let Scroll::At(position) = self.scroll {
             let rows = match position.place.entry < self.end {
-                true => scroll::rows_from(&self.drawn(draw), position, height),
+                true => scroll::rows_from(&self.view(draw), position, height),
                 false => Vec::new(),
             };
             if rows.len() >= height {
@@ -142,30 +142,30 @@ impl Transcript {
             }
             self.scroll = Scroll::End;
         }
-        scroll::last_rows(&self.drawn(draw), height)
+        scroll::last_rows(&self.view(draw), height)
     }
 
     /// Scrolls by a number of lines. Returns whether the start was reached.
     pub(crate) fn scroll_by(&mut self, draw: &dyn Draw, lines: isize, height: usize) -> bool {
-        let drawn = self.drawn(draw);
-        let Some(top) = drawn.top(height) else { return true };
+        let view = self.view(draw);
+        let Some(top) = view.top(height) else { return true };
         if lines >= 0 && self.scroll == Scroll::End {
             return false;
         }
-        let (position, edge) = scroll::moved(&drawn, top, lines);
+        let (position, edge) = scroll::move_by(&view, top, lines);
         self.scroll = if edge == Some(Edge::End) { Scroll::End } else { Scroll::At(position) };
         edge == Some(Edge::Start)
     }
 
     /// Scrolls an entry to the top.
     pub(crate) fn scroll_to(&mut self, draw: &dyn Draw, entry: usize) {
-        if let Some(place) = self.drawn(draw).first_from(entry) {
+        if let Some(place) = self.view(draw).first_from(entry) {
             self.scroll = Scroll::At(Position { place, line: 0 });
         }
     }
 
     /// Returns the entry that the first row of the screen belongs to.
     pub(crate) fn top_entry(&self, draw: &dyn Draw, height: usize) -> usize {
-        self.drawn(draw).top(height).map_or(0, |position| position.place.entry)
+        self.view(draw).top(height).map_or(0, |position| position.place.entry)
     }
 }

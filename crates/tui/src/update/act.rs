@@ -6,7 +6,8 @@ use super::{INTERRUPT_MILLIS, complete, is_child, open, scroll, send, with_trans
 use crate::keys::Action;
 use crate::layer::page::{Page, Topic};
 use crate::layer::{self, Layer};
-use crate::msg::{Cmd, Edited};
+use crate::msg::{Cmd, EditTarget};
+use crate::prompt::Prompt;
 use crate::state::{Local, Route, State};
 use crate::theme::Mode;
 use crate::transcript::{Body, Scroll};
@@ -127,7 +128,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::Redo => redo(state),
         Action::Copy => copy_answer(state),
         Action::CopyTranscript => copy_transcript(state),
-        Action::Export => vec![Cmd::Edit { text: transcript_text(state), then: Edited::Dropped }],
+        Action::Export => vec![Cmd::Edit { text: transcript_text(state), then: EditTarget::Discard }],
         Action::Interrupt => interrupt(state),
         Action::Sidebar => toggle_sidebar(state),
         Action::Details => change_choices(state, |local| local.hide_details = !local.hide_details),
@@ -151,15 +152,26 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::MessageNext => no_command(state, |state| scroll_to_prompt(state, Step::Forward)),
         Action::MessagePrevious => no_command(state, |state| scroll_to_prompt(state, Step::Back)),
         Action::Submit => send::submit(state),
-        Action::Editor => vec![Cmd::Edit { text: state.prompt.whole_text(), then: Edited::Prompt }],
+        Action::Editor => vec![Cmd::Edit { text: state.prompt.whole_text(), then: EditTarget::Prompt }],
         Action::Clear => no_command(state, |state| state.prompt.clear()),
-        Action::Newline | Action::HistoryPrevious | Action::HistoryNext => edit(state, action),
-        Action::Left | Action::Right | Action::Up | Action::Down => edit(state, action),
-        Action::LineStart | Action::LineEnd | Action::WordLeft | Action::WordRight => edit(state, action),
-        Action::Backspace | Action::Delete | Action::DeleteToStart | Action::DeleteToEnd => {
-            edit(state, action)
-        }
-        Action::DeleteWordBefore | Action::DeleteWordAfter | Action::InputUndo => edit(state, action),
+        Action::Newline => edit(state, |prompt, _| prompt.editor.insert("\n")),
+        Action::HistoryPrevious => edit(state, |prompt, _| prompt.history_previous()),
+        Action::HistoryNext => edit(state, |prompt, _| prompt.history_next()),
+        Action::Left => edit(state, |prompt, _| prompt.editor.left()),
+        Action::Right => edit(state, |prompt, _| prompt.editor.right()),
+        Action::Up => edit(state, |prompt, width| prompt.editor.up(width)),
+        Action::Down => edit(state, |prompt, width| prompt.editor.down(width)),
+        Action::LineStart => edit(state, |prompt, _| prompt.editor.line_home()),
+        Action::LineEnd => edit(state, |prompt, _| prompt.editor.line_tail()),
+        Action::WordLeft => edit(state, |prompt, _| prompt.editor.word_left()),
+        Action::WordRight => edit(state, |prompt, _| prompt.editor.word_right()),
+        Action::Backspace => edit(state, |prompt, _| prompt.backspace()),
+        Action::Delete => edit(state, |prompt, _| prompt.editor.delete_after()),
+        Action::DeleteWordBefore => edit(state, |prompt, _| prompt.editor.delete_word_before()),
+        Action::DeleteWordAfter => edit(state, |prompt, _| prompt.editor.delete_word_after()),
+        Action::DeleteToStart => edit(state, |prompt, _| prompt.editor.delete_to_start()),
+        Action::DeleteToEnd => edit(state, |prompt, _| prompt.editor.delete_to_end()),
+        Action::InputUndo => edit(state, |prompt, _| prompt.editor.undo()),
         Action::ModelRecent => recent_model(state, Step::Forward),
         Action::ModelRecentBack => recent_model(state, Step::Back),
         Action::VariantCycle => cycle_variant(state),
@@ -186,8 +198,10 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
     }
 }
 
-fn edit(state: &mut State, action: Action) -> Vec<Cmd> {
-    write::edit(state, action);
+/// Edits the prompt, whose text has a width, and updates the completions.
+fn edit<T>(state: &mut State, edit: impl FnOnce(&mut Prompt, usize) -> T) -> Vec<Cmd> {
+    let width = write::width(state);
+    edit(&mut state.prompt, width);
     complete::refresh(state)
 }
 

@@ -1,76 +1,26 @@
 //! Applies the results of commands.
 
-use codewright_proto::ToastVariant;
+use codewright_proto::{MessageWithParts, Session, SessionId, ToastVariant};
 use serde_json::Value;
 
 use super::{complete, open};
 use crate::clipboard::Clip;
 use crate::layer::{self, Layer};
-use crate::msg::{Cmd, Reply, Started};
+use crate::msg::{Cmd, Reply, StartData};
+use crate::prompt::Draft;
 use crate::state::{Route, State};
 
+/// Applies the result of a command.
 pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
     match reply {
-        Reply::Started(started) => return apply_start(state, *started),
-        Reply::Opened(session) => {
-            let id = session.id.clone();
-            if std::mem::take(&mut state.opening) {
-                // The session was created for the prompt that was sent here.
-                state.mark_prompted(&id);
-            }
-            state.mirror.put_session(*session);
-            return open(state, id);
-        }
-        Reply::Sessions(sessions) => {
-            for session in sessions {
-                state.mirror.put_session(session);
-            }
-            layer::sessions::refresh(state);
-        }
+        Reply::Started(data) => return apply_start(state, *data),
+        Reply::Opened(session) => return open_session(state, *session),
+        Reply::Sessions(sessions) => put_sessions(state, sessions),
         Reply::Session(session) => state.mirror.put_session(*session),
-        Reply::Messages { session, messages, older } => {
-            let revert = state.mirror.sessions.get(&session).and_then(|session| session.revert.clone());
-            if let Some(transcript) = state.mirror.transcripts.get_mut(&session) {
-                transcript.load(messages, older);
-                transcript.end_before(revert.as_ref().map(|revert| &revert.message_id));
-            }
-        }
+        Reply::Messages { session, messages, older } => put_messages(state, &session, messages, older),
         Reply::Older { session, messages, older } => {
             if let Some(transcript) = state.mirror.transcripts.get_mut(&session) {
                 transcript.load_older(messages, older);
-            }
-        }
-        Reply::Todos { session, todos } => drop(state.mirror.todos.insert(session, todos)),
-        Reply::Files { query, files } => complete::add_files(state, &query, files),
-        Reply::Providers(value) => {
-            state.mirror.put_providers(&value);
-            layer::providers::sign_in_finished(state);
-            state.notify("the provider is connected", ToastVariant::Success);
-        }
-        Reply::AllProviders { providers, methods } => {
-            state.all_providers = provider_names(&providers["all"]);
-            state.sign_ins = methods;
-            layer::providers::refresh(state);
-        }
-        Reply::SignIn { provider, method, authorization } => {
-            return layer::providers::sign_in_started(state, provider, method, &authorization);
-        }
-        Reply::Skills(value) => {
-            let skills = value.as_array().into_iter().flatten();
-            let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-            state.skills = skills.map(|skill| (text(skill, "name"), text(skill, "description"))).collect();
-            if matches!(state.layers.last(), Some(Layer::List(list)) if list.kind == layer::Kind::Skills) {
-                state.layers.pop();
-                layer::skills::open(state);
-            }
-        }
-        Reply::Changes { source, changes } => layer::review::show_changes(state, &source, changes),
-        Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
-        Reply::Unsent { draft, error } => {
-            state.opening = false;
-            state.fail(error);
-            if state.prompt.is_empty() {
-                state.prompt.restore(draft);
             }
         }
         Reply::Unfetched { session, error } => {
@@ -79,16 +29,19 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
             }
             state.fail(error);
         }
-        Reply::Failed(text) => state.fail(text),
-        Reply::Done(text) => state.notify(text, ToastVariant::Success),
-        other => return apply_other(state, other),
-    }
-    Vec::new()
-}
-
-/// Applies the results that concern neither sessions nor providers.
-fn apply_other(state: &mut State, reply: Reply) -> Vec<Cmd> {
-    match reply {
+        Reply::Unsent { draft, error } => restore_draft(state, draft, error),
+        Reply::Todos { session, todos } => drop(state.mirror.todos.insert(session, todos)),
+        Reply::Files { query, files } => complete::add_files(state, &query, files),
+        Reply::Providers(value) => put_providers(state, &value),
+        Reply::AllProviders { providers, methods } => {
+            state.all_providers = provider_names(&providers["all"]);
+            state.sign_ins = methods;
+            layer::providers::refresh(state);
+        }
+        Reply::SignIn { provider, method, authorization } => {
+            return layer::providers::sign_in_started(state, provider, method, &authorization);
+        }
+        Reply::Skills(value) => put_skills(state, &value),
         Reply::Servers { mcp, lsp, formatters } => {
             state.mirror.put_servers(mcp, lsp, formatters);
             layer::mcp::refresh(state);
@@ -96,12 +49,8 @@ fn apply_other(state: &mut State, reply: Reply) -> Vec<Cmd> {
         Reply::Directories { directories, workspaces } => {
             layer::directories::fill(state, &directories, &workspaces);
         }
-        Reply::Shared(session) => {
-            let url = session.share.as_ref().map(|share| share.url.clone()).unwrap_or_default();
-            state.mirror.put_session(*session);
-            state.notify(format!("shared at {url}"), ToastVariant::Success);
-            return vec![Cmd::Copy(url)];
-        }
+        Reply::Changes { source, changes } => layer::review::show_changes(state, &source, changes),
+        Reply::Shared(session) => return copy_url(state, *session),
         Reply::Copied { note, is_copied } => {
             let variant = if is_copied { ToastVariant::Success } else { ToastVariant::Warning };
             state.notify(note, variant);
@@ -115,10 +64,75 @@ fn apply_other(state: &mut State, reply: Reply) -> Vec<Cmd> {
         }
         Reply::Pasted(Ok(Clip::Text(text))) => return super::paste(state, &text),
         Reply::Pasted(Ok(Clip::Picture(picture))) => state.prompt.attach_picture(&picture),
-        Reply::Pasted(Err(why)) => state.warn(why),
-        _ => {}
+        Reply::Pasted(Err(error)) => state.warn(error),
+        Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
+        Reply::Failed(text) => state.fail(text),
+        Reply::Done(text) => state.notify(text, ToastVariant::Success),
     }
     Vec::new()
+}
+
+fn open_session(state: &mut State, session: Session) -> Vec<Cmd> {
+    let id = session.id.clone();
+    if std::mem::take(&mut state.opening) {
+        // The session was created for the prompt that was sent here.
+        state.mark_prompted(&id);
+    }
+    state.mirror.put_session(session);
+    open(state, id)
+}
+
+fn put_sessions(state: &mut State, sessions: Vec<Session>) {
+    for session in sessions {
+        state.mirror.put_session(session);
+    }
+    layer::sessions::refresh(state);
+}
+
+fn put_messages(
+    state: &mut State,
+    session: &SessionId,
+    messages: Vec<MessageWithParts>,
+    older: Option<String>,
+) {
+    let revert = state.mirror.sessions.get(session).and_then(|session| session.revert.clone());
+    if let Some(transcript) = state.mirror.transcripts.get_mut(session) {
+        transcript.load(messages, older);
+        transcript.end_before(revert.as_ref().map(|revert| &revert.message_id));
+    }
+}
+
+/// Restores the draft of a prompt that could not be sent, unless the user has typed another one.
+fn restore_draft(state: &mut State, draft: Draft, error: String) {
+    state.opening = false;
+    state.fail(error);
+    if state.prompt.is_empty() {
+        state.prompt.restore(draft);
+    }
+}
+
+fn put_providers(state: &mut State, value: &Value) {
+    state.mirror.put_providers(value);
+    layer::providers::sign_in_finished(state);
+    state.notify("the provider is connected", ToastVariant::Success);
+}
+
+fn put_skills(state: &mut State, value: &Value) {
+    let skills = value.as_array().into_iter().flatten();
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    state.skills = skills.map(|skill| (text(skill, "name"), text(skill, "description"))).collect();
+    if matches!(state.layers.last(), Some(Layer::List(list)) if list.kind == layer::Kind::Skills) {
+        state.layers.pop();
+        layer::skills::open(state);
+    }
+}
+
+/// Copies the URL of a published session.
+fn copy_url(state: &mut State, session: Session) -> Vec<Cmd> {
+    let url = session.share.as_ref().map(|share| share.url.clone()).unwrap_or_default();
+    state.mirror.put_session(session);
+    state.notify(format!("shared at {url}"), ToastVariant::Success);
+    vec![Cmd::Copy(url)]
 }
 
 fn provider_names(value: &Value) -> Vec<(String, String)> {
@@ -133,7 +147,7 @@ fn provider_names(value: &Value) -> Vec<(String, String)> {
     named
 }
 
-fn apply_start(state: &mut State, started: Started) -> Vec<Cmd> {
+fn apply_start(state: &mut State, started: StartData) -> Vec<Cmd> {
     for failed in &started.failed {
         state.fail(failed.clone());
     }

@@ -1,6 +1,5 @@
-//! Edits the prompt.
+//! Types and pastes into the prompt.
 
-use crate::keys::Action;
 use crate::prompt::Body;
 use crate::state::State;
 
@@ -29,33 +28,4 @@ pub(super) fn paste_text(state: &mut State, text: &str) {
         return state.prompt.attach(label, Body::File(path));
     }
     state.prompt.paste(text);
-}
-
-/// Performs an action that edits the text or moves the cursor.
-pub(super) fn edit(state: &mut State, action: Action) {
-    let width = width(state);
-    let prompt = &mut state.prompt;
-    let editor = &mut prompt.editor;
-    match action {
-        Action::Newline => editor.insert("\n"),
-        Action::HistoryPrevious => prompt.history_previous(),
-        Action::HistoryNext => prompt.history_next(),
-        Action::Left => editor.left(),
-        Action::Right => editor.right(),
-        Action::Up => drop(editor.up(width)),
-        Action::Down => drop(editor.down(width)),
-        Action::LineStart => editor.line_home(),
-        Action::LineEnd => editor.line_tail(),
-        Action::WordLeft => editor.word_left(),
-        Action::WordRight => editor.word_right(),
-        Action::Backspace if prompt.shell && editor.is_empty() => prompt.shell = false,
-        Action::Backspace => prompt.delete_before(),
-        Action::Delete => editor.delete_after(),
-        Action::DeleteWordBefore => editor.delete_word_before(),
-        Action::DeleteWordAfter => editor.delete_word_after(),
-        Action::DeleteToStart => editor.delete_to_start(),
-        Action::DeleteToEnd => editor.delete_to_end(),
-        Action::InputUndo => editor.undo(),
-        _ => {}
-    }
 }

@@ -78,7 +78,7 @@ pub(crate) fn bottom(state: &State, live: Vec<Line<'static>>) -> Bottom {
     } else if state.requests.permission.is_some() || state.requests.question.is_some() {
         request::lines(state, width, height)
     } else {
-        written(state, width)
+        prompt_lines(state, width)
     };
     shown.lines.truncate(rows - 1);
     let status = status(state, width);
@@ -163,7 +163,7 @@ fn row(buffer: &Buffer, y: u16) -> Line<'static> {
 }
 
 /// Returns the lines of the prompt and its completions.
-fn written(state: &State, width: u16) -> Bottom {
+fn prompt_lines(state: &State, width: u16) -> Bottom {
     if crate::update::is_child(state) {
         return prompt::lines(state, width, 4);
     }
@@ -242,7 +242,7 @@ fn status(state: &State, width: u16) -> Line<'static> {
     left.extend(prompt::trust(state));
     let usage = prompt::usage(state).map(|usage| format!("{usage} · ")).unwrap_or_default();
     let keys = format!("{usage}{} cmd ", state.keys.first(Action::Palette));
-    let taken: usize = left.iter().map(Span::width).sum();
-    let right = if taken + wrap::width(&keys) < usize::from(width) { keys } else { String::new() };
+    let used: usize = left.iter().map(Span::width).sum();
+    let right = if used + wrap::width(&keys) < usize::from(width) { keys } else { String::new() };
     both_ends(left, vec![Span::styled(right, muted)], width)
 }

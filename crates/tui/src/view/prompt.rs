@@ -56,7 +56,7 @@ pub(super) fn lines(state: &State, width: u16, max_rows: u16) -> Bottom {
     content.push(Line::default());
     content.push(Line::from(responder(state)));
     let back = Style::new().bg(theme.element);
-    let mut lines: Vec<Line<'static>> = reverted(state, width);
+    let mut lines: Vec<Line<'static>> = undo_panel(state, width);
     let above = lines.len();
     for line in content {
         let blank = room.saturating_sub(line.width()) + 2;
@@ -144,7 +144,7 @@ pub(super) fn model_name(state: &State) -> Vec<Span<'static>> {
 }
 
 /// Returns a panel about undone prompts that can be redone.
-fn reverted(state: &State, width: u16) -> Vec<Line<'static>> {
+fn undo_panel(state: &State, width: u16) -> Vec<Line<'static>> {
     let Some(revert) = state.session().and_then(|session| session.revert.as_ref()) else { return Vec::new() };
     let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
     let hidden = transcript.into_iter().flat_map(|known| known.entries.iter().skip(known.end));

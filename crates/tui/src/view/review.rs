@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::{both_ends, clear, put};
 use crate::clean::clean_line;
-use crate::review::{Drawn, Focus, Loaded, Review};
+use crate::review::{DrawOptions, Focus, LoadState, Review};
 use crate::state::State;
 use crate::wrap;
 
@@ -77,8 +77,8 @@ fn title(state: &State, review: &Review, width: u16) -> Line<'static> {
     let seen = (0..review.files.len()).filter(|at| review.is_reviewed(*at)).count();
     let seen = if seen > 0 { format!(" · {seen} reviewed") } else { String::new() };
     let counted = match &review.loaded {
-        Loaded::Ready => format!("{count} file{}{seen} ", if count == 1 { "" } else { "s" }),
-        Loaded::Pending | Loaded::Failed(_) => String::new(),
+        LoadState::Ready => format!("{count} file{}{seen} ", if count == 1 { "" } else { "s" }),
+        LoadState::Pending | LoadState::Failed(_) => String::new(),
     };
     let left = vec![Span::styled(" Diff ", bold), Span::styled(review.source.title(), muted)];
     both_ends(left, vec![Span::styled(counted, muted)], width)
@@ -131,10 +131,10 @@ fn tree_view(state: &State, review: &Review, buffer: &mut Buffer, area: Rect) {
 fn changes_view(state: &State, review: &Review, buffer: &mut Buffer, pane: Rect) {
     let muted = Style::new().fg(state.theme.muted);
     let note = match &review.loaded {
-        Loaded::Pending => Some("loading…".to_owned()),
-        Loaded::Failed(why) => Some(format!("cannot read the changes: {why}\npress r to reload")),
-        Loaded::Ready if review.files.is_empty() => Some("no changes".to_owned()),
-        Loaded::Ready => None,
+        LoadState::Pending => Some("loading…".to_owned()),
+        LoadState::Failed(why) => Some(format!("cannot read the changes: {why}\npress r to reload")),
+        LoadState::Ready if review.files.is_empty() => Some("no changes".to_owned()),
+        LoadState::Ready => None,
     };
     if let Some(note) = note {
         let lines = note.lines().flat_map(|line| {
@@ -147,7 +147,7 @@ fn changes_view(state: &State, review: &Review, buffer: &mut Buffer, pane: Rect)
         return;
     }
     let split = review.panes(state.size).split;
-    let drawn = Drawn { theme: &state.theme, width: usize::from(pane.width), split };
+    let drawn = DrawOptions { theme: &state.theme, width: usize::from(pane.width), split };
     for (y, line) in (0..pane.height).zip(review.screen(drawn, usize::from(pane.height))) {
         put(buffer, pane, y, &line);
     }

@@ -50,14 +50,14 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = wrap::words(&[title], width).into_iter().take(3).collect();
     lines.extend([Line::default(), heading("Context")]);
     let (tokens, percent) = context(state).unwrap_or((0, None));
-    lines.push(Line::from(Span::styled(format!("{} tokens", grouped(tokens)), muted)));
+    lines.push(Line::from(Span::styled(format!("{} tokens", with_separators(tokens)), muted)));
     if let Some(percent) = percent {
         lines.push(Line::from(Span::styled(format!("{percent}% used"), muted)));
     }
     lines.push(Line::from(Span::styled(format!("${:.2} spent", session.cost), muted)));
     let cached = session.tokens.cache.read;
     if cached > 0 {
-        lines.push(Line::from(Span::styled(format!("{} from the cache", grouped(cached)), muted)));
+        lines.push(Line::from(Span::styled(format!("{} from the cache", with_separators(cached)), muted)));
     }
     lines.extend(servers(state, width));
     let todos = state.mirror.todos.get(&session.id).filter(|todos| !todos.is_empty());
@@ -68,7 +68,7 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
             lines.extend(look.todo(&todo.status, &todo.content, width.saturating_sub(4)));
         }
     }
-    let files = changed(state);
+    let files = changed_files(state);
     if !files.is_empty() {
         lines.extend([Line::default(), heading("Changed files")]);
         for (file, added, removed) in files.iter().take(MAX_FILES) {
@@ -133,7 +133,7 @@ fn servers(state: &State, width: usize) -> Vec<Line<'static>> {
 }
 
 /// Returns the files that the prompts of the session changed, with added and removed lines.
-pub(super) fn changed(state: &State) -> Vec<(String, u64, u64)> {
+pub(super) fn changed_files(state: &State) -> Vec<(String, u64, u64)> {
     let mut files: Vec<(String, u64, u64)> = Vec::new();
     for diff in diffs(state) {
         let Some(name) = diff.file.clone() else { continue };
@@ -190,7 +190,7 @@ pub(super) fn context(state: &State) -> Option<(u64, Option<u64>)> {
 }
 
 /// Formats a number with separators between thousands.
-fn grouped(number: u64) -> String {
+fn with_separators(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! The supervisor by itself, for the tests of this room; the program has it built in.
+//! The supervisor as a separate program, for the tests of this crate. The product has it built in.
 
 use std::process::ExitCode;
 

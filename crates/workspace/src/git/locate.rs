@@ -1,13 +1,13 @@
-//! The directories of a repository, found without running git.
+//! Finds the directories of a repository without running git.
 
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The largest file that names another directory.
+/// The limit for the size of a file that names another directory.
 const MAX_POINTER_BYTES: u64 = 4096;
 
-/// Where a repository keeps its parts; the paths are as the repository writes them.
+/// The directories of a repository, as the repository writes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitDirs {
     /// `HEAD` and the index of this worktree.
@@ -16,7 +16,8 @@ pub struct GitDirs {
     pub common: PathBuf,
 }
 
-/// The directories of the repository whose worktree has its top here; `None` if they are missing or not readable.
+/// The directories of the repository whose worktree starts here, or `None` if they are missing or not
+/// readable.
 #[must_use]
 pub fn git_dirs(worktree: &Path) -> Option<GitDirs> {
     let dot = worktree.join(".git");
@@ -31,7 +32,7 @@ pub fn git_dirs(worktree: &Path) -> Option<GitDirs> {
     }
     let file = own.join("commondir");
     let common = match file.symlink_metadata() {
-        // A linked worktree whose main repository is unknown is no repository.
+        // A linked worktree without a known main repository is not a repository.
         Ok(_) => crate::normalize(&own.join(pointer(&file)?)),
         Err(_) => own.clone(),
     };
@@ -54,11 +55,12 @@ fn pointer(path: &Path) -> Option<String> {
     Some(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// The beginning of a regular file, up to `limit_bytes`; `None` for anything else, at once even for a pipe.
+/// The beginning of a regular file, up to `limit_bytes`. Returns `None` for anything else, without waiting
+/// for a pipe.
 #[must_use]
 pub fn read_small(path: &Path, limit_bytes: u64) -> Option<Vec<u8>> {
     let mut options = std::fs::OpenOptions::new();
-    // A pipe is not waited for.
+    // Opening a pipe must not block.
     options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
     let file = options.open(path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
     let mut bytes = Vec::new();
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn linked_worktrees_lead_to_their_repository() {
+    fn linked_worktrees_name_their_repository() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
         fs::create_dir_all(path("main/.git/worktrees/w")).unwrap();
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn pipes_and_other_texts_are_no_pointers() {
+    fn pipes_and_other_texts_are_not_pointers() {
         let root = tempfile::tempdir().unwrap();
         let dot = root.path().join(".git");
         nix::unistd::mkfifo(&dot, nix::sys::stat::Mode::S_IRWXU).unwrap();

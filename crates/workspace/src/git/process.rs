@@ -1,4 +1,4 @@
-//! One run of git: bounded output, a deadline, and an end for everything it started.
+//! Runs git with limited output and time, and ends everything that it started.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,44 +12,44 @@ use tokio::time::timeout;
 
 use crate::Error;
 
-/// The most that is kept of what git prints, unless the caller reads it piece by piece.
+/// The limit for git's output, unless the caller reads it in pieces.
 pub const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
-/// How much is read at a time.
+/// The size of one read.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Runs at the same time, of all repositories together; the others wait, within their deadline.
+/// The limit of concurrent runs for all repositories. Other runs wait, within their time limit.
 const MAX_RUNS: usize = 8;
 
 static RUNS: Semaphore = Semaphore::const_new(MAX_RUNS);
 
-/// The result of one run.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Git succeeded.
     Well,
-    /// The reader wanted no more of its output.
+    /// The reader needs no more output.
     Stopped,
     /// Git failed.
     Badly,
 }
 
-/// The process group of a run; killed when dropped, unless it was released.
+/// The process group of a run. It is killed when this is dropped, unless it was released.
 #[derive(Debug)]
 pub struct Group(Option<Pid>);
 
 impl Group {
-    /// The group that a child leads.
+    /// The group whose leader is a child.
     #[must_use]
     pub fn of(child: &Child) -> Self {
         Self(child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw))
     }
 
-    /// The number of the group.
+    /// The id of the group.
     #[must_use]
     pub fn id(&self) -> Option<Pid> {
         self.0
     }
 
-    /// Forgets the group, because its leader was collected and the number may be given away.
+    /// Releases the group, because its leader was reaped and the id may be reused.
     pub fn release(&mut self) {
         self.0 = None;
     }
@@ -57,7 +57,7 @@ impl Group {
     /// Sends a signal to every process of the group.
     pub fn signal(&self, signal: Signal) {
         if let Some(id) = self.0 {
-            // The group may have ended by itself, which is the aim.
+            // The group may have ended by itself, which is fine.
             killpg(id, signal).unwrap_or_default();
         }
     }
@@ -69,7 +69,7 @@ impl Drop for Group {
     }
 }
 
-/// Runs git to its end; `take` receives what it prints and returns whether it wants more.
+/// Runs git to its end. `take` receives its output and returns whether it needs more.
 pub(super) async fn stream(
     command: Command,
     name: &str,
@@ -77,9 +77,9 @@ pub(super) async fn stream(
     deadline: Duration,
     take: impl FnMut(&[u8]) -> bool,
 ) -> Result<Ended, Error> {
-    // On the heap, because callers keep this within futures that are large already.
+    // On the heap, because the futures of callers are already large.
     let talk = Box::pin(async {
-        // The semaphore is never closed; without it there would only be no bound.
+        // The semaphore is never closed. Without it there would only be no limit.
         let _permit = RUNS.acquire().await.ok();
         talk(command, input, take).await
     });
@@ -93,7 +93,7 @@ pub(super) async fn stream(
     }
 }
 
-/// Runs git for its effect.
+/// Runs git without reading its output.
 pub(super) async fn succeed(command: Command, name: &str, deadline: Duration) -> Result<(), Error> {
     match stream(command, name, None, deadline, |_| true).await? {
         Ended::Well => Ok(()),
@@ -113,7 +113,7 @@ async fn talk(
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let write = async {
         if let (Some(mut stdin), Some(input)) = (stdin, input) {
-            // A git that ends before it has read everything says so by its status.
+            // If git ends before it has read everything, its status shows it.
             drop(stdin.write_all(input).await);
         }
     };

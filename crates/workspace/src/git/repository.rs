@@ -1,8 +1,9 @@
-//! A repository of the user as git may see it.
+//! A restricted view of a user's repository for git.
 //!
-//! Git takes `HEAD` from the repository's own directory, and everything else from a directory that is made for this
-//! value: a configuration of known settings, the repository's branches as links, and attributes that name no filter.
-//! Objects are read where they are. Nothing is ever written to the repository: git gets a copy of the index.
+//! Git reads `HEAD` from the repository's own directory. Everything else comes from a directory that is
+//! created for this value: a configuration with known settings, links to the repository's branches, and
+//! attributes without filters. Objects are read in place. The repository is never written: git gets a copy of
+//! the index.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,23 +20,23 @@ use super::settings::Allowed;
 use super::{Git, Settings, git_dirs, read_small, without_settings};
 use crate::Error;
 
-/// How long git may take to print its settings.
+/// The time limit for printing the settings.
 const SETTINGS_DEADLINE: Duration = Duration::from_secs(5);
-/// The most that is read of settings.
+/// The limit for the size of the settings.
 const MAX_SETTINGS_BYTES: usize = 1024 * 1024;
-/// The largest list of attributes or ignored files that is taken over.
+/// The limit for the size of a copied list of attributes or ignored files.
 const MAX_LIST_BYTES: u64 = 1024 * 1024;
-/// The largest index that is copied.
+/// The limit for the size of a copied index.
 const MAX_INDEX_BYTES: u64 = 256 * 1024 * 1024;
-/// Attributes that come before all others: no filter runs.
+/// Attributes that override all others, so that no filter runs.
 const ATTRIBUTES: &[u8] = b"\n* -filter\n";
-/// The tree without files, by the format of names.
+/// The empty tree in each object format.
 const EMPTY_TREES: [&str; 2] = [
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// A repository that git may look at.
+/// A repository that git can read.
 #[derive(Debug)]
 pub struct Repository {
     git: Git,
@@ -43,26 +44,28 @@ pub struct Repository {
     own: PathBuf,
     objects: PathBuf,
     is_sha256: bool,
-    /// Takes the place of the repository's common directory.
+    /// The replacement for the repository's common directory.
     stand_in: TempDir,
 }
 
-/// One run of git in a repository.
+/// A run of git in a repository.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     /// The command and its arguments.
     pub args: &'a [&'a str],
-    /// What git reads.
+    /// The input.
     pub input: Option<&'a [u8]>,
-    /// Git is killed after this time.
+    /// The time limit.
     pub deadline: Duration,
 }
 
 impl Git {
-    /// Opens the repository whose worktree has its top here.
+    /// Opens the repository whose worktree starts here.
     ///
     /// # Errors
-    /// Fails if git or the repository is missing, belongs to another user, or is not made as git makes it.
+    ///
+    /// Fails if git or the repository is missing, if another user owns it, or if its files are not as git
+    /// creates them.
     pub async fn open(&self, worktree: &Path) -> Result<Repository, Error> {
         let refused = |message: String| Error::Git { message };
         let dirs = git_dirs(worktree)
@@ -90,7 +93,7 @@ impl Git {
         })
     }
 
-    /// The settings of a repository and of the user that may pass.
+    /// The allowed settings of a repository and of the user.
     async fn settings(&self, worktree: &Path, (own, common): (&Path, &Path)) -> Result<Allowed, Error> {
         let mut command = self.start(worktree, Settings::User)?;
         command.env("GIT_DIR", own).env("GIT_COMMON_DIR", common).env("GIT_WORK_TREE", worktree);
@@ -116,21 +119,22 @@ impl Git {
 }
 
 impl Repository {
-    /// The tree without files, which a repository without commits is compared with.
+    /// The empty tree, with which a repository without commits is compared.
     #[must_use]
     pub fn empty_tree(&self) -> &'static str {
         EMPTY_TREES[usize::from(self.is_sha256)]
     }
 
-    /// Whether the names of objects are SHA-256.
+    /// Whether object ids are SHA-256.
     #[must_use]
     pub fn is_sha256(&self) -> bool {
         self.is_sha256
     }
 
-    /// What git prints; `None` if it fails.
+    /// Returns git's output, or `None` if git fails.
     ///
     /// # Errors
+    ///
     /// Fails if git cannot run, takes too long or prints more than [`MAX_OUTPUT_BYTES`].
     pub async fn output(&self, call: Call<'_>) -> Result<Option<Vec<u8>>, Error> {
         let mut output = Vec::new();
@@ -145,16 +149,17 @@ impl Repository {
         }
     }
 
-    /// The single line that git prints; `None` if it fails or prints nothing.
+    /// Returns the single line that git prints, or `None` if it fails or prints nothing.
     pub async fn line(&self, call: Call<'_>) -> Option<String> {
         let output = self.output(call).await.ok()??;
         let line = String::from_utf8(output).ok()?.trim().to_owned();
         (!line.is_empty()).then_some(line)
     }
 
-    /// Runs git; `take` receives what it prints and returns whether it wants more.
+    /// Runs git. `take` receives its output and returns whether it needs more.
     ///
     /// # Errors
+    ///
     /// Fails if git cannot run or takes too long.
     pub async fn stream(&self, call: Call<'_>, take: impl FnMut(&[u8]) -> bool) -> Result<Ended, Error> {
         let mut command = self.command()?;
@@ -162,9 +167,10 @@ impl Repository {
         stream(command, call.args.first().unwrap_or(&""), call.input, call.deadline, take).await
     }
 
-    /// Copies the index, so that later calls use the copy; a repository without one gets an empty index.
+    /// Copies the index for later calls. A repository without one gets an empty index.
     ///
     /// # Errors
+    ///
     /// Fails if the index is not a regular file or larger than 256 MiB.
     pub fn copy_index(&self) -> Result<(), Error> {
         let path = self.own.join("index");
@@ -203,7 +209,7 @@ impl Repository {
     }
 }
 
-/// Refuses a repository in which git would wait for a pipe, or read without end.
+/// Rejects a repository in which git would wait for a pipe or read without end.
 fn check_files(own: &Path, common: &Path) -> Result<(), Error> {
     let files = [
         own.join("HEAD"),
@@ -219,7 +225,7 @@ fn check_files(own: &Path, common: &Path) -> Result<(), Error> {
     }
 }
 
-/// Makes what git takes for the repository's common directory.
+/// Creates the replacement for the repository's common directory.
 fn stand_in(common: &Path, allowed: &Allowed) -> std::io::Result<TempDir> {
     let made = tempfile::Builder::new().prefix("codewright-git-").tempdir()?;
     let path = |name: &str| made.path().join(name);

@@ -1,12 +1,13 @@
-//! The few settings of a repository that git is given.
+//! The settings of a repository that git may use.
 //!
-//! The list names what may pass, so a setting that a later git invents stays out. Nothing on it names a program, a
-//! file or an address. Two settings of the user name files: the lists of attributes and of ignored files.
+//! The list names allowed settings, so one that a later git introduces is not used. None of them names a
+//! program, a file or an address. Two settings of the user name files: the lists of attributes and of ignored
+//! files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The values that a setting may have.
+/// The allowed values of a setting.
 enum Values {
     Bool,
     /// One of these words.
@@ -15,7 +16,7 @@ enum Values {
     BoolOr(&'static [&'static str]),
 }
 
-/// What passes: the section, the key, and its values.
+/// The allowed settings: the section, the key, and the values.
 const PASSED: [(&str, &str, Values); 11] = [
     ("core", "autocrlf", Values::BoolOr(&["input"])),
     ("core", "checkstat", Values::Words(&["default", "minimal"])),
@@ -29,11 +30,11 @@ const PASSED: [(&str, &str, Values); 11] = [
     ("core", "trustctime", Values::Bool),
     ("diff", "algorithm", Values::Words(&["default", "histogram", "minimal", "myers", "patience"])),
 ];
-/// The formats of a repository without which git cannot read it.
+/// The formats of a repository that git needs to read it.
 const FORMATS: [(&str, &[&str]); 2] =
     [("objectformat", &["sha1", "sha256"]), ("refstorage", &["files", "reftable"])];
 
-/// The settings that git is given in place of a repository's own.
+/// The settings that git uses instead of a repository's own.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
     values: Vec<(&'static str, &'static str, String)>,
@@ -42,18 +43,18 @@ pub(super) struct Allowed {
     pub(super) attributes: Option<PathBuf>,
     /// The user's list of ignored files.
     pub(super) excludes: Option<PathBuf>,
-    /// Directories of other users that the user declared safe.
+    /// Directories of other users that the user has declared safe.
     safe: Vec<String>,
 }
 
 impl Allowed {
-    /// Reads what `git config --list --show-scope -z` printed; later values replace earlier ones.
+    /// Parses the output of `git config --list --show-scope -z`. Later values replace earlier ones.
     pub(super) fn read(listed: &[u8], home: &Path) -> Self {
         let mut allowed = Self::default();
         let mut fields = listed.split(|byte| *byte == 0);
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
             let Ok(entry) = std::str::from_utf8(entry) else { continue };
-            // A key without a value counts as true.
+            // A key without a value is true.
             let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
             let Some((section, key)) = key.split_once('.') else { continue };
             allowed.take(section, key, value);
@@ -89,14 +90,14 @@ impl Allowed {
         match key {
             ("core", "attributesfile") => self.attributes = file(),
             ("core", "excludesfile") => self.excludes = file(),
-            // An empty value forgets the ones before it.
+            // An empty value removes the ones before it.
             ("safe", "directory") if value.is_empty() => self.safe.clear(),
             ("safe", "directory") => self.safe.push(value.to_owned()),
             _ => {}
         }
     }
 
-    /// Whether the user declared a directory safe although another user owns it.
+    /// Whether the user has declared a directory of another user safe.
     pub(super) fn is_safe(&self, directory: &Path) -> bool {
         self.safe.iter().any(|safe| match safe.strip_suffix("/*") {
             Some(above) => directory.parent().is_some_and(|parent| parent.starts_with(above)),
@@ -104,7 +105,7 @@ impl Allowed {
         })
     }
 
-    /// Whether the names of objects are SHA-256.
+    /// Whether object ids are SHA-256.
     pub(super) fn is_sha256(&self) -> bool {
         self.formats.iter().any(|(key, value)| *key == "objectformat" && value == "sha256")
     }
@@ -115,9 +116,9 @@ impl Allowed {
         let mut text =
             format!("[core]\nrepositoryformatversion = {version}\nbare = false\nquotePath = false\n");
         for (name, path) in [("attributesFile", &self.attributes), ("excludesFile", &self.excludes)] {
-            // Git would look for its default otherwise.
+            // Without a value git would use its default.
             let path = path.as_ref().and_then(|path| path.to_str()).unwrap_or("/dev/null");
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} = {}", quote(path));
         }
         for (section, key, value) in &self.values {
@@ -141,7 +142,7 @@ impl Values {
     }
 }
 
-/// A value that git reads back as it is.
+/// Quotes a value so that git reads it unchanged.
 fn quote(value: &str) -> String {
     let mut quoted = String::from('"');
     for letter in value.chars() {
@@ -170,7 +171,7 @@ mod tests {
         attributesFile = \"/dev/null\"\nexcludesFile = \"/dev/null\"\n";
 
     #[test]
-    fn what_runs_programs_does_not_pass() {
+    fn settings_that_run_programs_are_not_allowed() {
         let hostile = [
             "core.sshcommand",
             "core.fsmonitor",
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_a_comparison_passes() {
+    fn settings_that_affect_comparisons_are_allowed() {
         let text = text(&[
             ("global", "core.autocrlf\ninput"),
             ("global", "core.excludesfile\n~/ig\"nore"),

@@ -1,4 +1,4 @@
-//! A program that was started, and the hold on it and on all that it starts.
+//! A running program, confined together with everything that it starts.
 
 use std::io::{PipeReader, PipeWriter, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,33 +15,34 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::{Command, origin, supervisor};
 use crate::Error;
 
-/// Time between the polite and the final signal.
+/// The time between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
-/// Time to collect a program that was killed; one stuck in the kernel is left.
+/// The time to reap a killed program. One that is stuck in the kernel is abandoned.
 pub(super) const REAP: Duration = Duration::from_secs(2);
-/// How often it is looked whether a group that was asked to end has ended.
+/// The interval at which the end of a group is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What holds a program together with all that it starts.
+/// The means to keep a program and its child processes together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Confinement {
-    /// Its process group; what leaves the group is lost.
+    /// A process group. Processes that leave the group are lost.
     #[default]
     Group,
-    /// A supervisor, which is the program at this path, see [`crate::supervise`]; nothing that forks gets away from it.
+    /// A supervisor, which is the program at this path, see [`crate::supervise`]. No process can leave it by
+    /// forking.
     Supervisor(PathBuf),
 }
 
 impl Confinement {
-    /// The most that this system offers to the running program, if it answers to [`crate::SUPERVISE`].
+    /// The strongest confinement on this system, if the running program handles [`crate::SUPERVISE`].
     #[must_use]
     pub fn own() -> Self {
-        // Not the path by name: the file may be exchanged while the program runs.
+        // Not the path by name, because the file may be replaced while the program runs.
         if cfg!(target_os = "linux") { Self::Supervisor("/proc/self/exe".into()) } else { Self::Group }
     }
 }
 
-/// A started program; what is left of it is killed when this is dropped.
+/// A started program. Its processes are killed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     child: Child,
@@ -55,9 +56,9 @@ enum Hold {
     Supervisor { lifeline: Option<PipeWriter>, mark: String },
 }
 
-/// Where a program's input and output go.
+/// The input and output of a program.
 pub(crate) struct Ends<'a> {
-    /// The terminal that it has, by path.
+    /// The path of its terminal.
     pub(crate) terminal: Option<&'a Path>,
     pub(crate) stdout: Stdio,
     pub(crate) stderr: Stdio,
@@ -89,12 +90,12 @@ impl Held {
         Ok(Self { child, hold, is_over: false })
     }
 
-    /// The number of the process that was started.
+    /// The id of the started process.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Waits for the program and, if it is supervised, all that it started; its exit code.
+    /// Waits for the program and, with a supervisor, for everything that it started. Returns the exit code.
     pub(crate) async fn wait(&mut self) -> i32 {
         let status = self.child.wait().await;
         if let (Hold::Supervisor { mark, .. }, Some(_)) =
@@ -106,27 +107,27 @@ impl Held {
         status.map_or(1, code)
     }
 
-    /// Whether nothing of it is left, as far as it is known.
+    /// Whether all its processes are known to have ended.
     pub(crate) fn is_over(&self) -> bool {
         match self.hold {
-            // What is not collected counts as a member.
+            // A process that was not reaped counts as a member.
             Hold::Group(id) => id.is_none_or(|id| killpg(id, None).is_err()),
             Hold::Supervisor { .. } => self.is_over,
         }
     }
 
-    /// Asks all of it to end.
+    /// Asks all its processes to end.
     pub(crate) fn ask_to_end(&mut self) {
         match &mut self.hold {
             Hold::Group(id) => signal(*id, Signal::SIGTERM),
             Hold::Supervisor { lifeline, .. } => {
-                // A supervisor that is gone needs no telling.
+                // A supervisor that has ended needs no signal.
                 drop(lifeline.as_mut().map(|lifeline| lifeline.write_all(&[supervisor::END])));
             }
         }
     }
 
-    /// Kills all of it.
+    /// Kills all its processes.
     pub(crate) fn kill(&mut self) {
         match &mut self.hold {
             Hold::Group(id) => signal(*id, Signal::SIGKILL),
@@ -134,12 +135,12 @@ impl Held {
         }
     }
 
-    /// Gives what was asked to end its time, kills what is left, and collects the program.
+    /// Waits for processes that were asked to end, kills the others, and reaps the program.
     pub(crate) async fn end(mut self) {
         let until = Instant::now() + GRACE;
-        // Collected meanwhile, or it would count as one of the group for ever.
+        // Reaped meanwhile, because otherwise it would count as a member forever.
         while !self.is_over() && Instant::now() < until {
-            // Only that it was collected counts; a program that cannot be waited for is gone.
+            // Only reaping matters. A program that cannot be waited for is gone.
             drop(timeout(LOOK_EVERY, self.wait()).await);
             if !self.is_over() {
                 sleep_until(until.min(Instant::now() + LOOK_EVERY)).await;
@@ -148,7 +149,7 @@ impl Held {
         self.end_now().await;
     }
 
-    /// Kills what is left and collects the program.
+    /// Kills all processes and reaps the program.
     pub(crate) async fn end_now(mut self) {
         if !self.is_over() {
             self.kill();
@@ -157,13 +158,13 @@ impl Held {
         self.hold.forget();
     }
 
-    /// Waits for what was killed; a supervisor that does not end was stopped, and its work is done for it.
+    /// Waits for killed processes. If the supervisor does not end, it was stopped, and its work is done here.
     async fn collect(&mut self) {
         if timeout(REAP, self.wait()).await.is_err()
             && let Hold::Supervisor { mark, .. } = &self.hold
         {
             let mark = mark.clone();
-            // One that is stuck in the kernel is left.
+            // A process that is stuck in the kernel is abandoned.
             drop(self.child.start_kill());
             sweep(mark).await;
         }
@@ -171,7 +172,7 @@ impl Held {
 }
 
 impl Hold {
-    /// Nothing is left to be killed.
+    /// Releases the group or supervisor, because nothing is left to kill.
     fn forget(&mut self) {
         if let Self::Group(id) = self {
             *id = None;
@@ -192,7 +193,7 @@ fn spawn(
     mut builder: tokio::process::Command,
     lifeline: Option<(PipeReader, PipeWriter)>,
 ) -> std::io::Result<(Child, Hold)> {
-    /// Tells one command of this process from another.
+    /// Distinguishes the commands of this process.
     static COMMANDS: AtomicU64 = AtomicU64::new(0);
     match lifeline {
         None => {
@@ -210,7 +211,7 @@ fn spawn(
 
 fn signal(group: Option<Pid>, signal: Signal) {
     if let Some(id) = group {
-        // The group may have ended by itself, which was wanted.
+        // The group may have ended by itself, which is fine.
         let _ = killpg(id, signal);
     }
 }
@@ -219,10 +220,10 @@ fn code(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
 }
 
-/// Kills what a command left that has got rid of its supervisor.
+/// Kills the processes of a command that has removed its supervisor.
 async fn sweep(mark: String) {
     #[cfg(target_os = "linux")]
-    // A panic in there leaves only what could not be found.
+    // After a panic there, only processes that were not found are left.
     drop(tokio::task::spawn_blocking(move || supervisor::kill_marked(&mark)).await);
     #[cfg(not(target_os = "linux"))]
     drop(mark);

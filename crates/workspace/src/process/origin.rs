@@ -1,17 +1,17 @@
-//! Which processes were started by a command of the model, and whether a socket is theirs.
+//! Tracks the processes that commands of the model started, and finds out whether a socket belongs to them.
 //!
-//! The supervisors of such commands are remembered here. A server asks whether the other end of a
-//! connection belongs to one of their descendants, because such a client must not drive the server
-//! that runs it. Terminals and the user's own commands are not remembered.
+//! The supervisors of such commands are recorded here. A server asks whether the peer of a connection belongs
+//! to one of their descendants, because such a client must not control the server that runs it. Terminals and
+//! commands of the user are not recorded.
 //!
-//! The search reads `/proc`. A descendant can hide a socket from it (a descriptor that is in flight
-//! between two processes, or registered with `io_uring`), or hand it to a process that is not a
-//! descendant. Only a sandbox prevents that.
+//! The search reads `/proc`. A descendant can hide a socket from it (a descriptor that is in flight between
+//! two processes, or registered with `io_uring`), or pass it to a process that is not a descendant. Only a
+//! sandbox prevents that.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Who wanted a command.
+/// The author of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Author {
     /// The model, or a template that becomes part of a prompt.
@@ -28,14 +28,14 @@ pub enum Descent {
     Elsewhere,
     /// It was.
     Command,
-    /// Commands run, and the owner of the socket cannot be determined.
+    /// Commands run, and the owner of the socket is unknown.
     Unknown,
 }
 
 /// The process ids of the supervisors of commands that may still run.
 static SUPERVISORS: Mutex<Option<HashSet<u32>>> = Mutex::new(None);
 
-/// Starts a supervisor and remembers it, so that nothing it starts is seen before it is known.
+/// Starts a supervisor and records it before any of its processes can be checked.
 pub(super) fn spawn<T>(
     author: Author,
     start: impl FnOnce() -> std::io::Result<T>,
@@ -48,14 +48,14 @@ pub(super) fn spawn<T>(
     if let Some(id) = id(&started) {
         match author {
             Author::Model => known.insert(id),
-            // The number may have been that of another command before.
+            // The id may have belonged to another command before.
             Author::User => known.remove(&id),
         };
     }
     Ok(started)
 }
 
-/// The supervisors of the model's commands that run.
+/// The supervisors of running commands of the model.
 fn supervisors() -> HashSet<u32> {
     let mut known = SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(known) = known.as_mut() else { return HashSet::new() };
@@ -63,7 +63,7 @@ fn supervisors() -> HashSet<u32> {
     known.clone()
 }
 
-/// Whether a command of the model runs.
+/// Whether a command of the model is running.
 #[must_use]
 pub fn has_commands() -> bool {
     !supervisors().is_empty()
@@ -90,19 +90,19 @@ mod imp {
 
     use super::Descent;
 
-    /// The most processes that are looked at; more make the answer [`Descent::Unknown`].
+    /// The limit of processes that are checked. If there are more, the result is [`Descent::Unknown`].
     const MAX_PROCESSES: usize = 65_536;
-    /// The most descriptors of one process that are looked at.
+    /// The limit of descriptors of one process that are checked.
     const MAX_DESCRIPTORS: usize = 65_536;
-    /// How often the descendants are looked at until none came or went meanwhile.
+    /// The limit of passes over the descendants, until none appeared or ended meanwhile.
     const PASSES: usize = 8;
-    /// The longest chain of parents that is followed.
+    /// The limit for the length of a chain of parents.
     const MAX_DEPTH: usize = 4096;
 
-    /// How many fields of `/proc/PID/stat` stand between the parent and the number of threads.
+    /// The number of fields of `/proc/PID/stat` between the parent and the number of threads.
     const THREADS: usize = 15;
 
-    /// A process as `/proc/PID/stat` shows it.
+    /// A process according to `/proc/PID/stat`.
     struct Process {
         parent: u32,
         /// It has ended, so it holds no descriptors.
@@ -115,23 +115,23 @@ mod imp {
         }
 
         fn parse(stat: &[u8]) -> Option<Self> {
-            // The name stands in parentheses and may contain anything, parentheses too.
+            // The name is in parentheses and may contain anything, including parentheses.
             let end = stat.iter().rposition(|byte| *byte == b')')?;
             let mut fields = std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace();
             let state = fields.next()?;
             let parent = fields.next()?.parse().ok()?;
-            // The first thread of a process can end before the others do.
+            // The first thread of a process can end before the others.
             let threads: u32 = fields.nth(THREADS)?.parse().ok()?;
             Some(Self { parent, is_over: matches!(state, "Z" | "X") && threads <= 1 })
         }
     }
 
-    /// What a process knows of a socket.
+    /// The relation of a process to a socket.
     #[derive(PartialEq, Eq)]
     enum Holds {
         Yes,
         No,
-        /// It ended while it was looked at.
+        /// The process ended during the check.
         Ended,
         /// Its descriptors cannot be read, or are too many.
         Hidden,
@@ -150,7 +150,7 @@ mod imp {
         'passes: for pass in 0..PASSES {
             let Some(processes) = processes() else { return Descent::Unknown };
             let below = descendants(&processes, supervisors);
-            // What a process held that has ended may be held by a child that was not listed.
+            // The descriptors of an ended process may be held by a child that was not listed.
             if pass > 0 && below.is_subset(&seen) {
                 return Descent::Elsewhere;
             }
@@ -164,7 +164,7 @@ mod imp {
                 }
             }
         }
-        // The descendants do not hold still or cannot be read. A socket that is found elsewhere is not theirs.
+        // The descendants change too fast or cannot be read. A socket that is found elsewhere is not theirs.
         match is_elsewhere(supervisors, &link) {
             true => Descent::Elsewhere,
             false => Descent::Unknown,
@@ -193,7 +193,7 @@ mod imp {
             }
             match Process::read(at) {
                 Some(process) if process.parent > 0 => at = process.parent,
-                // The first process, and those that a container does not see the parents of.
+                // The first process, and processes whose parents are outside the container.
                 Some(_) => return Descent::Elsewhere,
                 None => return Descent::Unknown,
             }
@@ -201,7 +201,7 @@ mod imp {
         Descent::Unknown
     }
 
-    /// All processes by number; `None` if they are too many or cannot be listed.
+    /// All processes by id, or `None` if there are too many or they cannot be listed.
     fn processes() -> Option<HashMap<u32, Process>> {
         let mut found = HashMap::new();
         for entry in fs::read_dir("/proc").ok()?.flatten() {
@@ -216,7 +216,7 @@ mod imp {
         Some(found)
     }
 
-    /// The living processes below the supervisors, without these.
+    /// The living descendants of the supervisors, without the supervisors.
     fn descendants(processes: &HashMap<u32, Process>, supervisors: &HashSet<u32>) -> HashSet<u32> {
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         for (id, process) in processes {
@@ -235,7 +235,8 @@ mod imp {
         found
     }
 
-    /// Whether any thread of a process holds what a link names: threads can have tables of their own.
+    /// Whether a thread of a process holds the target of a link. Threads can have their own descriptor
+    /// tables.
     fn holds(id: u32, link: &str) -> Holds {
         let tasks = match fs::read_dir(format!("/proc/{id}/task")) {
             Ok(tasks) => tasks,
@@ -306,7 +307,7 @@ mod imp {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let inode = inode(&socket);
-            // A grandchild holds it, the child does not. Shells give the input of background jobs away.
+            // A grandchild holds it, the child does not. Shells pass the input to background jobs.
             let mut child = Command::new("sh")
                 .args(["-c", "exec 3<&0; sleep 60 & exec <&- 3<&-; echo; wait"])
                 .stdin(Stdio::from(std::os::fd::OwnedFd::from(socket.try_clone().unwrap())))

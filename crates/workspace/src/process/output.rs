@@ -1,6 +1,6 @@
-//! What a program printed, within bounds.
+//! The output of a program, within limits.
 //!
-//! The end is kept in memory; the whole is written to a file once it is long.
+//! The end is kept in memory. If the output is long, the whole is written to a file.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
-/// Bytes kept in memory.
+/// The number of bytes in memory.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// Bytes written to the file; what follows is only kept if it is at the end.
+/// The limit for the size of the file. Of the rest only the end is kept.
 const SPILL_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The output of a program.
@@ -28,17 +28,17 @@ pub struct Output {
 enum Spill {
     /// The output is short so far.
     Waiting(PathBuf),
-    /// The output is written along.
+    /// The output is being written to the file.
     Open { path: PathBuf, file: File, written: u64 },
     /// The file is complete.
     Closed(PathBuf),
-    /// The file could not be written; only the kept end is left.
+    /// The file could not be written. Only the end in memory is left.
     Lost,
 }
 
 impl Output {
     pub(super) fn new(limit_lines: usize, limit_bytes: usize, spill: PathBuf) -> Self {
-        // The file starts with what is kept, so nothing may be dropped before it is opened.
+        // The file starts with the bytes in memory, so none may be dropped before it is opened.
         let limit_bytes = limit_bytes.min(KEPT_BYTES);
         let spill = Spill::Waiting(spill);
         Self { kept: VecDeque::new(), bytes: 0, newlines: 0, limit_lines, limit_bytes, spill }
@@ -72,14 +72,14 @@ impl Output {
         }
     }
 
-    /// Whether there are more lines or bytes than the limits allow to show.
+    /// Whether there are more lines or bytes than the limits.
     ///
-    /// A newline at the very end opens one more, empty line.
+    /// A newline at the very end starts one more, empty line.
     pub fn is_long(&self) -> bool {
         self.bytes > self.limit_bytes as u64 || self.newlines >= self.limit_lines
     }
 
-    /// The file with the whole output, if it was long and could be written.
+    /// The file with the output, if that was long and could be written.
     pub fn file(&self) -> Option<&Path> {
         match &self.spill {
             Spill::Closed(path) | Spill::Open { path, .. } => Some(path),
@@ -87,30 +87,30 @@ impl Output {
         }
     }
 
-    /// Whether that file holds everything, rather than the beginning.
+    /// Whether that file contains the whole output, not only the beginning.
     pub fn file_is_whole(&self) -> bool {
         self.bytes <= SPILL_BYTES
     }
 
-    /// All that is kept in memory, as text.
+    /// The output in memory, as text.
     pub fn text(&self) -> String {
         self.tail(KEPT_BYTES)
     }
 
-    /// At most the last `bytes` bytes as text, cut between characters.
+    /// At most the last `bytes` bytes as text, without splitting a character.
     pub fn tail(&self, bytes: usize) -> String {
         let skip = self.kept.len().saturating_sub(bytes);
         let dropped = self.bytes > self.kept.len() as u64 || skip > 0;
         let mut tail: Vec<u8> = self.kept.range(skip..).copied().collect();
         if dropped {
-            // The rest of a character whose beginning is gone.
+            // The rest of a character whose first bytes are missing.
             let broken = tail.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
             tail.drain(..broken);
         }
         String::from_utf8_lossy(&tail).into_owned()
     }
 
-    /// All bytes that were printed, kept or not.
+    /// The number of bytes of the whole output.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

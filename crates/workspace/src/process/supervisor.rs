@@ -1,18 +1,16 @@
-//! The process between the server and a command, which outlives neither and lets nothing outlive it.
+//! The process between the server and a command. It ends all processes of the command when either side ends.
 //!
-//! It is this program again, started with [`SUPERVISE`]. It makes itself the parent of every
-//! orphan below it (a child subreaper), so that `setsid`, double forks and daemons stay its
-//! descendants, starts the command, and ends when the command and everything that it started
-//! have ended:
+//! It is this program again, started with [`SUPERVISE`]. It becomes the parent of all orphans among its
+//! descendants (a child subreaper), so that `setsid`, double forks and daemons stay its descendants. It
+//! starts the command, and ends when the command and everything that it started have ended:
 //!
-//! - The command ended: what is left has [`DRAIN`] to end by itself and [`POLITE`] after a TERM,
-//!   then it is killed. The exit code is the command's; a signal counts as 128 and its number.
-//! - Its standard input, the *lifeline*, brings a [`END`] byte: all are asked to end.
-//! - The lifeline closes, because the server wants it so or is no more, by whatever death: all
-//!   are killed.
+//! - If the command has ended, its remaining processes have [`DRAIN`] to end and [`POLITE`] after a TERM, then
+//!   they are killed. The exit code is the command's; a signal counts as 128 plus its number.
+//! - If its standard input, the *lifeline*, delivers an [`END`] byte, all processes are asked to end.
+//! - If the lifeline closes, all processes are killed. The server closes it, or has died.
 //!
-//! It has a session of its own, so a command has no terminal to ask on, and its signals are
-//! blocked, so that only KILL and STOP reach it. With a terminal, that is the session's.
+//! It has a session of its own, so a command has no terminal to prompt on, and its signals are blocked, so
+//! that only KILL and STOP have an effect. With a terminal, that is the terminal of the session.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -20,33 +18,35 @@ use std::time::Duration;
 
 /// The first argument that makes the program a supervisor.
 pub const SUPERVISE: &str = "__supervise";
-/// The argument in place of a terminal's path if there is none.
+/// The argument instead of a terminal's path if there is none.
 pub(super) const NO_TERMINAL: &str = "-";
-/// What the lifeline brings when all are to be asked to end.
+/// The byte on the lifeline that asks all processes to end.
 pub(super) const END: u8 = b'e';
-/// The variable that marks everything that one command started.
+/// The variable that marks all processes of one command.
 pub(super) const MARK: &str = "CODEWRIGHT_COMMAND";
 
-/// Time for what a command left running to end by itself.
+/// The time for processes that a command left running to end.
 pub(super) const DRAIN: Duration = Duration::from_millis(250);
-/// Time between asking what was left and killing it.
+/// The time between TERM and KILL for those processes.
 const POLITE: Duration = Duration::from_millis(100);
-/// Time for everything to be gone once it is killed; what is stuck in the kernel is left.
+/// The time for killed processes to end. Those stuck in the kernel are abandoned.
 const KILLED: Duration = Duration::from_secs(10);
-/// Longest time between two looks at what is left.
+/// The longest interval between two checks of the remaining processes.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Keeps other processes of the same user from reading this one's memory, environment and open files.
+/// Prevents other processes of the same user from reading this one's memory, environment and open files.
 ///
-/// Commands run as the same user as the server, whose environment may hold keys and the password of its clients. No
-/// core file is written either. Root can still read everything, and systems other than Linux are left as they are.
+/// Commands run as the same user as the server, whose environment may contain keys and the password of its
+/// clients. Core files are not written either. Root can still read everything, and systems other than Linux
+/// are not protected.
 pub fn deny_tracing() {
     #[cfg(target_os = "linux")]
-    // Refused only by a kernel without this call; the program works without it.
+    // It fails only on a kernel without this call, and the program works without it.
     let _ = nix::sys::prctl::set_dumpable(false);
 }
 
-/// Runs a program (a terminal's path or [`NO_TERMINAL`], the program, its arguments) and all it starts, to their end.
+/// Runs a program (a terminal's path or [`NO_TERMINAL`], the program, its arguments) and everything that it
+/// starts, to their end.
 #[must_use]
 pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -82,17 +82,17 @@ mod linux {
 
     use super::{DRAIN, END, KILLED, LOOK_EVERY, NO_TERMINAL, POLITE};
 
-    /// What the shells say of a program that is not there.
+    /// The shells' exit code for a missing program.
     const NOT_FOUND: u8 = 127;
-    /// What they say of one that cannot be started.
+    /// The shells' exit code for a program that cannot be started.
     const NOT_STARTED: u8 = 126;
 
-    /// What both threads of a supervisor know.
+    /// The shared state of the two threads of a supervisor.
     struct Family {
         own: Pid,
-        /// Held while processes are collected or signalled: a number is not given away meanwhile.
+        /// Held while processes are reaped or signalled, so that ids are not reused meanwhile.
         collecting: Mutex<()>,
-        /// Nothing has time any more.
+        /// No process gets more time.
         killing: AtomicBool,
     }
 
@@ -100,25 +100,25 @@ mod linux {
         let (Some(terminal), Some(program)) = (args.next(), args.next()) else {
             return ExitCode::FAILURE;
         };
-        // Each may be refused only where it is so already, or where less can be held.
+        // Each call may fail only if it has no effect or if less can be confined.
         let _ = setsid();
         let _ = prctl::set_child_subreaper(true);
         let _ = prctl::set_name(c"codewright-run");
         let started = start(&terminal, &program, args);
-        // The program was started with the signals as they were.
+        // The program was started with the original signal mask.
         let _ = SigSet::all().thread_block();
         let child = match started {
             Ok(child) => child,
             Err(error) => {
                 let name = program.to_string_lossy();
-                // Nobody may be listening any more.
+                // Stderr may be closed.
                 drop(writeln!(std::io::stderr(), "cannot start `{name}`: {error}"));
                 let missing = error.kind() == ErrorKind::NotFound;
                 return ExitCode::from(if missing { NOT_FOUND } else { NOT_STARTED });
             }
         };
         let family = Family { own: getpid(), collecting: Mutex::new(()), killing: AtomicBool::new(false) };
-        // Leaked, because the thread that listens is not waited for.
+        // Leaked, because the listening thread is not waited for.
         let family: &'static Family = Box::leak(Box::new(family));
         let listening = std::thread::Builder::new().spawn(|| family.listen());
         if listening.is_err() {
@@ -135,7 +135,7 @@ mod linux {
     ) -> std::io::Result<Pid> {
         let mut command = Command::new(program);
         command.args(args).process_group(0);
-        // The first terminal that the leader of a session opens is the session's.
+        // The first terminal that the leader of a session opens becomes the session's.
         let terminal = match terminal {
             none if none == NO_TERMINAL => None,
             path => Some(File::options().read(true).write(true).open(path)?),
@@ -147,7 +147,7 @@ mod linux {
         let child = command.spawn()?;
         let id = Pid::from_raw(i32::try_from(child.id()).map_err(std::io::Error::other)?);
         if let Some(terminal) = terminal {
-            // One that looked before this was done has stopped itself.
+            // A program that checked before this has stopped itself.
             let _ = tcsetpgrp(&terminal, id);
             let _ = killpg(id, Signal::SIGCONT);
         }
@@ -155,7 +155,7 @@ mod linux {
     }
 
     impl Family {
-        /// Does what the lifeline says until it is closed.
+        /// Follows the lifeline until it closes.
         fn listen(&self) {
             let mut order = [0];
             loop {
@@ -180,11 +180,12 @@ mod linux {
             }
         }
 
-        /// Collects what ends until the program and all it started have; the program's code.
+        /// Reaps processes until the program and everything that it started have ended. Returns the program's
+        /// exit code.
         fn wait(&self, program: Pid) -> u8 {
             let mut code = None;
             loop {
-                // Only looked at, so that its number stays its own until the lock is held.
+                // Only a peek, so that the id stays reserved until the lock is held.
                 let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
                 if matches!(waitid(Id::All, look), Err(Errno::ECHILD)) {
                     return code.unwrap_or(1);
@@ -199,7 +200,7 @@ mod linux {
             }
         }
 
-        /// Collects all that have ended; whether there are others.
+        /// Reaps all processes that have ended. Returns whether there are others.
         fn collect(&self, program: Pid, code: &mut Option<u8>) -> bool {
             let _collecting = self.lock();
             loop {
@@ -217,7 +218,7 @@ mod linux {
             }
         }
 
-        /// Ends what the program left.
+        /// Ends the processes that the program left.
         fn clear(&self, program: Pid) {
             let begun = Instant::now();
             let (mut asked, mut pause) = (false, Duration::from_micros(500));
@@ -235,10 +236,10 @@ mod linux {
             }
         }
 
-        /// Signals every descendant as it is found; how many there were.
+        /// Signals every descendant as it is found. Returns their number.
         ///
-        /// In order of their numbers, which is mostly that of their birth: whoever forks on and on
-        /// is met at the end of the list. A killed group cannot fork any more.
+        /// In the order of their ids, which is mostly the order of their start: a process that keeps forking
+        /// is found at the end of the list. A killed group cannot fork any more.
         fn signal(&self, signal: Signal) -> usize {
             let _collecting = self.lock();
             let mut known = HashSet::from([self.own.as_raw()]);
@@ -249,13 +250,13 @@ mod linux {
                     continue;
                 }
                 known.insert(id);
-                // Each may have ended meanwhile, which is what is wanted.
+                // Each may have ended meanwhile, which is fine.
                 if groups.insert(process.group) {
                     let _ = killpg(Pid::from_raw(process.group), signal);
                 }
                 let _ = kill(Pid::from_raw(id), signal);
                 if signal != Signal::SIGKILL {
-                    // Whatever is stopped takes no other signal.
+                    // A stopped process handles no other signal.
                     let _ = kill(Pid::from_raw(id), Signal::SIGCONT);
                 }
             }
@@ -267,7 +268,7 @@ mod linux {
         }
     }
 
-    /// The numbers of all processes, ascending.
+    /// The ids of all processes, sorted.
     fn numbers() -> Vec<i32> {
         let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
         let mut numbers: Vec<i32> =
@@ -279,14 +280,14 @@ mod linux {
     struct Process {
         parent: i32,
         group: i32,
-        /// It has ended and waits for its parent to notice.
+        /// It has ended but was not reaped.
         is_over: bool,
     }
 
     impl Process {
         fn read(id: i32) -> Option<Self> {
             let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
-            // The name stands in parentheses and may hold anything, these too.
+            // The name is in parentheses and may contain anything, including parentheses.
             let end = stat.iter().rposition(|byte| *byte == b')')?;
             let text = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
             let mut fields = text.split_ascii_whitespace();
@@ -297,7 +298,7 @@ mod linux {
         }
     }
 
-    /// Kills all that carry a mark: for when a command has got rid of its supervisor.
+    /// Kills all processes with a mark, for a command that has removed its supervisor.
     pub(crate) fn kill_marked(mark: &str) {
         let entry = format!("{}={mark}", super::MARK);
         let until = Instant::now() + KILLED;

@@ -1,7 +1,7 @@
 //! A program in a pseudo-terminal.
 //!
-//! It is held as every program is, so nothing of it outlives the terminal; the terminal needs a
-//! supervisor, which makes it that of the program's session.
+//! It is confined like every program, so none of its processes survives the terminal. The terminal needs a
+//! supervisor, which makes it the terminal of the program's session.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -19,29 +19,29 @@ use super::Command;
 use super::held::{Confinement, Ends, Held};
 use crate::Error;
 
-/// How long a program may not read what is typed before that is lost.
+/// The time after which input that the program does not read is dropped.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The end of a terminal at which a person sits.
+/// The user's end of a terminal.
 #[derive(Debug)]
 pub struct Screen(AsyncFd<PtyMaster>);
 
-/// The program of a terminal; all of it is killed when this is dropped.
+/// The program of a terminal. Its processes are killed when this is dropped.
 #[derive(Debug)]
 pub struct Seated {
     held: Held,
-    /// The number of its process.
+    /// The id of its process.
     pub id: u32,
 }
 
-/// Starts a program in a new terminal of so many lines and columns.
+/// Starts a program in a new terminal with this number of rows and columns.
 pub fn open_terminal(command: &Command, (rows, columns): (u16, u16)) -> Result<(Seated, Screen), Error> {
     let failed = |source| Error::Start { program: command.program.clone(), source };
     if command.confinement == Confinement::Group {
         return Err(failed(std::io::Error::new(ErrorKind::Unsupported, "terminals need a supervisor")));
     }
     let (master, path) = open().map_err(failed)?;
-    #[expect(deprecated, reason = "what takes its place is unsafe; the descriptor belongs to nobody else")]
+    #[expect(deprecated, reason = "its replacement is unsafe; nothing else owns the descriptor")]
     let master = AsyncFd::new(master).map_err(failed)?;
     let screen = Screen(master);
     screen.resize(rows, columns).map_err(failed)?;
@@ -74,21 +74,21 @@ fn open() -> std::io::Result<(PtyMaster, PathBuf)> {
 }
 
 impl Screen {
-    /// What the program wrote; nothing once it has ended.
+    /// Reads the output of the program. Returns 0 when it has ended.
     pub async fn read(&self, buffer: &mut [u8]) -> usize {
         loop {
             let Ok(mut ready) = self.0.readable().await else { return 0 };
             match ready.try_io(|master| master.get_ref().read(buffer)) {
                 Ok(Ok(count)) => return count,
                 Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {}
-                // A terminal without a program answers with an error.
+                // A terminal without a program returns an error.
                 Ok(Err(_)) => return 0,
                 Err(_) => {}
             }
         }
     }
 
-    /// Types; what the program does not take in time is lost.
+    /// Writes input. Input that the program does not read in time is dropped.
     pub async fn write(&self, mut typed: &[u8]) {
         let writing = async {
             while !typed.is_empty() {
@@ -101,11 +101,11 @@ impl Screen {
                 }
             }
         };
-        // Whoever types sees that nothing happens.
+        // The user sees that nothing happens.
         drop(timeout(WRITE_DEADLINE, writing).await);
     }
 
-    /// Changes its size; the program is told.
+    /// Changes the size and notifies the program.
     pub fn resize(&self, rows: u16, columns: u16) -> std::io::Result<()> {
         let size = rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         Ok(rustix::termios::tcsetwinsize(self.0.get_ref(), size)?)
@@ -113,12 +113,12 @@ impl Screen {
 }
 
 impl Seated {
-    /// Waits for the end of the program and all it started; its exit code.
+    /// Waits for the end of the program and everything that it started. Returns the exit code.
     pub async fn wait(&mut self) -> i32 {
         self.held.wait().await
     }
 
-    /// Ends all of it: asked first, then killed.
+    /// Ends all its processes, first with TERM, then with KILL.
     pub async fn end(mut self) {
         self.held.ask_to_end();
         self.held.end().await;

@@ -1,4 +1,4 @@
-//! Lines that match a regular expression.
+//! Finds lines that match a regular expression.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,62 +18,62 @@ use tokio_util::sync::CancellationToken;
 use super::{Access, Judge, Stop, Withheld, blocking, filter, walk};
 use crate::Error;
 
-/// A file whose lines need more than this is skipped.
+/// The limit for the length of a line. Files with longer ones are skipped.
 const MAX_LINE_BUFFER_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes kept of a matching line; the rest is never shown.
+/// The number of bytes of a matching line that are kept.
 const MAX_KEPT_BYTES: usize = 16 * 1024;
-/// Threads of one search.
+/// The limit of threads of a search.
 const MAX_THREADS: usize = 8;
 
 /// A search by content.
 #[derive(Debug, Clone)]
 pub struct Grep {
-    /// The directory that is searched, links followed.
+    /// The directory, with its links followed.
     pub root: PathBuf,
     /// The regular expression.
     pub pattern: String,
-    /// A glob the file has to match.
+    /// A glob that files must match.
     pub include: Option<String>,
-    /// How many matching lines are wanted.
+    /// The limit of matching lines.
     pub limit: usize,
-    /// The search ends after this time.
+    /// The time limit.
     pub within: Duration,
-    /// Decides which files are opened.
+    /// Decides which files are read.
     pub judge: Judge,
 }
 
 /// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Counted from one.
+    /// The number of the line, starting from one.
     pub number: u64,
-    /// Where it begins in the file, in bytes.
+    /// The position in the file, in bytes.
     pub offset: u64,
     /// The line with its end.
     pub text: String,
 }
 
-/// What a search by content found.
+/// The result of a search by content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matches {
     /// Absolute path and matching lines, sorted by path.
     pub files: Vec<(PathBuf, Vec<Line>)>,
-    /// Lines in all files.
+    /// The number of lines in all files.
     pub count: usize,
     /// Whether there are more than the limit.
     pub more: bool,
-    /// Whether time ran out before everything was searched.
+    /// Whether the search exceeded its time limit.
     pub late: bool,
-    /// The files that were not opened.
+    /// The files that were not read.
     pub withheld: Withheld,
 }
 
-/// Searches all text files under the root.
+/// Searches all text files in the root.
 pub async fn grep(query: Grep, cancel: &CancellationToken) -> Result<Matches, Error> {
     blocking(query.root.clone(), cancel, move |root, cancel| find(&root, &query, cancel)).await
 }
 
-/// Where a pattern matches in a text, in bytes; nowhere if it is no pattern.
+/// The ranges in which a pattern matches a text, in bytes. Empty if the pattern is invalid.
 #[must_use]
 pub fn spans(pattern: &str, text: &str) -> Vec<Range<usize>> {
     let Ok(matcher) = matcher(pattern) else { return Vec::new() };
@@ -86,7 +86,7 @@ pub fn spans(pattern: &str, text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// What the threads of one search share.
+/// The shared state of a search's threads.
 struct Hunt<'a> {
     matcher: &'a RegexMatcher,
     limit: usize,
@@ -122,7 +122,7 @@ fn find(root: &Path, query: &Grep, cancel: CancellationToken) -> Result<Matches,
 }
 
 fn matcher(pattern: &str) -> Result<RegexMatcher, Error> {
-    // The matcher's own message quotes the pattern inside a group the caller never wrote.
+    // The matcher's message quotes the pattern in a group that the caller has not written.
     regex_syntax::Parser::new()
         .parse(pattern)
         .map_err(|error| Error::Pattern { message: error.to_string() })?;
@@ -163,14 +163,14 @@ impl Hunt<'_> {
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             return WalkState::Continue;
         }
-        // Judged before it is opened, so that neither lines nor counts tell what is in it.
+        // Checked before the file is opened, so that neither lines nor counts reveal its content.
         let access = self.judge.access(entry.path());
         if access != Access::Open {
             self.withheld.lock().unwrap_or_else(PoisonError::into_inner).admits(access);
             return WalkState::Continue;
         }
         let mut sink = Lines { hunt: self, lines: Vec::new(), binary: false };
-        // A file that cannot be read is skipped; one bad file must not hide the rest.
+        // A file that cannot be read is skipped, so that one bad file does not hide the others.
         let searched = File::open(entry.path()).and_then(|file| {
             searcher.search_reader(self.matcher, Watched { file, stop: &self.stop }, &mut sink)
         });
@@ -183,7 +183,7 @@ impl Hunt<'_> {
     }
 }
 
-/// A file that seems to end when the search does, however long it is.
+/// A file that appears to end when the search does, whatever its length.
 struct Watched<'a> {
     file: File,
     stop: &'a Stop,

@@ -1,4 +1,4 @@
-//! Files whose path matches a glob.
+//! Finds files whose path matches a glob.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,29 +11,29 @@ use crate::Error;
 /// A search by name.
 #[derive(Debug, Clone)]
 pub struct Glob {
-    /// The directory that is searched, links followed.
+    /// The directory, with its links followed.
     pub root: PathBuf,
-    /// The globs, relative to the root; one without a slash matches at any depth, and one that
-    /// begins with `!` leaves out what it matches.
+    /// The globs, relative to the root. One without a slash matches at any depth, and one that begins with
+    /// `!` excludes its matches.
     pub patterns: Vec<String>,
-    /// How many files are wanted.
+    /// The limit of files.
     pub limit: usize,
-    /// The search ends after this time.
+    /// The time limit.
     pub within: Duration,
-    /// Decides which files are named.
+    /// Decides which files are listed.
     pub judge: Judge,
 }
 
-/// What a search by name found.
+/// The result of a search by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
     /// Absolute paths, in the order of a sorted walk.
     pub paths: Vec<PathBuf>,
     /// Whether there are more than the limit.
     pub more: bool,
-    /// Whether time ran out before the walk ended.
+    /// Whether the search exceeded its time limit.
     pub late: bool,
-    /// The files that were left out on the way.
+    /// The files that were omitted.
     pub withheld: Withheld,
 }
 
@@ -46,7 +46,7 @@ fn find(root: &Path, query: &Glob, cancel: CancellationToken) -> Result<Files, E
     let stop = Stop::new(cancel, query.within);
     let mut files = Files::default();
     let mut builder = walk(root, Some(filter(root, query.patterns.iter().map(String::as_str))?));
-    // What cannot be read is not listed, as `ls` would show it to nobody either.
+    // An unreadable directory is skipped, as in the output of `ls`.
     for entry in builder.sort_by_file_name(Ord::cmp).build().flatten() {
         if stop.now() {
             files.late = stop.late();

@@ -1,4 +1,4 @@
-//! What a directory holds: its entries, and all names below it that answer to a few letters.
+//! The entries of a directory, and fuzzy search for names in it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Stop, blocking, walk};
 use crate::Error;
 
-/// Names taken from one directory tree.
+/// The limit of names from one directory tree.
 const MAX_NAMES: usize = 200_000;
 
 /// One entry of a directory.
@@ -17,13 +17,13 @@ const MAX_NAMES: usize = 200_000;
 pub struct Entry {
     /// Its name.
     pub name: String,
-    /// Whether it is a directory, or leads to one.
+    /// Whether it is a directory or a link to one.
     pub is_directory: bool,
     /// Whether an ignore file hides it.
     pub is_ignored: bool,
 }
 
-/// The entries of a directory: directories first, each kind by name.
+/// The entries of a directory: directories first, then files, both sorted by name.
 pub async fn entries(directory: &Path, cancel: &CancellationToken) -> Result<Vec<Entry>, Error> {
     blocking(directory.to_owned(), cancel, |directory, _| {
         let at = |source| Error::at(&directory, source);
@@ -38,7 +38,7 @@ pub async fn entries(directory: &Path, cancel: &CancellationToken) -> Result<Vec
             .map(|entry| Entry {
                 name: entry.file_name().to_string_lossy().into_owned(),
                 is_directory: entry.path().is_dir(),
-                // The walk leaves `.git` out for another reason.
+                // The walk omits `.git` for another reason.
                 is_ignored: !shown.contains(&entry.file_name()) && entry.file_name() != ".git",
             })
             .collect();
@@ -49,9 +49,9 @@ pub async fn entries(directory: &Path, cancel: &CancellationToken) -> Result<Vec
     .await
 }
 
-/// The names below a directory: relative paths, those of directories with `/` at the end.
+/// The names in a directory and its subdirectories: relative paths, with `/` at the end of directories.
 ///
-/// What ignore files hide is left out, as are links to directories.
+/// Ignored files and links to directories are omitted.
 pub async fn names(
     root: PathBuf,
     within: Duration,
@@ -77,9 +77,9 @@ pub async fn names(
     .await
 }
 
-/// The names that have all letters of a query in order, the best first.
+/// The names that contain all letters of a query in order, the best first.
 ///
-/// Without a query the shortest names are the best: they are nearest to the root.
+/// Without a query the shortest names are the best, because they are nearest to the root.
 #[must_use]
 pub fn closest<'a>(names: impl Iterator<Item = &'a str>, query: &str, limit: usize) -> Vec<&'a str> {
     let query: Vec<char> = query.chars().filter(|char| !char.is_whitespace()).collect();
@@ -93,11 +93,11 @@ pub fn closest<'a>(names: impl Iterator<Item = &'a str>, query: &str, limit: usi
     found.into_iter().take(limit).map(|(.., name)| name).collect()
 }
 
-/// Points for each letter of the query, more where it continues the one before, begins a word,
-/// or stands in the last component of the name.
+/// The score: points for each letter of the query, more if it follows the letter before, starts a word, or is
+/// in the last component of the name.
 fn score(name: &str, query: &[char], exact: bool) -> Option<i64> {
-    // Read from the end, so that a letter counts where it stands latest: file names tell more
-    // than the directories above them.
+    // Matched from the end, so that each letter has its last position: file names matter more than their
+    // directories.
     let chars: Vec<char> = name.trim_end_matches('/').chars().collect();
     let base = chars.iter().rposition(|char| *char == '/').map_or(0, |slash| slash + 1);
     let mut points = 0;
@@ -112,7 +112,7 @@ fn score(name: &str, query: &[char], exact: bool) -> Option<i64> {
         points += 1 + 6 * i64::from(continues) + 4 * i64::from(begins) + 3 * i64::from(at >= base);
         last = Some(at);
     }
-    // A query that stands together anywhere tells more than letters here and there.
+    // A query without gaps matters more than single letters.
     let whole: String = query.iter().collect();
     let lowered = |chars: &[char]| {
         let text: String = chars.iter().collect();

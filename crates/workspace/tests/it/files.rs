@@ -16,7 +16,7 @@ fn temporary() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn every_link_is_followed_also_where_nothing_is_yet() {
+fn every_link_is_followed_even_if_the_path_does_not_exist() {
     let (_keep, root) = temporary();
     std::fs::create_dir_all(root.join("in/deep")).expect("made");
     std::fs::create_dir_all(root.join("out")).expect("made");
@@ -46,7 +46,7 @@ fn a_circle_of_links_is_an_error() {
 }
 
 #[test]
-fn inside_is_judged_by_where_a_path_leads() {
+fn inside_depends_on_the_real_location() {
     let (_keep, root) = temporary();
     std::fs::create_dir_all(root.join("tree/sub")).expect("made");
     symlink("..", root.join("tree/up")).expect("linked");
@@ -68,7 +68,7 @@ fn inside_is_judged_by_where_a_path_leads() {
 }
 
 #[test]
-fn a_write_keeps_mode_and_names_and_leaves_nothing_behind() {
+fn a_write_keeps_mode_and_links_and_leaves_no_temporary_file() {
     let (_keep, root) = temporary();
     let path = root.join("a/b.txt");
     write_atomic(&path, b"one").expect("made");
@@ -86,7 +86,7 @@ fn a_write_keeps_mode_and_names_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_file_beyond_the_bound_is_refused() {
+fn a_file_over_the_limit_is_rejected() {
     let (_keep, root) = temporary();
     let path = root.join("f");
     std::fs::write(&path, [0; 100]).expect("written");

@@ -1,4 +1,4 @@
-//! The workspace on real directories and with real processes.
+//! This crate with real directories and real processes.
 
 mod files;
 mod processes;

@@ -1,4 +1,4 @@
-//! Processes and what is left of them.
+//! Running programs and ending all their processes.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use codewright_workspace::{Author, Command, Confinement, End, Ended, Error, Limi
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// Far more than any of these takes, far less than a test that hangs.
+/// Much longer than any of these programs takes, and much shorter than a test that hangs.
 const SOON: Duration = Duration::from_secs(20);
 
 struct Place {
@@ -44,7 +44,7 @@ impl Place {
         run(self.command(line), self.limits(timeout), &cancel, &mut |_| {}).await.expect("started")
     }
 
-    /// The process whose number a file holds, once it does.
+    /// The process id in a file, once it is written.
     async fn pid(&self, name: &str) -> String {
         let started = Instant::now();
         loop {
@@ -62,11 +62,11 @@ async fn gone(pid: &str) {
     let started = Instant::now();
     loop {
         let state = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-        // An orphan may stay a zombie where nobody collects it.
+        // An orphan may stay a zombie if no process reaps it.
         if state.is_empty() || state.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")) {
             return;
         }
-        assert!(started.elapsed() < SOON, "process {pid} is still there");
+        assert!(started.elapsed() < SOON, "process {pid} is still running");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -116,7 +116,7 @@ async fn a_long_output_goes_to_a_file_from_its_first_byte() {
 }
 
 #[tokio::test]
-async fn a_tail_is_cut_between_characters() {
+async fn a_tail_splits_no_character() {
     let place = Place::new();
     let ended =
         place.run("i=0; while [ $i -lt 50 ]; do printf '\\342\\202\\254'; i=$((i+1)); done", SOON).await;
@@ -126,7 +126,7 @@ async fn a_tail_is_cut_between_characters() {
 }
 
 #[tokio::test]
-async fn an_output_that_cannot_be_kept_whole_is_shown_all_the_same() {
+async fn output_is_returned_even_if_its_file_cannot_be_written() {
     let place = Place::new();
     std::fs::write(place.path("spill"), "a file in the way").expect("written");
     let ended = place.run("seq 1 1000", SOON).await;
@@ -134,7 +134,7 @@ async fn an_output_that_cannot_be_kept_whole_is_shown_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_program_that_does_not_exist_is_named() {
+async fn the_error_for_a_missing_program_names_it() {
     let place = Place::new();
     let mut command = place.command("");
     command.program = "/no/such/shell".into();
@@ -147,7 +147,7 @@ async fn a_program_that_does_not_exist_is_named() {
     assert!(matches!(&error, Error::Start { program, .. } if program == Path::new("/no/such/shell")));
 }
 
-/// Ways to leave processes behind; `$T` is a time to sleep that no other case has.
+/// Ways to leave processes running. `$T` is a sleep time that no other case uses.
 const LEAVERS: [(&str, &str); 16] = [
     ("background", "sleep $T & echo x"),
     ("pipe holder", "(sleep $T; echo late) & echo x"),
@@ -167,7 +167,7 @@ const LEAVERS: [(&str, &str); 16] = [
     ("hopping", "hop() { (setsid sh -c 'sleep 0.02; exec \"$0\" \"$@\"' sleep $T &) ; }; hop; hop; echo x"),
 ];
 
-/// Numbers of the processes whose arguments hold a word.
+/// The ids of the processes whose arguments contain a word.
 fn with_argument(word: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("processes");
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -178,13 +178,13 @@ fn with_argument(word: &str) -> Vec<String> {
     names.filter(|name| name.parse::<u32>().is_ok()).filter(holds).collect()
 }
 
-/// A time to sleep that tells a test's processes from all others.
+/// A sleep time that identifies the processes of a test.
 fn own_time(case: usize) -> String {
     format!("6{case}.{}", std::process::id())
 }
 
 #[tokio::test]
-async fn nothing_outlives_the_end_of_a_program() {
+async fn no_process_survives_the_end_of_its_program() {
     for (case, (name, line)) in LEAVERS.into_iter().enumerate() {
         let (place, time) = (Place::new(), own_time(case));
         let ended = place.run(&line.replace("$T", &time), SOON).await;
@@ -195,7 +195,7 @@ async fn nothing_outlives_the_end_of_a_program() {
 }
 
 #[tokio::test]
-async fn nothing_outlives_a_timeout_or_a_cancellation() {
+async fn no_process_survives_a_timeout_or_a_cancellation() {
     for (case, (name, line)) in LEAVERS.into_iter().enumerate() {
         let (place, time) = (Place::new(), own_time(100 + case));
         let line = format!("{} ; touch begun; sleep {time}", line.replace("$T", &time));

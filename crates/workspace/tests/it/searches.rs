@@ -29,7 +29,7 @@ fn by_content(root: PathBuf, pattern: &str, within: Duration) -> Grep {
 }
 
 #[tokio::test]
-async fn a_search_in_many_files_finds_the_one() {
+async fn a_search_in_many_files_finds_the_match() {
     let (_keep, root) = tree(2000);
     let found = grep(by_content(root.clone(), "number 1999$", LONG), &CancellationToken::new()).await;
     let found = found.expect("searched");
@@ -38,7 +38,7 @@ async fn a_search_in_many_files_finds_the_one() {
 }
 
 #[tokio::test]
-async fn a_search_gives_what_it_has_when_time_is_up() {
+async fn a_search_returns_its_results_at_the_time_limit() {
     let (_keep, root) = tree(50);
     let files =
         glob(by_name(root.clone(), Duration::ZERO), &CancellationToken::new()).await.expect("searched");

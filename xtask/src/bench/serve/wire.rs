@@ -1,5 +1,4 @@
-//! Enough HTTP to load a server without being a load oneself: connections that stay, and
-//! streams of events that are read line by line.
+//! A minimal HTTP client that uses little CPU: kept-alive connections and event streams.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
@@ -8,18 +7,18 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// How long an answer may take before it counts as none.
+/// The deadline of an answer.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// More than any answer has.
+/// The largest body.
 const BODY_LIMIT_BYTES: u64 = 256 << 20;
 
-/// A connection that is used again and again.
-pub(super) struct Caller {
+/// A kept-alive connection.
+pub(super) struct Connection {
     address: String,
     stream: BufReader<TcpStream>,
 }
 
-impl Caller {
+impl Connection {
     pub(super) fn new(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(DEADLINE))?;
@@ -27,13 +26,13 @@ impl Caller {
         Ok(Self { address: address.to_owned(), stream: BufReader::new(stream) })
     }
 
-    /// The JSON that a request is answered with.
-    pub(super) fn ask(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    /// Sends a request and returns the JSON of the answer.
+    pub(super) fn request(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
         let bytes = self.bytes(method, path, body)?;
         Ok(serde_json::from_slice(bytes.trim_ascii())?)
     }
 
-    /// What a request is answered with, as it came.
+    /// Sends a request and returns the body of the answer.
     pub(super) fn bytes(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Vec<u8>> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
@@ -56,31 +55,31 @@ impl Caller {
     }
 }
 
-/// A stream of events; the server says that it is there before anything else.
-pub(super) struct Watcher(BufReader<Chunks<BufReader<TcpStream>>>);
+/// An event stream.
+pub(super) struct EventStream(BufReader<Chunks<BufReader<TcpStream>>>);
 
-impl Watcher {
-    /// Opens the stream and waits for the greeting.
+impl EventStream {
+    /// Opens the stream and waits for `server.connected`.
     pub(super) fn open(address: &str) -> Result<Self> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(DEADLINE))?;
         write!(stream, "GET /event HTTP/1.1\r\nHost: {address}\r\n\r\n")?;
-        // A thousand of these are open at once, so what they hold is small.
+        // A thousand of these are open at once, so their buffers are small.
         let mut stream = BufReader::with_capacity(1024, stream);
         let head = head(&mut stream)?;
         ensure!(head.status.starts_with("200") && head.is_chunked, "/event: {}", head.status);
-        let mut watcher = Self(BufReader::with_capacity(1024, Chunks::new(stream)));
-        watcher.until("server.connected")?;
-        Ok(watcher)
+        let mut stream = Self(BufReader::with_capacity(1024, Chunks::new(stream)));
+        stream.until("server.connected")?;
+        Ok(stream)
     }
 
-    /// The next line; nothing at the end of the stream.
+    /// Reads the next line. Returns false at the end of the stream.
     pub(super) fn line(&mut self, line: &mut String) -> Result<bool> {
         line.clear();
         Ok(self.0.read_line(line)? > 0)
     }
 
-    /// Reads until a line has this text.
+    /// Reads until a line contains `text`.
     pub(super) fn until(&mut self, text: &str) -> Result<()> {
         let mut line = String::new();
         while self.line(&mut line)? {
@@ -93,7 +92,7 @@ impl Watcher {
 }
 
 struct Head {
-    /// The code and its words.
+    /// The status code and its reason.
     status: String,
     length: u64,
     is_chunked: bool,
@@ -117,7 +116,7 @@ fn head(stream: &mut BufReader<TcpStream>) -> Result<Head> {
     }
 }
 
-/// The bytes of a body that comes in chunks.
+/// A reader of a chunked body.
 struct Chunks<R> {
     from: R,
     left: u64,
@@ -136,7 +135,7 @@ impl<R: std::io::BufRead> Read for Chunks<R> {
             let mut line = String::new();
             self.from.read_line(&mut line)?;
             self.left = u64::from_str_radix(line.trim(), 16)
-                .map_err(|_| std::io::Error::other(format!("`{}` is no length of a chunk", line.trim())))?;
+                .map_err(|_| std::io::Error::other(format!("`{}` is not a chunk length", line.trim())))?;
             if self.left == 0 {
                 self.ended = true;
                 self.from.read_line(&mut line)?;
@@ -160,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_put_together() {
+    fn chunks_are_joined() {
         let mut text = String::new();
         let mut chunks = Chunks::new(&b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n"[..]);
         chunks.read_to_string(&mut text).unwrap();

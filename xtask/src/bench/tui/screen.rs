@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal, and the moment at which its screen shows something.
+//! Runs a program on a pseudo-terminal and measures when its screen shows a text.
 
 use std::io::{Read as _, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,47 +13,47 @@ use super::super::Program;
 
 const ROWS: u16 = 40;
 const COLUMNS: u16 = 110;
-/// How long the screen may take to show what is awaited.
+/// The deadline of a change of the screen.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// More than the program writes at once, so that most frames are one read.
+/// The buffer size, large enough that most frames are one read.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Ends what belongs to one picture.
+/// The end of a synchronized update.
 const FRAME_END: &[u8] = b"\x1b[?2026l";
 
-/// What the screen is to show.
+/// A condition on the screen.
 #[derive(Debug, Clone)]
 pub(super) enum Awaited {
     /// A text anywhere in a line.
     Text(String),
-    /// This at a place.
+    /// A text in a cell.
     Cell { row: u16, column: u16, shown: String },
-    /// Anything else at a place.
+    /// Another text in a cell.
     Other { row: u16, column: u16, than: String },
-    /// These letters one after another, whatever is between the words.
+    /// A text without regard to white space.
     Letters(String),
-    /// The end of a frame that makes the screen another one.
+    /// The end of a frame that changes the screen.
     Frame { than: String },
 }
 
-/// What the terminal knows.
-struct Seen {
+/// The state of the terminal.
+struct State {
     parser: vt100::Parser,
     awaited: Option<Awaited>,
     reached: Option<Instant>,
-    /// The last bytes, as the end of a frame may come in two reads.
+    /// The last bytes, because the end of a frame may arrive in two reads.
     last: Vec<u8>,
     is_over: bool,
 }
 
-/// A program on a terminal of its own; it ends with this.
+/// A program on a pseudo-terminal, killed when dropped.
 pub(super) struct Screen {
-    seen: Arc<(Mutex<Seen>, Condvar)>,
+    state: Arc<(Mutex<State>, Condvar)>,
     writer: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
-    /// Just before the program was started.
+    /// The time just before the start of the program.
     pub(super) begun: Instant,
-    /// The terminal lives as long as this.
+    /// Keeps the terminal open.
     _terminal: Box<dyn MasterPty + Send>,
 }
 
@@ -78,9 +78,9 @@ impl Screen {
         let pair = native_pty_system().openpty(size)?;
         let mut command = CommandBuilder::new(&program.path);
         command.args(args);
-        command.cwd(program.place.project());
+        command.cwd(program.sandbox.project());
         command.env_clear();
-        for (name, value) in program.place.environment() {
+        for (name, value) in program.sandbox.environment() {
             command.env(name, value);
         }
         command.env("TERM", "xterm-256color");
@@ -88,23 +88,23 @@ impl Screen {
         let mut reader = pair.master.try_clone_reader()?;
         let writer = pair.master.take_writer()?;
         let parser = vt100::Parser::new(ROWS, COLUMNS, 0);
-        let seen = Seen { parser, awaited: None, reached: None, last: Vec::new(), is_over: false };
-        let seen = Arc::new((Mutex::new(seen), Condvar::new()));
-        let shared = Arc::clone(&seen);
+        let state = State { parser, awaited: None, reached: None, last: Vec::new(), is_over: false };
+        let state = Arc::new((Mutex::new(state), Condvar::new()));
+        let shared = Arc::clone(&state);
         thread::spawn(move || {
             let mut buffer = vec![0; BUFFER_BYTES];
-            // The terminal reports an error when nobody writes to it any more.
+            // Reading fails when no process has the terminal open.
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 let now = Instant::now();
-                locked(&shared.0).drawn(&buffer[..count], now);
+                lock(&shared.0).drawn(&buffer[..count], now);
                 shared.1.notify_all();
             }
-            locked(&shared.0).is_over = true;
+            lock(&shared.0).is_over = true;
             shared.1.notify_all();
         });
         let begun = Instant::now();
         let child = pair.slave.spawn_command(command)?;
-        Ok(Self { seen, writer, child, begun, _terminal: pair.master })
+        Ok(Self { state, writer, child, begun, _terminal: pair.master })
     }
 
     pub(super) fn send(&mut self, keys: &str) -> Result<()> {
@@ -112,58 +112,58 @@ impl Screen {
         Ok(self.writer.flush()?)
     }
 
-    /// Waits until the screen shows this, if it does not yet.
+    /// Waits until the condition holds.
     pub(super) fn until(&self, awaited: &Awaited) -> Result<()> {
-        let mut seen = locked(&self.seen.0);
-        if awaited.is_shown(seen.parser.screen()) {
-            // When it came was not asked for; this is not earlier.
-            seen.reached = Some(Instant::now());
+        let mut state = lock(&self.state.0);
+        if awaited.is_shown(state.parser.screen()) {
+            // The condition holds already, so its time is at most now.
+            state.reached = Some(Instant::now());
             return Ok(());
         }
-        seen.awaited = Some(awaited.clone());
-        seen.reached = None;
-        self.waited(seen)
+        state.awaited = Some(awaited.clone());
+        state.reached = None;
+        self.waited(state)
     }
 
-    /// Presses a key; from then until the screen shows this.
+    /// Sends a key and returns the time until the condition holds.
     pub(super) fn pressed(&mut self, key: &str, awaited: &Awaited) -> Result<Duration> {
         {
-            let mut seen = locked(&self.seen.0);
-            seen.awaited = Some(awaited.clone());
-            seen.reached = None;
+            let mut state = lock(&self.state.0);
+            state.awaited = Some(awaited.clone());
+            state.reached = None;
         }
         let begun = Instant::now();
         self.send(key)?;
-        self.waited(locked(&self.seen.0))?;
+        self.waited(lock(&self.state.0))?;
         Ok(self.reached()?.saturating_duration_since(begun))
     }
 
-    fn waited(&self, seen: MutexGuard<'_, Seen>) -> Result<()> {
-        let is_waiting = |seen: &mut Seen| seen.reached.is_none() && !seen.is_over;
-        let (seen, _) = self
-            .seen
+    fn waited(&self, state: MutexGuard<'_, State>) -> Result<()> {
+        let is_waiting = |state: &mut State| state.reached.is_none() && !state.is_over;
+        let (state, _) = self
+            .state
             .1
-            .wait_timeout_while(seen, DEADLINE, is_waiting)
+            .wait_timeout_while(state, DEADLINE, is_waiting)
             .unwrap_or_else(PoisonError::into_inner);
-        if seen.reached.is_none() {
-            let why = if seen.is_over { "the program ended" } else { "the time was over" };
-            bail!("{why} before the screen showed {:?}:\n{}", seen.awaited, seen.parser.screen().contents());
+        if state.reached.is_none() {
+            let why = if state.is_over { "the program ended" } else { "the deadline passed" };
+            bail!("{why} before {:?}:\n{}", state.awaited, state.parser.screen().contents());
         }
         Ok(())
     }
 
-    /// When the screen last showed what was awaited.
+    /// Returns when the last condition was reached.
     pub(super) fn reached(&self) -> Result<Instant> {
-        locked(&self.seen.0).reached.context("nothing was awaited")
+        lock(&self.state.0).reached.context("no condition was reached")
     }
 
     pub(super) fn contents(&self) -> String {
-        locked(&self.seen.0).parser.screen().contents()
+        lock(&self.state.0).parser.screen().contents()
     }
 
-    /// The row and the column of the cursor.
+    /// Returns the row and the column of the cursor.
     pub(super) fn cursor(&self) -> (u16, u16) {
-        locked(&self.seen.0).parser.screen().cursor_position()
+        lock(&self.state.0).parser.screen().cursor_position()
     }
 
     pub(super) fn process(&self) -> Result<Pid> {
@@ -172,7 +172,7 @@ impl Screen {
     }
 }
 
-impl Seen {
+impl State {
     fn drawn(&mut self, bytes: &[u8], now: Instant) {
         self.parser.process(bytes);
         self.last.extend_from_slice(&bytes[bytes.len().saturating_sub(FRAME_END.len())..]);
@@ -190,12 +190,12 @@ impl Seen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

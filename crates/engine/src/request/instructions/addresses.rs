@@ -1,9 +1,8 @@
-//! Instructions that stand at addresses.
+//! Instructions that are fetched from addresses.
 //!
-//! Text from elsewhere goes into every request, so it comes over encrypted connections only and
-//! from the hosts that are named, unless the configuration says otherwise; redirects leave no
-//! server. An answer is good for a minute, and so is the lack of one: an address that hangs must
-//! not hold up every step.
+//! The fetched text is part of every request. So only encrypted connections to the named hosts are used,
+//! unless the configuration allows others, and redirects to other servers are not followed. A result is
+//! cached for a minute, failures included: an address that hangs must not delay every step.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,22 +13,22 @@ use futures_util::future::join_all;
 
 use super::{ADDRESS_DEADLINE, Instruction, MAX_BYTES};
 
-/// How long an answer is good.
+/// The lifetime of a cached result.
 const FRESH: Duration = Duration::from_secs(60);
-/// Addresses that are asked.
+/// The most addresses that are fetched.
 const MAX_ADDRESSES: usize = 16;
 
-/// What an address said, or why it said nothing.
+/// The text of an address, or the reason why there is none.
 type Answer = Result<String, String>;
 
-/// What addresses said, or why they said nothing.
+/// The cached results by address.
 #[derive(Default)]
 pub(crate) struct Addresses {
     known: Mutex<HashMap<String, (Instant, Answer)>>,
 }
 
 impl Addresses {
-    /// The texts at these addresses in their order, and what was left out.
+    /// Returns the texts of the addresses in order, and warnings about those that were left out.
     pub(crate) async fn read(
         &self,
         client: &codewright_llm::Client,
@@ -81,11 +80,11 @@ impl Addresses {
     }
 }
 
-/// Whether an address may be asked; why not otherwise.
+/// Checks that an address may be fetched.
 fn allowed(rules: &InstructionRules, url: &str) -> Result<(), String> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     if scheme != "https" && !rules.http {
-        return Err("it is not encrypted; set `prompt.instructions.http` to fetch it all the same".to_owned());
+        return Err("it is not encrypted; set `prompt.instructions.http` to fetch it anyway".to_owned());
     }
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -111,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_asked_only_if_the_rules_name_it() {
+    fn an_address_is_fetched_only_if_the_rules_allow_it() {
         let rules = |http: bool, hosts: Option<&[&str]>| InstructionRules {
             http,
             hosts: hosts.map(|hosts| hosts.iter().map(|host| (*host).to_owned()).collect()),

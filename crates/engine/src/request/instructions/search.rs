@@ -1,7 +1,7 @@
-//! Files that a pattern means: `*`, `?`, `[…]` and `{…}` within a name, `**` for folders of any depth.
+//! The search for files by pattern: `*`, `?`, `[…]` and `{…}` within a name, `**` for any depth.
 //!
-//! A search through folders is good for half a minute: a large tree must not be walked before every
-//! request.
+//! The result of a search through directories is cached for half a minute, so that a large tree is not
+//! walked before every request.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,30 +10,30 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-/// Entries looked at in one search.
+/// The most entries that one search visits.
 const MAX_ENTRIES: usize = 50_000;
-/// Files found in one search.
+/// The most files that one search returns.
 const MAX_FOUND: usize = 1000;
-/// Folders below each other.
+/// The deepest directory that is searched.
 const MAX_DEPTH: usize = 32;
-/// How long a search through folders is good.
+/// The lifetime of a cached search.
 const FRESH: Duration = Duration::from_secs(30);
-/// Searches remembered.
+/// The most cached searches.
 const MAX_KNOWN: usize = 256;
-/// Folders that hold what others wrote.
+/// Directories with files from other tools.
 const SKIPPED: [&str; 3] = [".git", "node_modules", "target"];
 
-/// What was found, and when, by folder and pattern.
+/// The found files and the time, by directory and pattern.
 type Known = HashMap<(PathBuf, String), (Instant, Vec<PathBuf>)>;
 
-/// Searches, those of large trees remembered.
+/// The searches and their cache.
 #[derive(Default)]
 pub(super) struct Search {
     known: Mutex<Known>,
 }
 
 impl Search {
-    /// The files below a folder that a relative pattern means, sorted.
+    /// Returns the files below a directory that match a relative pattern, sorted.
     pub(super) fn below(&self, folder: &Path, pattern: &str) -> Vec<PathBuf> {
         let parts: Vec<_> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         if !parts.contains(&"**") {
@@ -54,7 +54,7 @@ impl Search {
         found
     }
 
-    /// The files that a path means whose last part is a pattern.
+    /// Returns the files that match a path whose last part is a pattern.
     pub(super) fn last_part(&self, path: &Path) -> Vec<PathBuf> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
         search(folder, &[&name.to_string_lossy()])
@@ -109,7 +109,8 @@ impl Walk {
         }
     }
 
-    /// Path, name and whether it is a folder; links to folders are none, so that nothing goes in circles.
+    /// Returns path, name and whether the entry is a directory. A link to a directory does not count as one, to
+    /// avoid cycles.
     fn entries(&mut self, folder: &Path) -> Vec<(PathBuf, String, bool)> {
         let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
         let left = MAX_ENTRIES.saturating_sub(self.entries);
@@ -123,7 +124,7 @@ impl Walk {
     }
 }
 
-/// One part of a pattern as an expression; `None` for one that is broken.
+/// Converts one part of a pattern to a regular expression; `None` if the part is invalid.
 fn expression(part: &str) -> Option<Regex> {
     let mut text = String::from("^");
     let (mut chars, mut braces) = (part.chars().peekable(), 0);

@@ -1,4 +1,4 @@
-//! What compaction does, decided from values alone.
+//! Decides when and how to compact a conversation. The functions here are pure.
 
 use codewright_llm::Limits;
 use codewright_proto::{
@@ -8,32 +8,32 @@ use serde_json::Value;
 
 use crate::request::history::visible;
 
-/// Room for the summary itself, unless a configuration says otherwise, in tokens.
+/// Tokens reserved for the summary, unless the configuration sets them.
 const RESERVED: u64 = 20_000;
-/// The output that is counted on where a model's limit is unknown or larger, in tokens.
+/// The output limit that is assumed if a model's limit is unknown or larger, in tokens.
 const MOST_OUTPUT: u64 = 32_000;
-/// The newest turns that stay as they are beside a summary, unless a configuration says otherwise.
+/// The number of recent turns that are kept next to a summary, unless the configuration sets it.
 const TAIL_TURNS: u64 = 2;
-/// The tokens that such a tail may have: a quarter of what the model takes, within these.
+/// The bounds of the tokens of these turns: a quarter of the model's context, but within these.
 const LEAST_TAIL: u64 = 2_000;
 const MOST_TAIL: u64 = 8_000;
-/// What a picture or document counts for, in tokens.
+/// The tokens that an image or document counts as.
 const MEDIA_TOKENS: u64 = 1_500;
-/// So many summaries with hardly an answer between them are one too many.
+/// After this number of summaries with almost no answer between them, compaction is given up.
 const THRASHING: usize = 3;
 
-/// What the configuration says about compaction.
+/// The compaction settings of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Whether a full context is compacted unasked.
+    /// Whether a full context is compacted automatically.
     pub(crate) auto: bool,
-    /// Whether old outputs are cleared from requests.
+    /// Whether old outputs are removed from requests.
     pub(crate) prune: bool,
-    /// Tokens kept free.
+    /// Tokens that stay free.
     reserved: Option<u64>,
-    /// The newest turns that stay beside a summary.
+    /// The number of recent turns that are kept next to a summary.
     tail_turns: u64,
-    /// The tokens that those turns may have.
+    /// The token limit of those turns.
     tail_tokens: Option<u64>,
 }
 
@@ -50,14 +50,14 @@ impl Settings {
         }
     }
 
-    /// The turns that may stay beside a summary, and how many tokens they may have with this model.
+    /// Returns the number of turns to keep next to a summary, and their token limit for this model.
     pub(crate) fn tail(&self, limits: &Limits) -> (u64, u64) {
         let room = threshold(limits, *self).unwrap_or(u64::MAX) / 4;
         (self.tail_turns, self.tail_tokens.unwrap_or_else(|| room.clamp(LEAST_TAIL, MOST_TAIL)).min(room))
     }
 }
 
-/// The tokens from which on a conversation is full; `None` where the model's limit is not known.
+/// Returns the number of tokens at which a conversation is full; `None` if the model's limit is unknown.
 pub(crate) fn threshold(limits: &Limits, settings: Settings) -> Option<u64> {
     if limits.context == 0 {
         return None;
@@ -65,29 +65,29 @@ pub(crate) fn threshold(limits: &Limits, settings: Settings) -> Option<u64> {
     let output = if limits.output == 0 { MOST_OUTPUT } else { limits.output.min(MOST_OUTPUT) };
     let reserved = settings.reserved.unwrap_or_else(|| RESERVED.min(output));
     let left = limits.context.saturating_sub(output).saturating_sub(reserved);
-    // A request may have a limit of its own, which the answer does not count in.
+    // A model may limit its input separately; the answer does not count towards that limit.
     let (left, whole) = match limits.input {
         0 => (left, limits.context),
         input => (left.min(input.saturating_sub(reserved)), limits.context.min(input)),
     };
-    // A model with a small context would be full before it has begun.
+    // Otherwise a model with a small context would be full from the start.
     Some(if left == 0 { whole / 2 } else { left })
 }
 
-/// How full the context was when the model last answered.
+/// Returns the tokens of the context at the model's last answer.
 pub(crate) fn used(transcript: &[MessageWithParts]) -> u64 {
     let TokenUsage { input, output, cache, .. } =
         answers(transcript).last().map_or_else(TokenUsage::default, |answer| answer.tokens);
     input + output + cache.read + cache.write
 }
 
-/// Whether a summary would stand for anything: an answer has come since the last one, and the
-/// last few summaries were not for nothing.
+/// Reports whether a summary would be useful: there is an answer since the last summary, and the last few summaries
+/// made room.
 pub(crate) fn helps(transcript: &[MessageWithParts]) -> bool {
     answers(transcript).next().is_some() && !is_thrashing(transcript)
 }
 
-/// Answers that came to their end since the last summary; those that stayed beside it are older.
+/// Returns the finished answers since the last summary, without those that it kept.
 fn answers(transcript: &[MessageWithParts]) -> impl DoubleEndedIterator<Item = &AssistantMessage> {
     let is_good = |message: &MessageWithParts| {
         matches!(&message.info, Message::Assistant(info)
@@ -103,7 +103,7 @@ fn answer(message: &MessageWithParts) -> Option<&AssistantMessage> {
     is_good.then_some(info)
 }
 
-/// Whether the context was full again right after each of the last summaries.
+/// Reports whether the context was full again right after each of the last summaries.
 fn is_thrashing(transcript: &[MessageWithParts]) -> bool {
     let (mut summaries, mut answered) = (0, 0);
     for message in transcript.iter().rev() {
@@ -120,7 +120,7 @@ fn is_thrashing(transcript: &[MessageWithParts]) -> bool {
     false
 }
 
-/// The request for a summary that nobody has tried to fulfil: its place.
+/// Returns the index of a request for a summary that has not been tried.
 pub(crate) fn open_request(transcript: &[MessageWithParts]) -> Option<usize> {
     let asked = transcript.iter().rposition(|message| marker(message).is_some())?;
     let id = transcript[asked].info.id();
@@ -130,7 +130,7 @@ pub(crate) fn open_request(transcript: &[MessageWithParts]) -> Option<usize> {
     (!is_tried).then_some(asked)
 }
 
-/// Whether nobody asked for a summary with this message; `None` if it asks for none.
+/// Reports whether a request for a summary was automatic; `None` if the message is not such a request.
 pub(crate) fn marker(message: &MessageWithParts) -> Option<bool> {
     message.parts.iter().find_map(|part| match &part.body {
         PartBody::Compaction { auto, .. } => Some(*auto),
@@ -138,31 +138,30 @@ pub(crate) fn marker(message: &MessageWithParts) -> Option<bool> {
     })
 }
 
-/// What is summarised and how work goes on.
+/// The messages to summarize and the continuation.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan<'a> {
-    /// What the summary stands for, oldest first.
+    /// The messages that the summary replaces, oldest first.
     pub(crate) subject: Vec<&'a MessageWithParts>,
-    /// The first of the messages behind it that stay as they are.
+    /// The first of the later messages that are kept.
     pub(crate) tail: Option<&'a MessageId>,
     pub(crate) then: Then<'a>,
 }
 
-/// How work goes on after a summary.
+/// The continuation after a summary.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Then<'a> {
-    /// It does not: the summary was all that was asked for, or a prompt waits already.
+    /// The turn ends: only the summary was requested, or a prompt already waits.
     Rest,
-    /// The prompt that has no answer yet is given again.
+    /// The prompt without an answer is sent again.
     Repeat(&'a MessageWithParts),
-    /// The model is told to go on with the turn of this prompt.
+    /// The model is asked to continue the turn of this prompt.
     GoOn(&'a UserMessage),
 }
 
-/// Plans the summary that the message at `asked` asks for.
+/// Plans the summary that the message at index `asked` requests.
 ///
-/// The newest turns, `tail` of them with so many tokens at most, stay as they are if something older is left
-/// to sum up.
+/// The most recent turns, at most `tail.0` with `tail.1` tokens, are kept if older messages remain to summarize.
 pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize, tail: (u64, u64)) -> Plan<'_> {
     let mut plan = whole(transcript, asked);
     let Some(at) = tail_of(&plan.subject, tail) else { return plan };
@@ -171,7 +170,7 @@ pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize, tail: (u64, u6
     plan
 }
 
-/// Where the turns begin that stay beside a summary.
+/// Returns the index of the first turn that is kept next to a summary.
 fn tail_of(subject: &[&MessageWithParts], (turns, tokens): (u64, u64)) -> Option<usize> {
     let (mut found, mut begun, mut left) = (None, 0, tokens);
     for (at, message) in subject.iter().enumerate().rev() {
@@ -180,17 +179,17 @@ fn tail_of(subject: &[&MessageWithParts], (turns, tokens): (u64, u64)) -> Option
         }
         let Some(rest) = left.checked_sub(weight(message)) else { break };
         left = rest;
-        // A turn stays whole or not at all.
+        // A turn is kept as a whole or not at all.
         if matches!(message.info, Message::User(_)) && marker(message).is_none() {
             found = Some(at);
             begun += 1;
         }
     }
-    // A summary of nothing, or of the last summary alone, would help nobody.
+    // A summary of nothing, or only of the last summary, would be useless.
     found.filter(|at| subject[..*at].iter().any(|message| answer(message).is_some()))
 }
 
-/// The tokens of a message, about.
+/// Estimates the tokens of a message.
 fn weight(message: &MessageWithParts) -> u64 {
     let tokens = |bytes: usize| bytes as u64 / 4 + 1;
     let parts = message.parts.iter().map(|part| match &part.body {
@@ -238,8 +237,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A message a word: `u` a prompt, `a` an answer with the tokens behind it, `x` a failed answer,
-    /// `m` and `M` a request for a summary (asked for, automatic), `s` its summary, `e` a failed one.
+    /// A conversation in short form: `u` prompt, `a` answer with its tokens, `x` failed answer, `m` and `M` a manual
+    /// and an automatic request for a summary, `s` its summary, `e` a failed one.
     fn talk(written: &str) -> Vec<MessageWithParts> {
         let (mut messages, mut asked) = (Vec::new(), String::new());
         for (n, word) in written.split_whitespace().enumerate() {
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_is_full_when_neither_answer_nor_summary_would_fit() {
+    fn a_context_is_full_if_the_answer_or_summary_would_not_fit() {
         let plain = Settings::of(&json!({}));
         for (context, output, expected) in [
             (200_000, 32_000, Some(148_000)),
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_the_last_answer_since_the_last_summary() {
+    fn the_last_answer_since_the_last_summary_counts() {
         for (written, expected) in [
             ("u a10 u a20", 27),
             ("u a10 u x90", 17),
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_helps_only_if_there_is_something_to_sum_up() {
+    fn a_summary_is_useful_only_if_there_is_something_to_summarize() {
         for (written, expected) in [
             ("u", false),
             ("u x", false),
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_open_until_it_was_tried() {
+    fn a_request_is_open_until_it_is_tried() {
         for (written, expected) in
             [("u a", None), ("u a m", Some(2)), ("u a m s", None), ("u a m e", None), ("u a m u", Some(2))]
         {
@@ -366,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_rests_and_what_was_not_goes_on() {
+    fn a_turn_continues_after_an_automatic_summary_only() {
         check("u a m", "000 001", "rest");
         check("u a M", "000 001", "go on 000");
         check("u a u a M", "000 001 002 003", "go on 002");
@@ -374,19 +373,19 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_without_an_answer_is_given_again() {
+    fn a_prompt_without_an_answer_is_repeated() {
         check("u a u x M", "000 001", "repeat 002");
         check("u a u M", "000 001", "repeat 002");
-        // There is nothing before it.
+        // There is no earlier message.
         check("u x M", "000 001", "go on 000");
     }
 
     #[test]
-    fn an_earlier_summary_is_summed_up_with_the_rest() {
+    fn an_earlier_summary_is_summarized_with_the_rest() {
         check("u a m s u a M", "002 003 004 005", "go on 004");
     }
 
-    /// A message a word, with the tokens of its text behind it; which stay beside a summary of `turns` turns.
+    /// Checks which messages, each with the tokens of its text, are kept next to a summary.
     #[track_caller]
     fn stays(written: &str, tail: (u64, u64), subject: &str, expected: Option<&str>) {
         let mut talk = talk(written);
@@ -407,15 +406,15 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_turns_stay_beside_a_summary_if_they_fit() {
+    fn the_most_recent_turns_are_kept_if_they_fit() {
         stays("u1 a1 u1 a1 u1 a1 M", (2, 100), "000 001", Some("002"));
         stays("u1 a1 u1 a1 u1 a1 M", (1, 100), "000 001 002 003", Some("004"));
         stays("u1 a1 u1 a1 u1 a1 M", (0, 100), "000 001 002 003 004 005", None);
         stays("u1 a1 u1 a50 u1 a1 M", (2, 40), "000 001 002 003", Some("004"));
         stays("u1 a1 u1 a1 u1 a50 M", (2, 40), "000 001 002 003 004 005", None);
-        // Something must be left to sum up.
+        // Something must remain to summarize.
         stays("u1 a1 u1 a1 M", (2, 100), "000 001 002 003", None);
-        // What stayed before is summed up in its turn.
+        // Turns that were kept earlier are summarized now.
         stays("u1 a1 m s1 u1 a1 u1 a1 M", (1, 100), "002 003 004 005", Some("006"));
     }
 

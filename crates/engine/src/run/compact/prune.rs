@@ -1,15 +1,15 @@
-//! Which old outputs later requests do without.
+//! Selects old outputs that are left out of later requests.
 
 use codewright_proto::{Message, MessageWithParts, Part, PartBody, ToolPart, ToolState};
 
-/// The newest outputs that are always sent, in tokens.
+/// The most recent outputs, which are always sent, in tokens.
 const PROTECTED: u64 = 40_000;
-/// Less than this is not worth losing a provider's cache for, in tokens.
+/// The least saving that justifies the loss of a provider's cache, in tokens.
 const MINIMUM: u64 = 20_000;
-/// Outputs that stay: what they say holds for the whole session.
+/// Tools whose outputs are kept because they apply to the whole session.
 const PROTECTED_TOOLS: [&str; 1] = ["skill"];
 
-/// What can be cleared, and how many tokens that frees.
+/// The outputs to clear, and the tokens that this frees.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Prunable {
     /// The parts, marked as cleared.
@@ -17,12 +17,12 @@ pub(super) struct Prunable {
     pub(super) tokens: u64,
 }
 
-/// Finds the outputs that can be cleared.
+/// Returns the outputs that can be cleared.
 pub(super) fn prunable(transcript: &[MessageWithParts], now: u64) -> Prunable {
     let mut seen = 0;
     let mut found = Prunable::default();
     'all: for message in transcript.iter().rev() {
-        // A summary stands for everything before it.
+        // A summary replaces everything before it.
         if matches!(&message.info, Message::Assistant(info) if info.summary == Some(true)) {
             break;
         }
@@ -32,7 +32,7 @@ pub(super) fn prunable(transcript: &[MessageWithParts], now: u64) -> Prunable {
             if PROTECTED_TOOLS.contains(&call.tool.as_str()) {
                 continue;
             }
-            // What lies before was looked at when this was cleared.
+            // The earlier outputs were checked when this one was cleared.
             if time.compacted.is_some() {
                 break 'all;
             }
@@ -55,7 +55,7 @@ fn cleared(part: &Part, call: &ToolPart, now: u64) -> Part {
     Part { body: PartBody::Tool(call), ..part.clone() }
 }
 
-/// Tokens of a text, about.
+/// Estimates the tokens of a text.
 fn estimate(text: &str) -> u64 {
     (text.len() as u64 + 2) / 4
 }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A call a word: the tool, a colon, the thousands of tokens of its output; `!` if it is cleared.
+    /// Calls in short form: the tool, a colon, the thousands of tokens of its output; `!` if it is cleared.
     fn talk(calls: &str) -> Vec<MessageWithParts> {
         let parts: Vec<_> = calls
             .split_whitespace()
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_forty_thousand_tokens_stay() {
+    fn the_last_forty_thousand_tokens_are_kept() {
         check("read:20 read:20 read:20", &["prt_0"], 20);
         check("read:20 read:40", &["prt_0"], 20);
         check("read:30 read:40", &["prt_0"], 30);
@@ -115,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn little_is_not_worth_it() {
+    fn a_small_saving_is_not_worth_it() {
         check("read:19 read:40", &[], 0);
         check("read:19 read:1 read:40", &["prt_1", "prt_0"], 20);
     }
 
     #[test]
-    fn some_outputs_stay_and_what_was_cleared_is_not_cleared_again() {
+    fn some_outputs_are_kept_and_cleared_ones_are_not_cleared_again() {
         check("skill:50 read:20 read:40", &["prt_1"], 20);
         check("read:90 read:1! read:20 read:40", &["prt_2"], 20);
     }

@@ -1,20 +1,19 @@
-//! A conversation as text, for whoever sums it up.
+//! Renders a conversation as text for the model that summarizes it.
 //!
-//! Text instead of the messages themselves: it can be cut to any size, and no provider minds
-//! calls of tools that the request does not offer. What does not fit is left out from the
-//! middle: the beginning says what is wanted, the end where the work stands.
+//! Text can be cut to any size, and every provider accepts it, unlike calls of tools that the request does not offer.
+//! If it does not fit, the middle is left out: the beginning contains the task, and the end the state of the work.
 
 use codewright_proto::{Message, MessageWithParts, PartBody, ToolState};
 use codewright_tools::tags::neutralize;
 
-/// What is told of one call's arguments, in bytes.
+/// The bytes of one call's arguments.
 const MAX_INPUT: usize = 2_000;
-/// What is told of one call's result, in bytes.
+/// The bytes of one call's result.
 const MAX_OUTPUT: usize = 2_000;
-/// What is told of one text, in bytes.
+/// The bytes of one text.
 const MAX_TEXT: usize = 50_000;
 
-/// Tells a conversation in at most about `budget` bytes.
+/// Renders a conversation in about `budget` bytes at most.
 pub(super) fn told(messages: &[&MessageWithParts], budget: usize) -> String {
     let blocks: Vec<_> = messages.iter().filter_map(|message| block(message)).collect();
     let total: usize = blocks.iter().map(String::len).sum();
@@ -27,7 +26,7 @@ pub(super) fn told(messages: &[&MessageWithParts], budget: usize) -> String {
     let mut last: Vec<String> = Vec::new();
     for block in rest.iter().rev() {
         if block.len() > left {
-            // The newest message is told in part rather than not at all.
+            // A part of the newest message is better than an empty text.
             if last.is_empty() {
                 last.push(cut(block, left));
             }
@@ -96,7 +95,7 @@ fn line(body: &PartBody) -> Option<String> {
     }
 }
 
-/// The text, or its beginning and end with a note of how much is missing between them.
+/// Returns the text, or its beginning and end with a note about the bytes that are left out.
 fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_and_done_is_told_in_order() {
+    fn messages_and_calls_are_rendered_in_order() {
         let call = json!({"type": "tool", "callID": "c", "tool": "read", "state": {
             "status": "completed", "input": {"filePath": "a"}, "output": "content", "title": "", "metadata": {},
             "time": {"start": 1, "end": 2},
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_message_beyond_all_measure_is_cut_between_characters() {
+    fn one_huge_message_is_cut_between_characters() {
         let (first, last) = (says("user", "wish"), says("assistant", &"\u{e4}".repeat(40_000)));
         let text = told(&[&first, &last], 3_001);
         assert!(text.len() < 3_300 && text.contains("wish") && text.contains("bytes omitted"));

@@ -1,19 +1,18 @@
-//! Whether a value fits a JSON schema.
+//! Checks whether a value matches a JSON schema.
 //!
-//! The words of draft 2020-12 that say what a value is are understood, and `$ref` to
-//! places in the same schema. Words that only describe (`format`, `title`, …) and
-//! words that are not known say nothing, and so does a schema that makes no sense:
-//! the model's server has taken it already.
+//! The validation keywords of draft 2020-12 are supported, and `$ref` within the schema. Annotations (`format`,
+//! `title`, …), unknown keywords and invalid schemas are ignored, because the model's server has already accepted the
+//! schema.
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// How deep schemas may lie in each other; deeper ones say nothing. References may turn in circles.
+/// The depth of nested schemas that is checked. References may form a cycle.
 const MAX_DEPTH: usize = 64;
-/// How much of a wrong value is repeated to the model.
+/// The characters of an invalid value that are quoted to the model.
 const MAX_QUOTED_CHARS: usize = 200;
 
-/// Says where and why the value does not fit.
+/// Returns where and why the value does not match.
 pub(crate) fn check(schema: &Value, value: &Value) -> Result<(), String> {
     Schema { root: schema, depth: 0 }.check(schema, value, "")
 }
@@ -51,7 +50,7 @@ impl Schema<'_> {
         }
     }
 
-    /// The schema at `#/some/place`.
+    /// Returns the schema at `#/some/path`.
     fn named(&self, name: &str) -> Option<&Value> {
         self.root.pointer(name.strip_prefix('#')?)
     }
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_has_what_is_required_and_nothing_that_is_excluded() {
+    fn an_object_has_the_required_properties_and_no_excluded_ones() {
         let schema = json!({
             "type": "object",
             "properties": { "answer": { "type": "number" }, "kind": { "enum": ["a", "b"] } },
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_texts_and_numbers_have_bounds() {
+    fn lists_strings_and_numbers_have_bounds() {
         let schema = json!({
             "type": "array", "minItems": 1, "maxItems": 3, "uniqueItems": true,
             "prefixItems": [{ "type": "string", "minLength": 2, "pattern": "^[a-z]+$" }],
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_are_combined_and_named() {
+    fn schemas_are_combined_and_referenced() {
         let tree = json!({
             "$ref": "#/$defs/node",
             "$defs": { "node": {
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_turns_in_a_circle_or_makes_no_sense_says_nothing() {
+    fn a_cyclic_or_invalid_schema_accepts_everything() {
         let circle = json!({ "$ref": "#" });
         fits(&circle, &[json!(1)]);
         fits(

@@ -1,19 +1,20 @@
-//! What an Anthropic Messages provider refuses.
+//! The rules of Anthropic Messages providers.
 
 use serde_json::Value;
 
 use crate::http::Headers;
-use crate::protocol::{Problems, is_tool_name};
+use crate::protocol::Problems;
+use crate::protocol::rules::{self, Roles, ToolNames};
 
-/// The longest tool name taken.
+/// Limit of a tool's name.
 const TOOL_NAME_LIMIT_BYTES: usize = 128;
-/// The most `cache_control` marks a request may have.
+/// Limit of `cache_control` marks in a request.
 const CACHE_MARKS_LIMIT: usize = 4;
 
-/// What Vertex AI wants in place of the header that says the version.
+/// The value that Vertex AI expects instead of the version header.
 const VERTEX_VERSION: &str = "vertex-2023-10-16";
 
-/// Notes everything wrong with a request.
+/// Adds all problems of a request.
 pub(crate) fn check(headers: &Headers, body: &Value, problems: &mut Problems) {
     if headers.get("anthropic-version").is_none_or(str::is_empty) {
         problems.add("the header `anthropic-version` is missing");
@@ -22,7 +23,7 @@ pub(crate) fn check(headers: &Headers, body: &Value, problems: &mut Problems) {
     message(body, problems);
 }
 
-/// Notes everything wrong with a request for Vertex AI, which has the model in its path.
+/// Adds all problems of a request for Vertex AI, which has the model in its path.
 pub(crate) fn check_vertex(headers: &Headers, body: &Value, problems: &mut Problems) {
     if !headers.get("authorization").is_some_and(|value| value.starts_with("Bearer ")) {
         problems.add("the header `authorization` has no token");
@@ -98,19 +99,11 @@ fn tools(tools: &Value, problems: &mut Problems) {
         return;
     }
     let Some(tools) = problems.list("`tools`", tools) else { return };
-    let mut names = Vec::new();
+    let mut names = ToolNames::new(TOOL_NAME_LIMIT_BYTES);
     for (n, tool) in tools.iter().enumerate() {
         let at = format!("`tools[{n}]`");
-        if let Some(name) = problems.text(&format!("the name of {at}"), &tool["name"]) {
-            if !is_tool_name(name, TOOL_NAME_LIMIT_BYTES) {
-                problems.add(format!("the name of {at}, `{name}`, is not 1 to 128 of `a-zA-Z0-9_-`"));
-            }
-            if names.contains(&name) {
-                problems.add(format!("{at} has the name `{name}` a second time"));
-            }
-            names.push(name);
-        }
-        // A tool of another type is the provider's own and brings its schema with it.
+        names.check(&at, &tool["name"], problems);
+        // Tools of other types belong to the provider, which knows their schemas.
         let is_ours = tool["type"].is_null() || tool["type"] == "custom";
         if is_ours && tool["input_schema"]["type"] != "object" {
             problems.add(format!("the input schema of {at} is not of type `object`"));
@@ -118,8 +111,8 @@ fn tools(tools: &Value, problems: &mut Problems) {
     }
 }
 
-/// Marks stand on tools, system blocks, content blocks and blocks within tool
-/// results; a property of that name in a tool's schema is not one.
+/// Counts the marks on tools, system blocks, content blocks and blocks in tool results. Ignores
+/// properties with that name in a tool's schema.
 fn cache_marks(body: &Value) -> usize {
     fn marks(blocks: &Value) -> usize {
         let blocks = blocks.as_array().into_iter().flatten();
@@ -133,27 +126,10 @@ fn cache_marks(body: &Value) -> usize {
 
 fn conversation(messages: &[Value], problems: &mut Problems) {
     let mut calls = Vec::new();
-    let mut before = "";
+    let mut roles = Roles::default();
     for (n, message) in messages.iter().enumerate() {
         let at = format!("`messages[{n}]`");
-        let role = match message["role"].as_str() {
-            Some(role @ ("user" | "assistant")) => role,
-            Some(role) => {
-                problems.add(format!("{at} has the unknown role `{role}`"));
-                continue;
-            }
-            None => {
-                problems.add(format!("{at} has no role"));
-                continue;
-            }
-        };
-        if n == 0 && role != "user" {
-            problems.add("`messages[0]` is not the user's");
-        }
-        if role == before {
-            problems.add(format!("{at} has the role `{role}` a second time in a row"));
-        }
-        before = role;
+        let Some(role) = roles.next(n, message, problems) else { continue };
         let blocks = content(&at, &message["content"], problems);
         if role == "assistant" {
             unanswered(&calls, &at, problems);
@@ -172,7 +148,7 @@ fn unanswered(calls: &[&str], at: &str, problems: &mut Problems) {
     }
 }
 
-/// Checks what holds for every block; returns them, none for a plain string.
+/// Checks all blocks and returns them; empty for a plain string.
 fn content<'a>(at: &str, content: &'a Value, problems: &mut Problems) -> &'a [Value] {
     let at = format!("the content of {at}");
     if let Value::String(_) = content {
@@ -196,7 +172,7 @@ fn content<'a>(at: &str, content: &'a Value, problems: &mut Problems) -> &'a [Va
     blocks
 }
 
-/// Checks an assistant's blocks; returns the ids it calls.
+/// Checks an assistant's blocks and returns the ids of its calls.
 fn assistant<'a>(at: &str, blocks: &'a [Value], problems: &mut Problems) -> Vec<&'a str> {
     let mut ids = Vec::new();
     for (n, block) in blocks.iter().enumerate() {
@@ -207,12 +183,7 @@ fn assistant<'a>(at: &str, blocks: &'a [Value], problems: &mut Problems) -> Vec<
                 if !block["input"].is_object() {
                     problems.add(format!("the input of {at} is not an object"));
                 }
-                if let Some(id) = problems.text(&format!("the id of {at}"), &block["id"]) {
-                    if ids.contains(&id) {
-                        problems.add(format!("{at} has the id `{id}` a second time"));
-                    }
-                    ids.push(id);
-                }
+                rules::call_id(&at, &block["id"], &mut ids, problems);
             }
             "thinking" => {
                 if !block["thinking"].is_string() {
@@ -322,7 +293,7 @@ mod tests {
         problems.into_list()
     }
 
-    /// Puts `value` at `pointer` of a good request (a null removes) and expects this one problem.
+    /// Puts `value` at `pointer` of a good request (`null` removes) and expects this one problem.
     #[track_caller]
     fn check_bad(pointer: &str, value: Value, expected: &str) {
         let mut body = good();
@@ -336,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_header_is_demanded() {
+    fn the_version_header_is_required() {
         let mut problems = Problems::default();
         check(&Headers::default(), &good(), &mut problems);
         assert_eq!(problems.into_list(), ["the header `anthropic-version` is missing"]);
@@ -371,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn only_four_cache_marks_are_taken() {
+    fn only_four_cache_marks_are_allowed() {
         check_bad(
             "/messages/4/content",
             json!([{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]),

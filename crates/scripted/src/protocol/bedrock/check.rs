@@ -1,23 +1,24 @@
-//! What Bedrock refuses.
+//! The rules of Bedrock.
 
 use serde_json::Value;
 
 use crate::http::Headers;
+use crate::protocol::rules::{Roles, ToolNames};
 use crate::protocol::{Problems, is_tool_name};
 
-/// The longest tool name and the longest id of a call taken.
+/// Limit of a tool's name and of a call's id.
 const NAME_LIMIT_BYTES: usize = 64;
-/// The most marks for the cache a request may have.
+/// Limit of cache marks in a request.
 const CACHE_MARKS_LIMIT: usize = 4;
-/// What a block can be; each is one of them.
+/// The types of a block, which must have exactly one.
 const KINDS: &[&str] =
     &["text", "image", "document", "toolUse", "toolResult", "reasoningContent", "cachePoint"];
-/// How a signature begins.
+/// The start of a signature.
 const SIGNED: &str = "AWS4-HMAC-SHA256 ";
-/// Hexadecimal digits of a signature.
+/// The number of hexadecimal digits of a signature.
 const SIGNATURE_DIGITS: usize = 64;
 
-/// Notes everything wrong with a request.
+/// Adds all problems of a request.
 pub(crate) fn check(headers: &Headers, body: &Value, problems: &mut Problems) {
     authorization(headers, problems);
     if !body["system"].is_null() {
@@ -39,7 +40,7 @@ pub(crate) fn check(headers: &Headers, body: &Value, problems: &mut Problems) {
     }
 }
 
-/// A key of Bedrock's own, or a signature of the shape that Amazon's servers read.
+/// Checks for a Bedrock API key or a well-formed AWS signature.
 fn authorization(headers: &Headers, problems: &mut Problems) {
     let given = headers.get("authorization").unwrap_or_default();
     if given.strip_prefix("Bearer ").is_some_and(|key| !key.trim().is_empty()) {
@@ -92,7 +93,7 @@ fn authorization(headers: &Headers, problems: &mut Problems) {
     }
 }
 
-/// Text that is more than white space.
+/// Checks that a text is more than white space.
 fn text(at: &str, value: &Value, problems: &mut Problems) {
     if problems.text(at, value).is_some_and(|text| text.trim().is_empty()) {
         problems.add(format!("{at} is blank"));
@@ -103,20 +104,12 @@ fn tools(config: &Value, problems: &mut Problems) {
     if config.is_null() {
         return;
     }
-    let mut names = Vec::new();
+    let mut names = ToolNames::new(NAME_LIMIT_BYTES);
     let tools = problems.list("`toolConfig.tools`", &config["tools"]).unwrap_or_default();
     for (n, tool) in tools.iter().enumerate().filter(|(_, tool)| tool["cachePoint"].is_null()) {
         let at = format!("`toolConfig.tools[{n}]`");
         let spec = &tool["toolSpec"];
-        if let Some(name) = problems.text(&format!("the name of {at}"), &spec["name"]) {
-            if !is_tool_name(name, NAME_LIMIT_BYTES) {
-                problems.add(format!("the name of {at}, `{name}`, is not 1 to 64 of `a-zA-Z0-9_-`"));
-            }
-            if names.contains(&name) {
-                problems.add(format!("{at} has the name `{name}` a second time"));
-            }
-            names.push(name);
-        }
+        names.check(&at, &spec["name"], problems);
         problems.text(&format!("the description of {at}"), &spec["description"]);
         if spec["inputSchema"]["json"]["type"] != "object" {
             problems.add(format!("the input schema of {at} is not of type `object`"));
@@ -139,21 +132,10 @@ fn cache_marks(body: &Value) -> usize {
 fn conversation(messages: &[Value], tools: &Value, problems: &mut Problems) {
     let mut calls: Vec<&str> = Vec::new();
     let mut names = Vec::new();
-    let mut before = "";
+    let mut roles = Roles::default();
     for (n, message) in messages.iter().enumerate() {
         let at = format!("`messages[{n}]`");
-        let role = match message["role"].as_str() {
-            Some(role @ ("user" | "assistant")) => role,
-            Some(role) => return problems.add(format!("{at} has the unknown role `{role}`")),
-            None => return problems.add(format!("{at} has no role")),
-        };
-        if n == 0 && role != "user" {
-            problems.add("`messages[0]` is not the user's");
-        }
-        if role == before {
-            problems.add(format!("{at} has the role `{role}` a second time in a row"));
-        }
-        before = role;
+        let Some(role) = roles.next(n, message, problems) else { return };
         let blocks = problems.list(&format!("the content of {at}"), &message["content"]).unwrap_or_default();
         for (n, block) in blocks.iter().enumerate() {
             check_block(&format!("block {n} of {at}"), role, block, problems);
@@ -289,7 +271,7 @@ mod tests {
         problems.into_list()
     }
 
-    /// Puts `value` at `pointer` of a good request (a null removes) and expects this one problem.
+    /// Puts `value` at `pointer` of a good request (`null` removes) and expects this one problem.
     #[track_caller]
     fn check_bad(pointer: &str, value: Value, expected: &str) {
         let mut body = good();
@@ -305,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_has_its_shape() {
+    fn a_signature_must_be_well_formed() {
         for (from, to, expected) in [
             (SIGNATURE, "", "the header `authorization` is neither a signature nor a key"),
             (SIGNATURE, "Bearer ", "the header `authorization` is neither a signature nor a key"),

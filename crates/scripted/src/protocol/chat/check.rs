@@ -1,17 +1,17 @@
-//! What a Chat Completions provider refuses.
+//! The rules of Chat Completions providers.
 
 use serde_json::Value;
 
-use crate::protocol::{Problems, is_tool_name};
+use crate::protocol::{Problems, rules};
 
-/// The longest tool name taken.
+/// Limit of a tool's name.
 const TOOL_NAME_LIMIT_BYTES: usize = 64;
 
-/// Notes everything wrong with a body.
+/// Adds all problems of a body.
 pub(crate) fn check(body: &Value, problems: &mut Problems) {
     problems.text("`model`", &body["model"]);
     options(body, problems);
-    tools(&body["tools"], problems);
+    rules::function_tools(&body["tools"], TOOL_NAME_LIMIT_BYTES, problems);
     if let Some(messages) = problems.list("`messages`", &body["messages"]) {
         conversation(messages, problems);
     }
@@ -38,33 +38,6 @@ fn options(body: &Value, problems: &mut Problems) {
     }
 }
 
-fn tools(tools: &Value, problems: &mut Problems) {
-    if tools.is_null() {
-        return;
-    }
-    let Some(tools) = problems.list("`tools`", tools) else { return };
-    let mut names = Vec::new();
-    for (n, tool) in tools.iter().enumerate() {
-        let at = format!("`tools[{n}]`");
-        if tool["type"] != "function" {
-            problems.add(format!("{at} is not of type `function`"));
-        }
-        let function = &tool["function"];
-        if let Some(name) = problems.text(&format!("the name of {at}"), &function["name"]) {
-            if !is_tool_name(name, TOOL_NAME_LIMIT_BYTES) {
-                problems.add(format!("the name of {at}, `{name}`, is not 1 to 64 of `a-zA-Z0-9_-`"));
-            }
-            if names.contains(&name) {
-                problems.add(format!("{at} has the name `{name}` a second time"));
-            }
-            names.push(name);
-        }
-        if function["parameters"]["type"] != "object" {
-            problems.add(format!("the parameters of {at} are not a schema of type `object`"));
-        }
-    }
-}
-
 /// The calls of the last assistant message that wait for their results.
 #[derive(Default)]
 struct Calls<'a> {
@@ -73,7 +46,7 @@ struct Calls<'a> {
 }
 
 impl Calls<'_> {
-    /// Ends the group: whatever is unanswered now stays so.
+    /// Ends the group of calls. Reports the ones without a result.
     fn end(&mut self, at: &str, problems: &mut Problems) {
         for id in self.all.iter().filter(|id| !self.answered.contains(id)) {
             problems.add(format!("the tool call `{id}` is not answered before {at}"));
@@ -145,7 +118,7 @@ fn content(at: &str, content: &Value, problems: &mut Problems) {
     }
 }
 
-/// Checks an assistant message; returns the ids it calls.
+/// Checks an assistant message and returns the ids of its calls.
 fn assistant<'a>(at: &str, message: &'a Value, problems: &mut Problems) -> Vec<&'a str> {
     let has_calls = !message["tool_calls"].is_null();
     let is_blank = message["content"].is_null() || message["content"] == "";
@@ -166,27 +139,10 @@ fn assistant<'a>(at: &str, message: &'a Value, problems: &mut Problems) -> Vec<&
             problems.add(format!("{at} is not of type `function`"));
         }
         problems.text(&format!("the name of {at}"), &call["function"]["name"]);
-        arguments(&at, &call["function"]["arguments"], problems);
-        if let Some(id) = problems.text(&format!("the id of {at}"), &call["id"]) {
-            if ids.contains(&id) {
-                problems.add(format!("{at} has the id `{id}` a second time"));
-            }
-            ids.push(id);
-        }
+        rules::arguments(&at, &call["function"]["arguments"], problems);
+        rules::call_id(&at, &call["id"], &mut ids, problems);
     }
     ids
-}
-
-fn arguments(at: &str, arguments: &Value, problems: &mut Problems) {
-    let Value::String(text) = arguments else {
-        problems.add(format!("the arguments of {at} are not a string"));
-        return;
-    };
-    match serde_json::from_str(text) {
-        Ok(Value::Object(_)) => {}
-        Ok(_) => problems.add(format!("the arguments of {at} are not a JSON object")),
-        Err(error) => problems.add(format!("the arguments of {at} are not JSON: {error}")),
-    }
 }
 
 fn result<'a>(at: &str, message: &'a Value, calls: &mut Calls<'a>, problems: &mut Problems) {
@@ -247,7 +203,7 @@ mod tests {
         problems.into_list()
     }
 
-    /// Puts `value` at `pointer` of a good request (a null removes) and expects this one problem.
+    /// Puts `value` at `pointer` of a good request (`null` removes) and expects this one problem.
     #[track_caller]
     fn check_bad(pointer: &str, value: Value, expected: &str) {
         let mut body = good();

@@ -1,59 +1,33 @@
-//! What Cohere refuses.
+//! The rules of Cohere.
 
 use serde_json::Value;
 
-use crate::protocol::{Problems, is_tool_name};
+use crate::protocol::{Problems, rules};
 
-/// The longest tool name taken.
+/// Limit of a tool's name.
 const TOOL_NAME_LIMIT_BYTES: usize = 64;
 
-/// Notes everything wrong with a body.
+/// Adds all problems of a body.
 pub(crate) fn check(body: &Value, problems: &mut Problems) {
     problems.text("`model`", &body["model"]);
     if !matches!(body["stream"], Value::Null | Value::Bool(_)) {
         problems.add("`stream` is not a boolean");
     }
-    // To leave the choice to the model is not to say anything.
+    // Without a choice, the model decides.
     if !matches!(body["tool_choice"].as_str(), None | Some("REQUIRED" | "NONE")) {
         problems.add(format!("`tool_choice` is {} and not `REQUIRED` or `NONE`", body["tool_choice"]));
     }
     if body["tools"].is_null() && !body["tool_choice"].is_null() {
         problems.add("`tool_choice` is set without `tools`");
     }
-    tools(&body["tools"], problems);
+    rules::function_tools(&body["tools"], TOOL_NAME_LIMIT_BYTES, problems);
     if let Some(messages) = problems.list("`messages`", &body["messages"]) {
         conversation(messages, problems);
     }
 }
 
-fn tools(tools: &Value, problems: &mut Problems) {
-    if tools.is_null() {
-        return;
-    }
-    let mut names = Vec::new();
-    for (n, tool) in problems.list("`tools`", tools).unwrap_or_default().iter().enumerate() {
-        let at = format!("`tools[{n}]`");
-        if tool["type"] != "function" {
-            problems.add(format!("{at} is not of type `function`"));
-        }
-        let function = &tool["function"];
-        if let Some(name) = problems.text(&format!("the name of {at}"), &function["name"]) {
-            if !is_tool_name(name, TOOL_NAME_LIMIT_BYTES) {
-                problems.add(format!("the name of {at}, `{name}`, is not 1 to 64 of `a-zA-Z0-9_-`"));
-            }
-            if names.contains(&name) {
-                problems.add(format!("{at} has the name `{name}` a second time"));
-            }
-            names.push(name);
-        }
-        if function["parameters"]["type"] != "object" {
-            problems.add(format!("the parameters of {at} are not a schema of type `object`"));
-        }
-    }
-}
-
 fn conversation(messages: &[Value], problems: &mut Problems) {
-    // The calls of the last answer that still wait for their results.
+    // The calls of the last answer that wait for their results.
     let mut waiting: Vec<&str> = Vec::new();
     for (n, message) in messages.iter().enumerate() {
         let at = format!("`messages[{n}]`");
@@ -85,7 +59,7 @@ fn conversation(messages: &[Value], problems: &mut Problems) {
     }
 }
 
-/// Text, or a list of parts that are not empty.
+/// Checks for text, or for a list of parts that are not empty.
 fn content(at: &str, content: &Value, problems: &mut Problems) {
     let at = format!("the content of {at}");
     if !content.is_array() {
@@ -114,7 +88,7 @@ fn content(at: &str, content: &Value, problems: &mut Problems) {
     }
 }
 
-/// Checks an answer of the model's; the ids of its calls.
+/// Checks an answer of the model and returns the ids of its calls.
 fn assistant<'a>(at: &str, message: &'a Value, problems: &mut Problems) -> Vec<&'a str> {
     if message["tool_calls"].is_null() {
         if !message["tool_plan"].is_null() {
@@ -133,12 +107,7 @@ fn assistant<'a>(at: &str, message: &'a Value, problems: &mut Problems) -> Vec<&
         if call["type"] != "function" {
             problems.add(format!("{at} is not of type `function`"));
         }
-        if let Some(id) = problems.text(&format!("the id of {at}"), &call["id"]) {
-            if ids.contains(&id) {
-                problems.add(format!("{at} has the id `{id}` a second time"));
-            }
-            ids.push(id);
-        }
+        rules::call_id(&at, &call["id"], &mut ids, problems);
         problems.text(&format!("the name of {at}"), &call["function"]["name"]);
         let arguments = problems.text(&format!("the arguments of {at}"), &call["function"]["arguments"]);
         let is_object =
@@ -182,7 +151,7 @@ mod tests {
         problems.into_list()
     }
 
-    /// Puts `value` at `pointer` of a good request (a null removes) and expects this one problem.
+    /// Puts `value` at `pointer` of a good request (`null` removes) and expects this one problem.
     #[track_caller]
     fn check_bad(pointer: &str, value: Value, expected: &str) {
         let mut body = good();

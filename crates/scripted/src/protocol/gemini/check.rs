@@ -1,18 +1,19 @@
-//! What a Gemini provider refuses.
+//! The rules of Gemini providers.
 
 use serde_json::Value;
 
-use crate::protocol::{Problems, is_tool_name};
+use crate::protocol::Problems;
+use crate::protocol::rules::ToolNames;
 
-/// The longest function name taken.
+/// Limit of a function's name.
 const NAME_LIMIT_BYTES: usize = 64;
-/// The words of a schema that are known.
+/// The supported keywords of a schema.
 const SCHEMA_WORDS: &[&str] =
     &["anyOf", "description", "enum", "format", "items", "nullable", "properties", "required", "type"];
-/// What a part can be; each is one of them.
+/// The types of a part, which must have exactly one.
 const KINDS: &[&str] = &["text", "functionCall", "functionResponse", "inlineData", "fileData"];
 
-/// Notes everything wrong with a request.
+/// Adds all problems of a request.
 pub(crate) fn check(body: &Value, problems: &mut Problems) {
     let thinking = &body["generationConfig"]["thinkingConfig"];
     if !thinking["thinkingBudget"].is_null() && !thinking["thinkingLevel"].is_null() {
@@ -37,21 +38,13 @@ fn tools(body: &Value, problems: &mut Problems) {
         }
         return;
     }
-    let mut names = Vec::new();
+    let mut names = ToolNames::new(NAME_LIMIT_BYTES);
     for (n, tool) in problems.list("`tools`", &body["tools"]).unwrap_or_default().iter().enumerate() {
         let at = format!("`tools[{n}].functionDeclarations`");
         let declarations = problems.list(&at, &tool["functionDeclarations"]).unwrap_or_default();
         for (n, declaration) in declarations.iter().enumerate() {
             let at = format!("declaration {n} of {at}");
-            if let Some(name) = problems.text(&format!("the name of {at}"), &declaration["name"]) {
-                if !is_tool_name(name, NAME_LIMIT_BYTES) {
-                    problems.add(format!("the name of {at}, `{name}`, is not 1 to 64 of `a-zA-Z0-9_-`"));
-                }
-                if names.contains(&name) {
-                    problems.add(format!("{at} has the name `{name}` a second time"));
-                }
-                names.push(name);
-            }
+            names.check(&at, &declaration["name"], problems);
             problems.text(&format!("the description of {at}"), &declaration["description"]);
             parameters(&at, &declaration["parameters"], problems);
         }
@@ -103,7 +96,7 @@ fn schema(at: &str, schema_: &Value, problems: &mut Problems) {
     }
 }
 
-/// Whose turn it is; results are the user's by role but a turn of their own.
+/// The sender of a turn. Results have the user's role, but are separate turns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     User,
@@ -168,7 +161,7 @@ fn check_part(at: &str, part: &Value, problems: &mut Problems) {
         return;
     };
     match *kind {
-        // A signature may stand on a text that is empty.
+        // An empty text may have a signature.
         "text" if part["thoughtSignature"].is_string() && part["text"].is_string() => {}
         "text" => {
             problems.text(&format!("the text of {at}"), &part["text"]);
@@ -230,7 +223,7 @@ mod tests {
         problems.into_list()
     }
 
-    /// Puts `value` at `pointer` of a good request (a null removes) and expects this one problem.
+    /// Puts `value` at `pointer` of a good request (`null` removes) and expects this one problem.
     #[track_caller]
     fn check_bad(pointer: &str, value: Value, expected: &str) {
         let mut body = good();

@@ -1,16 +1,17 @@
-//! What a Responses provider refuses.
+//! The rules of Responses providers.
 
 use serde_json::Value;
 
-use crate::protocol::{Problems, is_tool_name};
+use crate::protocol::Problems;
+use crate::protocol::rules::{self, ToolNames};
 
-/// The longest function name taken.
+/// Limit of a function's name.
 const NAME_LIMIT_BYTES: usize = 64;
-/// The longest id of a call taken.
+/// Limit of a call's id.
 const CALL_ID_LIMIT_BYTES: usize = 64;
-/// The least that an answer may be limited to.
+/// The lowest allowed output limit.
 const OUTPUT_LEAST_TOKENS: u64 = 16;
-/// Every field a request can have; another one is refused.
+/// The known fields of a request. Others are rejected.
 const FIELDS: &[&str] = &[
     "background",
     "conversation",
@@ -41,7 +42,7 @@ const FIELDS: &[&str] = &[
     "truncation",
     "user",
 ];
-/// What else an answer can be asked to have.
+/// The known values of `include`.
 const INCLUDES: &[&str] = &[
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
@@ -52,10 +53,10 @@ const INCLUDES: &[&str] = &[
     "web_search_call.action.sources",
     "web_search_call.results",
 ];
-/// Words of a schema that the tools of this protocol do not know.
-const SCHEMA_STRANGERS: &[&str] = &["$schema", "$id", "$comment"];
+/// Keywords of schemas that this protocol rejects in tools.
+const UNSUPPORTED_KEYWORDS: &[&str] = &["$schema", "$id", "$comment"];
 
-/// Notes everything wrong with a request.
+/// Adds all problems of a request.
 pub(crate) fn check(body: &Value, problems: &mut Problems) {
     let model = problems.text("`model`", &body["model"]).unwrap_or_default();
     for name in body.as_object().into_iter().flat_map(|body| body.keys()) {
@@ -129,7 +130,7 @@ fn tools(body: &Value, problems: &mut Problems) {
         }
         return;
     }
-    let mut names = Vec::new();
+    let mut names = ToolNames::new(NAME_LIMIT_BYTES);
     for (n, tool) in problems.list("`tools`", &body["tools"]).unwrap_or_default().iter().enumerate() {
         let at = format!("`tools[{n}]`");
         let is_function = match tool["type"].as_str() {
@@ -142,15 +143,7 @@ fn tools(body: &Value, problems: &mut Problems) {
                 continue;
             }
         };
-        if let Some(name) = problems.text(&format!("the name of {at}"), &tool["name"]) {
-            if !is_tool_name(name, NAME_LIMIT_BYTES) {
-                problems.add(format!("the name of {at}, `{name}`, is not 1 to 64 of `a-zA-Z0-9_-`"));
-            }
-            if names.contains(&name) {
-                problems.add(format!("{at} has the name `{name}` a second time"));
-            }
-            names.push(name);
-        }
+        names.check(&at, &tool["name"], problems);
         if is_function {
             function(&at, tool, problems);
         }
@@ -165,7 +158,7 @@ fn function(at: &str, tool: &Value, problems: &mut Problems) {
     if parameters["type"] != "object" || !parameters["properties"].is_object() {
         problems.add(format!("the parameters of {at} are not an object with `properties`"));
     }
-    for word in SCHEMA_STRANGERS.iter().filter(|word| parameters.get(**word).is_some()) {
+    for word in UNSUPPORTED_KEYWORDS.iter().filter(|word| parameters.get(**word).is_some()) {
         problems.add(format!("the parameters of {at} have the unknown word `{word}`"));
     }
 }
@@ -199,12 +192,12 @@ impl<'a> Calls<'a> {
         self.answered.push(id);
     }
 
-    /// Notes what is unanswered now; each call once.
+    /// Reports the calls without a result, each once.
     fn end(&mut self, at: &str, problems: &mut Problems) {
         for id in self.all.iter().filter(|id| !self.answered.contains(id)) {
             problems.add(format!("the call `{id}` is not answered before {at}"));
         }
-        // Later items may still repeat an id of these.
+        // Later items may still repeat one of these ids.
         self.answered.clone_from(&self.all);
     }
 }
@@ -240,7 +233,7 @@ fn conversation(items: &[Value], is_stored: bool, problems: &mut Problems) {
             }
             "function_call" => {
                 problems.text(&format!("the name of {at}"), &item["name"]);
-                arguments(&at, &item["arguments"], problems);
+                rules::arguments(&at, &item["arguments"], problems);
                 calls.add(&at, item, problems);
             }
             "custom_tool_call" => {
@@ -297,7 +290,7 @@ fn parts(at: &str, content: &Value, known: &[&str], problems: &mut Problems) {
             "refusal" => &["refusal"],
             _ => &["text"],
         };
-        // One of them is enough; the first is named if there is none.
+        // One of the fields is enough. The first is named if all are missing.
         let field = fields.iter().find(|field| !part[**field].is_null()).unwrap_or(&fields[0]);
         problems.text(&format!("the {field} of {at}"), &part[*field]);
         if kind == "input_file" && !part["file_data"].is_null() {
@@ -306,7 +299,7 @@ fn parts(at: &str, content: &Value, known: &[&str], problems: &mut Problems) {
     }
 }
 
-/// A thought comes sealed; its id alone is enough only where it was stored.
+/// Checks a reasoning item. It must be encrypted; an id is enough only if the item was stored.
 fn reasoning(at: &str, item: &Value, is_stored: bool, problems: &mut Problems) {
     match (&item["encrypted_content"], &item["id"]) {
         (Value::Null, Value::String(id)) if is_stored && !id.is_empty() => {}
@@ -321,18 +314,6 @@ fn reasoning(at: &str, item: &Value, is_stored: bool, problems: &mut Problems) {
     };
     if !summary.is_empty() {
         parts(&format!("the summary of {at}"), &item["summary"], &["summary_text"], problems);
-    }
-}
-
-fn arguments(at: &str, arguments: &Value, problems: &mut Problems) {
-    let Value::String(text) = arguments else {
-        problems.add(format!("the arguments of {at} are not a string"));
-        return;
-    };
-    match serde_json::from_str(text) {
-        Ok(Value::Object(_)) => {}
-        Ok(_) => problems.add(format!("the arguments of {at} are not a JSON object")),
-        Err(error) => problems.add(format!("the arguments of {at} are not JSON: {error}")),
     }
 }
 
@@ -396,7 +377,7 @@ mod tests {
         problems.into_list()
     }
 
-    /// Puts `value` at `pointer` of a good request (a null removes) and expects this one problem.
+    /// Puts `value` at `pointer` of a good request (`null` removes) and expects this one problem.
     #[track_caller]
     fn check_bad(pointer: &str, value: Value, expected: &str) {
         let mut body = good();
@@ -484,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn thought_is_sealed_and_followed() {
+    fn reasoning_is_encrypted_and_followed() {
         check_bad(
             "/input/2/encrypted_content",
             Value::Null,

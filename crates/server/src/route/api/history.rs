@@ -1,4 +1,4 @@
-//! What happened in a session, read at once or as a stream.
+//! The v2 events of a session, as pages or as a stream.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,25 +19,25 @@ use serde_json::{Value, json};
 use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
 
-use super::known;
+use super::find_session;
 use crate::Error;
 use crate::extract::{One, Params};
-use crate::newer::event::{Fold, Told};
-use crate::newer::{LOOK_BACK, PAGE_BYTES, PAGE_EVENTS, begin, learn};
 use crate::route::event::last_event;
 use crate::serve::Closing;
 use crate::state::App;
-use crate::stream::{beating, event_stream};
+use crate::stream::{event_stream, heartbeat_timer};
+use crate::v2::event::{Fold, NumberedEvent};
+use crate::v2::{LOOK_BACK, PAGE_BYTES, PAGE_EVENTS, load_message, load_revert};
 
-/// How many events are told when the client does not say, and at most.
+/// The default and the maximum size of a page of events.
 const DEFAULT_EVENTS: usize = 50;
 const MAX_EVENTS: u64 = 100;
-/// How many events are read at a time where a prompt stands: it has few.
+/// The number of events per read of a prompt, which has few events.
 const PROMPT_EVENTS: usize = 16;
-/// The greatest number of an event: they are stored with a sign.
+/// The maximum sequence number of an event. Sequence numbers are stored as signed integers.
 const MAX_SEQ: u64 = i64::MAX as u64;
 
-/// A whole number of a query.
+/// Parses an integer in a query.
 pub(super) fn number(
     key: &str,
     text: Option<&str>,
@@ -52,67 +52,68 @@ pub(super) fn number(
     })
 }
 
-/// Reads the log of a session in order and tells it.
+/// Reads the log of a session in order and converts it to v2 events.
 struct Reader {
     app: App,
     session: SessionId,
     fold: Fold,
-    /// The next event of the log; before the first is read, it is not known how far back it is.
+    /// The sequence number of the next event to read; `None` until the start is determined.
     next_seq: Option<u64>,
-    /// The last event that the client knows of.
+    /// The sequence number of the last event that the client has.
     after: Option<u64>,
-    /// What was read and is not folded yet.
+    /// Log events that were read and not converted yet.
     page: VecDeque<Envelope>,
-    told: VecDeque<Told>,
+    events: VecDeque<NumberedEvent>,
 }
 
 impl Reader {
     fn new(app: App, session: SessionId, after: Option<u64>) -> Self {
         let next_seq = after.is_none().then_some(0);
-        let (page, told) = (VecDeque::new(), VecDeque::new());
-        Self { app, session, fold: Fold::default(), next_seq, after, page, told }
+        let (page, events) = (VecDeque::new(), VecDeque::new());
+        Self { app, session, fold: Fold::default(), next_seq, after, page, events }
     }
 
-    /// Where the log is read on.
-    async fn place(&self) -> Result<u64, Error> {
-        let (known, after) = (self.next_seq, self.after.unwrap_or(0));
-        match known {
+    /// Returns the sequence number at which to continue reading the log.
+    async fn start(&self) -> Result<u64, Error> {
+        let after = self.after.unwrap_or(0);
+        match self.next_seq {
             Some(seq) => Ok(seq),
             None => Ok(self.app.engine.seq_before(&self.session, after.saturating_add(1), LOOK_BACK).await?),
         }
     }
 
-    /// The next thing to tell; none at the end of the log.
-    async fn next(&mut self) -> Result<Option<Told>, Error> {
+    /// Returns the next v2 event, or `None` at the end of the log.
+    async fn next(&mut self) -> Result<Option<NumberedEvent>, Error> {
         loop {
-            if let Some(told) = self.told.pop_front() {
-                return Ok(Some(told));
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
             }
-            // One event after the other, so that what waits to be told is what one event tells.
-            let mut told = Vec::new();
+            // One log event at a time, so that `events` only holds the v2 events of one log event.
+            let mut events = Vec::new();
             let next = self.read().await?;
             match &next {
                 Some(envelope) => {
-                    learn(&self.app.engine, &mut self.fold, envelope).await;
-                    self.fold.push(envelope, &mut told);
+                    load_message(&self.app.engine, &mut self.fold, envelope).await;
+                    self.fold.push(envelope, &mut events);
                 }
-                None => self.fold.settle(self.session.as_str(), &mut told),
+                None => self.fold.finish_prompt(self.session.as_str(), &mut events),
             }
-            let is_end = next.is_none() && told.is_empty();
+            let is_end = next.is_none() && events.is_empty();
             let after = self.after;
-            self.told.extend(told.into_iter().filter(|told| after.is_none_or(|after| told.seq > after)));
+            self.events
+                .extend(events.into_iter().filter(|event| after.is_none_or(|after| event.seq > after)));
             if is_end {
                 return Ok(None);
             }
         }
     }
 
-    /// The next event of the log; none at its end.
+    /// Returns the next event of the log, or `None` at its end.
     async fn read(&mut self) -> Result<Option<Envelope>, Error> {
         if self.page.is_empty() {
-            let from_seq = self.place().await?;
+            let from_seq = self.start().await?;
             if self.next_seq.is_none() {
-                begin(&self.app.engine, &mut self.fold, (&self.session, from_seq)).await;
+                load_revert(&self.app.engine, &mut self.fold, &self.session, from_seq).await;
             }
             self.next_seq = Some(from_seq);
             self.page = self.app.engine.events_of(&self.session, from_seq, PAGE_EVENTS).await?.into();
@@ -125,16 +126,16 @@ impl Reader {
     }
 }
 
-/// How a prompt was taken in, by what the log says of it where it was stored.
+/// Returns the admission of a prompt, read from the log.
 pub(super) async fn admission(app: &App, session: &SessionId, message: &MessageId) -> Result<Value, Error> {
     let missing = || Error::MissingMessage { session: session.clone(), message: message.clone() };
     let from_seq = app.engine.first_seq(session, message).await?.ok_or_else(missing)?;
-    let mut told = prompt_at(app, session, (message, from_seq)).await?.into_iter();
-    // The second is told right behind.
-    let found = (told.next().filter(|told| told.admitted.as_ref() == Some(message)), told.next());
+    let mut events = prompt_at(app, session, message, from_seq).await?.into_iter();
+    // The event `prompted` directly follows the admission.
+    let found = (events.next().filter(|event| event.admitted.as_ref() == Some(message)), events.next());
     let (Some(admitted), prompted) = found else { return Err(missing()) };
     let data = &admitted.value["data"];
-    let mut shown = json!({
+    let mut reply = json!({
         "admittedSeq": admitted.seq,
         "id": message,
         "sessionID": session,
@@ -143,31 +144,32 @@ pub(super) async fn admission(app: &App, session: &SessionId, message: &MessageI
         "timeCreated": data["timestamp"],
     });
     if let Some(prompted) = prompted {
-        shown["promotedSeq"] = json!(prompted.seq);
+        reply["promotedSeq"] = json!(prompted.seq);
     }
-    Ok(shown)
+    Ok(reply)
 }
 
-/// What the log tells of a prompt at its place; nothing behind it is read.
+/// Returns the v2 events of the prompt whose log events start at `from_seq`. Later events are not read.
 async fn prompt_at(
     app: &App,
     session: &SessionId,
-    (message, from_seq): (&MessageId, u64),
-) -> Result<Vec<Told>, Error> {
-    let (mut fold, mut told, mut next_seq) = (Fold::default(), Vec::new(), from_seq);
+    message: &MessageId,
+    from_seq: u64,
+) -> Result<Vec<NumberedEvent>, Error> {
+    let (mut fold, mut events, mut next_seq) = (Fold::default(), Vec::new(), from_seq);
     loop {
         let page = app.engine.events_of(session, next_seq, PROMPT_EVENTS).await?;
         for envelope in &page {
-            fold.push(envelope, &mut told);
-            if fold.unsettled().is_none_or(|(unsettled, _)| unsettled != message) {
-                return Ok(told);
+            fold.push(envelope, &mut events);
+            if fold.pending_prompt().is_none_or(|(pending, _)| pending != message) {
+                return Ok(events);
             }
         }
         let Some(last) = page.last() else { break };
         next_seq = last.seq + 1;
     }
-    fold.settle(session.as_str(), &mut told);
-    Ok(told)
+    fold.finish_prompt(session.as_str(), &mut events);
+    Ok(events)
 }
 
 #[derive(Deserialize)]
@@ -176,21 +178,21 @@ pub(in crate::route) struct Page {
     after: Option<String>,
 }
 
-/// What happened behind an event, oldest first.
+/// Returns the events after a given one, oldest first.
 pub(in crate::route) async fn read(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(page): Params<Page>,
 ) -> Result<Json<History>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let limit = number("limit", page.limit.as_deref(), 1..=MAX_EVENTS)?;
     let limit = limit.map_or(DEFAULT_EVENTS, |limit| limit as usize);
     let after = number("after", page.after.as_deref(), 0..=MAX_SEQ)?;
     let mut reader = Reader::new(app, id, after);
     let mut page = Texts::default();
     while !page.is_full(limit) {
-        let Some(told) = reader.next().await? else { break };
-        page.push(&told.value)?;
+        let Some(event) = reader.next().await? else { break };
+        page.push(&event.value)?;
     }
     let has_more = page.is_full(limit) && reader.next().await?.is_some();
     Ok(Json(History { data: page.0, has_more }))
@@ -203,7 +205,7 @@ pub(in crate::route) struct History {
     has_more: bool,
 }
 
-/// The values of a page as they are sent, and how many bytes they have.
+/// The items of a page as JSON, and their size in bytes.
 #[derive(Default)]
 pub(super) struct Texts(pub(super) Vec<Box<RawValue>>, usize);
 
@@ -221,25 +223,25 @@ impl Texts {
 }
 
 #[derive(Deserialize)]
-pub(in crate::route) struct Behind {
+pub(in crate::route) struct FollowQuery {
     after: Option<String>,
 }
 
-/// What happened and what happens, without an end.
+/// Streams the events after a given one, and then new events as they happen.
 pub(in crate::route) async fn follow(
     State(app): State<App>,
     One(id): One<SessionId>,
-    Params(behind): Params<Behind>,
+    Params(query): Params<FollowQuery>,
     closing: Option<Extension<Closing>>,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    known(&app, &id).await?;
-    let named = number("after", behind.after.as_deref(), 0..=MAX_SEQ)?;
-    // Whoever comes back says what it has seen last, whatever it asked for at first.
-    let after = last_event(&headers)?.or(named);
+    find_session(&app, &id).await?;
+    let initial = number("after", query.after.as_deref(), 0..=MAX_SEQ)?;
+    // A client that reconnects sends the last event it received, which takes precedence over the initial query.
+    let after = last_event(&headers)?.or(initial);
     let follower = Follower {
         subscription: app.engine.subscribe(),
-        heartbeat: beating(&app),
+        heartbeat: heartbeat_timer(&app),
         reader: Reader::new(app, id, after),
         closing: Closing::token(closing),
     };
@@ -250,8 +252,8 @@ pub(in crate::route) async fn follow(
     Ok(event_stream(Body::from_stream(frames)))
 }
 
-/// One connection that hears of a session. The feed only says that there is something new: what it
-/// is is read from the log, which holds what belongs together all or not at all.
+/// The stream of one session. The feed only signals that there are new events. They are read from the log, because it
+/// contains related events either completely or not at all.
 struct Follower {
     reader: Reader,
     subscription: Subscription,
@@ -260,27 +262,27 @@ struct Follower {
 }
 
 impl Follower {
-    /// The next frame; `None` when the stream ends, which a reader takes as a call to come again.
+    /// Returns the next frame, or `None` at the end of the stream, after which clients reconnect.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if self.closing.is_cancelled() {
                 return None;
             }
-            if let Some(Told { seq, value, .. }) = self.reader.next().await.ok()? {
+            if let Some(NumberedEvent { seq, value, .. }) = self.reader.next().await.ok()? {
                 return Some(Bytes::from(format!("id: {seq}\ndata: {value}\n\n")));
             }
             tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return None,
                 _ = self.heartbeat.tick() => return Some(Bytes::from_static(b": heartbeat\n\n")),
-                is_there = news(&mut self.subscription, &self.reader) => is_there?,
+                news = wait_for_events(&mut self.subscription, &self.reader) => news?,
             }
         }
     }
 }
 
-/// Waits until the log of a session has more than was read; `None` when the feed ends or the session is gone.
-async fn news(subscription: &mut Subscription, reader: &Reader) -> Option<()> {
+/// Waits until the log has unread events. Returns `None` if the feed ends or the session is deleted.
+async fn wait_for_events(subscription: &mut Subscription, reader: &Reader) -> Option<()> {
     loop {
         let Published::Event(envelope) = subscription.next().await.ok()? else { continue };
         if *envelope.event.session_id() != reader.session

@@ -1,4 +1,4 @@
-//! Providers as things to sign in to: keys, sign-ins that go on by themselves, and what they gave.
+//! Integrations: signing in to providers by key or browser, and their credentials.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,26 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{located, shape};
+use super::{shape, with_location};
 use crate::Error;
-use crate::extract::{Here, One, Payload};
+use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
-pub(in crate::route) async fn list(State(app): State<App>, here: Here) -> Json<Value> {
+pub(in crate::route) async fn list(State(app): State<App>, location: Location) -> Json<Value> {
     let (sign_ins, labels) = (app.engine.sign_in_methods(), app.engine.labels());
-    let all = here.place.connections();
-    located(&here, all.iter().map(|known| shape::integration(known, &sign_ins, &labels)).collect())
+    let all = location.instance.connections();
+    with_location(&location, all.iter().map(|one| shape::integration(one, &sign_ins, &labels)).collect())
 }
 
-pub(in crate::route) async fn read(State(app): State<App>, here: Here, One(id): One<String>) -> Json<Value> {
+pub(in crate::route) async fn read(
+    State(app): State<App>,
+    location: Location,
+    One(id): One<String>,
+) -> Json<Value> {
     let (sign_ins, labels) = (app.engine.sign_in_methods(), app.engine.labels());
-    let all = here.place.connections();
-    let found = all.iter().find(|(known, ..)| *known == id);
-    located(&here, found.map_or(Value::Null, |known| shape::integration(known, &sign_ins, &labels)))
+    let all = location.instance.connections();
+    let found = all.iter().find(|(provider, ..)| *provider == id);
+    with_location(&location, found.map_or(Value::Null, |one| shape::integration(one, &sign_ins, &labels)))
 }
 
 #[derive(Deserialize)]
@@ -36,15 +40,15 @@ pub(in crate::route) struct Key {
 pub(in crate::route) async fn connect_key(
     State(app): State<App>,
     One(provider): One<String>,
-    Payload(given): Payload<Key>,
+    Payload(body): Payload<Key>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.set_key(&provider, &given.key, given.label.as_deref()).await }).await?;
+    app.finish(async move { engine.set_key(&provider, &body.key, body.label.as_deref()).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Deserialize)]
-pub(in crate::route) struct Begin {
+pub(in crate::route) struct ConnectBody {
     #[serde(rename = "methodID")]
     method_id: String,
     inputs: BTreeMap<String, String>,
@@ -53,14 +57,14 @@ pub(in crate::route) struct Begin {
 
 pub(in crate::route) async fn connect(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     One(provider): One<String>,
-    Payload(asked): Payload<Begin>,
+    Payload(body): Payload<ConnectBody>,
 ) -> Result<Json<Value>, Error> {
     let engine = app.engine.clone();
-    let Begin { method_id, inputs, label } = asked;
-    let begun = async move { engine.begin_attempt(&provider, &method_id, &inputs, label).await };
-    let attempt = app.finish(begun).await?;
+    let ConnectBody { method_id, inputs, label } = body;
+    let begin = async move { engine.begin_attempt(&provider, &method_id, &inputs, label).await };
+    let attempt = app.finish(begin).await?;
     let data = json!({
         "attemptID": attempt.id,
         "url": attempt.url,
@@ -68,12 +72,12 @@ pub(in crate::route) async fn connect(
         "mode": if attempt.is_automatic { "auto" } else { "code" },
         "time": time(&attempt),
     });
-    Ok(located(&here, data))
+    Ok(with_location(&location, data))
 }
 
 pub(in crate::route) async fn status(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     One(id): One<String>,
 ) -> Result<Json<Value>, Error> {
     let (attempt, progress) = app.engine.attempt(&id)?;
@@ -84,7 +88,7 @@ pub(in crate::route) async fn status(
         Progress::Failed(message) => json!({"status": "failed", "message": message, "time": time}),
         Progress::Expired => json!({"status": "expired", "time": time}),
     };
-    Ok(located(&here, data))
+    Ok(with_location(&location, data))
 }
 
 pub(in crate::route) async fn cancel(State(app): State<App>, One(id): One<String>) -> StatusCode {
@@ -97,7 +101,7 @@ pub(in crate::route) struct Complete {
     code: Option<String>,
 }
 
-/// Answers when the sign-in has ended, well or badly.
+/// Responds when the sign-in has succeeded or failed.
 pub(in crate::route) async fn complete(
     State(app): State<App>,
     One(id): One<String>,
@@ -116,7 +120,7 @@ pub(in crate::route) struct Label {
     label: String,
 }
 
-/// A credential has the name of its provider.
+/// Sets the label of a credential. The id of a credential is that of its provider.
 pub(in crate::route) async fn rename(
     State(app): State<App>,
     One(id): One<String>,

@@ -1,4 +1,4 @@
-//! Prompts and messages in the newer shapes.
+//! Prompts and messages in the v2 API.
 
 use std::collections::VecDeque;
 
@@ -11,23 +11,23 @@ use serde_json::{Value, json};
 
 use super::history::admission;
 use super::page::{self, Anchor, Direction, Order};
-use super::{given, known};
+use super::{find_session, parse_id};
 use crate::Error;
 use crate::extract::{One, Params, Payload, Two};
-use crate::newer::PAGE_BYTES;
-use crate::newer::message::{Reason, message};
-use crate::newer::prompt::Prompt;
 use crate::state::App;
+use crate::v2::PAGE_BYTES;
+use crate::v2::message::{Reason, message};
+use crate::v2::prompt::Prompt;
 
-/// How many messages a page has when the client does not say.
+/// The default size of a page of messages.
 const DEFAULT_MESSAGES: usize = 50;
-/// How large what a model is told may be; no model takes as much.
+/// The maximum size of the context of a session. No model accepts as much.
 const MAX_CONTEXT_BYTES: usize = 32 * 1024 * 1024;
-/// The most messages of one page.
+/// The maximum size of a page of messages.
 const MAX_MESSAGES: usize = 200;
 
 #[derive(Deserialize)]
-pub(in crate::route) struct Wanted {
+pub(in crate::route) struct PromptBody {
     id: Option<String>,
     prompt: Prompt,
     #[serde(rename = "delivery")]
@@ -35,7 +35,7 @@ pub(in crate::route) struct Wanted {
     resume: Option<bool>,
 }
 
-/// When a prompt is taken in while another is answered: here always with the next step.
+/// When a prompt is processed while the session is running: in this program always before the next step.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Delivery {
@@ -43,25 +43,25 @@ enum Delivery {
     Queue,
 }
 
-/// Takes a prompt in; it is answered afterwards, unless the client wants no answer now.
+/// Admits a prompt. The response follows as events, unless `resume` is false.
 pub(in crate::route) async fn prompt(
     State(app): State<App>,
     One(id): One<SessionId>,
-    Payload(wanted): Payload<Wanted>,
+    Payload(body): Payload<PromptBody>,
 ) -> Result<Json<Value>, Error> {
-    let Wanted { id: own, prompt, resume, .. } = wanted;
-    let message_id = own.as_deref().map(|id| given("id", MessageId::parse(id))).transpose()?;
-    known(&app, &id).await?;
-    // Of two with one id the second finds the first.
-    let _turn = match &message_id {
-        Some(message_id) => Some(app.turns.of(message_id).await),
+    let PromptBody { id: message_id, prompt, resume, .. } = body;
+    let message_id = message_id.as_deref().map(|id| parse_id("id", MessageId::parse(id))).transpose()?;
+    find_session(&app, &id).await?;
+    // The second of two requests with the same id waits for the first one and finds its message.
+    let _lock = match &message_id {
+        Some(message_id) => Some(app.message_locks.lock(message_id).await),
         None => None,
     };
     if let Some(message_id) = &message_id
         && app.engine.has_message(&id, message_id).await?
     {
         let stored = app.engine.message(&id, message_id).await?;
-        if !matches!(stored.info, Message::User(_)) || !prompt.is(&stored.parts) {
+        if !matches!(stored.info, Message::User(_)) || !prompt.matches(&stored.parts) {
             return Err(Error::Conflict { resource: message_id.to_string() });
         }
         return Ok(Json(json!({ "data": admission(&app, &id, message_id).await? })));
@@ -92,19 +92,19 @@ struct Cursor {
     order: Order,
 }
 
-/// A page of messages, the newest first unless asked otherwise.
+/// Returns a page of messages, by default the newest first.
 pub(in crate::route) async fn messages(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(page): Params<Page>,
 ) -> Result<Json<Messages>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let limit = super::history::number("limit", page.limit.as_deref(), 1..=MAX_MESSAGES as u64)?;
     let limit = limit.map_or(DEFAULT_MESSAGES, |limit| limit as usize);
     let cursor = match (page.cursor.as_deref(), page.order) {
         (None, _) => None,
         (Some(_), Some(_)) => return Err(Error::Cursor("a cursor cannot be combined with `order`")),
-        (Some(text), None) => Some(page::read::<Cursor>(text)?),
+        (Some(text), None) => Some(page::decode::<Cursor>(text)?),
     };
     let infos = app.engine.infos(&id).await?;
     let keys: Vec<(u64, &str)> = infos.iter().map(|info| (info.created(), info.id().as_str())).collect();
@@ -113,10 +113,10 @@ pub(in crate::route) async fn messages(
     let (start, end) = page::window(&keys, order, anchor, limit);
     let goes_back = page::goes_back(order, anchor);
     let (mut found, mut size) = (VecDeque::new(), 0);
-    // From the anchor on, as large messages end the page before its limit does.
+    // Starts at the anchor, because large messages can end the page before its limit.
     for at in 0..end.saturating_sub(start) {
         let info = &infos[if goes_back { end - 1 - at } else { start + at }];
-        // One that was removed meanwhile is passed over.
+        // A message that was removed in the meantime is skipped.
         let Some(text) = text(&app, &id, info.id()).await? else { continue };
         size += text.get().len();
         match (goes_back, order) {
@@ -130,7 +130,7 @@ pub(in crate::route) async fn messages(
     let edge = |item: Option<&(&Message, Box<RawValue>)>, direction| {
         let info = item?.0;
         let (id, time) = (info.id().to_string(), info.created());
-        Some(page::written(&Cursor { anchor: Anchor { id, time, direction }, order }))
+        Some(page::encode(&Cursor { anchor: Anchor { id, time, direction }, order }))
     };
     let cursor = Edges {
         previous: edge(found.front(), Direction::Previous),
@@ -151,26 +151,26 @@ struct Edges {
     next: Option<String>,
 }
 
-/// A message as it is sent.
+/// Returns the JSON of a message, or `None` if it was removed.
 async fn text(app: &App, id: &SessionId, message: &MessageId) -> Result<Option<Box<RawValue>>, Error> {
     let Ok(stored) = app.engine.message(id, message).await else { return Ok(None) };
-    written(app, id, &stored).await.map(Some)
+    serialize(app, id, &stored).await.map(Some)
 }
 
-async fn written(app: &App, id: &SessionId, stored: &MessageWithParts) -> Result<Box<RawValue>, Error> {
-    to_raw_value(&shown(app, id, stored).await).map_err(|_| Error::Panic)
+async fn serialize(app: &App, id: &SessionId, stored: &MessageWithParts) -> Result<Box<RawValue>, Error> {
+    to_raw_value(&convert(app, id, stored).await).map_err(|_| Error::Panic)
 }
 
 pub(in crate::route) async fn one(
     State(app): State<App>,
     Two(id, message): Two<SessionId, MessageId>,
 ) -> Result<Json<Value>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     if !app.engine.has_message(&id, &message).await? {
         return Err(Error::MissingMessage { session: id, message });
     }
     let found = app.engine.message(&id, &message).await?;
-    Ok(Json(json!({ "data": shown(&app, &id, &found).await })))
+    Ok(Json(json!({ "data": convert(&app, &id, &found).await })))
 }
 
 #[derive(Serialize)]
@@ -178,27 +178,27 @@ pub(in crate::route) struct Context {
     data: Vec<Box<RawValue>>,
 }
 
-/// What a model is told of the session at this moment.
+/// Returns the messages that the model receives for the next prompt.
 pub(in crate::route) async fn context(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Context>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let mut context = app.engine.context(&id, MAX_CONTEXT_BYTES).await?;
-    // The summary stands for the request for it, too.
+    // The prompt that requested a summary is represented by the summary.
     context.retain(|message| Reason::of(&message.parts).is_none());
     let mut data = Vec::with_capacity(context.len());
     for stored in context {
-        data.push(written(&app, &id, &stored).await?);
+        data.push(serialize(&app, &id, &stored).await?);
     }
     Ok(Json(Context { data }))
 }
 
-async fn shown(app: &App, id: &SessionId, stored: &MessageWithParts) -> Value {
+async fn convert(app: &App, id: &SessionId, stored: &MessageWithParts) -> Value {
     let reason = match &stored.info {
         Message::Assistant(info) if info.summary == Some(true) => {
-            let asked = app.engine.message(id, &info.parent_id).await.ok();
-            asked.and_then(|asked| Reason::of(&asked.parts))
+            let prompt = app.engine.message(id, &info.parent_id).await.ok();
+            prompt.and_then(|prompt| Reason::of(&prompt.parts))
         }
         Message::Assistant(_) | Message::User(_) => None,
     };

@@ -1,7 +1,7 @@
-//! Pages of a list, and the cursors that lead from one to the next.
+//! The pages of a list, and the cursors between them.
 //!
-//! A cursor names the item at a page's edge by its time and id. So what comes or goes meanwhile shifts
-//! nothing, and an item that is gone still has its place.
+//! A cursor contains the time and the id of the item at the edge of a page. So pages do not shift when
+//! items are added or removed, and the cursor stays valid even if its item is deleted.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -11,27 +11,27 @@ use serde_json::json;
 
 use crate::Error;
 
-/// Which end of a list comes first.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Order {
-    /// The oldest.
+    /// Oldest first.
     Asc,
-    /// The newest.
+    /// Newest first.
     Desc,
 }
 
-/// On which side of an item a list goes on.
+/// The side of an item on which the page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Direction {
-    /// Before it, in the order of the list.
+    /// Before the item, in the order of the list.
     Previous,
-    /// Behind it.
+    /// After the item.
     Next,
 }
 
-/// The item at the edge of a page, and where the list goes on from it.
+/// The item at the edge of a page, and the side of the next page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Anchor {
     pub(super) id: String,
@@ -39,7 +39,7 @@ pub(super) struct Anchor {
     pub(super) direction: Direction,
 }
 
-/// Which items of a list a page has, from the first up to the second; `keys` are theirs, oldest first.
+/// Returns the start and end indices of a page. `keys` are the times and ids of all items, oldest first.
 pub(super) fn window(
     keys: &[(u64, &str)],
     order: Order,
@@ -63,7 +63,7 @@ pub(super) fn window(
     }
 }
 
-/// Whether a page of a list is the items before its anchor or end, of which the last are the nearest.
+/// Returns whether a page consists of the last items before its anchor or before the end, in order of `keys`.
 pub(super) fn goes_back(order: Order, anchor: Option<&Anchor>) -> bool {
     match (anchor.map(|anchor| anchor.direction), order) {
         (None | Some(Direction::Next), Order::Desc) | (Some(Direction::Previous), Order::Asc) => true,
@@ -71,16 +71,20 @@ pub(super) fn goes_back(order: Order, anchor: Option<&Anchor>) -> bool {
     }
 }
 
-/// A cursor as clients carry it.
-pub(super) fn written(cursor: &impl Serialize) -> String {
+/// Encodes a cursor for clients.
+pub(super) fn encode(cursor: &impl Serialize) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(json!(cursor).to_string())
 }
 
-/// Reads a cursor that was given out.
-pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+/// Decodes a cursor.
+///
+/// # Errors
+///
+/// Fails if the text is not a cursor of this server.
+pub(super) fn decode<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
     let cursor = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    cursor.ok_or(Error::Cursor("this is no cursor"))
+    cursor.ok_or(Error::Cursor("invalid cursor"))
 }
 
 #[cfg(test)]
@@ -95,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_goes_on_at_an_item_whether_it_is_there_or_not() {
+    fn a_page_continues_at_an_item_even_if_it_was_deleted() {
         check(Order::Desc, None, (3, 5));
         check(Order::Asc, None, (0, 2));
         check(Order::Desc, Some((Direction::Next, 3)), (0, 2));
@@ -109,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_read_as_it_was_written_and_nothing_else_is() {
+    fn only_encoded_cursors_are_decoded() {
         let anchor = Anchor { id: "msg_c".to_owned(), time: 3, direction: Direction::Next };
-        assert_eq!(read::<Anchor>(&written(&anchor)).unwrap(), anchor);
+        assert_eq!(decode::<Anchor>(&encode(&anchor)).unwrap(), anchor);
         for text in ["", "zzz", "e30", "%", &"x".repeat(5000)] {
-            assert!(read::<Anchor>(text).is_err(), "{text}");
+            assert!(decode::<Anchor>(text).is_err(), "{text}");
         }
     }
 }

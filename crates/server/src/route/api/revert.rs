@@ -1,4 +1,4 @@
-//! Taking a session back in steps: staged, then cleared or committed.
+//! Reverting a session in two steps: stage, then clear or commit.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,11 +7,11 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{given, known};
+use super::{find_session, parse_id};
 use crate::Error;
 use crate::extract::{One, Payload};
-use crate::newer::event;
 use crate::state::App;
+use crate::v2::event;
 
 #[derive(Deserialize)]
 pub(in crate::route) struct Stage {
@@ -20,14 +20,14 @@ pub(in crate::route) struct Stage {
     files: Option<bool>,
 }
 
-/// Takes the session back; with it the files, unless they are to stay.
+/// Reverts the session and, unless `files` is false, its files.
 pub(in crate::route) async fn stage(
     State(app): State<App>,
     One(id): One<SessionId>,
-    Payload(wanted): Payload<Stage>,
+    Payload(body): Payload<Stage>,
 ) -> Result<Json<Value>, Error> {
-    let message_id = given("messageID", MessageId::parse(&wanted.message_id))?;
-    known(&app, &id).await?;
+    let message_id = parse_id("messageID", MessageId::parse(&body.message_id))?;
+    find_session(&app, &id).await?;
     if !app.engine.has_message(&id, &message_id).await? {
         return Err(Error::MissingMessage { session: id, message: message_id });
     }
@@ -35,7 +35,7 @@ pub(in crate::route) async fn stage(
     let session = app
         .finish(async move {
             let input = RevertInput { message_id, part_id: None, force: None };
-            match wanted.files {
+            match body.files {
                 Some(false) => engine.revert_messages(&id, input).await,
                 Some(true) | None => engine.revert(&id, input).await,
             }
@@ -48,7 +48,7 @@ pub(in crate::route) async fn clear(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.unrevert(&id, UnrevertInput::default()).await }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -58,7 +58,7 @@ pub(in crate::route) async fn commit(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.commit_revert(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -1,4 +1,4 @@
-//! Sessions as the newer routes make and change them.
+//! Creating and changing sessions in the v2 API.
 
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -7,22 +7,22 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{given, known, shape};
+use super::{find_session, parse_id, shape};
 use crate::Error;
-use crate::extract::{Here, One, Payload};
+use crate::extract::{Location, One, Payload};
 use crate::serve::Closing;
 use crate::state::App;
 
 #[derive(Deserialize)]
-pub(in crate::route) struct Wanted {
+pub(in crate::route) struct SessionBody {
     id: Option<String>,
     agent: Option<String>,
     model: Option<ModelRef>,
-    location: Option<Location>,
+    location: Option<LocationInput>,
 }
 
 #[derive(Deserialize)]
-struct Location {
+struct LocationInput {
     directory: String,
     #[serde(rename = "workspaceID")]
     workspace_id: Option<String>,
@@ -30,28 +30,28 @@ struct Location {
 
 pub(in crate::route) async fn create(
     State(app): State<App>,
-    here: Here,
-    Payload(wanted): Payload<Wanted>,
+    location: Location,
+    Payload(body): Payload<SessionBody>,
 ) -> Result<Json<Value>, Error> {
-    let id = wanted.id.as_deref().map(|id| given("id", SessionId::parse(id))).transpose()?;
-    let place = match wanted.location {
-        Some(Location { workspace_id: Some(_), .. }) => {
-            return Err(Error::NotOffered { what: "working in workspaces" });
+    let id = body.id.as_deref().map(|id| parse_id("id", SessionId::parse(id))).transpose()?;
+    let instance = match body.location {
+        Some(LocationInput { workspace_id: Some(_), .. }) => {
+            return Err(Error::NotSupported { feature: "working in workspaces" });
         }
-        Some(Location { directory, .. }) => {
+        Some(LocationInput { directory, .. }) => {
             app.engine.instance(&app.engine.default_directory().join(directory)).await?
         }
-        None => here.place,
+        None => location.instance,
     };
-    let input = SessionInput { agent: wanted.agent, model: wanted.model, ..SessionInput::default() };
+    let input = SessionInput { agent: body.agent, model: body.model, ..SessionInput::default() };
     let engine = app.engine.clone();
-    let made = async move {
+    let create = async move {
         match id {
-            Some(id) => engine.create_session_as(&place, id, input).await,
-            None => engine.create_session(&place, input).await,
+            Some(id) => engine.create_session_as(&instance, id, input).await,
+            None => engine.create_session(&instance, input).await,
         }
     };
-    let session = app.finish(made).await?;
+    let session = app.finish(create).await?;
     Ok(Json(json!({ "data": shape::session(&session) })))
 }
 
@@ -65,7 +65,7 @@ pub(in crate::route) async fn agent(
     One(id): One<SessionId>,
     Payload(Agent { agent }): Payload<Agent>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.choose(&id, Some(agent), None).await }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -81,7 +81,7 @@ pub(in crate::route) async fn model(
     One(id): One<SessionId>,
     Payload(Model { model }): Payload<Model>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.choose(&id, None, Some(model)).await }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -91,24 +91,24 @@ pub(in crate::route) async fn interrupt(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.abort(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Answers when the session rests.
+/// Responds when the session is idle.
 pub(in crate::route) async fn wait(
     State(app): State<App>,
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let closing = Closing::token(closing);
     let mut feed = app.engine.subscribe();
     while app.engine.statuses().contains_key(&id) {
-        let heard = closing.run_until_cancelled(feed.next()).await;
-        heard.ok_or(Error::Closing)?.map_err(|_| Error::Closing)?;
+        let next = closing.run_until_cancelled(feed.next()).await;
+        next.ok_or(Error::Closing)?.map_err(|_| Error::Closing)?;
     }
     Ok(StatusCode::NO_CONTENT)
 }
@@ -117,7 +117,7 @@ pub(in crate::route) async fn compact(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.compact(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -1,4 +1,4 @@
-//! Agents, models, providers and sessions in the shapes of the newer routes.
+//! The conversion of agents, models, providers and sessions into the schemas of the v2 API.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use codewright_engine::method_id;
 use codewright_proto::Session;
 use serde_json::{Map, Value, json};
 
-/// The providers of `GET /config/providers`.
+/// Returns the providers in the reply of `GET /config/providers`.
 pub(super) fn providers(listed: &Value) -> impl Iterator<Item = &Value> {
     listed["providers"].as_array().into_iter().flatten()
 }
 
-/// Copies the keys that are there.
-fn some<'a>(from: &'a Value, keys: &'a [&'a str]) -> impl Iterator<Item = (String, Value)> + 'a {
+/// Returns those of the fields that are present.
+fn present<'a>(from: &'a Value, keys: &'a [&'a str]) -> impl Iterator<Item = (String, Value)> + 'a {
     keys.iter().filter_map(|key| {
         let value = from.get(key).filter(|value| !value.is_null())?;
         Some(((*key).to_owned(), value.clone()))
@@ -24,37 +24,37 @@ fn request() -> Value {
 }
 
 pub(super) fn agent(agent: &Value) -> Value {
-    let mut shown = Map::new();
-    shown.insert("id".to_owned(), agent["name"].clone());
+    let mut converted = Map::new();
+    converted.insert("id".to_owned(), agent["name"].clone());
     if let Some(model) = agent.get("model").filter(|model| model.is_object()) {
         let model = json!({"id": model["modelID"], "providerID": model["providerID"]});
-        shown.insert("model".to_owned(), model);
+        converted.insert("model".to_owned(), model);
     }
-    shown.insert("request".to_owned(), request());
+    converted.insert("request".to_owned(), request());
     if let Some(prompt) = agent.get("prompt").filter(|prompt| prompt.is_string()) {
-        shown.insert("system".to_owned(), prompt.clone());
+        converted.insert("system".to_owned(), prompt.clone());
     }
-    shown.extend(some(agent, &["description", "mode"]));
-    shown.insert("hidden".to_owned(), json!(agent["hidden"] == true));
-    shown.extend(some(agent, &["color", "steps"]));
+    converted.extend(present(agent, &["description", "mode"]));
+    converted.insert("hidden".to_owned(), json!(agent["hidden"] == true));
+    converted.extend(present(agent, &["color", "steps"]));
     let rules = agent["permission"].as_array().into_iter().flatten().map(
         |rule| json!({"action": rule["permission"], "resource": rule["pattern"], "effect": rule["action"]}),
     );
-    shown.insert("permissions".to_owned(), rules.collect());
-    shown.into()
+    converted.insert("permissions".to_owned(), rules.collect());
+    converted.into()
 }
 
-/// A command; its model is a pair here and a word beside it.
+/// Converts a command. In the v2 API its model is an object, not a string.
 pub(super) fn command(command: &Value) -> Value {
-    let mut shown: Map<_, _> = some(command, &["name", "template", "description", "agent"]).collect();
+    let mut converted: Map<_, _> = present(command, &["name", "template", "description", "agent"]).collect();
     if let Some((provider, model)) = command["model"].as_str().and_then(|model| model.split_once('/')) {
-        shown.insert("model".to_owned(), json!({"id": model, "providerID": provider}));
+        converted.insert("model".to_owned(), json!({"id": model, "providerID": provider}));
     }
-    shown.extend(some(command, &["subtask"]));
-    shown.into()
+    converted.extend(present(command, &["subtask"]));
+    converted.into()
 }
 
-/// The address and the library of a provider or a model; never its key.
+/// Returns the URL and the package of a provider or model, never its key.
 fn api(npm: &Value, url: &Value) -> Map<String, Value> {
     let mut api = Map::new();
     api.insert("type".to_owned(), json!("aisdk"));
@@ -77,44 +77,44 @@ pub(super) fn provider(provider: &Value) -> Value {
 }
 
 pub(super) fn model(model: &Value) -> Value {
-    let mut shown = Map::new();
-    shown.extend(some(model, &["id", "providerID"]));
+    let mut converted = Map::new();
+    converted.extend(present(model, &["id", "providerID"]));
     if model["family"].as_str().is_some_and(|family| !family.is_empty()) {
-        shown.extend(some(model, &["family"]));
+        converted.extend(present(model, &["family"]));
     }
-    shown.extend(some(model, &["name"]));
-    let reach: Map<_, _> = std::iter::once(("id".to_owned(), model["api"]["id"].clone()))
+    converted.extend(present(model, &["name"]));
+    let api: Map<_, _> = std::iter::once(("id".to_owned(), model["api"]["id"].clone()))
         .chain(api(&model["api"]["npm"], &model["api"]["url"]))
         .collect();
-    shown.insert("api".to_owned(), reach.into());
-    let able = &model["capabilities"];
+    converted.insert("api".to_owned(), api.into());
+    let capabilities = &model["capabilities"];
     let kinds = |of: &Value| -> Value {
         let kinds = of.as_object().into_iter().flatten();
         kinds.filter(|(_, on)| **on == true).map(|(kind, _)| json!(kind)).collect()
     };
-    shown.insert(
+    converted.insert(
         "capabilities".to_owned(),
         json!({
-            "tools": able["toolcall"],
-            "input": kinds(&able["input"]),
-            "output": kinds(&able["output"]),
+            "tools": capabilities["toolcall"],
+            "input": kinds(&capabilities["input"]),
+            "output": kinds(&capabilities["output"]),
         }),
     );
-    shown.insert("request".to_owned(), request());
+    converted.insert("request".to_owned(), request());
     let variants = model["variants"].as_object().into_iter().flatten();
     let variants = variants.map(|(name, options)| json!({"id": name, "headers": {}, "body": options}));
-    shown.insert("variants".to_owned(), variants.collect());
-    shown.insert("time".to_owned(), json!({"released": released(&model["release_date"])}));
+    converted.insert("variants".to_owned(), variants.collect());
+    converted.insert("time".to_owned(), json!({"released": released(&model["release_date"])}));
     let cost = &model["cost"];
     let cost = json!([{"input": cost["input"], "output": cost["output"], "cache": cost["cache"]}]);
-    shown.insert("cost".to_owned(), cost);
-    shown.extend(some(model, &["status"]));
-    shown.insert("enabled".to_owned(), json!(true));
-    shown.extend(some(model, &["limit"]));
-    shown.into()
+    converted.insert("cost".to_owned(), cost);
+    converted.extend(present(model, &["status"]));
+    converted.insert("enabled".to_owned(), json!(true));
+    converted.extend(present(model, &["limit"]));
+    converted.into()
 }
 
-/// A date such as `2025-08-05` in milliseconds since 1970; 0 for none.
+/// Converts a date such as `2025-08-05` to milliseconds since 1970. An invalid date is 0.
 fn released(date: &Value) -> i64 {
     let mut parts = date.as_str().unwrap_or_default().split('-').map(|part| part.parse::<i64>().ok());
     let Some(Some(year)) = parts.next() else { return 0 };
@@ -123,7 +123,7 @@ fn released(date: &Value) -> i64 {
     if !(1970..=9999).contains(&year) {
         return 0;
     }
-    // Days since 1970 by the usual rule of leap years, with March as the first month.
+    // Computes the days since 1970 with March as the first month, so that leap days are last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
     days * 86_400_000
@@ -140,11 +140,11 @@ pub(super) fn integration(
     }
     let offered = sign_ins.get(id).and_then(Value::as_array).into_iter().flatten().enumerate();
     methods.extend(offered.filter(|(_, method)| method["type"] == "oauth").map(|(at, method)| {
-        let mut shown = json!({"id": method_id(id, at), "type": "oauth", "label": method["label"]});
+        let mut converted = json!({"id": method_id(id, at), "type": "oauth", "label": method["label"]});
         if let Some(prompts) = method.get("prompts") {
-            shown["prompts"] = prompts.clone();
+            converted["prompts"] = prompts.clone();
         }
-        shown
+        converted
     }));
     let connection = match (connected, env.first(), labels.get(id)) {
         (Some("env"), Some(name), None) => vec![json!({"type": "env", "name": name})],
@@ -158,18 +158,21 @@ pub(super) fn integration(
 }
 
 pub(super) fn session(session: &Session) -> Value {
-    let whole = json!(session);
-    let mut shown = Map::new();
-    shown.extend(some(&whole, &["id", "parentID", "projectID", "agent", "model", "cost", "tokens", "time"]));
-    shown.extend(some(&whole, &["title"]));
-    shown.insert("location".to_owned(), json!({"directory": session.directory}));
+    let source = json!(session);
+    let mut converted = Map::new();
+    converted.extend(present(
+        &source,
+        &["id", "parentID", "projectID", "agent", "model", "cost", "tokens", "time"],
+    ));
+    converted.extend(present(&source, &["title"]));
+    converted.insert("location".to_owned(), json!({"directory": session.directory}));
     if let Some(path) = session.path.as_deref().filter(|path| !path.is_empty()) {
-        shown.insert("subpath".to_owned(), json!(path));
+        converted.insert("subpath".to_owned(), json!(path));
     }
     if let Some(revert) = &session.revert {
-        shown.insert("revert".to_owned(), crate::newer::event::revert(revert));
+        converted.insert("revert".to_owned(), crate::v2::event::revert(revert));
     }
-    shown.into()
+    converted.into()
 }
 
 #[cfg(test)]

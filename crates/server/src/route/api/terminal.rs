@@ -1,4 +1,4 @@
-//! Terminals in the shapes of the newer routes; the WebSocket is the older route's.
+//! Terminals in the v2 API. The WebSocket is the same as in the v1 API.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,39 +7,39 @@ use codewright_proto::{PtyId, PtyInput, PtyPatch};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use super::located;
+use super::with_location;
 use crate::Error;
-use crate::extract::{Here, One, Payload};
+use crate::extract::{Location, One, Payload};
 use crate::route::pty::TICKET_HEADER;
 use crate::state::App;
 
-pub(in crate::route) async fn list(State(app): State<App>, here: Here) -> Json<Value> {
-    located(&here, json!(app.engine.terminals(&here.place)))
+pub(in crate::route) async fn list(State(app): State<App>, location: Location) -> Json<Value> {
+    with_location(&location, json!(app.engine.terminals(&location.instance)))
 }
 
 pub(in crate::route) async fn create(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     Payload(input): Payload<PtyInput>,
 ) -> Result<Json<Value>, Error> {
-    Ok(located(&here, json!(app.engine.open_terminal(&here.place, input)?)))
+    Ok(with_location(&location, json!(app.engine.open_terminal(&location.instance, input)?)))
 }
 
 pub(in crate::route) async fn read(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     One(id): One<PtyId>,
 ) -> Result<Json<Value>, Error> {
-    Ok(located(&here, json!(app.engine.terminal(&id)?)))
+    Ok(with_location(&location, json!(app.engine.terminal(&id)?)))
 }
 
 pub(in crate::route) async fn update(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     One(id): One<PtyId>,
     Payload(patch): Payload<PtyPatch>,
 ) -> Result<Json<Value>, Error> {
-    Ok(located(&here, json!(app.engine.change_terminal(&id, patch)?)))
+    Ok(with_location(&location, json!(app.engine.change_terminal(&id, patch)?)))
 }
 
 pub(in crate::route) async fn remove(
@@ -52,7 +52,7 @@ pub(in crate::route) async fn remove(
 
 pub(in crate::route) async fn ticket(
     State(app): State<App>,
-    here: Here,
+    location: Location,
     One(id): One<PtyId>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Response> {
@@ -61,5 +61,5 @@ pub(in crate::route) async fn ticket(
         return Err((StatusCode::FORBIDDEN, Json(body)).into_response());
     }
     let ticket = app.engine.terminal_ticket(&id).map_err(|error| Error::from(error).into_response())?;
-    Ok(located(&here, json!(ticket)))
+    Ok(with_location(&location, json!(ticket)))
 }

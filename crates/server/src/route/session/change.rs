@@ -1,4 +1,4 @@
-//! What becomes of a session between its prompts.
+//! Reading and changing a session between prompts: messages, parts, revert, diff, todos, sharing.
 
 use axum::Json;
 use axum::extract::State;
@@ -26,7 +26,7 @@ pub(in crate::route) async fn todos(
 }
 
 #[derive(Deserialize)]
-pub(in crate::route) struct Of {
+pub(in crate::route) struct DiffQuery {
     #[serde(rename = "messageID")]
     message_id: Option<String>,
 }
@@ -34,9 +34,9 @@ pub(in crate::route) struct Of {
 pub(in crate::route) async fn diff(
     State(app): State<App>,
     One(id): One<SessionId>,
-    Params(of): Params<Of>,
+    Params(query): Params<DiffQuery>,
 ) -> Result<Json<Vec<FileDiff>>, Error> {
-    let message = of.message_id.as_deref().map(MessageId::parse).transpose();
+    let message = query.message_id.as_deref().map(MessageId::parse).transpose();
     let message = message.map_err(|error| Error::query(error.to_string()))?;
     Ok(Json(app.engine.diff(&id, message.as_ref()).await?))
 }
@@ -63,7 +63,7 @@ pub(in crate::route) async fn update_part(
     Payload(value): Payload<Part>,
 ) -> Result<Json<Part>, Error> {
     if (&value.session_id, &value.message_id, &value.id) != (&id, &message, &part) {
-        let message = "the ids of the part are not those of the address".to_owned();
+        let message = "the ids of the part differ from those in the path".to_owned();
         return Err(Error::Invalid { message, kind: "Payload" });
     }
     let engine = app.engine.clone();
@@ -75,15 +75,15 @@ pub(in crate::route) async fn revert(
     One(id): One<SessionId>,
     Payload(input): Payload<RevertInput>,
 ) -> Result<Json<Session>, Error> {
-    prefixed("messageID", "msg", input.message_id.as_str())?;
+    check_prefix("messageID", "msg", input.message_id.as_str())?;
     if let Some(part) = &input.part_id {
-        prefixed("partID", "prt", part.as_str())?;
+        check_prefix("partID", "prt", part.as_str())?;
     }
     let engine = app.engine.clone();
     app.finish(async move { engine.revert(&id, input).await }).await.map(Json)
 }
 
-/// A session, and files that stayed behind when it was taken forth.
+/// An unreverted session, and the files that were not restored.
 #[derive(Serialize)]
 pub(in crate::route) struct Unreverted {
     #[serde(flatten)]
@@ -98,12 +98,12 @@ pub(in crate::route) async fn unrevert(
     Payload(input): Payload<UnrevertInput>,
 ) -> Result<Json<Unreverted>, Error> {
     let engine = app.engine.clone();
-    let done = app.finish(async move { engine.unrevert(&id, input).await }).await?;
-    Ok(Json(Unreverted { session: done.session, kept: done.kept }))
+    let result = app.finish(async move { engine.unrevert(&id, input).await }).await?;
+    Ok(Json(Unreverted { session: result.session, kept: result.kept }))
 }
 
-/// Ids in a body are text to the vocabulary; what they begin with is checked here.
-fn prefixed(key: &str, prefix: &str, id: &str) -> Result<(), Error> {
+/// Checks the prefix of an id in a body. The types of bodies do not check ids.
+fn check_prefix(key: &str, prefix: &str, id: &str) -> Result<(), Error> {
     if id.starts_with(prefix) {
         return Ok(());
     }
@@ -112,13 +112,13 @@ fn prefixed(key: &str, prefix: &str, id: &str) -> Result<(), Error> {
     Err(Error::Invalid { message, kind: "Payload" })
 }
 
-/// Sessions stay on this machine.
+/// Fails, because sessions cannot be shared.
 pub(in crate::route) async fn share(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Session>, Error> {
     app.engine.session(&id).await?;
-    Err(Error::NotOffered { what: "sharing a session" })
+    Err(Error::NotSupported { feature: "sharing a session" })
 }
 
 pub(in crate::route) async fn unshare(

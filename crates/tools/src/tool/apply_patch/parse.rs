@@ -1,13 +1,13 @@
-//! The text of a patch, taken apart.
+//! Parses patches.
 //!
-//! What stands before the first marker and after the last is ignored, so that a
-//! patch in a code fence or a here-document is understood too.
+//! Text before the first marker and after the last one is ignored, so that a patch in a code fence or a
+//! here-document is accepted.
 
 use crate::tags;
 
-/// Files one patch may name; more are a mistake.
+/// The limit of files in one patch.
 const MAX_FILES: usize = 500;
-/// Characters of a line that is quoted back.
+/// The number of characters of a line that an error quotes.
 const MAX_QUOTED_CHARS: usize = 200;
 
 const BEGIN: &str = "*** Begin Patch";
@@ -18,30 +18,30 @@ const UPDATE: &str = "*** Update File:";
 const MOVE: &str = "*** Move to:";
 const END_OF_FILE: &str = "*** End of File";
 
-/// What a patch does to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// A file is made, or replaced.
+    /// A file is created or replaced.
     Add { path: String, content: String },
-    /// A file goes away.
+    /// A file is removed.
     Delete { path: String },
-    /// Pieces of a file change, and perhaps its name.
+    /// Parts of a file change, and perhaps its path.
     Update { path: String, moved: Option<String>, changes: Vec<Change> },
 }
 
-/// One place of a file that changes.
+/// A change at one position of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Lines above the place, from the outermost to the nearest.
+    /// Lines above the position, the outermost first.
     pub(super) below: Vec<String>,
-    /// The lines of the place.
+    /// The lines at the position.
     pub(super) lines: Vec<Line>,
-    /// Whether the place ends with the file.
+    /// Whether the position is at the end of the file.
     pub(super) at_end: bool,
 }
 
 impl Change {
-    /// The same with tags as the file has them: the model was shown them with a mark.
+    /// Returns the change with the tags of the file, because the model saw only neutralized text.
     pub(super) fn as_in_file(&self, content: &str) -> Self {
         let text = |text: &String| tags::as_written(content, text).into_owned();
         let line = |line: &Line| match line {
@@ -57,19 +57,19 @@ impl Change {
     }
 }
 
-/// One line of a place.
+/// One line of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
-    /// It stays.
+    /// An unchanged line.
     Keep(String),
-    /// It goes.
+    /// A removed line.
     Remove(String),
-    /// It comes.
+    /// An added line.
     Insert(String),
 }
 
 impl Change {
-    /// The lines as they are before the change, up to that line.
+    /// The lines before the change, among the first `count` lines.
     pub(super) fn old(&self, count: usize) -> Vec<&str> {
         let old = self.lines[..count].iter().filter_map(|line| match line {
             Line::Keep(text) | Line::Remove(text) => Some(text.as_str()),
@@ -79,7 +79,7 @@ impl Change {
     }
 }
 
-/// Takes a patch apart; the order of the files is kept. No parts at all are no error.
+/// Parses a patch. The order of the files is kept. An empty patch is valid.
 pub(super) fn parse(patch: &str) -> Result<Vec<Part>, String> {
     let patch = patch.replace("\r\n", "\n");
     let lines: Vec<&str> = patch.trim().split('\n').collect();
@@ -116,7 +116,7 @@ fn quoted(line: &str) -> String {
     line.chars().take(MAX_QUOTED_CHARS).collect()
 }
 
-/// The path of a header of that kind, if the line is one.
+/// The path in a header of that kind, if the line is one.
 fn header(line: &str, kind: &str) -> Result<Option<String>, String> {
     let Some(path) = line.strip_prefix(kind).map(str::trim) else { return Ok(None) };
     if path.is_empty() { Err(format!("A path is missing after `{kind}`")) } else { Ok(Some(path.to_owned())) }
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         self.lines.get(self.at).copied().filter(|line| !is_header(line))
     }
 
-    /// The content of a file that is added.
+    /// The content of an added file.
     fn content(&mut self) -> Result<String, String> {
         let mut content = String::new();
         let mut blank = 0;
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
                     content.push_str(text);
                     content.push('\n');
                 }
-                // Some leave the sign of an empty line out; those before a header are for the eye.
+                // An empty line may lack its sign. Empty lines before a header only separate.
                 None if line.trim().is_empty() => blank += 1,
                 None => {
                     return Err(format!("A line of an added file starts with `+`, got: {}", quoted(line)));
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
             if line.trim_end() == END_OF_FILE {
                 current.at_end = true;
             } else if let Some(context) = line.strip_prefix("@@") {
-                // Headers that follow one another narrow the place down.
+                // Consecutive headers narrow the position.
                 if !current.lines.is_empty() {
                     changes.push(std::mem::take(&mut current));
                 }
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The line that a `@@` header names; the numbers of a unified diff name none.
+/// The line that an `@@` header names. The numbers of a unified diff name no line.
 fn above(context: &str) -> Option<String> {
     let is_numbers = context.trim_start().starts_with('-') && context.contains("@@");
     let text = context.strip_prefix(' ').unwrap_or(context);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_part_is_understood() {
+    fn every_kind_of_part_is_parsed() {
         let patch = "noise\n*** Begin Patch\n*** Add File: a.txt\n+one\n\n+two\n\n*** Delete File: b.txt\n*** Update File: c.txt\n\
                      *** Move to: d.txt\n@@ class A\n@@ def f():\n keep\n-old\n+new\n\n@@\n-x\n*** End of File\n*** End Patch\nEOF";
         let change = Change {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_a_unified_diff_are_no_context() {
+    fn the_numbers_of_a_unified_diff_are_not_context() {
         for (header, expected) in [
             ("@@ -1,3 +1,4 @@ fn a()", vec![]),
             ("@@", vec![]),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_mistake() {
         let cases = [
             ("no markers", "Invalid patch format: missing Begin/End markers"),
             ("*** End Patch\n*** Begin Patch", "Invalid patch format: missing Begin/End markers"),

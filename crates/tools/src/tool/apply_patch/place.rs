@@ -1,9 +1,8 @@
-//! Where in a file the changes of a patch belong, and what they make of it.
+//! Finds the positions of a patch's changes in a file and applies them.
 //!
-//! A place is looked for below the one before it, first exactly, then without
-//! the blanks at the ends of lines, then without those at their beginnings, then
-//! with typographic signs taken for plain ones. Lines that stay keep the file's
-//! own spelling.
+//! Each position is searched after the one before it: first exactly, then ignoring spaces at the ends of
+//! lines, then also at their beginnings, then treating typographic characters as plain ones. Unchanged lines
+//! keep the spelling of the file.
 
 use std::ops::Range;
 
@@ -11,16 +10,16 @@ use codewright_workspace::TextFile;
 
 use super::parse::{Change, Line};
 
-/// Why a change fits nowhere.
+/// The reason why a change does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Misfit {
-    /// The line that should stand above it is missing.
+    /// The line above the change is missing.
     Context(String),
-    /// Its own lines are missing.
+    /// The lines of the change are missing.
     Lines(String),
 }
 
-/// The content of a file after all changes.
+/// Returns the content of a file after all changes.
 pub(super) fn changed(file: &TextFile, changes: &[Change]) -> Result<String, Misfit> {
     let lines = Lines::new(&file.text);
     let mut edits = Vec::new();
@@ -30,7 +29,7 @@ pub(super) fn changed(file: &TextFile, changes: &[Change]) -> Result<String, Mis
         below = found.below;
         edit(&lines, &change.lines[..found.count], found.start, &mut edits);
     }
-    // Insertions at the end may have been given before changes above it.
+    // Insertions at the end may precede changes above them in the patch.
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     end_with_newline(&file.text, &mut edits);
     Ok(file.changed(&edits))
@@ -38,7 +37,7 @@ pub(super) fn changed(file: &TextFile, changes: &[Change]) -> Result<String, Mis
 
 type Edit = (Range<usize>, String);
 
-/// A changed file ends with a newline, unless nothing is left of it.
+/// A changed file ends with a newline, unless it is empty.
 fn end_with_newline(text: &str, edits: &mut Vec<Edit>) {
     if text.is_empty() || text.ends_with('\n') {
         return;
@@ -46,14 +45,14 @@ fn end_with_newline(text: &str, edits: &mut Vec<Edit>) {
     match edits.iter_mut().find(|(range, _)| range.end == text.len()) {
         None => edits.push((text.len()..text.len(), "\n".to_owned())),
         Some((range, new)) if range.start == range.end => new.insert(0, '\n'),
-        // The last line itself has changed, and each new line brings its end.
+        // The last line has changed, and each new line has its newline.
         Some(_) => {}
     }
 }
 
 struct Lines<'a> {
     all: Vec<&'a str>,
-    /// Where each line starts; one more for the end of the text.
+    /// The start of each line, and the end of the text.
     starts: Vec<usize>,
 }
 
@@ -69,13 +68,13 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Where a change belongs.
+/// The position of a change.
 struct Found {
-    /// The first of its lines.
+    /// The index of its first line.
     start: usize,
-    /// How many of its lines to apply.
+    /// The number of its lines to apply.
     count: usize,
-    /// Where the next change is looked for.
+    /// The index at which the search for the next change starts.
     below: usize,
 }
 
@@ -93,11 +92,11 @@ fn find(lines: &Lines, change: &Change, below: usize) -> Result<Found, Misfit> {
         let start = if at_end { lines.all.len() } else { from };
         return Ok(Found { start, count: whole, below: if at_end { below } else { from } });
     }
-    // Empty lines behind a change may be for the eye.
+    // Empty lines after a change may only separate it from the next.
     let blank = change.lines.iter().rev().take_while(|line| **line == Line::Keep(String::new())).count();
     for count in [whole, whole - blank] {
         let old = change.old(count);
-        // Some repeat the line of the header among their own.
+        // Some models repeat the line of the header in the change.
         for from in [Some(from), context].into_iter().flatten().filter(|_| !old.is_empty()) {
             if let Some(start) = seek(&lines.all, &old, from, change.at_end) {
                 return Ok(Found { start, count, below: start + old.len() });
@@ -109,7 +108,7 @@ fn find(lines: &Lines, change: &Change, below: usize) -> Result<Found, Misfit> {
 
 type Same = fn(&str, &str) -> bool;
 
-/// How lines are compared, the strictest way first.
+/// The ways to compare lines, the strictest first.
 const READINGS: [Same; 4] = [
     |a, b| a == b,
     |a, b| a.trim_end() == b.trim_end(),
@@ -117,7 +116,7 @@ const READINGS: [Same; 4] = [
     |a, b| a.trim().chars().map(plain).eq(b.trim().chars().map(plain)),
 ];
 
-/// Where a run of lines is.
+/// Finds a run of lines.
 fn seek(lines: &[&str], run: &[&str], from: usize, at_end: bool) -> Option<usize> {
     let last = lines.len().checked_sub(run.len())?;
     READINGS.iter().find_map(|same| {
@@ -128,7 +127,7 @@ fn seek(lines: &[&str], run: &[&str], from: usize, at_end: bool) -> Option<usize
     })
 }
 
-/// A typographic sign as one types it.
+/// The plain character for a typographic one.
 fn plain(sign: char) -> char {
     match sign {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
@@ -139,7 +138,7 @@ fn plain(sign: char) -> char {
     }
 }
 
-/// The edits of one change at its place; neighbouring lines become one edit.
+/// The edits of one change at its position. Neighbouring lines become one edit.
 fn edit(lines: &Lines, change: &[Line], start: usize, edits: &mut Vec<Edit>) {
     let mut at = start;
     let mut open: Option<Edit> = None;
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_found_by_its_lines_and_by_the_line_above() {
+    fn a_position_is_found_by_its_lines_and_by_the_line_above() {
         let text = "def a():\n    x = 1\n    return x\n\ndef b():\n    x = 1\n    return x\n";
         check(text, "@@\n-    x = 1\n+    x = 2", &text.replacen("x = 1", "x = 2", 1));
         let second = "def a():\n    x = 1\n    return x\n\ndef b():\n    x = 2\n    return x\n";
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_file_is_a_place() {
+    fn a_change_can_be_at_the_end_of_the_file() {
         let text = "a\nb\na\nb\n";
         check(text, "@@\n a\n-b\n+c\n*** End of File", "a\nb\na\nc\n");
         check(text, "@@\n-a\n+c\n*** End of File", "c\nb\na\nb\n");
@@ -213,17 +212,17 @@ mod tests {
     }
 
     #[test]
-    fn blanks_and_signs_are_read_kindly_and_kept() {
+    fn spaces_and_characters_are_compared_leniently_and_kept() {
         check("  a\n\tb  \nc\n", "@@\n a\n b\n-c\n+d", "  a\n\tb  \nd\n");
         check("say \u{201c}hi\u{201d}\nx\n", "@@\n say \"hi\"\n-x\n+y", "say \u{201c}hi\u{201d}\ny\n");
-        // The exact copy is meant, though a lenient one stands above it.
+        // The exact copy is preferred to a similar one above it.
         check("  a\na\n", "@@\n-a\n+b", "  a\nb\n");
         check("no newline", "@@\n-  no newline  \n+trimmed", "trimmed\n");
         check("a\nb\n", "@@\n-a\n+c\n\n", "c\nb\n");
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn missing_lines_are_not_found() {
         for (changes, expected) in [
             ("@@\n-notthere\n+b", Misfit::Lines("notthere".to_owned())),
             ("@@ class X\n-a\n+b", Misfit::Context("class X".to_owned())),
@@ -258,7 +257,7 @@ mod tests {
             let patch = codewright_workspace::unified("f", &old_text, &new_text).patch;
             let changes: Vec<&str> = patch.lines().skip(4).collect();
             prop_assume!(!changes.is_empty());
-            // With their context the places may be ambiguous; with all lines they are not.
+            // With context the positions may be ambiguous; with all lines they are not.
             let all: Vec<String> = old.iter().map(|line| format!("-{line}")).chain(new.iter().map(|line| format!("+{line}"))).collect();
             prop_assert_eq!(apply(&old_text, &format!("@@\n{}", all.join("\n"))), Ok(new_text));
             if let Ok(changed) = apply(&old_text, &changes.join("\n")) {

@@ -1,9 +1,9 @@
-//! How many words of a command say what it does.
+//! The number of words that identify the action of a command.
 //!
-//! `git commit` is two words, `npm run build` three, `ls` one. An answer of
-//! "always" covers everything that starts with these words.
+//! `git commit` is two words, `npm run build` three, `ls` one. The reply "always" to a permission request
+//! covers every command that starts with these words.
 
-/// Commands whose first `n` words name the deed; the longest entry that fits decides.
+/// Commands whose first `n` words identify the action. The longest entry that matches is used.
 const WORDS: &[(usize, &[&str])] = &[
     (
         2,
@@ -131,7 +131,7 @@ const WORDS: &[(usize, &[&str])] = &[
     ),
 ];
 
-/// The words that name the deed; `None` if they are not all plain words.
+/// The words that identify the action, or `None` if one of them is not a plain word.
 pub(super) fn prefix(words: &[Option<String>]) -> Option<String> {
     let known: Vec<&str> = words.iter().map_while(|word| word.as_deref()).collect();
     let first = known.first()?;
@@ -140,7 +140,7 @@ pub(super) fn prefix(words: &[Option<String>]) -> Option<String> {
         WORDS.iter().find(|(_, names)| names.contains(&start.as_str())).map(|(arity, _)| *arity)
     });
     let wanted = known.iter().take(count.unwrap_or(1)).copied().collect::<Vec<_>>();
-    // `git -C elsewhere` names no deed, and "git -C *" would allow every one.
+    // `git -C elsewhere` identifies no action, and "git -C *" would allow every one.
     let plain = |word: &&str| !word.starts_with('-') && !word.contains(['*', ' ', '\n', '?']);
     let whole = words.len() <= wanted.len() || wanted.len() == count.unwrap_or(1);
     (!first.is_empty() && whole && wanted.iter().all(plain)).then(|| wanted.join(" "))
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_that_name_a_deed() {
+    fn the_words_of_an_action_are_found() {
         let cases = [
             ("ls src", Some("ls")),
             ("git commit -m x", Some("git commit")),

@@ -3,14 +3,14 @@
 use super::limits::{Limits, Reason};
 use super::word::{MAX_VALUES, NUMBER};
 
-/// Braces of one word that are expanded.
+/// The limit of braces in one word.
 const MAX_BRACES: usize = 32;
-/// Words that wait for their next braces to be expanded.
+/// The limit of words whose next braces are not expanded yet.
 const MAX_WAITING: usize = 4 * MAX_VALUES;
 /// Longer words with braces are not expanded.
 const MAX_BYTES: usize = 4096;
 
-/// The words that a word with braces stands for, at least itself; `None` if there are too many.
+/// Expands the braces of a word. Returns at least the word itself, or `None` if there are too many results.
 pub(super) fn braces(word: &str, limits: &Limits) -> Option<Vec<String>> {
     if !word.contains('{') {
         return Some(vec![word.to_owned()]);
@@ -33,7 +33,7 @@ pub(super) fn braces(word: &str, limits: &Limits) -> Option<Vec<String>> {
     Some(done)
 }
 
-/// Braces that stand for several texts.
+/// Braces that expand to several texts.
 struct Group {
     start: usize,
     end: usize,
@@ -58,7 +58,7 @@ fn first_group(word: &str) -> Option<Group> {
     None
 }
 
-/// The commas of the braces that open at `start`, and where those close.
+/// The commas of the braces that open at `start`, and the position of the closing brace.
 fn commas_and_close(word: &str, start: usize) -> Option<(Vec<usize>, usize)> {
     let (mut depth, mut commas) = (0_usize, Vec::new());
     for (offset, byte) in word.as_bytes()[start..].iter().enumerate() {
@@ -73,7 +73,7 @@ fn commas_and_close(word: &str, start: usize) -> Option<(Vec<usize>, usize)> {
     None
 }
 
-/// What `1..9`, `a..e` or `1..9..2` stands for.
+/// Expands `1..9`, `a..e` or `1..9..2`.
 fn sequence(inside: &str) -> Option<Vec<String>> {
     let mut parts = inside.split("..");
     let (first, last, step) = (parts.next()?, parts.next()?, parts.next());
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn braces_stand_for_several_words() {
+    fn braces_expand_to_several_words() {
         for (word, expected) in [
             ("r{m,}", &["rm", "r"][..]),
             ("{a,b}/c", &["a/c", "b/c"]),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_words_are_given_up() {
+    fn too_many_words_end_the_expansion() {
         for word in ["{a,b}".repeat(10), "{".repeat(100_000), "{1..200}{1..200}".to_owned()] {
             let limits = Limits::new();
             assert_eq!(braces(&word, &limits), None);

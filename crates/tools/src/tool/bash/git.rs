@@ -1,4 +1,4 @@
-//! What git runs and writes besides its own work: aliases, pagers, hooks, drivers.
+//! The programs that git runs and the files that it writes besides its own: aliases, pagers, hooks, drivers.
 
 use super::options::{has, values_of};
 use super::word::Word;
@@ -36,7 +36,7 @@ const COMMAND_KEYS: &[&str] = &[
     "uploadpack.packobjectshook",
     "web.browser",
 ];
-/// Parts of keys of which git may run, read or write something that no line shows.
+/// Parts of keys that may make git run, read or write something that the line does not show.
 const CODE_PARTS: &[&str] = &[
     "allow",
     "attributes",
@@ -75,7 +75,7 @@ const CODE_PARTS: &[&str] = &[
     "vcs",
     "worktree",
 ];
-/// Keys with such parts that only choose between ways of display or transfer.
+/// Keys with such parts that only affect display or transfer.
 const PLAIN_KEYS: &[&str] = &[
     "core.quotepath",
     "diff.tool",
@@ -90,7 +90,7 @@ const PLAIN_KEYS: &[&str] = &[
     "pull.rebase",
     "rebase.updaterefs",
 ];
-/// Subcommands that come with git. Any other is an alias or a program of its own.
+/// Subcommands of git itself. Any other is an alias or a separate program.
 const KNOWN: &[&str] = &[
     "add",
     "am",
@@ -232,7 +232,7 @@ const KNOWN: &[&str] = &[
     "worktree",
     "write-tree",
 ];
-/// Subcommands that change files of the worktree which no line names.
+/// Subcommands that change files of the worktree without naming them.
 const CHANGING: &[&str] = &[
     "am",
     "apply",
@@ -253,7 +253,7 @@ const CHANGING: &[&str] = &[
     "switch",
     "worktree",
 ];
-/// Words behind which such a subcommand changes nothing.
+/// Words after which such a subcommand changes nothing.
 const KEEPING: &[&str] = &[
     "--abort",
     "--cached",
@@ -274,7 +274,7 @@ const KEEPING: &[&str] = &[
     "--list",
     "summary",
 ];
-/// Subcommands that show nothing of the files they are given.
+/// Subcommands that do not print the content of the files they are given.
 const SILENT: &[&str] = &[
     "add",
     "branch",
@@ -305,7 +305,7 @@ const SILENT: &[&str] = &[
 /// Subcommands that write to the files they are given.
 const WRITING: &[&str] = &["mv", "restore", "rm"];
 
-/// The words from the subcommand on.
+/// The words starting with the subcommand.
 pub(super) fn subcommand(words: &[Word]) -> &[Word] {
     let mut at = 1;
     while let Some(text) = words.get(at).map(Word::text) {
@@ -317,7 +317,7 @@ pub(super) fn subcommand(words: &[Word]) -> &[Word] {
     words.get(at..).unwrap_or_default()
 }
 
-/// What git runs besides.
+/// The commands that git runs.
 pub(super) fn inner(words: &[Word]) -> Vec<Inner> {
     let sub = subcommand(words);
     let before = &words[1..words.len() - sub.len()];
@@ -337,7 +337,7 @@ pub(super) fn inner(words: &[Word]) -> Vec<Inner> {
     found
 }
 
-/// Programs that a subcommand is told to run.
+/// The programs that the options of a subcommand name.
 fn of_subcommand(name: &str, arguments: &[Word]) -> Vec<Inner> {
     let first = arguments.iter().find(|word| !word.is_option()).map(Word::text);
     let scripts = |names: &[&str]| -> Vec<Inner> { values_of(arguments, names).iter().map(script).collect() };
@@ -393,7 +393,7 @@ fn remote_helpers(arguments: &[Word]) -> Vec<Inner> {
     let commands = arguments.iter().filter_map(|word| {
         word.map(|value| {
             let (_, command) = value.split_once("ext::")?;
-            // A percent sign quotes a blank.
+            // A percent sign escapes a space.
             Some(command.replace("% ", " "))
         })
     });
@@ -404,23 +404,23 @@ fn remote_helpers(arguments: &[Word]) -> Vec<Inner> {
     found
 }
 
-/// What a setting `key=value` makes git run.
+/// The commands that git runs because of a setting `key=value`.
 fn assigned(word: &Word) -> Vec<Inner> {
     match word.text().split_once('=') {
         Some((key, _)) if !key.contains(['$', '`']) => setting(key, &without(&format!("{key}="), word)),
         Some(_) => vec![Inner::Unknown],
-        // A key alone is true.
+        // A key without a value is true.
         None if word.is_closed => setting(word.text(), &Word::fixed("true")),
         None => vec![Inner::Unknown],
     }
 }
 
-/// Whether a subcommand may show what is in a file that is among its words.
-pub(super) fn shows(words: &[Word]) -> bool {
+/// Whether a subcommand may print the content of a file among its words.
+pub(super) fn prints(words: &[Word]) -> bool {
     subcommand(words).first().is_some_and(|word| !SILENT.contains(&word.text()))
 }
 
-/// The files that a subcommand is given to write.
+/// The files that a subcommand writes.
 pub(super) fn writes(words: &[Word]) -> Vec<&Word> {
     let sub = subcommand(words);
     let Some((name, arguments)) = sub.split_first() else { return Vec::new() };
@@ -509,7 +509,7 @@ fn configured(arguments: &[Word]) -> Vec<Inner> {
     plain.get(at + 1).map(|value| setting(plain[at].text(), value)).unwrap_or_default()
 }
 
-/// Whether a key may make git run something.
+/// Whether a key may make git run a command.
 fn is_key(key: &str) -> bool {
     key.starts_with("alias.")
         || is_command(key)
@@ -540,7 +540,7 @@ fn setting(key: &str, value: &Word) -> Vec<Inner> {
         return [Inner::Words { words: words.collect(), more: true }].into_iter().chain(rest).collect();
     }
     if !key.starts_with("alias.") && !is_command(&key) {
-        // The location of a repository is no command.
+        // The location of a repository is not a command.
         let is_plain_url = key.ends_with("url") && value.is_fixed && !value.text().contains("::");
         return if is_plain_url { Vec::new() } else { vec![Inner::Unknown] };
     }

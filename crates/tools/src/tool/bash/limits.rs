@@ -1,8 +1,9 @@
-//! The limits of one analysis, and what happens when one is reached.
+//! The limits of one analysis, and the result when one is reached.
 //!
-//! A limit that drops something silently would hide it from the permission rules. So all limits of the analysis are
-//! here, and reaching one is recorded in the same call that reports it. The reason cannot be taken back, and
-//! [`Limits::outcome`] is the only way to get a result: it is [`Analysis::Unknown`] if a reason is recorded.
+//! A limit that silently drops something would hide it from the permission rules. So all limits of the
+//! analysis are here, and reaching one is recorded in the same call that reports it. The reason cannot be
+//! removed, and [`Limits::outcome`] is the only way to get a result: it is [`Analysis::Unknown`] if a reason
+//! is recorded.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,34 +11,34 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// Processor time of one analysis. Waiting for a processor does not count.
+/// The limit of processor time. Waiting for a processor does not count.
 const MAX_TIME: Duration = Duration::from_millis(50);
 
-/// Steps between two looks at the clock.
-const LOOKS: usize = 8;
+/// The number of steps between two readings of the clock.
+const STEPS_PER_READING: usize = 8;
 
 /// The outcome of an analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Analysis<T> {
-    /// Every effect that can be read off the line is in the value.
+    /// The value contains every effect that can be read off the line.
     Complete(T),
-    /// The line may have any effect; those that were found are in `known`.
+    /// The line may have any effect. `known` contains those that were found.
     Unknown {
-        /// Why the analysis stopped.
+        /// The reason why the analysis stopped.
         reason: Reason,
-        /// The effects found before.
+        /// The effects that were found before.
         known: T,
     },
 }
 
-/// A thing that is counted.
+/// A counted resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// Bytes of the line and of every script inside.
+    /// Bytes of the line and of every script in it.
     Bytes,
-    /// Commands, including those run by others.
+    /// Commands, including those that other commands run.
     Commands,
-    /// Scripts inside scripts that are parsed.
+    /// Nested scripts that are parsed.
     Scripts,
     /// Words of commands, counted again for every command that runs another.
     Words,
@@ -47,7 +48,7 @@ pub(super) enum Limit {
     Files,
     /// Entries of directories that are compared with wildcards.
     Entries,
-    /// Bytes of the texts that the rules are compared with.
+    /// Bytes of the texts that are compared with the rules.
     Patterns,
     /// Bytes of the values of words.
     Values,
@@ -81,14 +82,14 @@ impl Limit {
     }
 }
 
-/// Why the effect of a line is unknown.
+/// The reason why the effect of a line is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// The line or a script inside is too long.
+    /// The line or a script in it is too long.
     Length,
     /// There are too many operators.
     Operators,
-    /// The syntax is not understood.
+    /// The syntax is not supported.
     Syntax,
     /// Commands or words are nested too deeply.
     Depth,
@@ -98,7 +99,7 @@ pub(super) enum Reason {
     Files,
     /// A wildcard would have to be compared with too many names.
     Entries,
-    /// A word stands for too many values.
+    /// A word has too many values.
     Values,
     /// The line changes to too many directories.
     Directories,
@@ -134,7 +135,7 @@ impl fmt::Display for Reason {
 pub(super) struct Limits {
     used: [Cell<usize>; LIMITS],
     started: Duration,
-    /// How often the time was wanted; the clock is read for a part of these only.
+    /// The number of time checks. The clock is read for some of them only.
     looks: Cell<usize>,
     reason: Cell<Option<Reason>>,
 }
@@ -149,7 +150,7 @@ impl Limits {
         }
     }
 
-    /// Counts `amount` more; `false` if that is too much, which makes the outcome unknown.
+    /// Counts `amount` more. Returns `false` if that exceeds the limit, which makes the outcome unknown.
     #[must_use]
     pub(super) fn take(&self, limit: Limit, amount: usize) -> bool {
         let used = &self.used[limit as usize];
@@ -161,11 +162,12 @@ impl Limits {
         self.is_in_time()
     }
 
-    /// Whether there is time left; if not, the outcome is unknown. Steps that are cheap look at the clock now and then.
+    /// Whether time is left. If not, the outcome is unknown. Cheap steps read the clock only now and then.
     #[must_use]
     pub(super) fn has_time(&self) -> bool {
         self.looks.set(self.looks.get().wrapping_add(1));
-        let is_due = self.looks.get().is_multiple_of(LOOKS) || self.reason.get() == Some(Reason::Time);
+        let is_due =
+            self.looks.get().is_multiple_of(STEPS_PER_READING) || self.reason.get() == Some(Reason::Time);
         !is_due || self.is_in_time()
     }
 
@@ -177,21 +179,21 @@ impl Limits {
         is_early
     }
 
-    /// Whether looking for more files is of no use.
+    /// Whether searching for more files is useless.
     #[must_use]
     pub(super) fn is_full(&self) -> bool {
         use Reason::{Directories, Entries, Files, Time};
         matches!(self.reason.get(), Some(Directories | Entries | Files | Time)) || !self.is_in_time()
     }
 
-    /// Makes the outcome unknown; the first reason is kept.
+    /// Makes the outcome unknown. The first reason is kept.
     pub(super) fn give_up(&self, reason: Reason) {
         if self.reason.get().is_none() {
             self.reason.set(Some(reason));
         }
     }
 
-    /// Does something that may look at text which is no shell code; returns whether its syntax was not understood.
+    /// Runs work on text that may not be shell code. Returns whether its syntax was rejected.
     pub(super) fn without_syntax(&self, work: impl FnOnce()) -> bool {
         let before = self.reason.get();
         work();
@@ -202,7 +204,7 @@ impl Limits {
         is_syntax
     }
 
-    /// The outcome, given the effects that were found.
+    /// Returns the outcome with the effects that were found.
     pub(super) fn outcome<T>(&self, known: T) -> Analysis<T> {
         match self.reason.get() {
             None => Analysis::Complete(known),
@@ -211,7 +213,8 @@ impl Limits {
     }
 }
 
-/// The processor time of this thread. Without such a clock the time stands still, and the other limits hold.
+/// The processor time of this thread. Without such a clock the time does not advance, and the other limits
+/// still hold.
 fn thread_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }

@@ -1,13 +1,14 @@
-//! The options among the words of a command.
+//! Finds options among the words of a command.
 
 use super::word::Word;
 
-/// Shortest beginning of a long option that is taken for it.
+/// The shortest accepted abbreviation of a long option.
 const MIN_ABBREVIATION: usize = 3;
 
-/// The values that options are given, wherever they stand: `-o x`, `-ox`, `-vox`, `--output x`, `--output=x`, `--out=x`.
+/// The values of options, in every form: `-o x`, `-ox`, `-vox`, `--output x`, `--output=x`, `--out=x`.
 ///
-/// A letter among short options counts wherever it is, so a value that looks like options may be taken for some.
+/// A letter among short options counts at any position, so a value that looks like options may be mistaken
+/// for some.
 pub(super) fn values_of(words: &[Word], names: &[&str]) -> Vec<Word> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -18,7 +19,7 @@ pub(super) fn values_of(words: &[Word], names: &[&str]) -> Vec<Word> {
     found
 }
 
-/// Whether one of the options is there, with or without a value.
+/// Whether one of the options is present, with or without a value.
 pub(super) fn has(words: &[Word], names: &[&str]) -> bool {
     words.iter().flat_map(|word| &word.values).any(|value| {
         names.iter().any(|name| match name.strip_prefix("--") {
@@ -55,14 +56,14 @@ fn is_long(option: &str, long: &str) -> bool {
     given.is_some_and(|given| given.len() + 2 >= MIN_ABBREVIATION && long.starts_with(given))
 }
 
-/// What follows a short option in a word of several.
+/// The text after a short option in a word with several.
 fn cluster<'a>(word: &'a str, name: &str) -> Option<&'a str> {
     let letter = name.strip_prefix('-').filter(|letter| letter.chars().count() == 1)?;
     let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
     letters.split_once(letter).map(|(_, rest)| rest)
 }
 
-/// The words that are neither options nor, where `valued` has the option, their values.
+/// The words that are neither options nor values of options in `valued`.
 pub(super) fn plain<'a>(words: &'a [Word], valued: &[&str]) -> Vec<&'a Word> {
     let mut found = Vec::new();
     let (mut takes_value, mut ended) = (false, false);

@@ -1,4 +1,4 @@
-//! The simple commands of a command line.
+//! Parses a command line into simple commands.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,26 +11,26 @@ use super::limits::{Limit, Limits, Reason};
 use super::scan;
 use super::word::{Values, Variables, Word, Words};
 
-/// A longer line is not parsed.
+/// Longer lines are not parsed.
 const MAX_PARSED_BYTES: usize = 64 * 1024;
-/// A longer line is not parsed behind its first error, because finding a way to go on can take long.
+/// Longer lines are not parsed after their first error, because error recovery can be slow.
 const MAX_BROKEN_BYTES: usize = 4096;
-/// Nodes of the syntax tree.
+/// The limit of nodes of the syntax tree.
 const MAX_NODES: usize = 20_000;
-/// Nodes inside each other, without those that only chain commands.
+/// The limit of nested nodes, without those that only chain commands.
 const MAX_DEPTH: usize = 64;
 /// Kinds of nodes that chain commands.
 const CHAINS: [&str; 3] = ["list", "pipeline", "redirected_statement"];
-/// Lines that the grammar takes for one command.
+/// The limit of lines that the grammar mistakes for one command.
 const MAX_RUN_ON: usize = 512;
-/// Redirections around one command that are looked at for its words.
+/// The limit of redirections around a command that are searched for its words.
 const MAX_REDIRECTIONS: usize = 16;
-/// Words of a text that a variable may be read from.
+/// The limit of words in a text from which a variable may be read.
 const MAX_READ: usize = 64;
-/// Kinds of nodes besides statements whose commands read what they are given.
+/// Kinds of nodes besides statements whose commands get their input.
 const READING: [&str; 6] =
     ["compound_statement", "do_group", "elif_clause", "else_clause", "negated_command", "subshell"];
-/// Kinds of nodes whose words the shell may evaluate once more, so that substitutions in quotes run.
+/// Kinds of nodes whose words the shell may evaluate again, so that substitutions in quotes run.
 const EVALUATING: [&str; 8] = [
     "arithmetic_expansion",
     "binary_expression",
@@ -41,7 +41,7 @@ const EVALUATING: [&str; 8] = [
     "unset_command",
     "variable_assignment",
 ];
-/// Builtins that do the same with their arguments.
+/// Builtins that evaluate their arguments again.
 const EVALUATORS: [&str; 16] = [
     "[",
     "builtin",
@@ -60,21 +60,21 @@ const EVALUATORS: [&str; 16] = [
     "test",
     "wait",
 ];
-/// Builtins that set the variables they are given.
+/// Builtins that set the variables in their arguments.
 const SETTERS: [&str; 7] = ["getopts", "let", "mapfile", "printf", "read", "readarray", "wait"];
 
-/// A command line, taken apart.
+/// A parsed command line.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Line {
-    /// Every simple command, also those inside others.
+    /// Every simple command, including nested ones.
     pub(super) commands: Vec<Simple>,
-    /// Files that are redirected to or from.
+    /// Files of redirections.
     pub(super) redirects: Vec<Redirect>,
-    /// Variables that are set, and to what.
+    /// Variables that are set, and their values.
     pub(super) sets: Vec<(String, Word)>,
-    /// Redirections that belong to no simple command.
+    /// Redirections that do not belong to a simple command.
     pub(super) loose_redirects: Vec<String>,
-    /// Scripts that the shell may take from quoted words: `[[ -v 'a[$(x)]' ]]`.
+    /// Scripts that the shell may evaluate from quoted words: `[[ -v 'a[$(x)]' ]]`.
     pub(super) hidden: Vec<Word>,
     /// Whether it has loops or functions, whose commands may run after later ones.
     pub(super) repeats: bool,
@@ -85,17 +85,17 @@ pub(super) struct Line {
 pub(super) struct Redirect {
     /// The file.
     pub(super) path: Word,
-    /// Whether it is written to.
+    /// Whether it is written.
     pub(super) writes: bool,
 }
 
-/// What a command is given to read.
+/// The input of a command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Input {
-    /// Nothing that the line names.
+    /// The line names none.
     #[default]
     Nothing,
-    /// A text of the line.
+    /// A text in the line.
     Text(Word),
     /// The output of another command, which may consist of these words.
     Piped(Vec<String>),
@@ -104,15 +104,15 @@ pub(super) enum Input {
 /// A simple command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Simple {
-    /// As it is written, with its redirections.
+    /// Its text with redirections.
     pub(super) text: String,
-    /// Its name and arguments; `None` where only the shell knows.
+    /// Its name and arguments. `None` is a word that only the shell knows.
     pub(super) words: Vec<Option<String>>,
     /// Whether its text has redirections.
     pub(super) redirected: bool,
-    /// All its words, those behind redirections too, with everything that is known of them.
+    /// All its words, including those after redirections, with everything that is known about them.
     pub(super) full: Vec<Word>,
-    /// What it is given to read.
+    /// Its input.
     pub(super) input: Input,
 }
 
@@ -127,20 +127,20 @@ impl Simple {
     }
 }
 
-/// What a line is parsed with.
+/// The settings of the parser.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
-    /// The directory that `~` and `$HOME` stand for.
+    /// The directory of `~` and `$HOME`.
     pub(super) home: Option<&'a Path>,
     pub(super) limits: &'a Limits,
 }
 
-/// Takes a command line apart.
+/// Parses a command line.
 pub(super) fn parse(source: &str, setting: Setting) -> Line {
     parse_with(source, setting, Variables::new())
 }
 
-/// The same where some variables are known already.
+/// Parses a command line with some known variables.
 pub(super) fn parse_with(source: &str, setting: Setting, variables: Variables) -> Line {
     let mut line = Line::default();
     let Some(tree) = tree(source, setting.limits) else { return line };
@@ -149,7 +149,7 @@ pub(super) fn parse_with(source: &str, setting: Setting, variables: Variables) -
     if !learn(&mut words, &tree) {
         return line;
     }
-    // A stack of our own: the line may nest deeper than ours.
+    // The line may be nested deeper than our own stack allows.
     let mut todo = vec![(tree.root_node(), Around::default())];
     while let Some((node, around)) = todo.pop() {
         if !setting.limits.has_time() {
@@ -184,7 +184,7 @@ pub(super) fn parse_with(source: &str, setting: Setting, variables: Variables) -
     line
 }
 
-/// The syntax tree of a source; a reason is recorded if there is none or it has errors.
+/// The syntax tree of a source. Records a reason if there is none or it has errors.
 fn tree(source: &str, limits: &Limits) -> Option<Tree> {
     if source.len() > MAX_PARSED_BYTES || !limits.take(Limit::Bytes, source.len()) {
         limits.give_up(Reason::Length);
@@ -197,7 +197,7 @@ fn tree(source: &str, limits: &Limits) -> Option<Tree> {
     let mut parser = Parser::new();
     let is_ready = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_ok();
     let mut progress = |state: &ParseState| {
-        // What is found behind an error is no more than a hint, which a long line does not get.
+        // The commands after an error are only a guess, so a long line is not parsed further.
         let goes_on = !state.has_error() || source.len() <= MAX_BROKEN_BYTES;
         if goes_on && limits.has_time() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
@@ -219,10 +219,10 @@ fn tree(source: &str, limits: &Limits) -> Option<Tree> {
     Some(tree)
 }
 
-/// Learns the variables that a line sets anywhere, because a loop may use them before. `false` if the line is
-/// nested too deeply to go on.
+/// Collects the variables that a line sets anywhere, because a loop may use them before. Returns `false` if
+/// the line is nested too deeply.
 fn learn(words: &mut Words, tree: &Tree) -> bool {
-    // Another time for those that are set to others.
+    // A second pass resolves variables that are set to other variables.
     for _ in 0..2 {
         let mut todo = vec![(tree.root_node(), 0)];
         while let Some((node, depth)) = todo.pop() {
@@ -250,7 +250,7 @@ fn learn(words: &mut Words, tree: &Tree) -> bool {
     true
 }
 
-/// Remembers what `read` may find in the text that a pipeline or a redirection gives it.
+/// Collects the values that `read` may get from a pipeline or a redirection.
 fn read_from(words: &mut Words, node: Node) {
     let parts: Vec<Node> = node.named_children(&mut node.walk()).collect();
     if node.kind() != "pipeline" && of_kind(&parts, "_redirect").is_empty() {
@@ -288,7 +288,7 @@ fn read_from(words: &mut Words, node: Node) {
     }
 }
 
-/// Takes the values of variables that a command sets to be incomplete.
+/// Marks the values of variables that a command sets as incomplete.
 fn forget(words: &mut Words, node: Node) {
     let name = node.child_by_field_name("name").map(|name| words.text(name));
     if !name.is_some_and(|name| SETTERS.contains(&name)) {
@@ -305,7 +305,7 @@ fn forget(words: &mut Words, node: Node) {
     }
 }
 
-/// The scripts in a word that the shell evaluates once more.
+/// The scripts in a word that the shell evaluates again.
 fn hidden(words: &Words, node: Node, around: &Around) -> Vec<Word> {
     let text = words.text(node);
     match node.kind() {
@@ -313,14 +313,14 @@ fn hidden(words: &Words, node: Node, around: &Around) -> Vec<Word> {
             let scripts = words.all(node).values;
             scripts.iter().flat_map(|value| scan::substitutions(value)).map(Word::fixed).collect()
         }
-        // The grammar does not see all substitutions in it.
+        // The grammar does not find all substitutions in it.
         "expansion" if !text.ends_with("@P}") => {
             scan::substitutions(text).into_iter().map(Word::fixed).collect()
         }
-        // Those inside of backticks are quoted.
+        // Substitutions in backticks are quoted.
         "command_substitution" if text.starts_with('`') && text.contains('\\') => {
             let inside = text.trim_matches('`');
-            vec![Word::fixed(&super::word::unquoted(inside, |c| matches!(c, '`' | '$' | '\\')))]
+            vec![Word::fixed(&super::word::without_backslashes(inside, |c| matches!(c, '`' | '$' | '\\')))]
         }
         // The value is expanded like a prompt.
         "expansion" if text.ends_with("@P}") => {
@@ -331,7 +331,7 @@ fn hidden(words: &Words, node: Node, around: &Around) -> Vec<Word> {
             let rest = (!known.is_closed).then(|| Word::unknown(text));
             scripts.chain(rest).collect()
         }
-        // The grammar does not see all substitutions in an indented one.
+        // The grammar does not find all substitutions in an indented one.
         "heredoc_redirect" if !is_quoted(words, node) => {
             let bodies = of_kind(&node.named_children(&mut node.walk()).collect::<Vec<_>>(), "heredoc_body");
             let texts = bodies.into_iter().filter(|body| body.named_child_count() == 0);
@@ -341,7 +341,7 @@ fn hidden(words: &Words, node: Node, around: &Around) -> Vec<Word> {
     }
 }
 
-/// Whether the end of a here-document is quoted, so that nothing in it is expanded.
+/// Whether the delimiter of a here-document is quoted, so that nothing in it is expanded.
 fn is_quoted(words: &Words, heredoc: Node) -> bool {
     let starts = of_kind(&heredoc.named_children(&mut heredoc.walk()).collect::<Vec<_>>(), "heredoc_start");
     starts.iter().any(|start| words.text(*start).contains(['\'', '"', '\\']))
@@ -350,7 +350,7 @@ fn is_quoted(words: &Words, heredoc: Node) -> bool {
 /// The kinds of nodes that are simple commands.
 const COMMANDS: [&str; 3] = ["command", "declaration_command", "unset_command"];
 
-/// Whether the grammar found the name of a command where something after it is not understood.
+/// Whether the grammar found the name of a command but not all words after it.
 fn is_broken_command(node: Node) -> bool {
     node.is_error() && node.named_child(0).is_some_and(|child| child.kind() == "command_name")
 }
@@ -359,20 +359,20 @@ fn is_command(body: Option<Node>) -> bool {
     body.is_some_and(|body| COMMANDS.contains(&body.kind()))
 }
 
-/// What lies around a node.
+/// The context of a node.
 #[derive(Debug, Clone, Default)]
 struct Around<'t> {
-    /// The statement that redirects this node and nothing else.
+    /// The statement that redirects this node only.
     outer: Option<Node<'t>>,
-    /// Redirections whose words, as the grammar has them, may belong to this node.
+    /// Redirections that may contain words of this node, according to the grammar.
     redirections: Rc<Vec<Node<'t>>>,
-    /// What it is given to read.
+    /// Its input.
     input: Rc<Input>,
-    /// Whether the shell may evaluate its words once more.
+    /// Whether the shell may evaluate its words again.
     evaluates: bool,
 }
 
-/// The nodes inside of one, each with what lies around it.
+/// The child nodes, each with its context.
 fn inside<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Vec<(Node<'t>, Around<'t>)> {
     let evaluates = match node.kind() {
         "command" => {
@@ -384,7 +384,7 @@ fn inside<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Vec<(Node<'
             };
             name.is_some_and(|name| name.values.iter().any(is_evaluator))
         }
-        // Commands inside have words of their own.
+        // Nested commands have their own words.
         "command_substitution" | "process_substitution" => false,
         kind => around.evaluates || EVALUATING.contains(&kind),
     };
@@ -434,12 +434,12 @@ fn around_children<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Ve
             }
             inner
         }
-        // What follows `<<E |` reads what the command before it writes.
+        // The command after `<<E |` reads the output of the command before it.
         "heredoc_redirect" => {
             let piped = Around { input: Rc::new(Input::Piped(Vec::new())), ..Around::default() };
             children.into_iter().map(|child| (child, piped.clone())).collect()
         }
-        // Whatever is inside of a statement reads what the statement is given.
+        // Everything in a statement reads the input of the statement.
         kind if kind.ends_with("_statement") || READING.contains(&kind) => {
             children.into_iter().map(|child| (child, reads.clone())).collect()
         }
@@ -451,13 +451,13 @@ fn of_kind<'t>(nodes: &[Node<'t>], end: &str) -> Vec<Node<'t>> {
     nodes.iter().filter(|node| node.kind().ends_with(end)).copied().collect()
 }
 
-/// The command that a node stands for; several where the grammar runs over the end of a line.
+/// The commands of a node. There are several if the grammar continues after the end of a line.
 fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
     let children: Vec<Node> = node.named_children(&mut node.walk()).collect();
     let own = of_kind(&children, "_redirect");
     let mut simple = Simple { redirected: around.outer.is_some(), ..Simple::default() };
     if node.kind() != "command" && !node.is_error() {
-        // `export` and its like are the first, unnamed child.
+        // `export` and similar builtins are the first, unnamed child.
         let name = node.child(0).map(|name| words.text(name).to_owned());
         simple.full.extend(name.as_deref().map(Word::fixed));
         simple.words.push(name);
@@ -511,7 +511,7 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
     found
 }
 
-/// The first word of a command that the grammar breaks at its braces: `{rm,-f,x}`.
+/// The first word of a command that the grammar splits at its braces: `{rm,-f,x}`.
 fn broken_name(words: &Words, node: Node) -> Word {
     let raw = words.text(node).split_whitespace().next().unwrap_or_default();
     let values = braces(raw, words.limits).unwrap_or_default();
@@ -522,7 +522,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// Whether a word is the first of its line, so that another command begins with it.
+/// Whether a word is the first of its line and so begins another command.
 fn starts_line(source: &str, word: Node) -> bool {
     let text = &source[word.byte_range()];
     let inside = text.len() - text.trim_start().len();
@@ -533,7 +533,7 @@ fn starts_line(source: &str, word: Node) -> bool {
     escapes % 2 == 0
 }
 
-/// The words that the grammar takes for a part of a redirection: `rm > out x`.
+/// The words that the grammar treats as a part of a redirection: `rm > out x`.
 fn words_behind<'t>(words: &Words, redirection: Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = redirection.walk();
     match redirection.kind() {
@@ -547,7 +547,7 @@ fn words_behind<'t>(words: &Words, redirection: Node<'t>) -> Vec<Node<'t>> {
     }
 }
 
-/// What a command writes into a pipe.
+/// The input that a command writes into a pipe.
 fn written_by(words: &Words, node: Node) -> Input {
     let Values { list, is_closed } = words.output(node);
     if list.is_empty() {
@@ -556,7 +556,7 @@ fn written_by(words: &Words, node: Node) -> Input {
     Input::Text(Word { raw: String::new(), values: list, is_fixed: is_closed, is_closed })
 }
 
-/// The text that redirections give to read.
+/// The input from redirections.
 fn given(words: &Words, redirections: &[Node]) -> Option<Input> {
     let mut text = Word { raw: String::new(), values: Vec::new(), is_fixed: true, is_closed: true };
     for redirection in redirections {
@@ -573,7 +573,8 @@ fn given(words: &Words, redirections: &[Node]) -> Option<Input> {
                 for body in of_kind(&parts, "heredoc_body").into_iter().map(|body| words.text(body)) {
                     text.is_fixed &= is_quoted || !body.contains(['$', '`']);
                     text.values.push(body.to_owned());
-                    let plain = super::word::unquoted(body, |c| matches!(c, '$' | '`' | '\\' | '\n'));
+                    let plain =
+                        super::word::without_backslashes(body, |c| matches!(c, '$' | '`' | '\\' | '\n'));
                     text.values.extend((!is_quoted && plain != body).then_some(plain));
                 }
             }
@@ -607,7 +608,7 @@ fn redirect(words: &Words, node: Node) -> Option<Redirect> {
     let path = words.all(destination);
     let is_number = path.is_closed && path.values.iter().all(|value| value.parse::<u32>().is_ok());
     let duplicates = matches!(operator, "<&" | ">&") && is_number;
-    // Only a part of what the grammar takes for an operator may be seen.
+    // The grammar may find only a part of the operator.
     let writes = !operator.starts_with('<') || words.text(node).contains("<>");
     (!duplicates && !operator.ends_with('-')).then_some(Redirect { path, writes })
 }

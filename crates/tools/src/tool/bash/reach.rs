@@ -1,22 +1,23 @@
-//! Files that a command line names: those it reads and writes, and the directories outside the worktree.
+//! Finds the files that a command line names: those it reads and writes, and directories outside the
+//! worktree.
 //!
-//! Only what can be read off the line is found. A path that is computed by the line counts as unknown; a path that a
-//! program makes up is covered by the permission for the command alone.
+//! Only paths that can be read off the line are found. A path that the line computes counts as unknown. A
+//! path that a program computes is covered by the permission for the command only.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use codewright_workspace::{Place, Workspace, normalize, physical};
 
-use super::beneath::Beneath;
 use super::limits::{Limit, Limits, Reason};
+use super::nested::Effects;
 use super::options::values_of;
-use super::touch::{Deed, Touch, touched};
+use super::touch::{FileUse, Touch, touched};
 use super::word::{NUMBER, Word};
 use crate::ToolError;
 use crate::ask::{Certainty, Implied, UNKNOWN, file_patterns};
 
-/// Commands all of whose arguments are files, whether they exist or not.
+/// Commands whose arguments are all files, whether they exist or not.
 const FILE_COMMANDS: &[&str] = &[
     "cat", "cd", "chgrp", "chmod", "chown", "cp", "head", "install", "less", "ln", "ls", "mkdir", "more",
     "mv", "pushd", "rm", "rmdir", "source", "stat", "tail", "tee", "touch", "truncate", "unlink", ".",
@@ -28,7 +29,7 @@ const TEXT_COMMANDS: &[&str] = &[
     ":", "cut", "echo", "export", "expr", "false", "kill", "let", "printf", "seq", "sleep", "tr", "true",
     "unset",
 ];
-/// Commands that change to the directory which one of these options names.
+/// Commands that change to the directory in one of these options.
 const ENTERING: &[(&[&str], &[&str])] = &[
     (&["git"], &["-C", "--git-dir", "--work-tree"]),
     (&["tar", "gtar", "bsdtar"], &["-C", "--directory"]),
@@ -41,9 +42,9 @@ const ENTERING: &[(&[&str], &[&str])] = &[
 ];
 /// Commands with operands such as `if=file`.
 const KEYED: &[&str] = &["dd", "gdd"];
-/// Options of downloaders whose values may begin with `@` and a file.
+/// Options of download programs whose values may be `@` and a file.
 const UPLOADERS: &[&str] = &["curl", "http", "https", "xh", "wget"];
-/// Places every program may use.
+/// Paths that every program may use.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -54,23 +55,23 @@ const DEVICES: &[&str] = &[
     "/dev/urandom",
     "/dev/random",
 ];
-/// The kernel opens no longer path.
+/// The kernel rejects longer paths.
 const MAX_PATH_BYTES: usize = 4096;
-/// Paths that one wildcard may stand for.
+/// The limit of paths for one wildcard.
 const MAX_MATCHES: usize = 2048;
-/// Directories a line may change to; later paths are judged from each.
+/// The limit of directories that a line changes to. Later paths are resolved from each of them.
 const MAX_BASES: usize = 16;
 
-/// What a line reaches.
+/// The files and directories of a line.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
-    /// The directories outside that need permission, each once, in the order they are named.
+    /// The directories outside that need permission, without duplicates, in order.
     pub(super) outside: Vec<String>,
     /// The files that are read and written.
     pub(super) implied: Vec<Implied>,
 }
 
-/// Where a line runs.
+/// The directories and limits of an analysis.
 #[derive(Clone, Copy)]
 pub(super) struct Start<'a> {
     pub(super) workspace: &'a Workspace,
@@ -79,8 +80,9 @@ pub(super) struct Start<'a> {
     pub(super) limits: &'a Limits,
 }
 
-/// Finds what a line reaches. Commands in a loop or a function may run after later ones changed the directory.
-pub(super) fn reached(start: Start, line: &Beneath) -> Result<Reached, ToolError> {
+/// Finds the paths of a line. Commands in a loop or a function may run after later ones have changed the
+/// directory.
+pub(super) fn reached(start: Start, line: &Effects) -> Result<Reached, ToolError> {
     let mut search = Search {
         start,
         bases: vec![start.workdir.real.clone()],
@@ -102,12 +104,12 @@ pub(super) fn reached(start: Start, line: &Beneath) -> Result<Reached, ToolError
     }
     for redirect in line.redirects.iter().take_while(|_| !start.limits.is_full()) {
         search.arguments("cat", std::slice::from_ref(&redirect.path))?;
-        let deed = if redirect.writes { Deed::Writes } else { Deed::Reads };
+        let usage = if redirect.writes { FileUse::Writes } else { FileUse::Reads };
         for value in &redirect.path.values {
-            search.touch(deed, Some(value))?;
+            search.touch(usage, Some(value))?;
         }
         if !redirect.path.is_closed {
-            search.touch(deed, None)?;
+            search.touch(usage, None)?;
         }
     }
     Ok(search.found)
@@ -119,7 +121,7 @@ fn name_of(words: &[Word]) -> &str {
     name.and_then(|name| name.rsplit('/').next()).unwrap_or_default()
 }
 
-/// The texts in an argument that may be paths; the first ones are as sure as the command makes them.
+/// The parts of an argument that may be paths. The first ones are as certain as the command makes them.
 fn paths_in<'a>(name: &str, value: &'a str) -> Vec<&'a str> {
     if let Some((_, path)) = value.split_once("file://") {
         return vec![path.trim_start_matches("localhost")];
@@ -140,7 +142,7 @@ fn paths_in<'a>(name: &str, value: &'a str) -> Vec<&'a str> {
     behind.into_iter().chain(glued).collect()
 }
 
-/// The words that name directories which a command changes to, for itself or for those after it.
+/// The words that name directories which a command changes to, for itself or for later commands.
 fn entered(name: &str, words: &[Word]) -> Vec<Word> {
     let rest = words.get(1..).unwrap_or_default();
     if matches!(name, "cd" | "pushd") {
@@ -155,14 +157,14 @@ fn entered(name: &str, words: &[Word]) -> Vec<Word> {
 
 struct Search<'a> {
     start: Start<'a>,
-    /// Where a relative path may start: a line may change the directory.
+    /// The directories that a relative path may start from, because a line may change the directory.
     bases: Vec<PathBuf>,
     found: Reached,
-    /// What was found already.
+    /// The effects that were found already.
     known: HashSet<(&'static str, String)>,
     /// Directories of files that wildcards matched.
     parents: HashMap<PathBuf, Place>,
-    /// Whether the line changes to a directory that is not known.
+    /// Whether the line changes to an unknown directory.
     is_lost: bool,
 }
 
@@ -179,29 +181,29 @@ impl Search<'_> {
         for target in targets {
             self.is_lost |= !target.is_closed;
             for value in &target.values {
-                // Other options only name a directory where there is one.
+                // Other options name a directory only if it exists.
                 self.visit(value, is_move)?;
                 self.enter(value)?;
             }
         }
-        for Touch { deed, path } in touched(name, words) {
-            // A path inside of an argument was not visited with it.
-            let writes = !matches!(deed, Deed::MayRead | Deed::Reads | Deed::MayFill);
-            if let Some(path) = path.as_deref().filter(|_| deed != Deed::MayRead) {
+        for Touch { usage, path } in touched(name, words) {
+            // A path inside an argument was not visited together with it.
+            let writes = !matches!(usage, FileUse::MayRead | FileUse::Reads | FileUse::MayFill);
+            if let Some(path) = path.as_deref().filter(|_| usage != FileUse::MayRead) {
                 self.visit(path, writes)?;
             }
-            self.touch(deed, path.as_deref())?;
+            self.touch(usage, path.as_deref())?;
         }
         Ok(())
     }
 
-    /// Judges the arguments of a command as paths.
+    /// Checks the arguments of a command for paths.
     fn arguments(&mut self, name: &str, words: &[Word]) -> Result<(), ToolError> {
         if TEXT_COMMANDS.contains(&name) {
             return Ok(());
         }
         let is_file = FILE_COMMANDS.contains(&name);
-        // A pattern seldom exists as a path, but for the one that is nothing but a slash.
+        // A pattern is rarely the path of a file. The exception is a single slash.
         let mut skips = PATTERN_COMMANDS.contains(&name);
         for word in words {
             if is_file && !word.is_closed {
@@ -223,7 +225,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A directory that a variable names, or that a command without arguments changes to.
+    /// Adds a directory that a variable names, or that a command without arguments changes to.
     fn directory(&mut self, word: &Word) -> Result<(), ToolError> {
         self.is_lost |= !word.is_closed;
         for value in &word.values {
@@ -233,7 +235,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Judges a path; one that does not exist counts only if it is surely one.
+    /// Adds a path. A path that does not exist is added only if it certainly is one.
     fn visit(&mut self, path: &str, surely: bool) -> Result<(), ToolError> {
         let path = without_glob(path);
         if !is_path(path) {
@@ -250,17 +252,17 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Notes what happens to a file; `None` is one that is not known.
-    fn touch(&mut self, deed: Deed, path: Option<&str>) -> Result<(), ToolError> {
+    /// Records the effect on a file. `None` is an unknown file.
+    fn touch(&mut self, usage: FileUse, path: Option<&str>) -> Result<(), ToolError> {
         let Some(path) = path else {
-            self.unknown_file(deed);
+            self.unknown_file(usage);
             return Ok(());
         };
         if !is_path(path) {
             return Ok(());
         }
         if self.is_lost && !path.starts_with('/') {
-            self.unknown_file(deed);
+            self.unknown_file(usage);
         }
         for base in self.bases.clone() {
             if self.start.limits.is_full() || !self.start.limits.take(Limit::Paths, 1) {
@@ -268,22 +270,22 @@ impl Search<'_> {
             }
             let place = self.start.workspace.resolve_from(&base, Path::new(path))?;
             let kernel = physical(&base.join(path))?;
-            self.touch_at(deed, &place, &kernel);
+            self.touch_at(usage, &place, &kernel);
             if path.contains(['*', '?', '[']) {
                 for matched in expanded(&base, path, self.start.limits) {
-                    self.touch_match(deed, &base, &matched)?;
+                    self.touch_match(usage, &base, &matched)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The same for a name that a wildcard matches. Its directory is resolved once for all of its files.
-    fn touch_match(&mut self, deed: Deed, base: &Path, matched: &Match) -> Result<(), ToolError> {
+    /// Records the effect on a file that a wildcard matches. Its directory is resolved once for all files.
+    fn touch_match(&mut self, usage: FileUse, base: &Path, matched: &Match) -> Result<(), ToolError> {
         let full = base.join(&matched.path);
         let (Some(parent), Some(name), false) = (full.parent(), full.file_name(), matched.is_link) else {
             let place = self.start.workspace.resolve_from(base, Path::new(&matched.path))?;
-            self.touch_at(deed, &place, &physical(&full)?);
+            self.touch_at(usage, &place, &physical(&full)?);
             return Ok(());
         };
         if !self.parents.contains_key(parent) {
@@ -294,57 +296,59 @@ impl Search<'_> {
         let place =
             Place { path: parent.path.join(name), real: parent.real.join(name), inside: parent.inside };
         let kernel = place.real.clone();
-        self.touch_at(deed, &place, &kernel);
+        self.touch_at(usage, &place, &kernel);
         Ok(())
     }
 
-    fn touch_at(&mut self, deed: Deed, place: &Place, kernel: &Path) {
+    fn touch_at(&mut self, usage: FileUse, place: &Place, kernel: &Path) {
         let workspace = self.start.workspace;
         let mut patterns = file_patterns(workspace, place);
         let kernel = workspace.real_title(kernel);
         if !patterns.contains(&kernel) {
             patterns.push(kernel);
         }
-        let (permission, certainty) = match deed {
-            Deed::MayRead if !place.real.is_file() => return,
-            Deed::Reads | Deed::Puts if place.real.is_dir() => return,
-            Deed::MayRead | Deed::Reads => ("read", Certainty::Stated),
-            Deed::Writes | Deed::Puts | Deed::Removes | Deed::Fills => ("edit", Certainty::Stated),
-            Deed::MayFill => ("edit", Certainty::Possible),
+        let (permission, certainty) = match usage {
+            FileUse::MayRead if !place.real.is_file() => return,
+            FileUse::Reads | FileUse::Puts if place.real.is_dir() => return,
+            FileUse::MayRead | FileUse::Reads => ("read", Certainty::Stated),
+            FileUse::Writes | FileUse::Puts | FileUse::Removes | FileUse::Fills => {
+                ("edit", Certainty::Stated)
+            }
+            FileUse::MayFill => ("edit", Certainty::Possible),
         };
-        let is_below =
-            matches!(deed, Deed::Fills | Deed::MayFill) || (deed == Deed::Removes && place.real.is_dir());
+        let is_below = matches!(usage, FileUse::Fills | FileUse::MayFill)
+            || (usage == FileUse::Removes && place.real.is_dir());
         if is_below {
-            // What happens to a directory happens to what is in it.
+            // An effect on a directory is an effect on its content.
             let inside = patterns.iter().map(|pattern| match pattern.as_str() {
                 "" => UNKNOWN.to_string(),
                 pattern => format!("{pattern}/{UNKNOWN}"),
             });
             let inside: Vec<String> = inside.collect();
-            if deed == Deed::Removes {
+            if usage == FileUse::Removes {
                 patterns.extend(inside);
             } else {
                 patterns = inside;
             }
         }
         for pattern in patterns.into_iter().filter(|pattern| !pattern.is_empty()) {
-            // The names that a wildcard of a new file stands for are not known.
+            // The names that a wildcard for new files matches are unknown.
             let is_new = permission == "edit" && pattern.contains(['*', '?', '[']) && !place.real.exists();
             let pattern = if is_new { without_wildcards(&pattern) } else { pattern };
             self.imply(permission, pattern, certainty);
         }
     }
 
-    /// A file whose name only the run tells.
-    fn unknown_file(&mut self, deed: Deed) {
+    /// Records the effect on a file whose name is only known when the line runs.
+    fn unknown_file(&mut self, usage: FileUse) {
         let unknown = UNKNOWN.to_string();
         self.imply("external_directory", unknown.clone(), Certainty::Possible);
-        match deed {
-            Deed::MayRead | Deed::Reads => self.imply("read", unknown, Certainty::Possible),
-            Deed::Writes | Deed::Puts | Deed::Removes | Deed::Fills => {
+        match usage {
+            FileUse::MayRead | FileUse::Reads => self.imply("read", unknown, Certainty::Possible),
+            FileUse::Writes | FileUse::Puts | FileUse::Removes | FileUse::Fills => {
                 self.imply("edit", unknown, Certainty::Stated);
             }
-            Deed::MayFill => self.imply("edit", unknown, Certainty::Possible),
+            FileUse::MayFill => self.imply("edit", unknown, Certainty::Possible),
         }
     }
 
@@ -358,7 +362,7 @@ impl Search<'_> {
         self.found.implied.push(Implied { always, certainty, ..Implied::new(permission, &pattern) });
     }
 
-    /// Where a path may lead: as the kernel reads `..` after a link, and as shells do.
+    /// The possible targets of a path: as the kernel resolves `..` after a link, and as shells do.
     fn places(&self, path: &str) -> Result<Vec<PathBuf>, ToolError> {
         let mut places = Vec::new();
         for base in &self.bases {
@@ -411,7 +415,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a text can be opened as a path and is no place that every program may use.
+/// Whether a text can be a path, and is not one that every program may use.
 fn is_path(path: &str) -> bool {
     let is_openable = !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\0');
     is_openable && !is_device(&normal(path))
@@ -433,7 +437,7 @@ struct Match {
     is_link: bool,
 }
 
-/// The paths that a path with wildcards stands for below a directory, as far as they are there.
+/// The existing paths in a directory that a path with wildcards matches.
 fn expanded(base: &Path, path: &str, limits: &Limits) -> Vec<Match> {
     let root = String::from(if path.starts_with('/') { "/" } else { "" });
     let mut paths = vec![Match { path: root, is_link: true }];
@@ -444,7 +448,7 @@ fn expanded(base: &Path, path: &str, limits: &Limits) -> Vec<Match> {
                 next.push(Match { path: format!("{path}{component}/"), is_link: true });
                 continue;
             }
-            // A directory that cannot be read has no matches for the shell either.
+            // The shell finds no matches in an unreadable directory, either.
             let Ok(entries) = std::fs::read_dir(base.join(path)) else { continue };
             for entry in entries.flatten() {
                 if !limits.take(Limit::Entries, 1) || next.len() > MAX_MATCHES {
@@ -467,7 +471,7 @@ fn expanded(base: &Path, path: &str, limits: &Limits) -> Vec<Match> {
     paths
 }
 
-/// Whether a name may be meant by a wildcard; of brackets it is only known that they stand for one character.
+/// Whether a wildcard may match a name. Brackets are only known to match one character.
 fn fits(wildcard: &str, name: &str) -> bool {
     if let Some((before, after)) = wildcard.split_once(NUMBER)
         && !before.contains(['*', '?', '['])
@@ -493,7 +497,7 @@ fn fits(wildcard: &str, name: &str) -> bool {
     glob(&plain.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>())
 }
 
-/// A pattern whose part from the first wildcard to the last is unknown.
+/// A pattern whose part from the first to the last wildcard is unknown.
 fn without_wildcards(pattern: &str) -> String {
     let wild = ['*', '?', '[', ']'];
     match (pattern.find(wild), pattern.rfind(wild)) {
@@ -523,7 +527,7 @@ fn glob(pattern: &[char], text: &[char]) -> bool {
     pattern[p..].iter().all(|c| *c == '*')
 }
 
-/// A path up to the directory above its first wildcard.
+/// The path of the directory above the first wildcard.
 fn without_glob(path: &str) -> &str {
     match path.find(['*', '?', '[']) {
         Some(wild) => path[..wild].rfind('/').map_or("", |slash| &path[..=slash]),

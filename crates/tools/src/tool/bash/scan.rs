@@ -1,30 +1,31 @@
-//! A look at a command line before it is parsed.
+//! Scans a command line before it is parsed.
 //!
-//! The parser's memory and time grow with the square of some inputs, such as a pipeline of thousands of empty commands.
-//! Neither can be limited from outside. So operators are counted first, and a line with too many is not parsed.
+//! The parser's memory and time grow with the square of some inputs, such as a pipeline of thousands of empty
+//! commands, and cannot be limited from outside. So operators are counted first, and a line with too many is
+//! not parsed.
 
 use super::limits::Reason;
 
-/// Operators outside of quotes and here-documents.
+/// The limit of operators outside quotes and here-documents.
 const MAX_OPERATORS: usize = 512;
-/// A longer word outside of quotes is not parsed.
+/// The limit for the length of a word outside quotes.
 const MAX_WORD_BYTES: usize = 4096;
-/// What a here-document counts, because its end is searched for.
+/// The cost of a here-document in operators, because its end is searched.
 const HEREDOC_OPERATORS: usize = 16;
-/// Here-documents that may wait for their text on one line.
+/// The limit of here-documents that start on one line.
 const MAX_HEREDOCS: usize = 16;
 
-/// What a simple scan of a line tells.
+/// The result of a scan.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Scan {
-    /// Operators outside of quotes and here-documents.
+    /// The number of operators outside quotes and here-documents.
     operators: usize,
-    /// Bytes of the longest word outside of them, or of a quotation that does not end.
+    /// The length of the longest word outside them, or of a quotation without an end.
     longest_word: usize,
 }
 
 impl Scan {
-    /// Why the line is not parsed.
+    /// The reason why the line is not parsed.
     pub(super) fn refusal(&self) -> Option<Reason> {
         if self.operators > MAX_OPERATORS {
             return Some(Reason::Operators);
@@ -35,14 +36,14 @@ impl Scan {
 
 /// Scans a line before it is parsed.
 ///
-/// The result limits cost only: a text that is wrongly taken for a here-document makes the parser slower, which its
-/// deadline ends.
+/// The result only limits cost: a text that is mistaken for a here-document makes the parser slower, until
+/// its time limit.
 pub(super) fn scan(source: &str) -> Scan {
     let bytes = source.as_bytes();
     let mut scan = Scan::default();
     let mut heredocs: Vec<&str> = Vec::new();
     let (mut at, mut word) = (0, 0);
-    // Each here-document is searched for its end, so there must not be too many.
+    // Each here-document is searched for its end, so their number is limited.
     while at < bytes.len() && scan.operators <= MAX_OPERATORS {
         let start = at;
         let mut ends_word = true;
@@ -53,7 +54,7 @@ pub(super) fn scan(source: &str) -> Scan {
                 if end >= bytes.len() {
                     scan.longest_word = scan.longest_word.max(end - at);
                 }
-                // A substitution is parsed inside of quotes too.
+                // Substitutions are parsed inside quotes, too.
                 let inside = bytes[at..end.min(bytes.len())].iter();
                 let expands = |byte: &&u8| quote == b'"' && matches!(byte, b'$' | b'`');
                 scan.operators += inside.filter(expands).count();
@@ -77,7 +78,7 @@ pub(super) fn scan(source: &str) -> Scan {
             }
             b'$' if bytes[at..].starts_with(b"${") => {
                 scan.operators += 2;
-                // The parser looks for the end of an expansion more than once.
+                // The parser searches the end of an expansion more than once.
                 scan.longest_word = scan.longest_word.max(closing(bytes, at, b'}', true) - at);
                 at += 1;
             }
@@ -101,7 +102,7 @@ pub(super) fn scan(source: &str) -> Scan {
     scan
 }
 
-/// Where a quotation that begins at `at` ends.
+/// The end of a quotation that begins at `at`.
 fn closing(bytes: &[u8], at: usize, quote: u8, escapes: bool) -> usize {
     let mut at = at + 1;
     while at < bytes.len() && bytes[at] != quote {
@@ -110,15 +111,15 @@ fn closing(bytes: &[u8], at: usize, quote: u8, escapes: bool) -> usize {
     at
 }
 
-/// The word that ends a here-document, without its quotes.
+/// The delimiter of a here-document, without its quotes.
 fn delimiter(rest: &str) -> Option<&str> {
     let rest = rest.trim_start_matches(['-', ' ', '\t', '\\', '\'', '"']);
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     Some(&rest[..end]).filter(|word| !word.is_empty())
 }
 
-/// The position of the last byte of a here-document whose text begins after the line break at `at`; the line break
-/// itself if the document does not end.
+/// The position of the last byte of a here-document whose text begins after the line break at `at`, or of the
+/// line break if the document has no end.
 fn end_of_heredoc(source: &str, at: usize, delimiter: &str) -> usize {
     let mut end = at;
     for line in source.get(at + 1..).unwrap_or_default().split_inclusive('\n') {
@@ -130,7 +131,7 @@ fn end_of_heredoc(source: &str, at: usize, delimiter: &str) -> usize {
     at
 }
 
-/// The source without line continuations, if it has any. The shell removes them before it looks for words.
+/// The source without line continuations, if it has any. The shell removes them before it splits words.
 pub(super) fn without_continuations(source: &str) -> Option<String> {
     if !source.contains("\\\n") {
         return None;
@@ -152,9 +153,10 @@ pub(super) fn without_continuations(source: &str) -> Option<String> {
     Some(out)
 }
 
-/// The commands of the substitutions in a text that a program takes for shell code: `$(…)`, backticks, `<(…)`.
+/// The commands of the substitutions in a text that a program evaluates as shell code: `$(…)`, backticks,
+/// `<(…)`.
 ///
-/// One that does not end runs to the end of the text.
+/// A substitution without an end reaches to the end of the text.
 pub(super) fn substitutions(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -166,7 +168,7 @@ pub(super) fn substitutions(text: &str) -> Vec<&str> {
             at = end;
         } else if bytes[at] == b'(' && at > 0 && matches!(bytes[at - 1], b'$' | b'<' | b'>') {
             let end = closing_parenthesis(bytes, at);
-            // Arithmetic runs nothing itself; a substitution inside of it does.
+            // Arithmetic runs no commands, but a substitution in it does.
             if bytes.get(at + 1) != Some(&b'(') {
                 found.extend(text.get(at + 1..end));
                 at = end;
@@ -192,7 +194,7 @@ fn closing_parenthesis(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// Whether a word is written with braces that the shell expands: outside of quotes, and not those of `${…}`.
+/// Whether a word contains braces that the shell expands: outside quotes, and not those of `${…}`.
 pub(super) fn has_braces(raw: &str) -> bool {
     let bytes = raw.as_bytes();
     let mut at = 0;

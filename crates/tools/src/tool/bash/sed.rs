@@ -1,16 +1,16 @@
-//! The files that a `sed` script reads and writes, and whether it runs commands.
+//! The files that a `sed` script reads and writes, and the commands that it runs.
 
 use super::options::{plain, values_of};
-use super::touch::{Deed, Touch};
+use super::touch::{FileUse, Touch};
 use super::word::Word;
 
-/// What a script does besides changing text.
+/// The effects of a script besides changing text.
 #[derive(Debug, Default, PartialEq)]
 struct Script {
-    touched: Vec<(Deed, String)>,
-    /// The commands it runs; an empty one is made from the text.
+    touched: Vec<(FileUse, String)>,
+    /// The commands that it runs. An empty one is computed from the text.
     commands: Vec<String>,
-    /// Whether all of it was understood.
+    /// Whether the whole script was analysed.
     is_complete: bool,
 }
 
@@ -19,17 +19,18 @@ pub(super) fn touched(rest: &[Word]) -> Vec<Touch> {
     let mut found = Vec::new();
     for word in scripts(rest) {
         for script in word.values.iter().map(|text| parse(text)) {
-            found.extend(script.touched.into_iter().map(|(deed, path)| Touch { deed, path: Some(path) }));
+            found.extend(script.touched.into_iter().map(|(usage, path)| Touch { usage, path: Some(path) }));
             found.extend(
-                (!script.is_complete).then(|| Touch { deed: Deed::MayFill, path: Some(".".to_owned()) }),
+                (!script.is_complete).then(|| Touch { usage: FileUse::MayFill, path: Some(".".to_owned()) }),
             );
         }
-        found.extend((!word.is_closed).then(|| Touch { deed: Deed::MayFill, path: Some(".".to_owned()) }));
+        found
+            .extend((!word.is_closed).then(|| Touch { usage: FileUse::MayFill, path: Some(".".to_owned()) }));
     }
     found
 }
 
-/// The commands that the scripts run; an empty one is not known.
+/// The commands that the scripts run. An empty one is unknown.
 pub(super) fn commands(rest: &[Word]) -> Vec<String> {
     let scripts = scripts(rest);
     scripts.iter().flat_map(|word| &word.values).flat_map(|text| parse(text).commands).collect()
@@ -58,7 +59,7 @@ fn parse(text: &str) -> Script {
     script
 }
 
-/// Takes a command off a script.
+/// Parses one command. Returns the rest of the script.
 fn command<'a>(script: &mut Script, text: &'a str) -> Option<&'a str> {
     let text = without_address(text.trim_start_matches([' ', '\t', '\n', ';', '{', '}']))?;
     let mut chars = text.chars();
@@ -81,15 +82,15 @@ fn command<'a>(script: &mut Script, text: &'a str) -> Option<&'a str> {
             }
             let Some(at) = flags.find('w') else { return Some(after) };
             let (line, after) = rest[at + 1..].split_once('\n').unwrap_or((&rest[at + 1..], ""));
-            script.touched.push((Deed::Writes, line.trim_start().to_owned()));
+            script.touched.push((FileUse::Writes, line.trim_start().to_owned()));
             Some(after)
         }
         'w' | 'W' => {
-            script.touched.push((Deed::Writes, argument));
+            script.touched.push((FileUse::Writes, argument));
             Some(after)
         }
         'r' | 'R' => {
-            script.touched.push((Deed::Reads, argument));
+            script.touched.push((FileUse::Reads, argument));
             Some(after)
         }
         'e' => {
@@ -97,7 +98,7 @@ fn command<'a>(script: &mut Script, text: &'a str) -> Option<&'a str> {
             Some(after)
         }
         'a' | 'i' | 'c' => {
-            // The text goes on where a line ends with a backslash.
+            // The text continues after a line that ends with a backslash.
             let mut after = rest;
             loop {
                 let (line, next) = after.split_once('\n').unwrap_or((after, ""));
@@ -117,7 +118,7 @@ fn command<'a>(script: &mut Script, text: &'a str) -> Option<&'a str> {
     }
 }
 
-/// What follows the next delimiter that is not escaped or in brackets.
+/// The text after the next delimiter that is not escaped or in brackets.
 fn section(text: &str, delimiter: char) -> Option<&str> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn files_and_commands_of_scripts_are_found() {
-        let writes = |path: &str| vec![(Deed::Writes, path.to_owned())];
+        let writes = |path: &str| vec![(FileUse::Writes, path.to_owned())];
         for (text, touched, commands) in [
             ("s/a/b/", Vec::new(), &[][..]),
             ("s/a/b/g;s|/x|/y|", Vec::new(), &[]),
@@ -170,7 +171,7 @@ mod tests {
             ("1e touch x", Vec::new(), &["touch x"]),
             ("$!N;P;D", Vec::new(), &[]),
             ("a\\\nw text\\\nw more\nw out", writes("out"), &[]),
-            ("r in", vec![(Deed::Reads, "in".to_owned())], &[]),
+            ("r in", vec![(FileUse::Reads, "in".to_owned())], &[]),
             ("\\,x,d", Vec::new(), &[]),
             (":a;N;$!ba;s/\\n/ /g", Vec::new(), &[]),
             ("5,10{p;q}", Vec::new(), &[]),

@@ -4,7 +4,7 @@ use super::limits::Reason;
 use super::parse::Simple;
 use super::*;
 
-/// A line with its home at `/h`, and why its effect is unknown.
+/// Parses a line with the home `/h`. Returns the reason if its effect is unknown.
 fn parsed(source: &str) -> (Line, Option<Reason>) {
     let limits = Limits::new();
     let line = parse(source, Setting { home: Some(Path::new("/h")), limits: &limits });
@@ -19,7 +19,7 @@ fn texts(line: &Line) -> Vec<&str> {
 }
 
 #[test]
-fn a_line_is_taken_apart() {
+fn a_line_is_split_into_commands() {
     let cases: [(&str, &[&str]); 12] = [
         ("echo one && ls src", &["echo one", "ls src"]),
         ("a | b; c & d", &["a", "b", "c", "d"]),
@@ -42,7 +42,7 @@ fn a_line_is_taken_apart() {
 }
 
 #[test]
-fn words_stand_for_what_the_shell_makes_of_them() {
+fn words_have_the_values_that_the_shell_gives_them() {
     let cases: [(&str, &[Option<&str>]); 7] = [
         ("cat 'a b' \"c d\"", &[Some("cat"), Some("a b"), Some("c d")]),
         ("cat a\\ b", &[Some("cat"), Some("a b")]),
@@ -76,7 +76,7 @@ fn own(texts: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn each_simple_command_needs_leave() {
+fn each_simple_command_needs_permission() {
     check("echo one && ls src", &["echo one", "ls src"], &["echo *", "ls *"]);
     check("git commit -m x; git commit -m y", &["git commit -m x", "git commit -m y"], &["git commit *"]);
     check("cd a && make test", &["make test"], &["make test *"]);
@@ -84,7 +84,7 @@ fn each_simple_command_needs_leave() {
 }
 
 #[test]
-fn what_is_not_understood_needs_leave_as_a_whole_too() {
+fn an_unsupported_line_needs_permission_as_a_whole_too() {
     check("> out.txt", &["> out.txt"], &["> out.txt"]);
     check("ls; rm 'a", &["ls", "rm", "ls; rm 'a"], &["ls *", "rm *", "ls; rm 'a"]);
     check("{ ls; } > out.txt", &["ls", "> out.txt"], &["ls *", "> out.txt"]);
@@ -93,7 +93,7 @@ fn what_is_not_understood_needs_leave_as_a_whole_too() {
     check(&long, &[&long], &[&long]);
 }
 
-/// The grammar runs over the ends of some lines, so that two commands look like one.
+/// The grammar continues some commands on the next line, so that two look like one.
 #[test]
 fn a_command_ends_with_its_line() {
     let cases: [(&str, &[&str]); 6] = [
@@ -111,7 +111,7 @@ fn a_command_ends_with_its_line() {
 }
 
 #[test]
-fn changing_the_directory_needs_no_leave() {
+fn changing_the_directory_needs_no_permission() {
     assert_eq!(command_ask("cd a", &parsed("cd a").0, Whole::Understood), None);
     check("cd a > b", &["cd a > b"], &["cd *"]);
 }
@@ -120,19 +120,19 @@ fn changing_the_directory_needs_no_leave() {
 fn a_deeply_nested_line_does_not_exhaust_the_stack() {
     let source = format!("{}echo x{}", "$(".repeat(5000), ")".repeat(5000));
     assert_eq!(parsed(&source).1, Some(Reason::Operators));
-    // In quotes the depth is not seen before the line is parsed.
+    // In quotes the depth is unknown until the line is parsed.
     let source = format!("{}echo x{}", "echo \"$(".repeat(200), ")\"".repeat(200));
     assert!(parsed(&source).1.is_some());
 }
 
-/// A line, and the commands that running it would run.
+/// A line, and the commands that it runs.
 type Program = (String, Vec<String>);
 
 fn single_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// A command, written in one of many ways.
+/// A command in one of many spellings.
 fn command() -> impl Strategy<Value = Program> {
     let name = proptest::sample::select(["rm", "ls", "touch", "mk"].as_slice());
     (name, "[a-z]{2}[0-9]{2}", 0..16_usize).prop_map(|(name, argument, way)| {
@@ -159,7 +159,7 @@ fn command() -> impl Strategy<Value = Program> {
     })
 }
 
-/// Commands in commands, to a depth that is followed.
+/// Nested commands within the limit of nesting.
 fn program() -> impl Strategy<Value = Program> {
     command().prop_recursive(4, 12, 2, |inner| {
         (inner.clone(), inner, 0..20_usize).prop_map(|((one, names), (two, more), way)| {
@@ -192,15 +192,15 @@ fn program() -> impl Strategy<Value = Program> {
 }
 
 proptest! {
-    /// However commands are written and put into each other, a rule about one is asked.
+    /// A rule about a command applies however it is spelled and nested.
     #[test]
     fn every_command_of_a_program_is_judged_in_its_plain_spelling((line, names) in program()) {
         let limits = Limits::new();
         let setting = Setting { home: None, limits: &limits };
         let parsed = parse(&line, setting);
-        let beneath = beneath::look(&line, &parsed, setting);
+        let effects = nested::analyse(&line, &parsed, setting);
         let written = parsed.commands.iter().map(|simple| simple.text.as_str());
-        let implied = beneath.implied.iter().map(|implied| implied.pattern.as_str());
+        let implied = effects.implied.iter().map(|implied| implied.pattern.as_str());
         let judged: Vec<&str> = written.chain(implied).collect();
         for name in names {
             prop_assert!(judged.iter().any(|text| text.starts_with(&name)), "{name} in {line}: {judged:?}");
@@ -208,7 +208,7 @@ proptest! {
     }
 }
 
-/// What an attacker may repeat.
+/// Tokens that an attacker may repeat.
 #[cfg(target_os = "linux")]
 const TOKENS: [&str; 60] = [
     "a|",
@@ -273,7 +273,7 @@ const TOKENS: [&str; 60] = [
     "for x in a b; do ",
 ];
 
-/// A line of repeated tokens, with something before and after.
+/// Repeated tokens with something before and after.
 #[cfg(target_os = "linux")]
 fn repeated() -> impl Strategy<Value = String> {
     let token = || proptest::sample::select(TOKENS.as_slice());
@@ -296,10 +296,10 @@ mod bounds {
     use super::*;
 
     const MAX_MEMORY_KIB: u64 = 64 * 1024;
-    /// An unoptimized build takes several times as long as the one that is promised.
+    /// An unoptimized build takes several times as long as the documented limit.
     const MAX_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 100 });
 
-    /// The most memory that this process ever had.
+    /// The peak memory of this process.
     fn peak_kib() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -325,14 +325,14 @@ mod bounds {
     }
 
     #[test]
-    #[ignore = "another test runs it in a process of its own, because memory is that of a process"]
+    #[ignore = "another test runs it in a separate process, because it measures the memory of its process"]
     fn lines_of_repeated_tokens_are_cheap() {
         let root = tempfile::tempdir().unwrap();
         for number in 0..300 {
             std::fs::create_dir(root.path().join(format!("directory{number}"))).unwrap();
         }
         let workspace = Workspace::new(root.path(), root.path()).unwrap();
-        // The first one loads the grammar.
+        // The first analysis loads the grammar.
         analysed("true", &workspace);
         let before = peak_kib();
         let check = |line: &str| {
@@ -351,7 +351,7 @@ mod bounds {
         {
             check(&line);
         }
-        // The same lines in every run, because times are compared.
+        // Every run uses the same lines, because times are compared.
         let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
         runner

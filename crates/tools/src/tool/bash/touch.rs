@@ -1,47 +1,47 @@
-//! Which files a command reads and writes, as far as its words show.
+//! The files that a command reads and writes, as far as its words name them.
 
 use super::options::{has, plain, values_of};
 use super::word::Word;
 use super::{git, sed};
 
-/// What a command does to a file that one of its words names.
+/// The effect of a command on a file that one of its words names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
-    /// It reads it, if it is there.
+pub(super) enum FileUse {
+    /// Reads the file if it exists.
     MayRead,
-    /// It reads it.
+    /// Reads the file.
     Reads,
-    /// It makes or changes it.
+    /// Creates or changes the file.
     Writes,
-    /// The same, unless it is a directory.
+    /// Creates or changes the file, unless it is a directory.
     Puts,
-    /// It removes it, with all that is in it.
+    /// Removes the file or directory.
     Removes,
-    /// It makes or changes files below a directory.
+    /// Creates or changes files in a directory.
     Fills,
-    /// It may make or change files below a directory.
+    /// May create or change files in a directory.
     MayFill,
 }
 
-/// Something that a command does to a file; `path` is `None` if only the run tells which.
+/// The effect of a command on a file. `path` is `None` if it is only known when the command runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Touch {
-    pub(super) deed: Deed,
+    pub(super) usage: FileUse,
     pub(super) path: Option<String>,
 }
 
-/// Commands that show what is in their arguments.
+/// Commands that print the content of their arguments.
 const READERS: &[&str] = &[
     ".", "base32", "base64", "bat", "batcat", "cat", "head", "hexdump", "less", "more", "nl", "od", "rev",
     "source", "strings", "tac", "tail", "view", "xxd", "zcat",
 ];
-/// Commands whose arguments are files that they read, besides others.
+/// Commands whose arguments are files that they read, among others.
 const FILTERS: &[&str] = &[
     "awk", "cmp", "column", "comm", "csplit", "cut", "diff", "egrep", "expand", "fgrep", "fmt", "fold",
     "gawk", "grep", "gzip", "join", "jq", "mawk", "paste", "pr", "rg", "sed", "sort", "split", "tar", "uniq",
     "xz", "yq", "zip",
 ];
-/// Commands that show nothing of the files among their arguments.
+/// Commands that do not print the content of files among their arguments.
 const SILENT: &[&str] = &[
     ":", "[", "alias", "basename", "cd", "chgrp", "chmod", "chown", "command", "declare", "dirname", "du",
     "echo", "eval", "exec", "exit", "export", "expr", "false", "find", "fd", "fdfind", "kill", "let",
@@ -73,9 +73,9 @@ const WRITERS: &[&str] = &[
     "unix2dos",
     "unlink",
 ];
-/// Those of them that leave nothing.
+/// Those that remove them.
 const REMOVERS: &[&str] = &["rm", "rmdir", "shred", "unlink"];
-/// Commands that replace the files they are given, unless an option sends the result elsewhere.
+/// Commands that replace their files, unless an option redirects the result.
 const COMPRESSORS: &[&str] = &[
     "brotli",
     "bunzip2",
@@ -97,9 +97,9 @@ const COMPRESSORS: &[&str] = &[
     "xz",
     "zstd",
 ];
-/// Their options that leave the files as they are.
+/// Options with which they keep the files.
 const TO_OUTPUT: &[&str] = &["-c", "-t", "-l", "--stdout", "--to-stdout", "--test", "--list"];
-/// Suffixes of what they write.
+/// Suffixes of the files that they write.
 const SUFFIXES: &[&str] =
     &[".gz", ".bz2", ".xz", ".lzma", ".zst", ".lz4", ".lz", ".lzo", ".Z", ".br", ".tgz", ".z"];
 /// Commands that change their arguments with one of these options.
@@ -110,7 +110,7 @@ const IN_PLACE: &[(&[&str], &[&str])] = &[
     (&["prettier", "tidy"], &["--write", "-w", "-m", "-modify"]),
     (&["objcopy", "sd", "rename", "mmv", "rpl"], &[]),
 ];
-/// Options that name a file to be written, and the commands that have them.
+/// Options that name an output file, and their commands.
 const OUTPUTS: &[(&[&str], &[&str])] = &[
     (
         &["curl"],
@@ -153,7 +153,7 @@ const OUTPUTS: &[(&[&str], &[&str])] = &[
     (&["ssh", "scp"], &["-E"]),
     (&["script"], &["-I", "-O", "-B", "-T", "--log-in", "--log-out", "--log-io", "--log-timing", "--timing"]),
 ];
-/// Commands whose second argument is a file that they write, with their options that take a value.
+/// Commands that write to their second argument, with their options that have a value.
 const SECOND: &[(&str, &[&str])] = &[
     ("uniq", &["-f", "-s", "-w"]),
     ("guniq", &["-f", "-s", "-w"]),
@@ -163,18 +163,18 @@ const SECOND: &[(&str, &[&str])] = &[
 /// Commands whose first argument is a pattern or a script.
 const PATTERNS: &[&str] =
     &["ag", "awk", "egrep", "fgrep", "gawk", "grep", "jq", "perl", "rg", "ripgrep", "sed", "yq"];
-/// Commands that copy, move or link their arguments to the last of them.
+/// Commands that copy, move or link their arguments to the last one.
 const PLACERS: &[&str] =
     &["cp", "gcp", "ginstall", "gmv", "install", "link", "ln", "mv", "rsync", "scp", "ditto"];
 
-/// The files a command of these words reads and writes; `name` is its first, without the directory.
+/// The files that a command reads and writes. `name` is its first word, without the directory.
 pub(super) fn touched(name: &str, words: &[Word]) -> Vec<Touch> {
     let rest = words.get(1..).unwrap_or_default();
     let mut found = Vec::new();
     let is_removal = REMOVERS.contains(&name) || (name == "git" && !git::writes(words).is_empty());
-    let deed = if is_removal { Deed::Removes } else { Deed::Writes };
+    let usage = if is_removal { FileUse::Removes } else { FileUse::Writes };
     for word in written(name, words) {
-        found.extend(touches(deed, word));
+        found.extend(touches(usage, word));
     }
     found.extend(by_option(name, rest));
     found.extend(placed(name, rest));
@@ -183,8 +183,8 @@ pub(super) fn touched(name: &str, words: &[Word]) -> Vec<Touch> {
     if name == "git" {
         found.extend(by_git(words));
     }
-    let is_silent = SILENT.contains(&name) || (name == "git" && !git::shows(words));
-    // What `find` hands to a command is read by that, and only `find` knows its name.
+    let is_silent = SILENT.contains(&name) || (name == "git" && !git::prints(words));
+    // A file that `find` passes to a command is read by that command, and only `find` knows its name.
     let hands_on = matches!(name, "find" | "fd") && rest.iter().any(|word| word.text().starts_with("-exec"));
     if !is_silent || hands_on {
         found.extend(read(name, rest));
@@ -192,17 +192,17 @@ pub(super) fn touched(name: &str, words: &[Word]) -> Vec<Touch> {
     found
 }
 
-fn known(deed: Deed, path: &str) -> Touch {
-    Touch { deed, path: Some(path.to_owned()) }
+fn known(usage: FileUse, path: &str) -> Touch {
+    Touch { usage, path: Some(path.to_owned()) }
 }
 
-fn touches(deed: Deed, word: &Word) -> Vec<Touch> {
-    let all = word.values.iter().map(|value| known(deed, value));
-    let rest = (!word.is_closed).then_some(Touch { deed, path: None });
+fn touches(usage: FileUse, word: &Word) -> Vec<Touch> {
+    let all = word.values.iter().map(|value| known(usage, value));
+    let rest = (!word.is_closed).then_some(Touch { usage, path: None });
     all.chain(rest).collect()
 }
 
-/// The words that name files which are written.
+/// The words that name written files.
 fn written<'a>(name: &str, words: &'a [Word]) -> Vec<&'a Word> {
     let rest = words.get(1..).unwrap_or_default();
     let arguments = || rest.iter().filter(|word| !word.is_option());
@@ -235,7 +235,7 @@ fn written<'a>(name: &str, words: &'a [Word]) -> Vec<&'a Word> {
 fn by_option(name: &str, rest: &[Word]) -> Vec<Touch> {
     let mut found = Vec::new();
     for (_, options) in OUTPUTS.iter().filter(|(names, _)| names.contains(&name)) {
-        found.extend(values_of(rest, options).iter().flat_map(|word| touches(Deed::Writes, word)));
+        found.extend(values_of(rest, options).iter().flat_map(|word| touches(FileUse::Writes, word)));
     }
     found
 }
@@ -243,19 +243,19 @@ fn by_option(name: &str, rest: &[Word]) -> Vec<Touch> {
 fn by_git(words: &[Word]) -> Vec<Touch> {
     let mut found = Vec::new();
     for word in git::outputs(words) {
-        found.extend(touches(Deed::Writes, &word));
-        found.extend(touches(Deed::MayFill, &word));
+        found.extend(touches(FileUse::Writes, &word));
+        found.extend(touches(FileUse::MayFill, &word));
     }
     if git::configures(words) {
         let is_elsewhere =
             words.iter().any(|word| matches!(word.text(), "--global" | "--system" | "-f" | "--file"));
-        found.extend((!is_elsewhere).then(|| known(Deed::Writes, ".git/config")));
+        found.extend((!is_elsewhere).then(|| known(FileUse::Writes, ".git/config")));
     }
-    found.extend(git::may_change_files(words).then(|| known(Deed::MayFill, ".")));
+    found.extend(git::may_change_files(words).then(|| known(FileUse::MayFill, ".")));
     found
 }
 
-/// What commands read and write that put files somewhere: the last word is where.
+/// The files of commands that put files somewhere: the last word is the target.
 fn placed(name: &str, words: &[Word]) -> Vec<Touch> {
     if !PLACERS.contains(&name) {
         return Vec::new();
@@ -282,29 +282,29 @@ fn placed(name: &str, words: &[Word]) -> Vec<Touch> {
     let mut sources: Vec<&Word> = plain(words, valued);
     let here = Word::fixed(".");
     if name == "install" && has(words, &["-d", "--directory"]) {
-        return sources.into_iter().flat_map(|word| touches(Deed::Writes, word)).collect();
+        return sources.into_iter().flat_map(|word| touches(FileUse::Writes, word)).collect();
     }
     let targets: Vec<&Word> = if !named.is_empty() {
         named.iter().collect()
     } else if sources.len() == 1 {
-        // `ln elsewhere` puts it here.
+        // `ln elsewhere` creates the link in this directory.
         vec![&here]
     } else {
         sources.pop().into_iter().collect()
     };
-    let mut found: Vec<Touch> = targets.iter().flat_map(|target| touches(Deed::Puts, target)).collect();
+    let mut found: Vec<Touch> = targets.iter().flat_map(|target| touches(FileUse::Puts, target)).collect();
     for source in sources {
-        found.extend(touches(Deed::Reads, source));
+        found.extend(touches(FileUse::Reads, source));
         if name.ends_with("mv") || (name == "rsync" && has(words, &["--remove-source-files"])) {
-            found.extend(touches(Deed::Removes, source));
+            found.extend(touches(FileUse::Removes, source));
         }
-        // Where the target is a directory, the file inside of it is written.
+        // If the target is a directory, the file in it is written.
         for target in &targets {
             found.extend(below(target, source));
         }
     }
     if name == "rsync" && words.iter().any(|word| word.text().starts_with("--del")) {
-        found.extend(targets.iter().flat_map(|target| touches(Deed::Removes, target)));
+        found.extend(targets.iter().flat_map(|target| touches(FileUse::Removes, target)));
     }
     found
 }
@@ -314,61 +314,61 @@ fn below(target: &Word, source: &Word) -> Vec<Touch> {
     for to in &target.values {
         for from in &source.values {
             let Some(file) = from.trim_end_matches('/').rsplit('/').next() else { continue };
-            found.push(known(Deed::Writes, &format!("{}/{file}", to.trim_end_matches('/'))));
+            found.push(known(FileUse::Writes, &format!("{}/{file}", to.trim_end_matches('/'))));
         }
-        found.extend((!source.is_closed).then(|| known(Deed::MayFill, to)));
+        found.extend((!source.is_closed).then(|| known(FileUse::MayFill, to)));
     }
     found
 }
 
-/// What archives, downloads and patches write, whose names are not in the line.
+/// The effects of archives, downloads and patches on files whose names are not in the line.
 fn unpacked(name: &str, rest: &[Word]) -> Vec<Touch> {
-    let into = |options: &[&str], deed: Deed| -> Vec<Touch> {
+    let into = |options: &[&str], usage: FileUse| -> Vec<Touch> {
         let directories = values_of(rest, options);
-        let here = directories.is_empty().then(|| known(deed, "."));
-        directories.iter().flat_map(|word| touches(deed, word)).chain(here).collect()
+        let here = directories.is_empty().then(|| known(usage, "."));
+        directories.iter().flat_map(|word| touches(usage, word)).chain(here).collect()
     };
     match name {
         "tar" | "gtar" | "bsdtar" => tar(rest),
-        "unzip" if !has(rest, &["-l", "-p", "-t", "-v", "-z", "-Z"]) => into(&["-d"], Deed::Fills),
+        "unzip" if !has(rest, &["-l", "-p", "-t", "-v", "-z", "-Z"]) => into(&["-d"], FileUse::Fills),
         "unrar" | "7z" | "7za" if rest.first().is_some_and(|word| matches!(word.text(), "x" | "e")) => {
-            into(&["-o"], Deed::Fills)
+            into(&["-o"], FileUse::Fills)
         }
         "cpio" | "pax" if has(rest, &["-i", "-p", "-r", "--extract"]) => {
-            into(&["-D", "--directory"], Deed::Fills)
+            into(&["-D", "--directory"], FileUse::Fills)
         }
         "cpio" | "pax" => values_of(rest, &["-O", "-F", "-f", "--file"])
             .iter()
-            .flat_map(|word| touches(Deed::Writes, word))
+            .flat_map(|word| touches(FileUse::Writes, word))
             .collect(),
         "ar" if rest.first().is_some_and(|word| word.text().contains('x')) => {
-            into(&["--output"], Deed::Fills)
+            into(&["--output"], FileUse::Fills)
         }
         "wget" if !has(rest, &["-O", "--output-document", "--spider"]) => {
-            into(&["-P", "--directory-prefix"], Deed::Fills)
+            into(&["-P", "--directory-prefix"], FileUse::Fills)
         }
         "curl" if rest.iter().any(|word| word.text().contains("%output{")) => {
-            into(&["--output-dir"], Deed::Fills)
+            into(&["--output-dir"], FileUse::Fills)
         }
         "curl" if has(rest, &["-O", "-J", "--remote-name", "--remote-name-all", "--remote-header-name"]) => {
-            into(&["--output-dir"], Deed::Fills)
+            into(&["--output-dir"], FileUse::Fills)
         }
-        "aria2c" | "axel" | "sftp" | "ftp" | "lftp" => into(&["-d", "--dir"], Deed::Fills),
+        "aria2c" | "axel" | "sftp" | "ftp" | "lftp" => into(&["-d", "--dir"], FileUse::Fills),
         "split" | "gsplit" => {
             let prefix = plain(rest, &["-a", "-b", "-C", "-l", "-n", "-t", "--filter", "--bytes", "--lines"]);
             prefix.get(1).map_or_else(
-                || vec![known(Deed::Fills, ".")],
-                |word| word.values.iter().map(|value| known(Deed::Writes, &format!("{value}*"))).collect(),
+                || vec![known(FileUse::Fills, ".")],
+                |word| word.values.iter().map(|value| known(FileUse::Writes, &format!("{value}*"))).collect(),
             )
         }
         "csplit" => {
             let prefix = values_of(rest, &["-f", "--prefix"]);
-            let here = prefix.is_empty().then(|| known(Deed::Fills, "."));
+            let here = prefix.is_empty().then(|| known(FileUse::Fills, "."));
             let named = prefix.iter().flat_map(|word| &word.values);
-            named.map(|value| known(Deed::Writes, &format!("{value}*"))).chain(here).collect()
+            named.map(|value| known(FileUse::Writes, &format!("{value}*"))).chain(here).collect()
         }
         // The patch names the files.
-        "patch" if !has(rest, &["--dry-run"]) => into(&["-d", "--directory"], Deed::Fills),
+        "patch" if !has(rest, &["--dry-run"]) => into(&["-d", "--directory"], FileUse::Fills),
         _ => Vec::new(),
     }
 }
@@ -388,39 +388,40 @@ fn tar(rest: &[Word]) -> Vec<Touch> {
         let directories = values_of(&words, &["-C", "--directory", "--one-top-level"]);
         let prints = has(&words, &["-O", "--to-stdout"]);
         if !prints {
-            found.extend(directories.iter().flat_map(|word| touches(Deed::Fills, word)));
-            found.extend(directories.is_empty().then(|| known(Deed::Fills, ".")));
+            found.extend(directories.iter().flat_map(|word| touches(FileUse::Fills, word)));
+            found.extend(directories.is_empty().then(|| known(FileUse::Fills, ".")));
         }
     } else if !has(&words, &["-t", "--list", "-d", "--diff", "--compare"]) {
-        found.extend(archives.iter().flat_map(|word| touches(Deed::Writes, word)));
+        found.extend(archives.iter().flat_map(|word| touches(FileUse::Writes, word)));
         if has(&words, &["--remove-files"]) {
-            found.extend(plain(&words, &["-f", "-C"]).iter().flat_map(|word| touches(Deed::Removes, word)));
+            found
+                .extend(plain(&words, &["-f", "-C"]).iter().flat_map(|word| touches(FileUse::Removes, word)));
         }
     }
     found.extend(
         values_of(&words, &["-g", "--listed-incremental", "--index-file"])
             .iter()
-            .flat_map(|word| touches(Deed::Writes, word)),
+            .flat_map(|word| touches(FileUse::Writes, word)),
     );
     found.extend(
-        values_of(&words, &["-T", "--files-from"]).iter().flat_map(|word| touches(Deed::Reads, word)),
+        values_of(&words, &["-T", "--files-from"]).iter().flat_map(|word| touches(FileUse::Reads, word)),
     );
     found
 }
 
-/// What single commands do besides.
+/// Further effects of single commands.
 fn special(name: &str, rest: &[Word]) -> Vec<Touch> {
     let values = || rest.iter().flat_map(|word| &word.values);
     let mut found = Vec::new();
     match name {
         "dd" | "gdd" => {
             for word in rest {
-                for (key, deed) in [("of=", Deed::Writes), ("if=", Deed::Reads)] {
+                for (key, usage) in [("of=", FileUse::Writes), ("if=", FileUse::Reads)] {
                     let paths = word.values.iter().filter_map(|value| value.strip_prefix(key));
-                    found.extend(paths.map(|path| known(deed, path)));
+                    found.extend(paths.map(|path| known(usage, path)));
                     let is_open =
                         !word.is_closed && word.raw.trim_start_matches(['"', '\'']).starts_with(key);
-                    found.extend(is_open.then_some(Touch { deed, path: None }));
+                    found.extend(is_open.then_some(Touch { usage, path: None }));
                 }
             }
         }
@@ -429,30 +430,30 @@ fn special(name: &str, rest: &[Word]) -> Vec<Touch> {
             let roots: Vec<&Word> =
                 rest.iter().skip_while(|word| matches!(word.text(), "-L" | "-H" | "-P")).collect();
             let roots: Vec<&Word> = roots.into_iter().take_while(is_root).collect();
-            found.extend(roots.is_empty().then(|| known(Deed::Removes, ".")));
-            found.extend(roots.into_iter().flat_map(|word| touches(Deed::Removes, word)));
+            found.extend(roots.is_empty().then(|| known(FileUse::Removes, ".")));
+            found.extend(roots.into_iter().flat_map(|word| touches(FileUse::Removes, word)));
         }
         "find" | "gfind" if values().any(|value| value.starts_with("-exec") || value.starts_with("-ok")) => {
-            // What is found by its name is given to the command.
+            // The files that are found by name are passed to the command.
             let named = values_of(rest, &["-name", "-iname", "-path", "-wholename"]);
             let named =
                 named.iter().flat_map(|word| &word.values).filter(|name| !name.contains(['*', '?', '[']));
-            found.extend(named.map(|name| known(Deed::Reads, name)));
+            found.extend(named.map(|name| known(FileUse::Reads, name)));
         }
         "sed" | "gsed" => found.extend(sed::touched(rest)),
         name if COMPRESSORS.contains(&name) && !has(rest, TO_OUTPUT) => {
             for word in rest.iter().filter(|word| !word.is_option()) {
-                found.extend(touches(Deed::Removes, word));
+                found.extend(touches(FileUse::Removes, word));
                 for value in &word.values {
                     let stripped = SUFFIXES.iter().find_map(|suffix| value.strip_suffix(suffix));
-                    found.extend(stripped.map(|path| known(Deed::Writes, path)));
+                    found.extend(stripped.map(|path| known(FileUse::Writes, path)));
                     found.extend(
-                        SUFFIXES.iter().map(|suffix| known(Deed::Writes, &format!("{value}{suffix}"))),
+                        SUFFIXES.iter().map(|suffix| known(FileUse::Writes, &format!("{value}{suffix}"))),
                     );
                 }
             }
             let outputs = values_of(rest, &["-o", "--output"]);
-            found.extend(outputs.iter().flat_map(|word| touches(Deed::Writes, word)));
+            found.extend(outputs.iter().flat_map(|word| touches(FileUse::Writes, word)));
         }
         _ => {}
     }
@@ -465,7 +466,7 @@ fn read(name: &str, words: &[Word]) -> Vec<Touch> {
     }
     let mut pattern = PATTERNS.contains(&name)
         && !words.iter().any(|word| matches!(word.text(), "-e" | "-f" | "--regexp" | "--file"));
-    let deed = if READERS.contains(&name) { Deed::Reads } else { Deed::MayRead };
+    let usage = if READERS.contains(&name) { FileUse::Reads } else { FileUse::MayRead };
     let mut found = Vec::new();
     for word in words {
         if pattern && !word.text().starts_with('-') {
@@ -473,18 +474,18 @@ fn read(name: &str, words: &[Word]) -> Vec<Touch> {
             continue;
         }
         let is_read = READERS.contains(&name) || FILTERS.contains(&name);
-        found.extend((is_read && !word.is_closed).then_some(Touch { deed: Deed::MayRead, path: None }));
+        found.extend((is_read && !word.is_closed).then_some(Touch { usage: FileUse::MayRead, path: None }));
         for value in &word.values {
             found.extend(candidates(name, value).into_iter().map(|path| {
                 let is_plain = path == value.as_str() && !path.starts_with('-');
-                known(if is_plain { deed } else { Deed::MayRead }, path)
+                known(if is_plain { usage } else { FileUse::MayRead }, path)
             }));
         }
     }
     found
 }
 
-/// The paths that a word may name: `--file=x`, `if=x`, `@x`, `HEAD:x`, `-fx`, `file:///x`.
+/// The paths that a word may contain: `--file=x`, `if=x`, `@x`, `HEAD:x`, `-fx`, `file:///x`.
 fn candidates<'a>(name: &str, value: &'a str) -> Vec<&'a str> {
     let mut found = vec![value];
     let behind = value.split_once('=').map(|(_, behind)| behind);

@@ -1,7 +1,7 @@
-//! What a word of a command line stands for.
+//! The possible values of a word of a command line.
 //!
-//! A word is what it says, or what the shell makes of it. What follows from the line itself is
-//! followed: quotes, escapes, braces, and variables that the line sets. Everything else is only known when it runs.
+//! A word is either literal or expanded by the shell. Expansions that depend only on the line are resolved:
+//! quotes, escapes, braces, and variables that the line sets. Other values are only known when the line runs.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use super::braces::braces;
 use super::limits::{Limit, Limits, Reason};
 use super::scan::has_braces;
 
-/// How many values of one word are followed.
+/// The limit of values of one word.
 pub(super) const MAX_VALUES: usize = 256;
-/// A longer value is not followed.
+/// The limit for the length of a value.
 const MAX_VALUE_BYTES: usize = 64 * 1024;
-/// What a value costs besides its bytes.
+/// The cost of a value besides its bytes.
 const VALUE_BYTES: usize = 32;
 /// Kinds of nodes whose value depends on more than their text.
 const COMPUTED: [&str; 6] = [
@@ -26,18 +26,18 @@ const COMPUTED: [&str; 6] = [
     "process_substitution",
     "simple_expansion",
 ];
-/// Words of other commands that a word may stand for, besides what is not known.
+/// The limit of words from other commands that a word may equal, besides unknown values.
 const MAX_NAMED: usize = 16;
 /// Parameters whose values are numbers.
 const NUMBERS: [&str; 11] =
     ["?", "#", "$", "!", "RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "BASHPID"];
-/// Stands for a number that is not known: as a wildcard it matches every number.
+/// An unknown number: as a wildcard it matches every number.
 pub(super) const NUMBER: &str = "[0-9]*";
 
-/// The values that variables may have.
+/// The possible values of variables.
 pub(super) type Variables = HashMap<String, Values>;
 
-/// Values that are known, and whether there may be others.
+/// Known values, and whether there may be others.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Values {
     pub(super) list: Vec<String>,
@@ -55,31 +55,31 @@ impl Values {
     }
 }
 
-/// A word, and what is known of it.
+/// A word and its possible values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Word {
     /// As it is written.
     pub(super) raw: String,
-    /// What it may stand for; nothing if that is not known.
+    /// Its possible values; empty if they are unknown.
     pub(super) values: Vec<String>,
-    /// Whether it stands for that and nothing else because it is written so.
+    /// Whether it has exactly this value because it is written literally.
     pub(super) is_fixed: bool,
     /// Whether the values are complete, for example because the line sets the variable.
     pub(super) is_closed: bool,
 }
 
 impl Word {
-    /// A word that says what it means.
+    /// A literal word.
     pub(super) fn fixed(text: &str) -> Self {
         Self { raw: text.to_owned(), values: vec![text.to_owned()], is_fixed: true, is_closed: true }
     }
 
-    /// A word of which nothing is known.
+    /// A word with unknown value.
     pub(super) fn unknown(raw: &str) -> Self {
         Self { raw: raw.to_owned(), values: Vec::new(), is_fixed: false, is_closed: false }
     }
 
-    /// The same without the blanks in front that a grammar may have left there.
+    /// Removes leading spaces that the grammar may have included.
     pub(super) fn trimmed(self) -> Self {
         if !self.raw.starts_with(char::is_whitespace) {
             return self;
@@ -88,18 +88,19 @@ impl Word {
         Self { raw: self.raw.trim_start().to_owned(), values, ..self }
     }
 
-    /// Its likeliest value, else how it is written.
+    /// Its most likely value, else its text.
     pub(super) fn text(&self) -> &str {
         self.values.first().unwrap_or(&self.raw)
     }
 
-    /// The word that each value becomes, without the values that become none; `None` if all do.
+    /// Changes each value and drops those for which `change` returns `None`. Returns `None` if no value is
+    /// left.
     pub(super) fn map(&self, mut change: impl FnMut(&str) -> Option<String>) -> Option<Self> {
         let values: Vec<String> = self.values.iter().filter_map(|value| change(value)).collect();
         (!values.is_empty()).then(|| Self { values, ..self.clone() })
     }
 
-    /// Whether one of its values begins with a text.
+    /// Whether one of its values has a prefix.
     pub(super) fn starts_with(&self, prefix: &str) -> bool {
         self.text().starts_with(prefix) || self.values.iter().any(|value| value.starts_with(prefix))
     }
@@ -109,7 +110,7 @@ impl Word {
         self.text().starts_with('-') && self.text().len() > 1
     }
 
-    /// The words it becomes where the shell splits it, for each value.
+    /// The words into which the shell splits each value.
     pub(super) fn split(&self) -> Vec<Vec<Self>> {
         let is_quoted = self.raw.starts_with(['"', '\'']);
         if is_quoted || self.raw.starts_with("$'") || (self.is_fixed && !self.raw.contains('{')) {
@@ -120,14 +121,14 @@ impl Word {
                 .collect();
         }
         if self.raw.contains('{') && !self.raw.contains('$') {
-            // Braces make several words of one.
+            // Braces expand one word to several.
             return vec![self.values.iter().map(|value| Self::fixed(value)).collect()];
         }
         self.values.iter().map(|value| value.split_whitespace().map(Self::fixed).collect()).collect()
     }
 }
 
-/// The words of one source.
+/// The words of a source.
 pub(super) struct Words<'a> {
     pub(super) source: &'a str,
     pub(super) home: Option<&'a str>,
@@ -140,7 +141,7 @@ impl<'a> Words<'a> {
         self.source.get(node.byte_range()).unwrap_or_default()
     }
 
-    /// What a word stands for, if that does not depend on the run.
+    /// The value of a word that does not depend on the run.
     pub(super) fn word(&self, node: Node) -> Option<String> {
         let text = self.text(node);
         match node.kind() {
@@ -156,7 +157,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Everything that is known of a word.
+    /// The word of a node with everything that is known about it.
     pub(super) fn all(&self, node: Node) -> Word {
         let Values { mut list, mut is_closed } = self.values(node);
         let raw = self.text(node);
@@ -205,7 +206,7 @@ impl<'a> Words<'a> {
                 None => self.expansion(text),
             },
             "arithmetic_expansion" => Values::closed(vec![NUMBER.to_owned(), format!("-{NUMBER}")]),
-            // A sequence such as `{1..3}`; its braces are expanded with the whole word.
+            // A sequence such as `{1..3}`. Its braces are expanded with the whole word.
             "brace_expression" => Values::closed(vec![text.to_owned()]),
             "process_substitution" => Values::closed(vec!["/dev/fd/63".to_owned()]),
             "command_substitution" => match node.named_child(0) {
@@ -227,7 +228,7 @@ impl<'a> Words<'a> {
         all
     }
 
-    /// What an `echo` or a `printf` of plain words writes.
+    /// The output of an `echo` or a `printf` of plain words.
     pub(super) fn output(&self, node: Node) -> Values {
         let name = node.child_by_field_name("name").map(|name| self.text(name));
         if node.kind() != "command" || !matches!(name, Some("echo" | "printf")) {
@@ -254,7 +255,7 @@ impl<'a> Words<'a> {
         Values { list, is_closed: is_certain }
     }
 
-    /// The words of the commands in a node, one of which may be what they write: `ls .env`.
+    /// The words of the commands in a node. Their output may be one of them: `ls .env`.
     pub(super) fn named(&self, node: Node) -> Vec<String> {
         let (mut found, mut todo) = (Vec::new(), vec![node]);
         while let Some(node) = todo.pop() {
@@ -276,7 +277,7 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// What `$x`, `${x}` or `${x…}` stands for.
+    /// The value of `$x`, `${x}` or `${x…}`.
     fn expansion(&self, text: &str) -> Values {
         let inner = text.strip_prefix('$').unwrap_or(text);
         let inner = inner.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(inner);
@@ -293,7 +294,7 @@ impl<'a> Words<'a> {
         let Some(other) = operators.iter().find_map(|operator| rest.strip_prefix(operator)) else {
             return Values::default();
         };
-        let plain = unquoted(&other.replace(['"', '\''], ""), |_| true);
+        let plain = without_backslashes(&other.replace(['"', '\''], ""), |_| true);
         let is_plain = !plain.contains(['$', '`']);
         let mut list = known.list;
         list.extend(is_plain.then_some(plain));
@@ -309,13 +310,13 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// What is set, and to what.
+    /// A variable that is set, and its value.
     pub(super) fn assignment(&self, node: Node) -> Option<(String, Word)> {
         let name = self.text(node.child_by_field_name("name")?).to_owned();
         Some((name, self.all(node.child_by_field_name("value")?)))
     }
 
-    /// Remembers what a variable is set to; it may have any of its values later.
+    /// Records the value of a variable. It may have any of its values later.
     pub(super) fn learn(&mut self, node: Node) {
         let Some((full, word)) = self.assignment(node) else { return };
         let name = full.split('[').next().unwrap_or_default();
@@ -331,7 +332,7 @@ impl<'a> Words<'a> {
         self.know(name, Values { list, is_closed });
     }
 
-    /// The same of the variable of a loop.
+    /// Records the values of the variable of a loop.
     pub(super) fn learn_each(&mut self, node: Node) {
         let Some(name) = node.child_by_field_name("variable").map(|name| self.text(name)) else {
             return;
@@ -343,12 +344,12 @@ impl<'a> Words<'a> {
             values.is_closed &= word.is_closed;
             values.list.extend(word.values);
         }
-        // Without a list the loop runs over the arguments.
+        // Without a list the loop iterates over the arguments.
         values.is_closed &= !values.list.is_empty();
         self.know(name, values);
     }
 
-    /// Remembers values of a variable besides those it may have already.
+    /// Records more values of a variable.
     pub(super) fn know(&mut self, name: &str, values: Values) {
         let known = self.variables.entry(name.to_owned()).or_insert_with(|| Values::closed(Vec::new()));
         known.is_closed &= values.is_closed;
@@ -373,7 +374,7 @@ impl<'a> Words<'a> {
                 Piece::Text(text) => Values::closed(vec![text]),
             };
             all.is_closed &= values.is_closed;
-            // A variable that is not set is empty; a word of nothing else is unknown.
+            // An unset variable is empty. A word that consists of it only is unknown.
             let may_be_empty = values.list.is_empty() && all.list.iter().any(|text| !text.is_empty());
             if !may_be_empty {
                 all.list = self.products(&all.list, &values.list);
@@ -382,7 +383,7 @@ impl<'a> Words<'a> {
         all
     }
 
-    /// Each of the first followed by each of the second.
+    /// Every value of the first list followed by every value of the second.
     fn products(&self, first: &[String], second: &[String]) -> Vec<String> {
         if first.len().saturating_mul(second.len()) > MAX_VALUES {
             self.limits.give_up(Reason::Values);
@@ -409,14 +410,14 @@ impl<'a> Words<'a> {
             if child.kind() == "string_content" {
                 continue;
             }
-            pieces.push(Piece::Text(unquoted(
+            pieces.push(Piece::Text(without_backslashes(
                 self.source.get(at..child.start_byte()).unwrap_or_default(),
                 escapes,
             )));
             pieces.push(Piece::Node(child));
             at = child.end_byte();
         }
-        pieces.push(Piece::Text(unquoted(self.source.get(at..end).unwrap_or_default(), escapes)));
+        pieces.push(Piece::Text(without_backslashes(self.source.get(at..end).unwrap_or_default(), escapes)));
         pieces
     }
 
@@ -428,10 +429,10 @@ impl<'a> Words<'a> {
         pieces.collect()
     }
 
-    /// A word without quotes, with a directory where `~` stands for one.
+    /// An unquoted word with `~` replaced by a directory.
     fn home_of(&self, text: &str) -> Option<String> {
-        let plain = unquoted(text, |_| true);
-        // The shell expands a tilde behind `name=` too.
+        let plain = without_backslashes(text, |_| true);
+        // The shell expands a tilde after `name=`, too.
         let start = match text.split_once("=~") {
             Some((name, _)) if !name.is_empty() && !text.starts_with('~') => name.len() + 1,
             Some(_) | None => 0,
@@ -452,7 +453,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Whether a command writes its arguments.
+/// Whether a command prints its arguments.
 fn is_printer(words: &Words, node: Node) -> bool {
     let name = node.child_by_field_name("name").map(|name| words.text(name));
     node.kind() == "command" && matches!(name, Some("echo" | "printf"))
@@ -464,8 +465,8 @@ enum Piece<'t> {
     Node(Node<'t>),
 }
 
-/// A text without the backslashes that quote something.
-pub(super) fn unquoted(text: &str, escapes: impl Fn(char) -> bool) -> String {
+/// Removes the backslashes that escape something.
+pub(super) fn without_backslashes(text: &str, escapes: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -482,7 +483,7 @@ pub(super) fn unquoted(text: &str, escapes: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// What a text between `$'` and `'` stands for.
+/// The value of a text between `$'` and `'`.
 fn ansi_c(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -531,7 +532,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_stand_for_characters() {
+    fn escapes_are_resolved() {
         for (text, expected) in [
             (r"\x72m", "rm"),
             (r"\162\155", "rm"),

@@ -1,32 +1,32 @@
-//! Commands that run other commands, and where those stand among their words.
+//! Commands that run other commands, and the position of those among their words.
 
 use super::options::{has, values_of};
 use super::scan;
 use super::word::Word;
 
-/// What a command runs besides itself.
+/// A command that another command runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Inner {
-    /// A command of these words; `more` says that others follow that only the run tells.
+    /// A command of these words. `more` says that unknown words follow.
     Words { words: Vec<Word>, more: bool },
-    /// A command line of its own, with the arguments that it is given.
+    /// A command line with its arguments.
     Script { script: Word, arguments: Vec<Word> },
-    /// Lines that it reads from its input.
+    /// The lines of its input.
     Input,
-    /// Something that cannot be told.
+    /// An unknown command.
     Unknown,
 }
 
-/// How the words of a wrapper stand before those of its command.
+/// The words of a wrapper before those of its command.
 ///
-/// An option that is in neither list may take a value or not, so that the command is unknown.
+/// An option in neither list may have a value or not, so the command is unknown.
 struct Wrapper {
     names: &'static [&'static str],
     /// Options whose value is the next word.
     valued: &'static [&'static str],
-    /// Options without a value; one of `-` and letters is a list of short ones.
+    /// Options without a value. One with `-` and letters is a list of short ones.
     flags: &'static [&'static str],
-    /// Words between the options and the command; `None` if its words are no command.
+    /// The number of words between the options and the command, or `None` if its words are not a command.
     skipped: Option<usize>,
     /// Options whose value is a command line.
     scripts: &'static [&'static str],
@@ -202,7 +202,7 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { names: &["script"], valued: &[], flags: &[], skipped: None, scripts: &["-c", "--command"] },
 ];
 
-/// Shells, which run what `-c` gives them, or what they read.
+/// Shells, which run the value of `-c` or their input.
 const SHELLS: &[&str] = &[
     "sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "oksh", "yash", "ash", "fish", "rbash", "posh",
     "csh", "tcsh",
@@ -229,7 +229,7 @@ const XARGS_VALUED: &[&str] = &[
     "--max-procs",
     "--process-slot-var",
 ];
-/// Those without one.
+/// Options of `xargs` without a value.
 const XARGS_FLAGS: &[&str] = &[
     "-0rtxpoeil",
     "--null",
@@ -242,11 +242,11 @@ const XARGS_FLAGS: &[&str] = &[
     "--eof",
     "--show-limits",
 ];
-/// What `find` follows with a command.
+/// Options of `find` that are followed by a command.
 const FIND_ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
-/// What `fd` follows with one.
+/// Options of `fd` that are followed by a command.
 const FD_ACTIONS: &[&str] = &["-x", "-X", "--exec", "--exec-batch"];
-/// Variables whose value is a command line, for one program or another.
+/// Variables whose value some program runs as a command line.
 const COMMAND_VARIABLES: &[&str] = &[
     "BROWSER",
     "EDITOR",
@@ -282,7 +282,7 @@ const COMMAND_VARIABLES: &[&str] = &[
     "TAR_RSH",
     "VISUAL",
 ];
-/// Variables that make programs run code which no line shows.
+/// Variables that make programs run code which the line does not show.
 const CODE_VARIABLES: &[&str] = &[
     "BASHOPTS",
     "BASH_ENV",
@@ -320,18 +320,18 @@ const CODE_VARIABLES: &[&str] = &[
     "XDG_CONFIG_HOME",
     "ZDOTDIR",
 ];
-/// Directories that programs are usually started from.
+/// The usual directories of programs.
 const PROGRAM_DIRECTORIES: &[&str] =
     &["/bin", "/usr", "/sbin", "/opt", "/nix", "/snap", "/Library", "/System", "/home/linuxbrew"];
 
-/// What a command of these words runs; `name` is its first, without the directory.
+/// The commands that a command runs. `name` is its first word, without the directory.
 pub(super) fn inner(name: &str, words: &[Word]) -> Vec<Inner> {
     let rest = words.get(1..).unwrap_or_default();
     if SHELLS.contains(&name) {
         return shell(rest);
     }
     match name {
-        // It tells where they are, and runs none.
+        // It prints their paths and runs nothing.
         "command" if rest.first().is_some_and(|word| matches!(word.text(), "-v" | "-V" | "-pv")) => {
             Vec::new()
         }
@@ -355,7 +355,7 @@ pub(super) fn inner(name: &str, words: &[Word]) -> Vec<Inner> {
     }
 }
 
-/// The same for programs that have options for it.
+/// The commands that options of some programs name.
 fn programs(name: &str, rest: &[Word]) -> Vec<Inner> {
     let scripts = |names: &[&str]| -> Vec<Inner> { values_of(rest, names).iter().map(script).collect() };
     match name {
@@ -452,14 +452,14 @@ fn tar(rest: &[Word]) -> Vec<Inner> {
     values.iter().map(|word| script(&without("exec=", word))).collect()
 }
 
-/// What a variable that is set makes a program run.
+/// The commands that programs run because a variable is set.
 pub(super) fn variable(name: &str, value: &Word) -> Vec<Inner> {
     if COMMAND_VARIABLES.contains(&name) {
-        // A shell only, as almost always.
+        // Almost always a shell.
         let is_shell = name == "SHELL" && value.is_fixed && value.text().ends_with("sh");
         return if is_shell { Vec::new() } else { vec![script(value)] };
     }
-    // They name what an alias, a known program or an exported function is.
+    // They define aliases, known programs and exported functions.
     if ["BASH_ALIASES", "BASH_CMDS", "BASH_FUNC_"].iter().any(|prefix| name.starts_with(prefix)) {
         return vec![script(value), Inner::Unknown];
     }
@@ -469,7 +469,7 @@ pub(super) fn variable(name: &str, value: &Word) -> Vec<Inner> {
         || (name.starts_with("CARGO_") && name.ends_with("_LINKER"))
         || (name == "NODE_OPTIONS"
             && ["-r", "require", "import", "loader"].iter().any(|o| value.text().contains(o)));
-    // Shells read the file that `ENV` names; other programs use it for `production` and the like.
+    // Shells read the file in `ENV`. Other programs use it for `production` and the like.
     let is_code = is_code || (name == "ENV" && (!value.is_closed || value.text().contains(['/', '.'])));
     let is_code = is_code || (name == "PATH" && !is_usual_path(value));
     let mut found = if is_code { vec![Inner::Unknown] } else { Vec::new() };
@@ -496,7 +496,7 @@ fn is_usual_path(value: &Word) -> bool {
     })
 }
 
-/// The variables that a command sets by its own words: `env A=b`, `export A=b`.
+/// The variables that a command sets with its words: `env A=b`, `export A=b`.
 pub(super) fn assignments(name: &str, words: &[Word]) -> Vec<(String, Word)> {
     if !matches!(name, "env" | "export" | "declare" | "typeset" | "readonly" | "local" | "sudo" | "doas") {
         return Vec::new();
@@ -513,7 +513,7 @@ pub(super) fn assignments(name: &str, words: &[Word]) -> Vec<(String, Word)> {
     words.iter().skip(1).filter_map(pair).collect()
 }
 
-/// The variables that a builtin sets to what it reads or computes.
+/// The variables that a builtin sets to its input or a computed value.
 pub(super) fn computed_variables(name: &str, words: &[Word]) -> Vec<String> {
     let rest = words.get(1..).unwrap_or_default();
     let names: Vec<Word> = match name {
@@ -524,7 +524,7 @@ pub(super) fn computed_variables(name: &str, words: &[Word]) -> Vec<String> {
     names.into_iter().flat_map(|word| word.values).collect()
 }
 
-/// Whether a variable decides what the shell or a program runs.
+/// Whether a variable affects what the shell or a program runs.
 pub(super) fn is_special(name: &str) -> bool {
     let name = name.split('[').next().unwrap_or_default();
     matches!(name, "PATH" | "ENV" | "PS0" | "PS1" | "PS2" | "PS4" | "BASH_ALIASES" | "BASH_CMDS")
@@ -533,12 +533,12 @@ pub(super) fn is_special(name: &str) -> bool {
         || name.starts_with("GIT_")
 }
 
-/// A word that is a command line.
+/// A word as a command line.
 pub(super) fn script(word: &Word) -> Inner {
     Inner::Script { script: word.clone(), arguments: Vec::new() }
 }
 
-/// A word without what its values begin with.
+/// A word without a prefix of its values.
 pub(super) fn without(prefix: &str, word: &Word) -> Word {
     let values = word.values.iter().map(|value| value.strip_prefix(prefix).unwrap_or(value).to_owned());
     let raw = word.raw.strip_prefix(prefix).unwrap_or(&word.raw).to_owned();
@@ -556,7 +556,7 @@ fn words_of(words: Vec<Word>, more: bool) -> Inner {
     Inner::Words { words, more }
 }
 
-/// The words behind a command's options, and whether every option is known.
+/// The words after a command's options, and whether every option is known.
 fn after<'a>(words: &'a [Word], valued: &[&str], flags: &[&str]) -> (&'a [Word], bool) {
     let (mut at, mut is_sure) = (0, true);
     while let Some(word) = words.get(at) {
@@ -579,7 +579,7 @@ fn after<'a>(words: &'a [Word], valued: &[&str], flags: &[&str]) -> (&'a [Word],
     (words.get(at..).unwrap_or_default(), is_sure)
 }
 
-/// Whether an option takes no further word: a flag, several flags, or one with its value glued to it.
+/// Whether an option has no separate value: a flag, several flags, or one with its value attached.
 fn is_known(text: &str, valued: &[&str], flags: &[&str]) -> bool {
     if flags.contains(&text) {
         return true;
@@ -600,7 +600,7 @@ fn is_known(text: &str, valued: &[&str], flags: &[&str]) -> bool {
     true
 }
 
-/// A command whose words behind the options are joined to a line.
+/// A command whose words after the options are joined to a line.
 fn searched(words: &[Word], valued: &[&str], flags: &[&str]) -> Vec<Inner> {
     let (rest, is_sure) = after(words, valued, flags);
     [joined(rest)].into_iter().chain((!is_sure).then_some(Inner::Unknown)).collect()
@@ -645,7 +645,7 @@ fn shell(words: &[Word]) -> Vec<Inner> {
     }
     found.extend(values_of(words, &["--command", "--init-command"]).iter().map(script));
     if words.iter().any(|word| word.text() == "-O") {
-        // Wildcards may mean something else then.
+        // Wildcards may then have another meaning.
         found.push(Inner::Unknown);
     }
     while let Some(text) = words.get(at).map(Word::text) {
@@ -677,7 +677,7 @@ fn shell(words: &[Word]) -> Vec<Inner> {
     found
 }
 
-/// A script in a file: its input, something only the run tells, or a program like any other.
+/// A script in a file: the input, an unknown one, or a program.
 fn file_of(file: &Word) -> Inner {
     let text = super::reach::normal(file.text());
     if matches!(text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
@@ -710,7 +710,7 @@ fn xargs(words: &[Word]) -> Vec<Inner> {
         replaced.extend((word.text() == "--replace").then(|| "{}".to_owned()));
     }
     let (rest, is_sure) = after(words, XARGS_VALUED, XARGS_FLAGS);
-    // `-i`, `-l` and `-e` may have a value glued to them.
+    // `-i`, `-l` and `-e` may have an attached value.
     let is_sure = is_sure
         || words.iter().take_while(|word| word.is_option()).all(|word| {
             word.is_fixed && ["-i", "-l", "-e"].iter().any(|prefix| word.text().starts_with(prefix))
@@ -739,7 +739,7 @@ fn actions(words: &[Word], names: &[&str]) -> Vec<Inner> {
     for (at, _) in words.iter().enumerate().filter(|(_, word)| names.contains(&word.text())) {
         let until = |word: &&Word| !matches!(word.text(), ";" | "+");
         let inner: Vec<Word> = words[at + 1..].iter().take_while(until).cloned().collect();
-        // What stands for the found file is nothing that the line tells.
+        // The placeholder for the found file has no known value.
         let unknown = |word: Word| if word.text().contains("{}") { Word::unknown(&word.raw) } else { word };
         found.push(words_of(inner.into_iter().map(unknown).collect(), false));
     }

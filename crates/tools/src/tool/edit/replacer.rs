@@ -1,35 +1,35 @@
-//! Where in a text a piece is meant that may be quoted imprecisely.
+//! Finds the text that an imprecise quotation means.
 //!
-//! Nine ways to look for it, from strict to lenient; a later one is tried only
-//! when all before found nothing. Each gives the places it would take, and none
-//! guesses: several places without one that is clearly meant are a miss.
+//! There are nine strategies, from strict to lenient. A later one is tried only if all before it find
+//! nothing. A strategy returns the ranges that it would replace. Several ranges without one that is clearly
+//! meant are an error.
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// Larger texts are only searched for an exact copy.
+/// In larger texts only an exact copy is searched.
 const MAX_LENIENT_BYTES: usize = 4 * 1024 * 1024;
-/// Blocks compared by similarity; more of them say that the anchors are not telling.
+/// The limit of blocks that are compared by similarity. If there are more, the anchors are not distinctive.
 const MAX_BLOCKS: usize = 64;
-/// Characters compared by edit distance, which takes their square in time.
+/// The limit of characters compared by edit distance, which takes quadratic time.
 const MAX_COMPARED_CHARS: usize = 4000;
-/// How alike the inside of a block has to be, from 0 to 1.
+/// The least similarity of the inside of a block, from 0 to 1.
 const MIN_SIMILARITY: f64 = 0.75;
-/// How much more alike the best block has to be than the next.
+/// The least difference in similarity between the best block and the next.
 const MIN_LEAD: f64 = 0.1;
-/// Letters and digits without which a first and last line anchor nothing.
+/// The least number of letters and digits of a first or last line that serves as an anchor.
 const MIN_ANCHOR_CHARS: usize = 3;
-/// Columns of a tab.
+/// The columns of a tab.
 const TAB_WIDTH: usize = 4;
 
-/// How many places are to be found.
+/// The number of ranges to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     One,
     All,
 }
 
-/// The way a piece was found.
+/// The strategy that found a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strategy {
     Simple,
@@ -43,14 +43,14 @@ pub(super) enum Strategy {
     MultiOccurrence,
 }
 
-/// Places that are to be replaced: ascending, apart, at least one.
+/// The ranges to replace: sorted, without overlap, not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) ranges: Vec<Range<usize>>,
     pub(super) strategy: Strategy,
 }
 
-/// Why nothing may be replaced.
+/// The reason why nothing may be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Miss {
     NotFound,
@@ -59,7 +59,7 @@ pub(super) enum Miss {
 
 type Search = fn(&Text, &Piece) -> Vec<Range<usize>>;
 
-/// The ways in their order, but for the last, which chooses among what these find.
+/// The strategies in order, without the last one, which chooses among their results.
 const CHAIN: [(Strategy, Search); 8] = [
     (Strategy::Simple, simple),
     (Strategy::LineTrimmed, line_trimmed),
@@ -71,7 +71,7 @@ const CHAIN: [(Strategy, Search); 8] = [
     (Strategy::ContextAware, context_aware),
 ];
 
-/// Finds the place, or all places, a piece stands for; `find` is not empty.
+/// Finds the range or all ranges that `find` means. `find` is not empty.
 pub(super) fn locate(text: &str, find: &str, wanted: Wanted) -> Result<Found, Miss> {
     let text = Text::new(text);
     let piece = Piece::new(find);
@@ -106,7 +106,7 @@ fn apart(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 /// A text and its lines.
 struct Text<'a> {
     all: &'a str,
-    /// Found when they are asked for: an exact copy is found without them.
+    /// Computed when they are first needed: an exact copy is found without them.
     lines: OnceCell<Vec<Range<usize>>>,
 }
 
@@ -135,14 +135,14 @@ impl<'a> Text<'a> {
         lines.map(|index| self.line(index)).collect()
     }
 
-    /// The bytes of some lines; with the last newline if the piece ends with one.
+    /// The byte range of some lines, with the last newline if the quotation ends with one.
     fn bytes(&self, lines: Range<usize>, piece: &Piece) -> Range<usize> {
         let end = self.lines()[lines.end - 1].end;
         let newline = usize::from(piece.whole_lines && end < self.all.len());
         self.lines()[lines.start].start..end + newline
     }
 
-    /// Every run of lines, as long as the piece, that satisfies a condition.
+    /// Every run of lines, as long as the quotation, that meets a condition.
     fn runs(&self, piece: &Piece, fits: impl Fn(&[&str]) -> bool) -> Vec<Range<usize>> {
         let count = piece.lines.len();
         let lines: Vec<&str> = self.block(0..self.lines().len());
@@ -151,11 +151,11 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What is looked for, and its lines.
+/// The quotation and its lines.
 struct Piece<'a> {
     all: &'a str,
     lines: Vec<&'a str>,
-    /// Whether it ends with a newline, which is then no line of its own.
+    /// Whether it ends with a newline, which is not counted as a line.
     whole_lines: bool,
 }
 
@@ -166,7 +166,7 @@ impl<'a> Piece<'a> {
         Self { all, lines, whole_lines }
     }
 
-    /// The first and the last line, if they are telling.
+    /// The first and the last line, if they are distinctive.
     fn anchors(&self) -> Option<(&'a str, &'a str)> {
         let (first, last) = (self.lines.first()?.trim(), self.lines.last()?.trim());
         let telling = first.chars().chain(last.chars()).filter(|c| c.is_alphanumeric()).count();
@@ -175,7 +175,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// 1: an exact copy. Copies that overlap are several.
+/// 1: an exact copy. Overlapping copies count as several.
 fn simple(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let len = piece.all.len();
     let mut starts: Vec<usize> = text.all.match_indices(piece.all).map(|(at, _)| at).collect();
@@ -183,12 +183,12 @@ fn simple(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     starts.into_iter().map(|at| at..at + len).collect()
 }
 
-/// 2: the same lines but for blanks at their ends.
+/// 2: the same lines except for spaces at their ends.
 fn line_trimmed(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     text.runs(piece, |run| run.iter().zip(&piece.lines).all(|(a, b)| a.trim_end() == b.trim_end()))
 }
 
-/// 3: a block with the same first and last line and nearly the same inside.
+/// 3: a block with the same first and last line and a similar inside.
 fn block_anchor(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let Some((first, last)) = piece.anchors() else { return Vec::new() };
     let count = piece.lines.len();
@@ -217,7 +217,7 @@ fn inside<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines[1..lines.len() - 1].iter().map(|line| line.trim()).collect()
 }
 
-/// How alike two lists of lines are, from 0 to 1.
+/// The similarity of two lists of lines, from 0 to 1.
 fn similarity(a: &[&str], b: &[&str]) -> f64 {
     let (whole_a, whole_b) = (a.join("\n"), b.join("\n"));
     if whole_a.len().max(whole_b.len()) <= MAX_COMPARED_CHARS {
@@ -236,7 +236,7 @@ fn similarity(a: &[&str], b: &[&str]) -> f64 {
     share
 }
 
-/// 4: the same but for the width of blanks inside lines; a blank stays a blank.
+/// 4: the same text except for the width of spaces inside lines. A space cannot match nothing.
 fn whitespace_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let [line] = piece.lines.as_slice() else {
         let wanted: Vec<(&str, String)> = piece.lines.iter().map(|line| indented(line)).collect();
@@ -250,13 +250,13 @@ fn whitespace_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     (0..text.lines().len()).flat_map(|index| inline(text, index, &key, line)).collect()
 }
 
-/// A line's indentation, and the rest with each run of blanks as one space.
+/// The indentation of a line, and the rest with each run of spaces as one.
 fn indented(line: &str) -> (&str, String) {
     let rest = line.trim_start();
     (&line[..line.len() - rest.len()], collapsed(rest.trim_end()).0)
 }
 
-/// The places of a collapsed key in one line, between word boundaries.
+/// The ranges of a collapsed key in one line, between word boundaries.
 fn inline(text: &Text, index: usize, key: &str, find: &str) -> Vec<Range<usize>> {
     let line = text.line(index);
     let (flat, map) = collapsed(line);
@@ -273,7 +273,7 @@ fn inline(text: &Text, index: usize, key: &str, find: &str) -> Vec<Range<usize>>
         if find.starts_with([' ', '\t']) {
             from = line[..from].trim_end_matches([' ', '\t']).len();
         }
-        // The blank after the key belongs to it only if the piece has one there too.
+        // The space after the key belongs to it only if the quotation has one there, too.
         to = line[..to].trim_end_matches([' ', '\t']).len();
         if find.ends_with([' ', '\t']) {
             to = line.len() - line[to..].trim_start_matches([' ', '\t']).len();
@@ -284,7 +284,7 @@ fn inline(text: &Text, index: usize, key: &str, find: &str) -> Vec<Range<usize>>
     ranges
 }
 
-/// A line with each run of blanks as one space, and where each byte comes from.
+/// A line with each run of spaces as one, and the position of each byte in the line.
 fn collapsed(line: &str) -> (String, Vec<usize>) {
     let (mut out, mut map) = (String::with_capacity(line.len()), Vec::with_capacity(line.len() + 1));
     for (at, c) in line.char_indices() {
@@ -300,7 +300,7 @@ fn collapsed(line: &str) -> (String, Vec<usize>) {
     (out, map)
 }
 
-/// 5: the same lines at other depths; the same steps in and out if possible.
+/// 5: the same lines with another indentation, if possible with the same relative steps.
 fn indentation_flexible(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let texts: Vec<String> = piece.lines.iter().map(|line| indented(line).1).collect();
     let same = |run: &[&str]| run.iter().zip(&texts).all(|(line, text)| indented(line).1 == *text);
@@ -309,7 +309,7 @@ fn indentation_flexible(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     if stepped.is_empty() { text.runs(piece, same) } else { stepped }
 }
 
-/// Each line's indentation as its rank among those of the block.
+/// The indentation of each line, as its rank among those of the block.
 fn steps(lines: &[&str]) -> Vec<usize> {
     let width = |line: &&str| {
         let blanks = line.chars().take_while(|c| c.is_whitespace());
@@ -322,7 +322,8 @@ fn steps(lines: &[&str]) -> Vec<usize> {
     widths.iter().map(|width| ranks.partition_point(|rank| rank < width)).collect()
 }
 
-/// 6: the same once `\n`, `\"` and their like are taken for what they stand for.
+/// 6: the same text after `
+/// `, `\"` and similar escapes are resolved.
 fn escape_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     if !text.all.contains('\\') && !piece.all.contains('\\') {
         return Vec::new();
@@ -335,7 +336,7 @@ fn escape_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     flat.match_indices(&wanted).map(|(at, found)| map[at]..map[at + found.len()]).collect()
 }
 
-/// A text without escapes, and where each byte comes from.
+/// A text without escapes, and the position of each byte in the text.
 fn unescaped(text: &str) -> (String, Vec<usize>) {
     let (mut out, mut map) = (String::with_capacity(text.len()), Vec::with_capacity(text.len() + 1));
     let mut chars = text.char_indices().peekable();
@@ -357,7 +358,7 @@ fn unescaped(text: &str) -> (String, Vec<usize>) {
     (out, map)
 }
 
-/// 7: the same without the empty lines around it.
+/// 7: the same text without the empty lines around it.
 fn trimmed_boundary(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let blank = |line: &&&str| line.trim().is_empty();
     let lines: Vec<&str> = piece.all.split('\n').collect();
@@ -374,7 +375,7 @@ fn trimmed_boundary(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     for (start, _) in text.all.match_indices(&core) {
         let end = start + core.len();
         if at_line_start(start) && at_line_end(end) {
-            // The empty lines that are there are replaced with those of the piece.
+            // Existing empty lines are replaced by those of the quotation.
             let head = text.all[..start].bytes().rev().take(before).take_while(|b| *b == b'\n').count();
             let tail = text.all[end..].bytes().take(after).take_while(|b| *b == b'\n').count();
             ranges.push(start - head..end + tail);
@@ -383,7 +384,7 @@ fn trimmed_boundary(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     ranges
 }
 
-/// 8: a block of the same length with the same first and last line, half of it the same.
+/// 8: a block of the same length with the same first and last line, of which half the lines are the same.
 fn context_aware(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let Some((first, last)) = piece.anchors() else { return Vec::new() };
     let wanted = inside(&piece.lines);
@@ -401,7 +402,7 @@ fn context_aware(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     })
 }
 
-/// 9: of several places, the one with more lines exactly as quoted than any other.
+/// 9: of several ranges, the one with more exactly equal lines than any other.
 fn multi_occurrence(text: &Text, piece: &Piece, ranges: &[Range<usize>]) -> Result<Found, Miss> {
     let exact = |range: &Range<usize>| {
         let lines = text.all[range.clone()].split('\n');

@@ -1,7 +1,7 @@
-//! Instruction files on the way from the project down to a file that is read.
+//! Instruction files in the directories between the project and a file.
 //!
-//! Those of the project itself stand in the system text; the ones further down are told
-//! when something beside them is read, each once.
+//! The project's own files are in the system prompt. The others are added to the output of the first call
+//! that reads a file in or below their directory.
 
 use std::collections::HashSet;
 use std::io::Read as _;
@@ -10,49 +10,49 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::tags;
 
-/// Files of one directory, of which the first that is there counts.
+/// Names of instruction files. Only the first one in a directory is used.
 const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
-/// Directories above a file that are looked into.
+/// The limit of directories that are searched.
 const MAX_DEPTH: usize = 64;
-/// Bytes of one file; a larger one is left out.
+/// The limit for the size of a file. Larger files are ignored.
 const MAX_BYTES: u64 = 64 * 1024;
-/// Bytes told with one call.
-const MAX_TOLD_BYTES: usize = 256 * 1024;
+/// The limit for the size of the instructions that one call adds.
+const MAX_ADDED_BYTES: usize = 256 * 1024;
 
-/// How the reminder begins that instructions stand in, and how it ends.
+/// The beginning and the end of the reminder that contains instructions.
 const REMINDER_START: &str = "\n\n<system-reminder>\n";
 const REMINDER_END: &str = "\n</system-reminder>";
 
-/// The instruction files that the model has been told, so that each is told once. Clones share everything.
+/// The instruction files that the model has received, so that each is sent once. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct ToldInstructions(Arc<Mutex<HashSet<PathBuf>>>);
+pub struct LoadedInstructions(Arc<Mutex<HashSet<PathBuf>>>);
 
-impl ToldInstructions {
-    /// These were told.
-    pub fn new(told: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self(Arc::new(Mutex::new(told.into_iter().collect())))
+impl LoadedInstructions {
+    /// Starts with files that the model has received.
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self(Arc::new(Mutex::new(paths.into_iter().collect())))
     }
 
-    /// Whether this is the first time; from now on it was told.
+    /// Records a file. Returns whether the model had not received it before.
     fn claim(&self, path: &Path) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned())
     }
 }
 
-/// A file of instructions.
+/// An instruction file.
 pub(super) struct Instruction {
     pub(super) path: PathBuf,
     text: String,
 }
 
-/// The instructions for a file below a directory that were not told yet, the nearest first.
-/// One that the rules about reading withhold is left out.
+/// The instructions for a file that the model has not received, the nearest first. Files that the rules of
+/// `read` withhold are ignored.
 pub(super) fn found(
     file: &Path,
     directory: &Path,
-    (told, is_readable): (&ToldInstructions, &dyn Fn(&Path) -> bool),
+    (loaded, is_readable): (&LoadedInstructions, &dyn Fn(&Path) -> bool),
 ) -> Vec<Instruction> {
-    let mut left = MAX_TOLD_BYTES;
+    let mut left = MAX_ADDED_BYTES;
     let mut found = Vec::new();
     let folders = file.ancestors().skip(1).take(MAX_DEPTH);
     for folder in folders.take_while(|folder| folder.starts_with(directory) && *folder != directory) {
@@ -62,7 +62,7 @@ pub(super) fn found(
         let Some(text) = read(&path, directory).filter(|text| path != file && text.len() <= left) else {
             continue;
         };
-        if is_readable(&path) && told.claim(&path) {
+        if is_readable(&path) && loaded.claim(&path) {
             left -= text.len();
             found.push(Instruction { path, text });
         }
@@ -70,7 +70,7 @@ pub(super) fn found(
     found
 }
 
-/// The text of a file that lies in the project, links followed, and is short and not empty.
+/// The text of a short, non-empty file inside the project, after following links.
 fn read(path: &Path, directory: &Path) -> Option<String> {
     let real = path.canonicalize().ok().filter(|real| real.starts_with(directory))?;
     let mut bytes = Vec::new();
@@ -79,20 +79,21 @@ fn read(path: &Path, directory: &Path) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// How instructions stand behind what was read.
+/// The reminder that is added to an output.
 pub(super) fn reminder(found: &[Instruction]) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let told =
+    let texts =
         found.iter().map(|one| format!("Instructions from: {}\n{}", one.path.display(), one.text.trim_end()));
-    let told = told.collect::<Vec<_>>().join("\n\n");
-    format!("{REMINDER_START}{}{REMINDER_END}", tags::neutralize(&told))
+    let texts = texts.collect::<Vec<_>>().join("\n\n");
+    format!("{REMINDER_START}{}{REMINDER_END}", tags::neutralize(&texts))
 }
 
-/// Where the reminder begins that [`reminder`] added to an output; the end of the output if there is none.
+/// Returns the start of the reminder that [`reminder`] added to an output, or the length of the output if
+/// there is none.
 ///
-/// The reminder is the last thing of the output and holds no such tag inside, so the last one that begins is it.
+/// The reminder is at the end and contains no such tag, so the last tag starts it.
 pub(crate) fn reminder_at(output: &str) -> usize {
     let begin = output.ends_with(REMINDER_END).then(|| output.rfind(REMINDER_START)).flatten();
     begin.unwrap_or(output.len())

@@ -1,16 +1,16 @@
-//! A page as Markdown.
+//! Converts a page to Markdown.
 //!
-//! Headings, lists, quotes, code, tables, links and pictures have their marks; everything
-//! else is its words. Paragraphs are parted by one empty line.
+//! Headings, lists, quotes, code, tables, links and pictures have their markup; everything else becomes text.
+//! Paragraphs are separated by one empty line.
 
-use super::page::{Element, Node, Page, is_unread};
+use super::page::{Element, Node, Page, is_hidden};
 
-/// Lists and quotes inside each other that are still indented.
+/// The depth up to which nested lists and quotes are indented.
 const MAX_INDENTS: usize = 8;
-/// Columns of a table that is shown as one.
+/// The limit of columns of a table.
 const MAX_COLUMNS: usize = 40;
 
-/// Writes a page down.
+/// Converts a page.
 pub(super) fn markdown(page: &Page) -> String {
     let mut writer = Writer { page, out: String::new(), indents: 0, verbatim: false };
     writer.children(&page.elements[0]);
@@ -21,11 +21,11 @@ struct Writer<'p> {
     page: &'p Page,
     out: String,
     indents: usize,
-    /// Whether blanks and line ends are kept.
+    /// Whether spaces and line ends are kept.
     verbatim: bool,
 }
 
-/// Elements that stand by themselves.
+/// Whether an element is a block.
 fn is_block(name: &str) -> bool {
     const NAMES: [&str; 32] = [
         "address",
@@ -74,7 +74,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// Adds words; runs of blanks are one, and none stands at the beginning of a line.
+    /// Adds text. A run of spaces becomes one, and a line does not start with one.
     fn words(&mut self, text: &str) {
         if self.verbatim {
             self.out.push_str(text);
@@ -91,20 +91,20 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// Ends the line, and leaves one empty line if `empty`.
+    /// Ends the line with `ends`, without repeating newlines that are there already.
     fn part(&mut self, ends: &str) {
         let kept = self.out.trim_end_matches(' ').len();
         self.out.truncate(kept);
         if self.out.is_empty() {
             return;
         }
-        let there = self.out.len() - self.out.trim_end_matches('\n').len();
-        self.out.push_str(&ends[there.min(ends.len())..]);
+        let existing = self.out.len() - self.out.trim_end_matches('\n').len();
+        self.out.push_str(&ends[existing.min(ends.len())..]);
     }
 
     fn element(&mut self, element: &'p Element) {
         match element.name.as_str() {
-            name if is_unread(name) => {}
+            name if is_hidden(name) => {}
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.heading(element),
             "title" => self.block(element),
             "br" => {
@@ -136,7 +136,7 @@ impl<'p> Writer<'p> {
         self.part("\n\n");
     }
 
-    /// What an element's children make, by themselves.
+    /// The text of an element's children by itself.
     fn inside(&mut self, element: &'p Element) -> String {
         let before = std::mem::take(&mut self.out);
         self.children(element);
@@ -157,14 +157,14 @@ impl<'p> Writer<'p> {
         self.part("\n\n");
     }
 
-    /// What an element's children make, where they stand: without the blank that stands there already.
-    fn taken(&mut self, element: &'p Element) -> String {
+    /// The text of an element's children in its context: without a second space at the start.
+    fn in_context(&mut self, element: &'p Element) -> String {
         let start = self.out.len();
         self.children(element);
         self.out.split_off(start.min(self.out.len()))
     }
 
-    /// Puts marks around words, and the blanks at their ends outside of them.
+    /// Puts markup around text, and the spaces at its ends outside of the markup.
     fn around(&mut self, words: &str, before: &str, after: &str) {
         let inner = words.trim();
         if inner.is_empty() || self.verbatim || words.starts_with('\n') || inner.contains("\n\n") {
@@ -176,12 +176,12 @@ impl<'p> Writer<'p> {
     }
 
     fn marked(&mut self, element: &'p Element, mark: &str) {
-        let words = self.taken(element);
+        let words = self.in_context(element);
         self.around(&words, mark, mark);
     }
 
     fn link(&mut self, element: &'p Element) {
-        let words = self.taken(element);
+        let words = self.in_context(element);
         match element.attribute("href").map(str::trim).filter(|address| !address.is_empty()) {
             Some(address) => {
                 let target = target(address, element.attribute("title"));
@@ -195,7 +195,7 @@ impl<'p> Writer<'p> {
         let Some(source) = element.attribute("src").map(str::trim).filter(|source| !source.is_empty()) else {
             return;
         };
-        // The bytes of a picture are nothing to read.
+        // The data of an embedded picture is not readable.
         let source = if source.starts_with("data:") { "data:" } else { source };
         let shown =
             element.attribute("alt").unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -230,7 +230,7 @@ impl<'p> Writer<'p> {
         self.part("\n\n");
     }
 
-    /// What an element's children make, moved in by a beginning of their lines.
+    /// The text of an element's children, with a prefix before each line.
     fn indented(&mut self, element: &'p Element, first: &str, others: &str) -> String {
         self.indents += 1;
         let words = self.inside(element);
@@ -262,7 +262,7 @@ impl<'p> Writer<'p> {
         let is_numbered = element.name == "ol";
         let mut number: i64 =
             element.attribute("start").and_then(|start| start.trim().parse().ok()).unwrap_or(1);
-        // A list in an item stands close to it.
+        // A nested list follows its item without an empty line.
         let ends = if self.indents > 0 { "\n" } else { "\n\n" };
         self.part(ends);
         for child in &element.children {
@@ -291,7 +291,7 @@ impl<'p> Writer<'p> {
         let mut rows = Vec::new();
         Self::rows(self.page, element, &mut rows);
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        // A table for the sake of its layout, or one that could not be read as one.
+        // A table used for layout, or one that does not fit into a Markdown table.
         if !(2..=MAX_COLUMNS).contains(&columns) || rows.len() < 2 {
             return self.block(element);
         }
@@ -336,7 +336,7 @@ fn target(address: &str, title: Option<&str>) -> String {
     }
 }
 
-/// The longest run of backticks.
+/// The length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_written_as_recorded() {
+    fn a_page_is_converted_as_recorded() {
         check(
             "<html><head><title>T</title><style>x{}</style><script>1</script></head><body><h1>Head</h1><p>Para \
              <b>bold</b> <a href='/x'>link</a></p><ul><li>one</li><li>two</li></ul><pre><code>code()</code></pre>\
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_their_marks() {
+    fn text_has_its_markup() {
         check("<p>a <em>b </em>c<strong> d</strong></p>", "a *b* c **d**");
         check("a<br>b<hr>c", "a  \nb\n\n---\n\nc");
         check("<code>a`b</code> <code>`</code> <code> </code>", "``a`b`` `` ` ``");
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_one_if_it_has_cells_beside_each_other() {
+    fn only_tables_with_several_columns_are_tables() {
         check(
             "<table><thead><tr><th>A<th>B</thead><tr><td>1 <b>x</b><td>a|b<tr><td>2</table>",
             "| A | B |\n| --- | --- |\n| 1 **x** | a\\|b |\n| 2 |  |",
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_page_is_written_in_bounded_time() {
+    fn a_hostile_page_is_converted_in_bounded_time() {
         for (start, count) in
             [("<blockquote>", 50_000), ("<ul><li>", 50_000), ("<a href=x>", 50_000), ("<b>", 100_000)]
         {

@@ -1,34 +1,33 @@
-//! A page of HTML as a tree: what is read, and in which order.
+//! Parses HTML into a tree for reading.
 //!
-//! Meant for reading, not for showing: any bytes make a tree, mistakes are mended as
-//! browsers mend the frequent ones, and what lies too deep or comes too late loses its
-//! element but keeps its words.
+//! Any bytes make a tree. Frequent mistakes are corrected as browsers do. Elements that are nested too deep
+//! or exceed the limits are dropped, but their text is kept.
 
 mod entity;
 mod token;
 
 pub(super) use token::Token;
 
-/// Elements inside each other; what lies deeper is taken as a part of the last one.
+/// The limit of nested elements. Deeper ones become a part of the last one.
 const MAX_DEPTH: usize = 100;
-/// Elements and pieces of text of one page.
+/// The limit of elements and texts of a page.
 const MAX_NODES: usize = 200_000;
 
-/// An element or a piece of text.
+/// An element or a text.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// Words with their entities resolved.
+    /// Text with its entities resolved.
     Text(String),
-    /// An element, by its place among the elements.
+    /// The index of an element.
     Element(usize),
 }
 
-/// An element and what is in it.
+/// An element and its children.
 #[derive(Debug, Default)]
 pub(super) struct Element {
-    /// Its name in small letters; the root has none.
+    /// Its name in lower case. The root has an empty name.
     pub(super) name: String,
-    /// The attributes that reading needs.
+    /// The attributes that are needed for reading.
     pub(super) attributes: Vec<(&'static str, String)>,
     pub(super) children: Vec<Node>,
 }
@@ -40,14 +39,14 @@ impl Element {
     }
 }
 
-/// A page; the first element is its root.
+/// A page. The first element is the root.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) elements: Vec<Element>,
 }
 
 impl Page {
-    /// Reads a page, however broken.
+    /// Parses a page. Invalid HTML is accepted.
     pub(super) fn parse(html: &str) -> Self {
         let mut builder = Builder { elements: vec![Element::default()], open: vec![0], nodes: 0 };
         for token in token::tokens(html) {
@@ -60,7 +59,7 @@ impl Page {
         Self { elements: builder.elements }
     }
 
-    /// The elements directly inside one.
+    /// The child elements of an element.
     pub(super) fn inside<'p>(&'p self, element: &'p Element) -> impl Iterator<Item = &'p Element> {
         element.children.iter().filter_map(|child| match child {
             Node::Element(at) => Some(&self.elements[*at]),
@@ -68,31 +67,31 @@ impl Page {
         })
     }
 
-    /// Every word of the page in order, with nothing between them.
+    /// The whole text of the page, in order and without separators.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         self.add_text(&self.elements[0], &mut out);
         out.trim().to_owned()
     }
 
-    /// Adds the words of an element; the depth of a tree bounds the recursion.
+    /// Adds the text of an element. The limit of nested elements bounds the recursion.
     pub(super) fn add_text(&self, element: &Element, out: &mut String) {
         for child in &element.children {
             match child {
                 Node::Text(text) => out.push_str(text),
-                Node::Element(at) if is_unread(&self.elements[*at].name) => {}
+                Node::Element(at) if is_hidden(&self.elements[*at].name) => {}
                 Node::Element(at) => self.add_text(&self.elements[*at], out),
             }
         }
     }
 }
 
-/// Whether what is in an element is nothing to read.
-pub(super) fn is_unread(name: &str) -> bool {
+/// Whether the content of an element is not text to read.
+pub(super) fn is_hidden(name: &str) -> bool {
     matches!(name, "script" | "style" | "noscript" | "iframe" | "object" | "embed" | "template" | "svg")
 }
 
-/// Elements that have nothing in them.
+/// Elements that have no content.
 fn is_void(name: &str) -> bool {
     const NAMES: [&str; 14] = [
         "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
@@ -101,7 +100,7 @@ fn is_void(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// Elements that end a paragraph which stands open.
+/// Elements that end an open paragraph.
 fn ends_paragraph(name: &str) -> bool {
     const NAMES: [&str; 29] = [
         "address",
@@ -137,7 +136,7 @@ fn ends_paragraph(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// What an element ends that stands open, and inside what it looks for it.
+/// The open elements that an element ends, and the elements that limit the search for them.
 fn closes(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match name {
         "li" => (&["li"], &["ul", "ol", "menu"]),
@@ -153,7 +152,7 @@ fn closes(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
 
 struct Builder {
     elements: Vec<Element>,
-    /// The way from the root to where the page is.
+    /// The path from the root to the current element.
     open: Vec<usize>,
     nodes: usize,
 }
@@ -182,7 +181,7 @@ impl Builder {
         }
     }
 
-    /// Ends the outermost of some elements that stands open inside the nearest of others.
+    /// Ends the outermost of some open elements inside the nearest of others.
     fn close_first(&mut self, names: &[&str], within: &[&str]) {
         let mut outermost = None;
         for (depth, at) in self.open.iter().enumerate().skip(1).rev() {
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_page_stand_without_anything_between_them() {
+    fn the_text_of_a_page_has_no_separators() {
         check("<title>T</title><h1>Head</h1><p>Para <b>bold</b></p>", "THeadPara bold");
         check("<style>x{}</style><script>if (a</b) 1</script>a", "a");
         check("<script>'</scripting>'</SCRIPT >a<!-- no > --> b<!doctype x><?pi?>c", "a bc");
@@ -243,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_end_tags_has_its_shape() {
+    fn a_page_without_end_tags_has_its_structure() {
         let page = Page::parse("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>");
         let list = &page.elements[1];
         assert_eq!((list.name.as_str(), list.children.len()), ("ul", 3));
     }
 
     #[test]
-    fn a_page_of_nothing_but_depth_keeps_its_words() {
+    fn a_deeply_nested_page_keeps_its_text() {
         let html = format!("{}deep{}", "<div>".repeat(20_000), "</div>".repeat(20_000));
         check(&html, "deep");
     }

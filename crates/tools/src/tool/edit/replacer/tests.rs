@@ -1,7 +1,7 @@
 use super::*;
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
-/// Looks for a piece and shows what would be replaced.
+/// Finds a text and returns what would be replaced.
 fn found(text: &str, find: &str) -> Result<(Strategy, String), Miss> {
     locate(text, find, Wanted::One).map(|found| (found.strategy, text[found.ranges[0].clone()].to_owned()))
 }
@@ -17,7 +17,7 @@ fn one(search: Search, text: &str, find: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_exact_copy_is_taken_if_it_is_the_only_one() {
+fn an_exact_copy_is_found_if_it_is_the_only_one() {
     check("a\nb\nc\n", "b", Ok((Strategy::Simple, "b")));
     check("foo\nbar\nfoo\n", "foo", Err(Miss::Ambiguous));
     check("aaa", "aa", Err(Miss::Ambiguous));
@@ -82,7 +82,7 @@ fn the_depth_of_indentation_does_not_count() {
 }
 
 #[test]
-fn escapes_are_taken_for_what_they_stand_for() {
+fn escapes_are_resolved() {
     check("say(\"hi\");\n", "say(\\\"hi\\\");", Ok((Strategy::EscapeNormalized, "say(\"hi\");")));
     check("a\nb\n", "a\\nb", Ok((Strategy::EscapeNormalized, "a\nb")));
     check("print(\"a\\tb\")\n", "print(\"a\tb\")", Ok((Strategy::EscapeNormalized, "print(\"a\\tb\")")));
@@ -104,7 +104,7 @@ fn half_a_block_locates_it() {
 }
 
 #[test]
-fn of_several_places_the_one_quoted_exactly_is_meant() {
+fn of_several_places_the_exact_copy_is_meant() {
     let text = "  a\n  b \nx\na \nb \n";
     assert_eq!(one(line_trimmed, "a \nb\na\nb \n", "a\nb"), ["a \nb", "a\nb "]);
     check(text, "  a\n  b\n", Ok((Strategy::LineTrimmed, "  a\n  b \n")));
@@ -114,7 +114,7 @@ fn of_several_places_the_one_quoted_exactly_is_meant() {
 }
 
 #[test]
-fn all_places_can_be_asked_for() {
+fn all_places_can_be_found() {
     let found = locate("foo\nbar\nfoo\n", "foo", Wanted::All).expect("found");
     assert_eq!(found.ranges, [0..3, 8..11]);
     let overlapping = locate("aaa", "aa", Wanted::All).expect("found").ranges;

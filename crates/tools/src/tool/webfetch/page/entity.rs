@@ -1,6 +1,6 @@
-//! Names of characters in pages: the ones that pages use.
+//! Resolves the character entities that pages use.
 
-/// Characters that a name or a number may have.
+/// The limit for the length of a name or number.
 const MAX_NAME: usize = 10;
 /// The names of the characters from 160 to 255, in order.
 const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 \
@@ -9,7 +9,7 @@ const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf 
     Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute \
     acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde \
     ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml";
-/// Other names, each with its character.
+/// Other names, each followed by its character.
 const OTHERS: &str = "quot \u{22} amp & apos ' lt < gt > OElig \u{152} oelig \u{153} Scaron \u{160} scaron \u{161} Yuml \
     \u{178} fnof \u{192} circ \u{2c6} tilde \u{2dc} Alpha \u{391} Beta \u{392} Gamma \u{393} Delta \
     \u{394} Epsilon \u{395} Zeta \u{396} Eta \u{397} Theta \u{398} Iota \u{399} Kappa \u{39a} Lambda \
@@ -34,7 +34,7 @@ const OTHERS: &str = "quot \u{22} amp & apos ' lt < gt > OElig \u{152} oelig \u{
     lang \u{2329} rang \u{232a} loz \u{25ca} spades \u{2660} clubs \u{2663} hearts \u{2665} diams \
     \u{2666}";
 
-/// Puts characters in place of their names and numbers; what is neither stays as it is.
+/// Replaces entities by their characters. Unknown ones are kept.
 pub(super) fn resolve(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -43,7 +43,7 @@ pub(super) fn resolve(text: &str) -> String {
         let name = name(after);
         let found = if let Some(number) = name.strip_prefix('#') { numbered(number) } else { named(name) };
         let next = &after[name.len()..];
-        // In an address a parameter may have the name of a character.
+        // A parameter of an address may have the name of an entity.
         match found.filter(|_| !name.is_empty() && !next.starts_with('=')) {
             Some(found) => {
                 out.push(found);
@@ -70,7 +70,7 @@ fn numbered(number: &str) -> Option<char> {
         Some(number) => u32::from_str_radix(number, 16).ok()?,
         None => number.parse().ok()?,
     };
-    // Nothing, and half characters, are what browsers show as unknown.
+    // Browsers show zero and surrogates as the replacement character.
     Some(char::from_u32(code).filter(|found| *found != '\0').unwrap_or(char::REPLACEMENT_CHARACTER))
 }
 

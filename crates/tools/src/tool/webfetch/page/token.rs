@@ -1,31 +1,31 @@
-//! The pieces of a page in order: tags and words.
+//! Splits a page into tags and texts.
 
 use super::entity;
 
-/// Attributes that reading needs; the others are passed over.
+/// The attributes that are needed for reading. Others are skipped.
 const KEPT: [&str; 6] = ["href", "src", "alt", "title", "class", "start"];
-/// Characters of a name of an element; what is longer is none.
+/// The limit for the length of an element's name.
 const MAX_NAME: usize = 40;
 
-/// A tag or some words.
+/// A tag or a text.
 #[derive(Debug, PartialEq)]
 pub(in super::super) enum Token {
-    /// The beginning of an element.
+    /// A start tag.
     Start { name: String, attributes: Vec<(&'static str, String)>, closed: bool },
-    /// The end of one.
+    /// An end tag.
     End(String),
-    /// Words, with their entities resolved.
+    /// A text with its entities resolved.
     Text(String),
 }
 
-/// Takes a page apart.
+/// Splits a page.
 pub(super) fn tokens(html: &str) -> impl Iterator<Item = Token> {
     Tokens { rest: html, raw: None }
 }
 
 struct Tokens<'a> {
     rest: &'a str,
-    /// The element inside which tags mean nothing.
+    /// The element in which tags have no meaning.
     raw: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Iterator for Tokens<'_> {
                     self.rest = rest.find('>').map_or("", |end| &rest[end + 1..]);
                     return Some(Token::End(name));
                 }
-                // No name at all: a browser takes it for a remark.
+                // Without a name, a browser treats it as a comment.
                 Some('/') if after.starts_with("/>") => self.rest = &after[2..],
                 Some(first) if first.is_ascii_alphabetic() => return Some(self.start(after)),
                 _ => return Some(self.words(1)),
@@ -67,7 +67,7 @@ impl Iterator for Tokens<'_> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Words up to the next tag; the first `known` bytes are words in any case.
+    /// The text up to the next tag. The first `known` bytes are text in any case.
     fn words(&mut self, known: usize) -> Token {
         let end = self.rest[known..].find('<').map_or(self.rest.len(), |at| at + known);
         let (text, rest) = self.rest.split_at(end);
@@ -111,7 +111,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// The name at the beginning, in small letters, and what follows it.
+/// The name at the start, in lower case, and the text after it.
 fn name(text: &str) -> (String, &str) {
     let ends = |c: char| c.is_ascii_whitespace() || matches!(c, '>' | '/');
     let (name, rest) = text.split_at(text.find(ends).unwrap_or(text.len()));
@@ -119,7 +119,7 @@ fn name(text: &str) -> (String, &str) {
     (name, rest)
 }
 
-/// An attribute, its value and what follows; takes at least one character.
+/// An attribute, its value and the text after it. Consumes at least one character.
 fn attribute(text: &str) -> (&str, &str, &str) {
     let ends = |(at, c): &(usize, char)| *at > 0 && (c.is_ascii_whitespace() || matches!(c, '>' | '/' | '='));
     let end = text.char_indices().find(ends).map_or(text.len(), |(at, _)| at);
@@ -139,7 +139,7 @@ fn attribute(text: &str) -> (&str, &str, &str) {
     (key, &value[..end], &value[end..])
 }
 
-/// Where an element ends inside which tags mean nothing.
+/// The end of an element in which tags have no meaning.
 fn end_of_raw(text: &str, name: &str) -> usize {
     let bytes = text.as_bytes();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Tools that are there under conditions, and those that older versions had.
+//! Tools that are only offered under conditions, and tools of older versions.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use url::Url;
 use crate::project::Project;
 
 #[tokio::test]
-async fn several_edits_are_made_in_order_or_not_at_all() {
+async fn several_edits_are_applied_in_order_or_not_at_all() {
     let project = Project::new();
     project.file("a.txt", "one\r\ntwo\r\nthree\r\n");
     let edits = |edits: Value| json!({"filePath": "a.txt", "edits": edits});
@@ -48,7 +48,7 @@ async fn several_edits_are_made_in_order_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_directory_is_shown_as_a_tree() {
+async fn a_directory_is_listed_as_a_tree() {
     let project = Project::new();
     for path in ["b.txt", "src/z.rs", "src/in/a.rs", "node_modules/x/i.js", "docs/skip.md", ".hidden"] {
         project.file(path, "");
@@ -73,7 +73,7 @@ async fn a_directory_is_shown_as_a_tree() {
 }
 
 #[tokio::test]
-async fn the_list_of_things_to_do_is_shown() {
+async fn the_todo_list_is_returned() {
     let mut project = Project::new();
     let empty = project.call("todoread", json!({})).await.expect("read");
     assert_eq!((empty.title.as_str(), empty.output.as_str()), ("0 todos", "[]"));
@@ -84,14 +84,14 @@ async fn the_list_of_things_to_do_is_shown() {
 }
 
 #[tokio::test]
-async fn without_a_language_server_the_call_says_so() {
+async fn without_a_language_server_the_call_fails() {
     let project = Project::new();
     let input = json!({"operation": "hover", "filePath": "a.rs", "line": 1, "character": 1});
     let error = project.error("lsp", input).await;
     assert!(error.starts_with("No language server is set up for a.rs"), "{error}");
 }
 
-/// A search engine that answers with this and notes what it is asked.
+/// A search engine with a fixed response that records its requests.
 struct Engine(&'static str, Mutex<Vec<WebRequest>>);
 
 impl Web for Engine {
@@ -112,7 +112,7 @@ impl Web for Engine {
 }
 
 #[tokio::test]
-async fn searches_are_asked_of_the_engine() {
+async fn searches_are_sent_to_the_engine() {
     let mut project = Project::new();
     let reply = "event: message\ndata: {\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"Title: A\\u001b[31m\"}]}}\n\n";
     let engine = Arc::new(Engine(reply, Mutex::default()));

@@ -1,4 +1,4 @@
-//! The newer routes: what waits for a user, terminals, sessions and events, in their own shapes.
+//! The v2 API: questions, permission requests, terminals, sessions and events.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::bench::{Bench, PATIENCE, ask, quick, request, says, send};
 
-/// Asks until a list has something in it.
+/// Repeats a request until the list in the reply is not empty, and returns its first item.
 async fn first(router: &Router, path: &str) -> Value {
-    let asked = async {
+    let pending = async {
         loop {
             let (status, answer) = ask(router, "GET", path, "").await;
             assert_eq!(status, 200, "{path}: {answer}");
@@ -25,11 +25,11 @@ async fn first(router: &Router, path: &str) -> Value {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, asked).await.unwrap()
+    timeout(PATIENCE, pending).await.unwrap()
 }
 
 #[tokio::test]
-async fn commands_and_skills_are_listed_with_their_place() {
+async fn commands_and_skills_are_listed_with_their_location() {
     let bench = Bench::configured(Script::new(), |config| {
         config["command"] = json!({"greet": {"template": "hello $1", "model": "mock/plain-model"}});
     })
@@ -51,9 +51,9 @@ async fn commands_and_skills_are_listed_with_their_place() {
 
 #[tokio::test]
 async fn a_question_is_answered_in_its_own_session_only() {
-    let asked = json!({"questions": [{"question": "Which?", "header": "W", "options": [
+    let pending = json!({"questions": [{"question": "Which?", "header": "W", "options": [
         {"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]}]});
-    let script = Script::new().tool("question", asked.clone()).tool("question", asked).text("Done.");
+    let script = Script::new().tool("question", pending.clone()).tool("question", pending).text("Done.");
     let bench = Bench::new(script).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let session = client.create_session(&SessionInput::default()).await.unwrap();
@@ -84,7 +84,7 @@ async fn a_question_is_answered_in_its_own_session_only() {
 }
 
 #[tokio::test]
-async fn a_permission_is_read_and_given_in_its_own_session_only() {
+async fn a_permission_request_is_read_and_answered_in_its_own_session_only() {
     let script = Script::new().tool("bash", json!({"command": "echo one"})).text("Done.");
     let bench = Bench::configured(script, |config| config["permission"] = json!({"bash": "ask"})).await;
     let (router, client) = (bench.router(quick()), bench.client());
@@ -109,7 +109,7 @@ async fn a_permission_is_read_and_given_in_its_own_session_only() {
 }
 
 #[tokio::test]
-async fn terminals_that_are_not_there_are_told_as_newer_routes_do() {
+async fn missing_terminals_have_the_error_of_v2() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let directory = bench.project.directory().to_str().unwrap();
@@ -124,7 +124,7 @@ async fn terminals_that_are_not_there_are_told_as_newer_routes_do() {
 }
 
 #[tokio::test]
-async fn sessions_are_made_switched_and_interrupted() {
+async fn sessions_are_created_switched_and_interrupted() {
     let bench = Bench::new(Script::new().text("One.").text("A summary.").turn(Turn::Silent)).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let directory = bench.project.directory().to_str().unwrap();
@@ -150,7 +150,7 @@ async fn sessions_are_made_switched_and_interrupted() {
     client.prompt_async(&id, &says("go on")).await.unwrap();
     let waiting = format!("{path}/wait");
     let mut waiting = Box::pin(ask(&router, "POST", &waiting, ""));
-    assert!(timeout(Duration::from_millis(300), &mut waiting).await.is_err(), "the session is at work");
+    assert!(timeout(Duration::from_millis(300), &mut waiting).await.is_err(), "the session is running");
     assert_eq!(ask(&router, "POST", &format!("{path}/interrupt"), "").await, (204, Value::Null));
     assert_eq!(timeout(PATIENCE, waiting).await.unwrap(), (204, Value::Null));
     assert!(client.statuses().await.unwrap().is_empty());
@@ -163,7 +163,7 @@ async fn sessions_are_made_switched_and_interrupted() {
 }
 
 #[tokio::test]
-async fn events_carry_their_data_place_and_number() {
+async fn events_have_data_location_and_sequence_number() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let mut response = send(&router, request("GET", "/api/event").body(Body::empty()).unwrap()).await;
@@ -185,7 +185,7 @@ async fn events_carry_their_data_place_and_number() {
     assert!(created.get("properties").is_none() && created["id"].is_string(), "{created}");
 }
 
-/// Puts a prompt with a picture of so many bytes into a session; nobody answers it.
+/// Sends a prompt with an image of the given size, without a response.
 async fn picture(router: &Router, session: &str, bytes: usize) {
     let uri = format!("data:image/png;base64,{}", "A".repeat(bytes));
     let body = json!({"prompt": {"text": "look", "files": [{"uri": uri}]}, "resume": false}).to_string();
@@ -234,7 +234,7 @@ async fn a_page_of_large_events_or_messages_ends_before_its_limit() {
 }
 
 #[tokio::test]
-async fn a_new_reader_is_told_nothing_of_an_old_prompt() {
+async fn a_new_stream_does_not_contain_old_prompts() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let session = client.create_session(&SessionInput::default()).await.unwrap();
@@ -251,7 +251,7 @@ async fn a_new_reader_is_told_nothing_of_an_old_prompt() {
 }
 
 #[tokio::test]
-async fn a_retry_of_an_id_that_was_taken_back_is_answered_with_the_last_admission() {
+async fn a_retry_of_a_reverted_prompt_returns_the_last_admission() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let session = client.create_session(&SessionInput::default()).await.unwrap();
@@ -273,7 +273,7 @@ async fn a_retry_of_an_id_that_was_taken_back_is_answered_with_the_last_admissio
 }
 
 #[tokio::test]
-async fn a_revert_that_was_staged_long_ago_is_told_as_cleared() {
+async fn clearing_a_revert_from_long_ago_is_published() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let session = client.create_session(&SessionInput::default()).await.unwrap();
@@ -282,7 +282,7 @@ async fn a_revert_that_was_staged_long_ago_is_told_as_cleared() {
     assert_eq!(ask(&router, "POST", &format!("{path}/prompt"), &body).await.0, 200);
     let stage = json!({"messageID": "msg_own"}).to_string();
     assert_eq!(ask(&router, "POST", &format!("{path}/revert/stage"), &stage).await.0, 200);
-    // More than is looked back at.
+    // More events than are read back.
     let stored = bench.engine.message(&session.id, &MessageId::parse("msg_own").unwrap()).await.unwrap();
     let mut part = json!(stored.parts[0]);
     part["text"] = json!("x".repeat(1024 * 1024));
@@ -295,8 +295,8 @@ async fn a_revert_that_was_staged_long_ago_is_told_as_cleared() {
     let (status, _) = ask(&router, "POST", &format!("{path}/revert/clear"), "").await;
     assert!(status < 300, "{status}");
     let (_, page) = ask(&router, "GET", &format!("{path}/history?after={last}"), "").await;
-    let told = page["data"].as_array().unwrap();
-    assert!(told.iter().any(|event| event["type"] == "session.next.revert.cleared"), "{page}");
+    let published = page["data"].as_array().unwrap();
+    assert!(published.iter().any(|event| event["type"] == "session.next.revert.cleared"), "{page}");
     let mut text = String::new();
     while !text.contains("session.next.revert.cleared") {
         let chunk = timeout(PATIENCE, response.body_mut().frame()).await.unwrap().unwrap().unwrap();
@@ -305,7 +305,7 @@ async fn a_revert_that_was_staged_long_ago_is_told_as_cleared() {
 }
 
 #[tokio::test]
-async fn what_a_model_is_told_is_bounded_and_what_is_taken_back_is_no_part_of_it() {
+async fn the_context_is_limited_and_excludes_reverted_messages() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
     let session = client.create_session(&SessionInput::default()).await.unwrap();
@@ -340,24 +340,24 @@ async fn what_a_model_is_told_is_bounded_and_what_is_taken_back_is_no_part_of_it
 }
 
 #[tokio::test]
-async fn every_prompt_is_told_of_whatever_else_happens() {
+async fn every_prompt_is_published_even_if_its_session_is_evicted() {
     let bench = Bench::new(Script::new()).await;
     let (router, client) = (bench.router(quick()), bench.client());
-    // No heartbeat tells what is complete.
+    // Without heartbeats, which would publish complete prompts.
     let silent = Options { heartbeat: Duration::from_secs(3600), ..Options::default() };
     let listening = request("GET", "/api/event").body(Body::empty()).unwrap();
     let mut response = send(&bench.router(silent), listening).await;
     let mut sessions = Vec::new();
-    // More than is remembered of sessions that nothing else is heard of.
+    // More than the limit on the state of other sessions.
     for _ in 0..6 {
         let session = client.create_session(&SessionInput::default()).await.unwrap();
         picture(&router, session.id.as_str(), 5 * 1024 * 1024).await;
         sessions.push(session.id);
     }
     let last = sessions.pop().unwrap();
-    let mut told = 0;
+    let mut published = 0;
     let mut text = String::new();
-    while told < 2 {
+    while published < 2 {
         let chunk = timeout(PATIENCE, response.body_mut().frame()).await.unwrap().unwrap().unwrap();
         text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
         while let Some((frame, rest)) = text.split_once("\n\n") {
@@ -369,9 +369,9 @@ async fn every_prompt_is_told_of_whatever_else_happens() {
                 "nothing says it is all"
             );
             if data["type"] == "session.next.prompted" {
-                assert_eq!(of, sessions[told].as_str());
+                assert_eq!(of, sessions[published].as_str());
                 assert_eq!(data["location"]["directory"], json!(bench.project.directory()));
-                told += 1;
+                published += 1;
             }
             text = rest.to_owned();
         }

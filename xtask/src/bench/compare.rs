@@ -1,8 +1,7 @@
-//! What the store's users wait for, by each program over the same HTTP requests.
+//! Compares lists, transcripts and undo of several programs over the same HTTP requests.
 //!
-//! Each program fills its own data directory by its own requests, so that nothing is
-//! measured on a file that another one made. Every answer is counted, and an undo has to
-//! give the file back.
+//! Each program fills its own data directory by requests, because the files are not compatible. The items of
+//! every answer are counted, and an undo must restore the file.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,28 +12,28 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::Program;
-use super::abort::ask;
+use super::abort::request;
 use super::served::Served;
 use super::spread::Spread;
 use crate::model::{EDIT, Model, REPLACED};
 
-/// Sessions that are listed.
+/// The number of sessions in the list.
 const SESSIONS: usize = 1000;
-/// Messages of the transcript that is read.
+/// The number of messages of the transcript.
 const MESSAGES: usize = 200;
-/// What is timed, in this order.
+/// The names of the measurements.
 const ROWS: [&str; 3] = ["list of 1000 sessions", "transcript of 200 messages", "an edit undone"];
 
-/// Measures each program in turn; the lines to be shown.
-pub(super) fn measured(ours: &Path, against: &[PathBuf], runs: usize) -> Result<String> {
+/// Measures each program and returns the lines of the report.
+pub(super) fn measure(ours: &Path, against: &[PathBuf], runs: usize) -> Result<String> {
     let model = Model::start()?;
     let mut columns = Vec::new();
     for (at, path) in [ours].into_iter().chain(against.iter().map(PathBuf::as_path)).enumerate() {
         let name = if at == 0 { "ours".to_owned() } else { format!("against {at}") };
         let program = Program::new(&name, path, &model.url)?;
-        columns.push((name, timed(&program, runs, if at == 0 { Undo::Must } else { Undo::May })?));
+        columns.push((name, measure_program(&program, runs, if at == 0 { Undo::Must } else { Undo::May })?));
     }
-    let mut text = String::from("  beside others, over HTTP, in ms:\n");
+    let mut text = String::from("  compared with other programs, over HTTP, in ms:\n");
     for (row, what) in ROWS.iter().enumerate() {
         write!(text, "  {what:<34}")?;
         for (name, times) in &columns {
@@ -48,36 +47,37 @@ pub(super) fn measured(ours: &Path, against: &[PathBuf], runs: usize) -> Result<
     Ok(text)
 }
 
-/// Whether a program has to answer when an edit is taken back.
+/// Whether a program must support undo.
 #[derive(Clone, Copy)]
 enum Undo {
     Must,
     May,
 }
 
-/// The times of each row, in milliseconds; the first run of each warms the machine.
-fn timed(program: &Program, runs: usize, expected: Undo) -> Result<[Vec<f64>; ROWS.len()]> {
+/// Returns the times of each measurement in milliseconds. The first run warms the machine.
+fn measure_program(program: &Program, runs: usize, expected: Undo) -> Result<[Vec<f64>; ROWS.len()]> {
     let server = Served::start(program)?;
     let url = server.address.as_str();
-    let created = |_| ask(url, "POST", "/session", Some(&json!({})));
+    let created = |_| request(url, "POST", "/session", Some(&json!({})));
     let sessions = (0..SESSIONS).map(created).collect::<Result<Vec<_>>>()?;
     let id = |at: usize| sessions[at]["id"].as_str().context("no session");
     let long = format!("/session/{}/message", id(0)?);
     for at in 0..MESSAGES {
-        let text =
-            format!("Prompt {at} that nobody answers, as long as prompts are that say what is to be done.");
-        ask(url, "POST", &long, Some(&said(&text, true)))?;
+        let text = format!(
+            "Prompt {at} without an answer, as long as prompts are that describe what is to be done."
+        );
+        request(url, "POST", &long, Some(&prompt(&text, true)))?;
     }
     let edited = format!("/session/{}", id(1)?);
     let mut times: [Vec<f64>; ROWS.len()] = Default::default();
     for run in 0..=runs {
-        let listed = clock(|| ask(url, "GET", &format!("/session?limit={SESSIONS}"), None))?;
-        let read = clock(|| ask(url, "GET", &long, None))?;
+        let listed = clock(|| request(url, "GET", &format!("/session?limit={SESSIONS}"), None))?;
+        let read = clock(|| request(url, "GET", &long, None))?;
         for ((_, answer), count) in [&listed, &read].into_iter().zip([SESSIONS, MESSAGES]) {
             let found = answer.as_array().map_or(0, Vec::len);
-            ensure!(found == count, "{found} and not {count} were answered");
+            ensure!(found == count, "the answer has {found} items, not {count}");
         }
-        // Another program may never answer; that is asked once.
+        // Another program may not answer, so it gets one request.
         let undone = match expected {
             Undo::Must => Some(undo(program, url, &edited)?),
             Undo::May if run > 1 && times[2].is_empty() => None,
@@ -92,20 +92,20 @@ fn timed(program: &Program, runs: usize, expected: Undo) -> Result<[Vec<f64>; RO
     Ok(times)
 }
 
-/// A turn that edits a file, taken back; only that is timed.
+/// Runs a turn that edits a file, and returns the time to undo it.
 fn undo(program: &Program, url: &str, session: &str) -> Result<f64> {
-    program.place.reset()?;
-    let file = program.place.edited();
-    let prompt = said(&format!("{EDIT} {} please", file.display()), false);
-    let answer = ask(url, "POST", &format!("{session}/message"), Some(&prompt))?;
+    program.sandbox.reset()?;
+    let file = program.sandbox.edited();
+    let prompt = prompt(&format!("{EDIT} {} please", file.display()), false);
+    let answer = request(url, "POST", &format!("{session}/message"), Some(&prompt))?;
     ensure!(fs::read_to_string(&file)?.contains(REPLACED.1), "the file was not edited");
     let message = json!({"messageID": answer["info"]["parentID"]});
-    let (time, _) = clock(|| ask(url, "POST", &format!("{session}/revert"), Some(&message)))?;
+    let (time, _) = clock(|| request(url, "POST", &format!("{session}/revert"), Some(&message)))?;
     ensure!(fs::read_to_string(&file)?.contains(REPLACED.0), "the edit was not undone");
     Ok(time)
 }
 
-fn said(text: &str, is_alone: bool) -> Value {
+fn prompt(text: &str, is_alone: bool) -> Value {
     let model = json!({"providerID": "mock", "modelID": "plain-model"});
     json!({"noReply": is_alone, "model": model, "parts": [{"type": "text", "text": text}]})
 }

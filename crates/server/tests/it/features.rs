@@ -1,4 +1,4 @@
-//! Configuration, projects, the terminal client's remote control, and rooms that are not built.
+//! Configuration, projects, the remote control of a terminal client, and missing features.
 
 use codewright_proto::SessionInput;
 use codewright_testkit::Script;
@@ -8,12 +8,12 @@ use crate::bench::{Bench, ask, quick};
 use crate::events::Raw;
 
 #[tokio::test]
-async fn a_change_of_the_configuration_holds_at_once() {
+async fn a_change_of_the_configuration_takes_effect_immediately() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let mut stream = Raw::open(&router, "/event", None).await;
     let changed = ask(&router, "PATCH", "/config", r#"{"username":"bob","zzz":5}"#).await;
-    assert_eq!(changed, (200, json!({"username": "bob"})), "what means nothing is left out");
+    assert_eq!(changed, (200, json!({"username": "bob"})), "unknown keys are omitted");
     let mut said = stream.next().await.1;
     while said["type"] != "server.instance.disposed" {
         said = stream.next().await.1;
@@ -38,7 +38,7 @@ async fn a_change_of_the_configuration_holds_at_once() {
 }
 
 #[tokio::test]
-async fn changes_side_by_side_are_all_kept() {
+async fn concurrent_changes_are_all_stored() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let change = |at: usize| {
@@ -51,7 +51,7 @@ async fn changes_side_by_side_are_all_kept() {
 }
 
 #[tokio::test]
-async fn projects_are_listed_and_named() {
+async fn projects_are_listed_and_renamed() {
     let bench = Bench::git().await;
     let router = bench.router(quick());
     let (_, current) = ask(&router, "GET", "/project/current", "").await;
@@ -67,7 +67,7 @@ async fn projects_are_listed_and_named() {
     assert_eq!(notice["payload"]["properties"], named);
     assert_eq!(ask(&router, "GET", "/project/current", "").await.1, named);
     let (_, named) = ask(&router, "PATCH", &path, r#"{"icon":{"url":"data:,"}}"#).await;
-    assert_eq!(named["icon"], json!({"color": "#fff", "url": "data:,"}), "what is not said stays");
+    assert_eq!(named["icon"], json!({"color": "#fff", "url": "data:,"}), "absent fields do not change");
     let directory = json!([{"directory": bench.project.directory()}]);
     assert_eq!(ask(&router, "GET", &format!("{path}/directories"), "").await, (200, directory));
     assert_eq!(ask(&router, "GET", "/project/zzz/directories", "").await, (200, json!([])));
@@ -77,7 +77,7 @@ async fn projects_are_listed_and_named() {
 }
 
 #[tokio::test]
-async fn a_terminal_client_hears_what_it_is_asked() {
+async fn a_terminal_client_receives_remote_control_requests_as_events() {
     let bench = Bench::new(Script::new()).await;
     bench.project.write("other/x", "").unwrap();
     let router = bench.router(quick());
@@ -124,7 +124,7 @@ async fn a_terminal_client_hears_what_it_is_asked() {
 }
 
 #[tokio::test]
-async fn rooms_that_are_not_built_are_empty_and_say_so() {
+async fn missing_features_return_empty_lists_or_errors() {
     let bench = Bench::configured(Script::new(), |config| {
         config["mcp"] = json!({
             "off": {"type": "local", "command": ["x"], "enabled": false},
@@ -135,16 +135,16 @@ async fn rooms_that_are_not_built_are_empty_and_say_so() {
     let router = bench.router(quick());
     let servers = json!({
         "off": {"status": "disabled"},
-        "on": {"status": "failed", "error": "MCP servers are not offered by this version"},
+        "on": {"status": "failed", "error": "MCP servers are not supported by this version"},
     });
     let unknown =
         json!({"_tag": "McpServerNotFoundError", "name": "no", "message": "MCP server not found: no"});
-    let refused = |what: &str| json!({"name": "BadRequest", "data": {"message": format!("{what} is not offered by this version")}});
+    let error = |what: &str| json!({"name": "BadRequest", "data": {"message": format!("{what} is not supported by this version")}});
     let console = json!({"consoleManagedProviders": [], "switchableOrgCount": 0});
     let rows = [
         ("GET", "/mcp", "", 200, servers),
         ("POST", "/mcp/no/connect", "", 404, unknown),
-        ("POST", "/mcp/on/connect", "", 400, refused("connecting to MCP servers")),
+        ("POST", "/mcp/on/connect", "", 400, error("connecting to MCP servers")),
         ("GET", "/lsp", "", 200, json!([])),
         ("GET", "/formatter", "", 200, json!([])),
         ("GET", "/experimental/capabilities", "", 200, json!({"backgroundSubagents": false})),
@@ -154,9 +154,9 @@ async fn rooms_that_are_not_built_are_empty_and_say_so() {
         ("GET", "/experimental/workspace", "", 200, json!([])),
         ("GET", "/experimental/workspace/status", "", 200, json!([])),
         ("POST", "/experimental/workspace/sync-list", "", 204, Value::Null),
-        ("POST", "/experimental/workspace", r#"{"type":"x"}"#, 400, refused("working in workspaces")),
+        ("POST", "/experimental/workspace", r#"{"type":"x"}"#, 400, error("working in workspaces")),
         ("GET", "/experimental/worktree", "", 200, json!([])),
-        ("GET", "/path?workspace=wrk_x", "", 400, refused("working in workspaces")),
+        ("GET", "/path?workspace=wrk_x", "", 400, error("working in workspaces")),
         ("POST", "/experimental/session/ses_x0000/background", "", 200, json!(false)),
         ("POST", "/experimental/project/x/copy/refresh", "", 204, Value::Null),
         ("POST", "/sync/start", "", 200, json!(true)),
@@ -188,12 +188,12 @@ async fn rooms_that_are_not_built_are_empty_and_say_so() {
     assert_eq!(tools[0]["parameters"]["type"], "object", "{tools}");
     let shown: Vec<&Value> = tools.as_array().unwrap().iter().map(|tool| &tool["id"]).collect();
     let listed: Vec<&Value> = ids.as_array().unwrap().iter().filter(|id| shown.contains(id)).collect();
-    assert_eq!(shown, listed, "both lists have one order");
+    assert_eq!(shown, listed, "both lists have the same order");
     assert_eq!(shown[0], "invalid");
 }
 
 #[tokio::test]
-async fn newer_routes_show_the_same_in_their_own_shapes() {
+async fn v2_routes_return_the_same_data_in_their_own_schemas() {
     let bench = Bench::git().await;
     let router = bench.router(quick());
     let session = bench.client().create_session(&SessionInput::default()).await.unwrap();
@@ -216,7 +216,7 @@ async fn newer_routes_show_the_same_in_their_own_shapes() {
     let models = read("/api/model").await;
     let model = models.as_array().unwrap().iter().find(|model| model["id"] == "plain-model").unwrap();
     assert_eq!((&model["providerID"], &model["enabled"]), (&json!("mock"), &json!(true)));
-    assert!(!models.to_string().contains("apiKey"), "keys are nobody's business");
+    assert!(!models.to_string().contains("apiKey"), "keys are not returned");
     let providers = read("/api/provider").await;
     assert!(providers.as_array().unwrap().iter().any(|provider| provider["id"] == "mock"));
     assert_eq!(read("/api/provider/mock").await["name"], providers[0]["name"]);
@@ -247,7 +247,7 @@ async fn newer_routes_show_the_same_in_their_own_shapes() {
 }
 
 #[tokio::test]
-async fn sessions_of_all_directories_are_listed_page_by_page() {
+async fn sessions_of_all_directories_are_listed_in_pages() {
     let bench = Bench::new(Script::new()).await;
     bench.project.write("other/x", "").unwrap();
     let router = bench.router(quick());
@@ -265,7 +265,7 @@ async fn sessions_of_all_directories_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn clients_write_into_the_log() {
+async fn clients_can_write_to_the_log() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let line = r#"{"service":"web","level":"warn","message":"slow","extra":{"ms":5}}"#;

@@ -1,8 +1,8 @@
-//! The commands that a command line runs, including those inside others.
+//! Finds all commands that a command line runs, including nested ones.
 //!
-//! A rule against `rm` means the effect, not the spelling: `/bin/rm`, `r"m"`, `sh -c 'rm …'`, `find -exec rm` and
-//! a git alias of `!rm` do the same. So each command is looked at in its plain spelling, with all that it
-//! runs in turn. What is found only ever makes an answer stricter.
+//! A rule against `rm` is about the effect, not the spelling: `/bin/rm`, `r"m"`, `sh -c 'rm …'`, `find -exec
+//! rm` and a git alias of `!rm` do the same. So each command is analysed in its plain spelling, together with
+//! the commands that it runs. The result can only make a decision stricter.
 
 use super::limits::{Limit, Reason};
 use super::parse::{Input, Line, Redirect, Setting, Simple, parse, parse_with};
@@ -11,31 +11,31 @@ use super::wrapper::{self, Inner};
 use super::{arity, git, scan};
 use crate::ask::{Certainty, Implied, UNKNOWN};
 
-/// How deep commands inside commands are followed.
+/// The limit of nesting.
 const MAX_DEPTH: usize = 8;
-/// Options of `shopt` that change what wildcards mean.
+/// Options of `shopt` that change the meaning of wildcards.
 const WILDCARD_OPTIONS: &[&str] = &["dotglob", "extglob", "globstar", "nocaseglob"];
 
 /// Everything that a line does.
 #[derive(Debug, Default)]
-pub(super) struct Beneath {
-    /// The commands of the line and those that they run, a name and arguments each, in their order.
+pub(super) struct Effects {
+    /// The commands of the line and those that they run, in order, each as its name and arguments.
     pub(super) commands: Vec<Vec<Word>>,
     /// All redirections to and from files.
     pub(super) redirects: Vec<Redirect>,
-    /// Directories that variables name and commands change to: `CDPATH`, `OLDPWD`.
+    /// Directories that variables name (`CDPATH`, `OLDPWD`) and directories that commands change to.
     pub(super) directories: Vec<Word>,
     /// Whether commands may run again after later ones.
     pub(super) repeats: bool,
-    /// What permission for the line implies.
+    /// Effects that a permission for the line implies.
     pub(super) implied: Vec<Implied>,
 }
 
-/// Looks through a line.
-pub(super) fn look(source: &str, line: &Line, setting: Setting) -> Beneath {
-    let mut search = Search { setting, found: Beneath::default() };
+/// Analyses a line.
+pub(super) fn analyse(source: &str, line: &Line, setting: Setting) -> Effects {
+    let mut search = Search { setting, found: Effects::default() };
     search.line(line, 0);
-    // The shell joins continued lines before it looks for words, the grammar does not.
+    // The shell joins continued lines before it splits words, but the grammar does not.
     if let Some(joined) = scan::without_continuations(source) {
         let line = parse(&joined, setting);
         search.line(&line, 1);
@@ -45,7 +45,7 @@ pub(super) fn look(source: &str, line: &Line, setting: Setting) -> Beneath {
 
 struct Search<'a> {
     setting: Setting<'a>,
-    found: Beneath,
+    found: Effects,
 }
 
 impl Search<'_> {
@@ -67,7 +67,7 @@ impl Search<'_> {
         self.found.repeats |= line.repeats;
     }
 
-    /// Notes what a variable changes about where commands work.
+    /// Records how a variable affects the directories in which commands run.
     fn set(&mut self, name: &str, value: &Word) {
         match name {
             "CDPATH" => {
@@ -83,7 +83,7 @@ impl Search<'_> {
         }
     }
 
-    /// A script in quotes, which the shell may evaluate. It may be a text that means nothing.
+    /// A quoted script that the shell may evaluate. It may also be text without a meaning for the shell.
     fn hidden(&mut self, script: &Word, depth: usize) {
         let limits = self.setting.limits;
         if limits.without_syntax(|| self.script(script, &[], depth)) {
@@ -91,7 +91,7 @@ impl Search<'_> {
         }
     }
 
-    /// A command as it is written, and as it would be written plainly.
+    /// Adds a command as it is written and in its plain spelling.
     fn simple(&mut self, simple: &Simple, depth: usize) {
         if depth > MAX_DEPTH {
             self.setting.limits.give_up(Reason::Depth);
@@ -114,7 +114,7 @@ impl Search<'_> {
             self.command(words, simple, depth);
         }
         if head.values.is_empty() {
-            // Its name is unknown, what it is given is not.
+            // Its name is unknown, but its arguments are known.
             self.found.commands.push(simple.full.clone());
         }
     }
@@ -125,7 +125,7 @@ impl Search<'_> {
         if !limits.take(Limit::Commands, 1) || !limits.take(Limit::Words, words.len()) {
             return;
         }
-        // Another shell finds the program that a leading `=` names.
+        // Other shells find the program that a leading `=` names.
         let name = first.text().trim_start_matches('=').rsplit('/').next().unwrap_or_default().to_owned();
         let spelled = Some(simple.text.as_str());
         self.imply(&written(&words), spelled, &known(&words));
@@ -156,7 +156,7 @@ impl Search<'_> {
         }
     }
 
-    /// Gives up where a builtin changes what later commands mean.
+    /// Gives up if a builtin changes the meaning of later commands.
     fn builtin(&mut self, name: &str, words: &[Word]) {
         let rest = || words.iter().skip(1).flat_map(|word| &word.values);
         let has_flag = |flag: char| {
@@ -189,7 +189,7 @@ impl Search<'_> {
         }
     }
 
-    /// What a command that takes its arguments from its input may be given.
+    /// Adds the possible arguments of a command that reads them from its input.
     fn given(&mut self, texts: &[String]) {
         let Some(last) = self.found.commands.last().cloned() else { return };
         let words = texts.iter().flat_map(|text| text.split_whitespace()).map(Word::fixed);
@@ -230,7 +230,7 @@ impl Search<'_> {
         let all = Values::open([vec![all], each].concat());
         variables.insert("@".to_owned(), all.clone());
         variables.insert("*".to_owned(), all);
-        // Of a text with unknown parts the rest is looked at all the same.
+        // The known parts of a text with unknown parts are analysed, too.
         let sketch = vec![script.raw.trim_matches('"').to_owned()];
         for value in if script.values.is_empty() { &sketch } else { &script.values } {
             if depth >= MAX_DEPTH {
@@ -264,7 +264,7 @@ impl Search<'_> {
         }
     }
 
-    /// A command that only the run tells, with whatever it does.
+    /// Adds a command that is only known when the line runs.
     fn unknown_command(&mut self) {
         self.push(commands(&UNKNOWN.to_string()));
         self.any_effect(Certainty::Possible);
@@ -275,13 +275,13 @@ impl Search<'_> {
     }
 }
 
-/// Any file read or written, and any directory entered.
+/// Reading or writing any file, and entering any directory.
 pub(super) fn any_effect(certainty: Certainty) -> [Implied; 3] {
     ["read", "edit", "external_directory"]
         .map(|permission| Implied { certainty, ..Implied::new(permission, &UNKNOWN.to_string()) })
 }
 
-/// Everything that a line may do that could not be analysed.
+/// Every effect that a line without analysis may have.
 pub(super) fn anything() -> impl Iterator<Item = Implied> {
     let command = Implied { certainty: Certainty::Unknown, ..commands(&UNKNOWN.to_string()) };
     [command].into_iter().chain(any_effect(Certainty::Unknown))
@@ -295,7 +295,7 @@ fn known(words: &[Word]) -> Vec<Option<String>> {
     words.iter().map(|word| word.values.first().cloned()).collect()
 }
 
-/// Whether only one command can be meant.
+/// Whether the word can mean one command only.
 fn is_fixed(head: &Word) -> bool {
     let is_pattern = head.raw.contains(['*', '?', '[']) && !matches!(head.raw.as_str(), "[" | "[[");
     head.is_fixed && !is_pattern

@@ -1,4 +1,4 @@
-//! One stored message as one newer message.
+//! The conversion of stored messages into the schemas of the v2 API.
 
 use codewright_proto::{
     AssistantMessage, FileAttachment, Map, Message, MessageError, MessageWithParts, ModelRef, Part, PartBody,
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use super::prompt;
 
-/// Why a conversation was summarised.
+/// Why a conversation was compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// It had become too long.
     Auto,
-    /// Somebody asked for it.
+    /// The user requested it.
     Manual,
 }
 
 impl Reason {
-    /// The reason that a prompt names, if it asks for a summary.
+    /// Returns the reason in a prompt, if the prompt requests a summary.
     pub(crate) fn of(parts: &[Part]) -> Option<Self> {
         parts.iter().find_map(|part| match &part.body {
             PartBody::Compaction { auto: true, .. } => Some(Self::Auto),
@@ -45,7 +45,7 @@ impl Reason {
     }
 }
 
-/// A message; `reason` is that of the prompt which a summary answers.
+/// Converts a message. If it is a summary, `reason` is the reason in its prompt.
 pub(crate) fn message(stored: &MessageWithParts, reason: Reason) -> Value {
     match &stored.info {
         Message::User(info) => user(info, &stored.parts),
@@ -54,10 +54,10 @@ pub(crate) fn message(stored: &MessageWithParts, reason: Reason) -> Value {
             "id": info.id,
             "time": {"created": info.time.created},
             "reason": reason.text(),
-            "summary": words(&stored.parts),
+            "summary": visible_text(&stored.parts),
             "recent": "",
         }),
-        Message::Assistant(info) => match users_command(&stored.parts) {
+        Message::Assistant(info) => match user_command(&stored.parts) {
             Some((call, command, output)) => json!({
                 "type": "shell",
                 "id": info.id,
@@ -73,19 +73,18 @@ pub(crate) fn message(stored: &MessageWithParts, reason: Reason) -> Value {
 
 fn user(info: &UserMessage, parts: &[Part]) -> Value {
     let (id, time) = (&info.id, info.time);
-    let Some(said) = prompt::said(parts) else {
-        let text = prompt::told(parts);
+    let Some(mut value) = prompt::user_prompt(parts) else {
+        let text = prompt::synthetic_text(parts);
         return json!({"type": "synthetic", "id": id, "time": time, "sessionID": info.session_id, "text": text});
     };
-    let mut shown = said;
-    shown["type"] = json!("user");
-    shown["id"] = json!(id);
-    shown["time"] = json!(time);
-    shown
+    value["type"] = json!("user");
+    value["id"] = json!(id);
+    value["time"] = json!(time);
+    value
 }
 
 fn assistant(info: &AssistantMessage, parts: &[Part]) -> Value {
-    let mut shown = json!({
+    let mut converted = json!({
         "type": "assistant",
         "id": info.id,
         "time": info.time,
@@ -94,22 +93,22 @@ fn assistant(info: &AssistantMessage, parts: &[Part]) -> Value {
         "content": parts.iter().filter_map(|part| content(part, info.time.created)).collect::<Value>(),
     });
     if let Some(snapshot) = snapshot(parts) {
-        shown["snapshot"] = snapshot;
+        converted["snapshot"] = snapshot;
     }
     if let Some(finish) = info.finish.as_deref().or(info.error.as_ref().map(|_| "error")) {
-        shown["finish"] = json!(finish);
+        converted["finish"] = json!(finish);
     }
     if info.finish.is_some() {
-        shown["cost"] = json!(info.cost);
-        shown["tokens"] = tokens(&info.tokens);
+        converted["cost"] = json!(info.cost);
+        converted["tokens"] = tokens(&info.tokens);
     }
     if let Some(failed) = &info.error {
-        shown["error"] = error(failed);
+        converted["error"] = error(failed);
     }
-    shown
+    converted
 }
 
-/// The model that a message was answered with.
+/// Returns the model of a response.
 pub(crate) fn model(info: &AssistantMessage) -> ModelRef {
     ModelRef {
         id: info.model_id.clone(),
@@ -127,23 +126,23 @@ pub(crate) fn error(failed: &MessageError) -> Value {
     unknown(failed.message())
 }
 
-/// An error of which only the words are told.
+/// Returns an error of unknown kind with a message.
 pub(crate) fn unknown(message: &str) -> Value {
     json!({"type": "unknown", "message": message})
 }
 
-/// The trees before and after a message's steps, and the files between them.
+/// Returns the snapshots before and after the steps of a message, and the files that differ.
 fn snapshot(parts: &[Part]) -> Option<Value> {
-    let mut known = Map::new();
+    let mut snapshot = Map::new();
     let mut changed: Vec<&String> = Vec::new();
     for part in parts {
         match &part.body {
-            PartBody::StepStart { snapshot: Some(tree) } if !known.contains_key("start") => {
-                known.insert("start".to_owned(), json!(tree));
+            PartBody::StepStart { snapshot: Some(tree) } if !snapshot.contains_key("start") => {
+                snapshot.insert("start".to_owned(), json!(tree));
             }
             PartBody::StepFinish(finish) => {
                 if let Some(tree) = &finish.snapshot {
-                    known.insert("end".to_owned(), json!(tree));
+                    snapshot.insert("end".to_owned(), json!(tree));
                 }
             }
             PartBody::Patch { files, .. } => changed.extend(files),
@@ -159,14 +158,14 @@ fn snapshot(parts: &[Part]) -> Option<Value> {
             | PartBody::Compaction { .. } => {}
         }
     }
-    if known.contains_key("end") {
-        known.insert("files".to_owned(), json!(changed));
+    if snapshot.contains_key("end") {
+        snapshot.insert("files".to_owned(), json!(changed));
     }
-    (!known.is_empty()).then(|| known.into())
+    (!snapshot.is_empty()).then(|| snapshot.into())
 }
 
-/// The text of a message, as its reader sees it.
-pub(crate) fn words(parts: &[Part]) -> String {
+/// Returns the visible text of a message.
+pub(crate) fn visible_text(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match &part.body {
         PartBody::Text(TextPart { text, ignored, .. }) if *ignored != Some(true) => Some(&**text),
         _ => None,
@@ -174,13 +173,14 @@ pub(crate) fn words(parts: &[Part]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The call that is a command of the user's: no model was asked, so no step begins.
-fn users_command(parts: &[Part]) -> Option<(&ToolPart, &str, &str)> {
+/// Returns the call, command line and output of a command that the user ran. Such a message has no step, because no
+/// model was called.
+fn user_command(parts: &[Part]) -> Option<(&ToolPart, &str, &str)> {
     let [Part { body: PartBody::Tool(call), .. }] = parts else { return None };
     Some((call, command(call)?, output(&call.state)))
 }
 
-/// The command line of a call of `bash`.
+/// Returns the command line of a call of `bash`.
 pub(crate) fn command(call: &ToolPart) -> Option<&str> {
     let input = match &call.state {
         ToolState::Pending { .. } => return None,
@@ -191,33 +191,33 @@ pub(crate) fn command(call: &ToolPart) -> Option<&str> {
     (call.tool == "bash").then(|| input["command"].as_str()).flatten()
 }
 
-/// What a call has said so far.
+/// Returns the output of a call so far.
 pub(crate) fn output(state: &ToolState) -> &str {
     match state {
         ToolState::Pending { .. } => "",
         ToolState::Running { metadata, .. } => {
-            metadata.as_ref().and_then(|shown| shown.get("output")?.as_str()).unwrap_or_default()
+            metadata.as_ref().and_then(|metadata| metadata.get("output")?.as_str()).unwrap_or_default()
         }
         ToolState::Completed { output, .. } => output,
         ToolState::Error { error, .. } => error,
     }
 }
 
-fn content(part: &Part, begun: u64) -> Option<Value> {
+fn content(part: &Part, created: u64) -> Option<Value> {
     match &part.body {
         PartBody::Text(text) => Some(json!({"type": "text", "id": part.id, "text": text.text})),
         PartBody::Reasoning { text, metadata, time } => {
-            let mut shown = json!({"type": "reasoning", "id": part.id, "text": text});
-            shown["time"] = json!({"created": time.start});
+            let mut converted = json!({"type": "reasoning", "id": part.id, "text": text});
+            converted["time"] = json!({"created": time.start});
             if let Some(end) = time.end {
-                shown["time"]["completed"] = json!(end);
+                converted["time"]["completed"] = json!(end);
             }
             if let Some(metadata) = provider_metadata(metadata.as_ref()) {
-                shown["providerMetadata"] = metadata.clone();
+                converted["providerMetadata"] = metadata.clone();
             }
-            Some(shown)
+            Some(converted)
         }
-        PartBody::Tool(call) => Some(tool(call, begun)),
+        PartBody::Tool(call) => Some(tool(call, created)),
         PartBody::File { .. }
         | PartBody::StepStart { .. }
         | PartBody::StepFinish(_)
@@ -230,12 +230,12 @@ fn content(part: &Part, begun: u64) -> Option<Value> {
     }
 }
 
-/// What a provider wants back, where it has the form of the newer shapes: facts by provider.
+/// Returns the metadata for the provider, if it has the schema of the v2 API: objects by provider.
 pub(crate) fn provider_metadata(metadata: Option<&Value>) -> Option<&Value> {
     metadata.filter(|value| value.as_object().is_some_and(|all| all.values().all(Value::is_object)))
 }
 
-/// Who carries out a call: always this program.
+/// Returns the field `provider` of a call. Calls are always executed by this program.
 pub(crate) fn provider(call: &ToolPart) -> Value {
     let mut provider = json!({"executed": false});
     if let Some(metadata) = provider_metadata(call.metadata.as_ref()) {
@@ -244,10 +244,10 @@ pub(crate) fn provider(call: &ToolPart) -> Value {
     provider
 }
 
-fn tool(call: &ToolPart, begun: u64) -> Value {
+fn tool(call: &ToolPart, created: u64) -> Value {
     let (state, time) = match &call.state {
-        // How far the model has written it is not kept.
-        ToolState::Pending { .. } => (json!({"status": "pending", "input": ""}), json!({"created": begun})),
+        // The partial arguments of a pending call are not stored.
+        ToolState::Pending { .. } => (json!({"status": "pending", "input": ""}), json!({"created": created})),
         ToolState::Running { input, time, metadata, .. } => (
             json!({
                 "status": "running",
@@ -260,11 +260,11 @@ fn tool(call: &ToolPart, begun: u64) -> Value {
         ToolState::Completed { input, time, .. } => {
             let mut state = json!({"status": "completed", "input": object(input)});
             merge(&mut state, result(&call.state));
-            let mut time_shown = json!({"created": time.start, "ran": time.start, "completed": time.end});
+            let mut times = json!({"created": time.start, "ran": time.start, "completed": time.end});
             if let Some(pruned) = time.compacted {
-                time_shown["pruned"] = json!(pruned);
+                times["pruned"] = json!(pruned);
             }
-            (state, time_shown)
+            (state, times)
         }
         ToolState::Error { input, time, metadata, error, .. } => (
             json!({
@@ -287,30 +287,30 @@ fn tool(call: &ToolPart, begun: u64) -> Value {
     })
 }
 
-/// What a finished call gives: its text and files, and what clients show.
+/// Returns the result of a completed call: text, files and metadata.
 pub(crate) fn result(state: &ToolState) -> Value {
     let ToolState::Completed { output, metadata, attachments, .. } = state else { return json!({}) };
     let files = attachments.iter().flatten();
     let text = std::iter::once(json!({"type": "text", "text": output}));
-    let mut given = json!({
+    let mut result = json!({
         "content": text.chain(files.map(file)).collect::<Value>(),
         "structured": metadata,
     });
     if let Some(path) = metadata.get("outputPath").filter(|path| path.is_string()) {
-        given["outputPaths"] = json!([path]);
+        result["outputPaths"] = json!([path]);
     }
-    given
+    result
 }
 
 fn file(attached: &FileAttachment) -> Value {
-    let mut shown = json!({"type": "file", "uri": attached.url, "mime": attached.mime});
+    let mut converted = json!({"type": "file", "uri": attached.url, "mime": attached.mime});
     if let Some(name) = &attached.filename {
-        shown["name"] = json!(name);
+        converted["name"] = json!(name);
     }
-    shown
+    converted
 }
 
-/// What a running call shows.
+/// Returns the output of a running call.
 pub(crate) fn progress(state: &ToolState) -> Value {
     match output(state) {
         "" => json!([]),
@@ -322,7 +322,7 @@ pub(crate) fn structured(metadata: Option<&Map>) -> Value {
     metadata.map_or_else(|| json!({}), |metadata| json!(metadata))
 }
 
-/// Arguments are an object; what a model wrote instead is not shown.
+/// Returns the arguments of a call. Invalid arguments, which are not an object, are replaced by an empty one.
 pub(crate) fn object(input: &Value) -> Value {
     if input.is_object() { input.clone() } else { json!({}) }
 }
@@ -357,8 +357,8 @@ mod tests {
     #[track_caller]
     fn check_call(state: Value, expected: Value, time: Value) {
         let call = json!({"type": "tool", "callID": "c", "tool": "read", "state": state});
-        let shown = answer(&[json!({"type": "step-start"}), call], json!({}));
-        let call = &shown["content"][0];
+        let converted = answer(&[json!({"type": "step-start"}), call], json!({}));
+        let call = &converted["content"][0];
         assert_eq!((&call["state"], &call["time"]), (&expected, &time));
         assert_eq!(
             (&call["id"], &call["name"], &call["provider"]),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_shown_as_far_as_it_is() {
+    fn a_call_is_converted_in_each_state() {
         let pending = json!({"status": "pending", "input": {}, "raw": ""});
         check_call(pending, json!({"status": "pending", "input": ""}), json!({"created": 6}));
         let running = json!({"status": "running", "input": {"a": 1}, "metadata": {"output": "x"}, "time": {"start": 7}});
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_its_trees_its_cost_and_its_end() {
+    fn a_response_has_its_snapshots_its_cost_and_its_finish_reason() {
         let parts = [
             json!({"type": "step-start", "snapshot": "a"}),
             json!({"type": "reasoning", "text": "hm", "time": {"start": 1, "end": 2}, "metadata": {"p": {"s": 1}}}),
@@ -420,7 +420,7 @@ mod tests {
             }),
             json!({"type": "patch", "hash": "a", "files": ["/x"]}),
         ];
-        let shown = answer(
+        let converted = answer(
             &parts,
             json!({"finish": "stop", "time": {"created": 6, "completed": 8}, "variant": "high"}),
         );
@@ -436,29 +436,29 @@ mod tests {
             "cost": 0.5,
             "tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4, "write": 5}},
         });
-        assert_eq!(shown, expected);
+        assert_eq!(converted, expected);
         let failed = json!({"error": {"name": "MessageAbortedError", "data": {"message": "Aborted"}}});
-        let shown = answer(&[], failed);
+        let converted = answer(&[], failed);
         assert_eq!(
-            (&shown["finish"], &shown["error"], shown.get("cost")),
+            (&converted["finish"], &converted["error"], converted.get("cost")),
             (&json!("error"), &json!({"type": "unknown", "message": "Aborted"}), None)
         );
     }
 
     #[test]
-    fn commands_and_summaries_are_messages_of_their_own() {
+    fn commands_and_summaries_are_separate_kinds_of_messages() {
         let command = json!({
             "type": "tool", "callID": "c", "tool": "bash", "state": {
                 "status": "completed", "input": {"command": "ls"}, "output": "a", "title": "", "metadata": {},
                 "time": {"start": 7, "end": 9},
             },
         });
-        let shown = answer(std::slice::from_ref(&command), json!({}));
+        let converted = answer(std::slice::from_ref(&command), json!({}));
         let expected = json!({
             "type": "shell", "id": "msg_2", "time": {"created": 6}, "callID": "c", "command": "ls", "output": "a",
         });
-        assert_eq!(shown, expected);
-        // The same call in a model's step is the model's.
+        assert_eq!(converted, expected);
+        // The same call in a step was made by the model.
         assert_eq!(answer(&[json!({"type": "step-start"}), command], json!({}))["type"], "assistant");
         let summary = answer(&[json!({"type": "text", "text": "all"})], json!({"summary": true}));
         let expected = json!({

@@ -1,4 +1,4 @@
-//! Where a measured program works: a small git project and a home of its own.
+//! The directory of a measured program: a small git project and a home.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,35 +11,35 @@ use tempfile::TempDir;
 
 use crate::model::REPLACED;
 
-/// Keep a program from asking the network for news; one that does not know them ignores them.
-const QUIET: [&str; 5] = [
+/// Variables that prevent requests for updates and downloads.
+const OFFLINE: [&str; 5] = [
     "OPENCODE_DISABLE_AUTOUPDATE",
     "OPENCODE_DISABLE_MODELS_FETCH",
     "OPENCODE_DISABLE_LSP_DOWNLOAD",
     "OPENCODE_DISABLE_DEFAULT_PLUGINS",
     "OPENCODE_DISABLE_SHARE",
 ];
-/// Files of the project beside the one that is edited.
+/// The number of files of the project besides the edited one.
 const FILES: usize = 20;
 
-/// A temporary project and home; both go when it is dropped.
-pub(super) struct Place {
+/// A temporary project and home, deleted when dropped.
+pub(super) struct Sandbox {
     root: TempDir,
 }
 
-impl Place {
-    /// Prepares everything for a program whose model listens at `url`.
+impl Sandbox {
+    /// Creates a project and a home for a program whose model listens at `url`.
     pub(super) fn new(url: &str) -> Result<Self> {
-        let place = Self { root: tempfile::Builder::new().prefix("codewright-bench-").tempdir()? };
-        let project = place.project();
+        let sandbox = Self { root: tempfile::Builder::new().prefix("codewright-bench-").tempdir()? };
+        let project = sandbox.project();
         fs::create_dir_all(project.join("src"))?;
-        for (_, directory) in place.homes() {
+        for (_, directory) in sandbox.homes() {
             fs::create_dir_all(directory)?;
         }
         for n in 0..FILES {
             fs::write(project.join(format!("src/part{n}.txt")), format!("part {n}\n"))?;
         }
-        place.reset()?;
+        sandbox.reset()?;
         let limit = json!({"context": 200_000, "output": 32_000});
         let config = json!({
             "$schema": "https://opencode.ai/config.json",
@@ -53,7 +53,7 @@ impl Place {
         });
         fs::write(project.join("opencode.json"), serde_json::to_vec_pretty(&config)?)?;
         for args in [
-            &["init", "--quiet", "--initial-branch=main"][..],
+            &["init", "--offline", "--initial-branch=main"][..],
             &["add", "--all"],
             &["-c", "user.name=Bench", "-c", "user.email=bench@localhost", "commit", "-qm", "First"],
         ] {
@@ -63,25 +63,25 @@ impl Place {
                 bail!("`git {}` failed: {}", args.join(" "), String::from_utf8_lossy(&output.stderr));
             }
         }
-        Ok(place)
+        Ok(sandbox)
     }
 
-    /// The project's directory.
+    /// Returns the directory of the project.
     pub(super) fn project(&self) -> PathBuf {
         self.root.path().join("project")
     }
 
-    /// The file that is edited.
+    /// Returns the path of the edited file.
     pub(super) fn edited(&self) -> PathBuf {
         self.project().join("greeting.txt")
     }
 
-    /// A file for the program's output.
+    /// Returns the path of a file for output.
     pub(super) fn output(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    /// Where the program's data lies, in a directory of its own name.
+    /// Returns the directory of data, in which each program has its own directory.
     pub(super) fn data(&self) -> PathBuf {
         self.root.path().join("home/.local/share")
     }
@@ -91,12 +91,12 @@ impl Place {
         Ok(fs::write(self.edited(), format!("first line\n{}\nlast line\n", REPLACED.0))?)
     }
 
-    /// The variables the program is given, and no others.
+    /// Returns all variables of the program.
     pub(super) fn environment(&self) -> Vec<(&'static str, OsString)> {
         let homes = self.homes().into_iter().map(|(name, path)| (name, path.into_os_string()));
-        let quiet = QUIET.into_iter().map(|name| (name, "1".into()));
-        // The directory's configuration names the scripted model.
-        homes.chain(quiet).chain([("PATH", search_path()), ("CODEWRIGHT_TRUST", "all".into())]).collect()
+        let offline = OFFLINE.into_iter().map(|name| (name, "1".into()));
+        // The project's configuration names the scripted model, so the project must be trusted.
+        homes.chain(offline).chain([("PATH", search_path()), ("CODEWRIGHT_TRUST", "all".into())]).collect()
     }
 
     fn homes(&self) -> [(&'static str, PathBuf); 7] {
@@ -113,7 +113,10 @@ impl Place {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a measured program finds git where the measurer does")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a measured program finds git in the search path of the benchmark"
+)]
 fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }

@@ -1,26 +1,26 @@
-//! What waits for a user, and what becomes of it.
+//! Permission requests and questions in the schemas of the v2 API.
 
 use codewright_proto::{Event, PermissionRequest, Signal};
 use serde_json::{Value, json};
 
-/// A permission request in the newer shape.
+/// Converts a permission request.
 pub(crate) fn permission(request: &PermissionRequest) -> Value {
-    let mut shown = json!(request);
-    if let Some(shown) = shown.as_object_mut() {
+    let mut value = json!(request);
+    if let Some(object) = value.as_object_mut() {
         for (old, new) in [("permission", "action"), ("patterns", "resources"), ("always", "save")] {
-            if let Some(value) = shown.remove(old) {
-                shown.insert(new.to_owned(), value);
+            if let Some(field) = object.remove(old) {
+                object.insert(new.to_owned(), field);
             }
         }
-        if let Some(tool) = shown.remove("tool") {
+        if let Some(tool) = object.remove("tool") {
             let source = json!({"type": "tool", "messageID": tool["messageID"], "callID": tool["callID"]});
-            shown.insert("source".to_owned(), source);
+            object.insert("source".to_owned(), source);
         }
     }
-    shown
+    value
 }
 
-/// What an event tells of a permission: its kind and its content.
+/// Returns the type and data of the v2 event of a permission request, if `event` is about one.
 pub(super) fn of_event(event: &Event) -> Option<(&'static str, Value)> {
     match event {
         Event::PermissionAsked(request) => Some(("permission.v2.asked", permission(request))),
@@ -39,7 +39,7 @@ pub(super) fn of_event(event: &Event) -> Option<(&'static str, Value)> {
     }
 }
 
-/// What a signal tells of a question: its kind and its content.
+/// Returns the type and data of the v2 event of a question, if `signal` is about one.
 pub(super) fn of_signal(signal: &Signal) -> Option<(&'static str, Value)> {
     let kind = match signal {
         Signal::QuestionAsked(_) => "question.v2.asked",
@@ -55,18 +55,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_has_its_newer_name_and_shape() {
+    fn permission_requests_and_questions_have_the_names_and_schemas_of_v2() {
         let request = json!({
             "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["ls"], "metadata": {},
             "always": ["ls *"], "tool": {"messageID": "msg_1", "callID": "c"},
         });
         let asked: Event =
             serde_json::from_value(json!({"type": "permission.asked", "properties": request})).unwrap();
-        let shown = json!({
+        let converted = json!({
             "id": "per_1", "sessionID": "ses_1", "action": "bash", "resources": ["ls"], "metadata": {},
             "save": ["ls *"], "source": {"type": "tool", "messageID": "msg_1", "callID": "c"},
         });
-        assert_eq!(of_event(&asked), Some(("permission.v2.asked", shown)));
+        assert_eq!(of_event(&asked), Some(("permission.v2.asked", converted)));
         let replied = json!({"sessionID": "ses_1", "requestID": "que_1", "answers": [["Red"]]});
         let signal: Signal =
             serde_json::from_value(json!({"type": "question.replied", "properties": replied})).unwrap();

@@ -1,10 +1,10 @@
-//! Prompts: as newer clients send them, as they are stored, and as they are shown again.
+//! Prompts of the v2 API, and their conversion to and from stored parts.
 
 use codewright_proto::{Part, PartBody, PartInput, TextPart, media_type};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A prompt as a client sends it.
+/// A prompt in a request.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Prompt {
     text: String,
@@ -30,7 +30,7 @@ struct Agent {
     source: Option<Source>,
 }
 
-/// Where in the text something is named.
+/// The position of a mention in the text of the prompt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Source {
     start: f64,
@@ -39,7 +39,7 @@ struct Source {
 }
 
 impl Prompt {
-    /// The parts that the prompt is stored as.
+    /// Converts the prompt into the parts that are stored.
     pub(crate) fn parts(self) -> Vec<PartInput> {
         let text = PartInput::text(self.text);
         let files = self.files.into_iter().map(|file| PartInput::File {
@@ -60,50 +60,50 @@ impl Prompt {
         std::iter::once(text).chain(files).chain(agents).collect()
     }
 
-    /// Whether a stored prompt is this one, sent before. Files are told apart by their number alone:
-    /// what they say may have been stored in place of their address.
-    pub(crate) fn is(&self, stored: &[Part]) -> bool {
-        let Some(said) = said(stored) else { return false };
+    /// Returns whether a stored prompt is the same as this one. Of files only the number is compared, because their
+    /// content may have been stored instead of their URL.
+    pub(crate) fn matches(&self, stored: &[Part]) -> bool {
+        let Some(prompt) = user_prompt(stored) else { return false };
         let names = |agents: &Value| -> Vec<String> {
             let agents = agents.as_array().into_iter().flatten();
             agents.filter_map(|agent| Some(agent["name"].as_str()?.to_owned())).collect()
         };
         let own: Vec<_> = self.agents.iter().map(|agent| agent.name.clone()).collect();
-        said["text"] == *self.text
-            && said["files"].as_array().map_or(0, Vec::len) == self.files.len()
-            && names(&said["agents"]) == own
+        prompt["text"] == *self.text
+            && prompt["files"].as_array().map_or(0, Vec::len) == self.files.len()
+            && names(&prompt["agents"]) == own
     }
 }
 
-/// What a user said: text, files and agents; `None` for what the program said on their behalf.
-pub(crate) fn said(parts: &[Part]) -> Option<Value> {
+/// Returns the text, files and agents of a prompt, or `None` if the program wrote the prompt.
+pub(crate) fn user_prompt(parts: &[Part]) -> Option<Value> {
     let mut texts: Vec<&str> = Vec::new();
     let (mut files, mut agents) = (Vec::new(), Vec::new());
-    let mut is_said = false;
+    let mut is_of_user = false;
     for part in parts {
         match &part.body {
             PartBody::Text(TextPart { text, synthetic, .. }) if *synthetic != Some(true) => {
-                is_said = true;
+                is_of_user = true;
                 texts.push(text);
             }
             PartBody::Subtask { prompt, agent, .. } => {
-                is_said = true;
+                is_of_user = true;
                 texts.push(prompt);
                 agents.push(json!({ "name": agent }));
             }
             PartBody::File { mime, filename, url, source } => {
-                is_said = true;
+                is_of_user = true;
                 let mut file = json!({"uri": url, "mime": mime});
                 if let Some(name) = filename {
                     file["name"] = json!(name);
                 }
-                put_source(&mut file, source.as_ref().map(|source| &source["text"]));
+                insert_source(&mut file, source.as_ref().map(|source| &source["text"]));
                 files.push(file);
             }
             PartBody::Agent { name, source } => {
-                is_said = true;
+                is_of_user = true;
                 let mut agent = json!({ "name": name });
-                put_source(&mut agent, source.as_ref());
+                insert_source(&mut agent, source.as_ref());
                 agents.push(agent);
             }
             PartBody::Text(_)
@@ -117,41 +117,41 @@ pub(crate) fn said(parts: &[Part]) -> Option<Value> {
             | PartBody::Compaction { .. } => {}
         }
     }
-    let mut said = json!({"text": texts.join("\n")});
+    let mut prompt = json!({"text": texts.join("\n")});
     for (key, all) in [("files", files), ("agents", agents)] {
         if !all.is_empty() {
-            said[key] = all.into();
+            prompt[key] = all.into();
         }
     }
-    is_said.then_some(said)
+    is_of_user.then_some(prompt)
 }
 
-/// What the program said on a user's behalf.
-pub(crate) fn told(parts: &[Part]) -> String {
-    super::message::words(parts)
+/// Returns the text of a prompt that the program wrote.
+pub(crate) fn synthetic_text(parts: &[Part]) -> String {
+    super::message::visible_text(parts)
 }
 
-fn put_source(shown: &mut Value, source: Option<&Value>) {
+fn insert_source(target: &mut Value, source: Option<&Value>) {
     let Some(source) = source else { return };
     if let (Some(start), Some(end), Some(text)) =
         (source["start"].as_f64(), source["end"].as_f64(), source["value"].as_str())
     {
-        shown["source"] = json!({"start": number(start), "end": number(end), "text": text});
+        target["source"] = json!({"start": number(start), "end": number(end), "text": text});
     }
 }
 
-/// A whole number without a fraction, as it was sent.
+/// Converts a number; an integer gets no fraction, as in the request.
 fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
 }
 
-/// The path of a `file:` address, as it is written there.
+/// Returns the path of a `file:` URL without decoding it.
 fn path(uri: &str) -> Option<&str> {
     let path = uri.strip_prefix("file://")?;
     Some(path.split(['?', '#']).next().unwrap_or(path))
 }
 
-/// The media type of a file, by its address.
+/// Returns the media type of a file, derived from its URL.
 fn mime(uri: &str) -> &str {
     if let Some(data) = uri.strip_prefix("data:") {
         let kind = data.split([';', ',']).next().unwrap_or_default();
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_known_by_its_address() {
+    fn the_url_decides_the_media_type() {
         for (uri, expected) in [
             ("file:///a/b.txt", "text/plain"),
             ("file:///a/b.rs?start=1", "text/plain"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_shown_again() {
+    fn a_prompt_survives_the_conversion_to_parts_and_back() {
         let sent = json!({
             "text": "look @a.txt @general",
             "files": [{"uri": "file:///p/a.txt", "source": {"start": 5, "end": 11, "text": "@a.txt"}}],
@@ -193,8 +193,8 @@ mod tests {
         let stored: Vec<Part> = prompt.clone().parts().into_iter().map(stored).collect();
         let mut expected = sent;
         expected["files"][0]["mime"] = json!("text/plain");
-        assert_eq!(said(&stored), Some(expected));
-        assert!(prompt.is(&stored) && !prompt.is(&stored[..2]) && !prompt.is(&[]));
+        assert_eq!(user_prompt(&stored), Some(expected));
+        assert!(prompt.matches(&stored) && !prompt.matches(&stored[..2]) && !prompt.matches(&[]));
     }
 
     fn stored(input: PartInput) -> Part {
