@@ -1,4 +1,4 @@
-//! What is told to a collector: which work took how long, and nothing of what was said.
+//! The export of spans to a collector, without the content of conversations.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::support::{DEADLINE, Stage, ask, check_code, check_has, post, prompt, serve, wait_until};
 
-/// What a collector was sent.
+/// A request to the collector.
 #[derive(Debug, Clone)]
 struct Sent {
     head: String,
     body: String,
 }
 
-/// A collector that takes everything and keeps it.
+/// A collector that records all requests.
 struct Collector {
     url: String,
     sent: Arc<Mutex<Vec<Sent>>>,
@@ -34,7 +34,7 @@ impl Collector {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let kept = Arc::clone(&kept);
-                // A connection that breaks is a test that fails for want of what it brought.
+                // If a connection breaks, the test fails because of the missing spans.
                 thread::spawn(move || take(stream, &kept).ok());
             }
         });
@@ -105,7 +105,7 @@ fn told_to(run: Run, url: &str) -> Run {
     run.env("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 }
 
-/// Words that stand in prompts, answers, files, commands, results and credentials.
+/// Words in prompts, answers, files, commands, results and credentials.
 const WORDS: [&str; 6] = [
     "marzipan-prompt",
     "marzipan-answer",
@@ -116,7 +116,7 @@ const WORDS: [&str; 6] = [
 ];
 
 #[test]
-fn a_turn_is_told_with_its_parts_and_without_a_word_of_what_was_said() -> Result<()> {
+fn a_turn_is_exported_with_its_parts_and_without_content() -> Result<()> {
     let call = json!({"command": "cat util-secret.txt; echo marzipan-command"});
     let stage = Stage::plain(Script::new().tool("bash", call).text("marzipan-answer"))?;
     stage.project.write("util-secret.txt", "marzipan-file")?;
@@ -164,7 +164,7 @@ fn a_turn_is_told_with_its_parts_and_without_a_word_of_what_was_said() -> Result
 }
 
 #[test]
-fn a_client_may_say_what_its_request_belongs_to() -> Result<()> {
+fn a_traceparent_of_a_client_is_used() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let collector = Collector::start()?;
     let (server, url) = serve(told_to(stage.program(["serve", "--port", "0"]), &collector.url))?;
@@ -189,7 +189,7 @@ fn a_client_may_say_what_its_request_belongs_to() -> Result<()> {
 }
 
 #[test]
-fn a_failed_request_and_a_failed_call_are_told_as_failed() -> Result<()> {
+fn failed_requests_and_calls_are_exported_as_failed() -> Result<()> {
     use codewright_testkit::Turn;
     let script = Script::new().tool("read", json!({"filePath": "nowhere"})).turn(Turn::http_error(400));
     let stage = Stage::plain(script)?;
@@ -207,7 +207,7 @@ fn a_failed_request_and_a_failed_call_are_told_as_failed() -> Result<()> {
 }
 
 #[test]
-fn a_collector_that_is_dead_or_deaf_changes_nothing() -> Result<()> {
+fn an_unreachable_collector_has_no_effect() -> Result<()> {
     let deaf = TcpListener::bind("127.0.0.1:0")?;
     let dead = TcpListener::bind("127.0.0.1:0")?;
     let urls = [deaf.local_addr()?, dead.local_addr()?].map(|address| format!("http://{address}"));
@@ -220,7 +220,7 @@ fn a_collector_that_is_dead_or_deaf_changes_nothing() -> Result<()> {
         check_code(&done, 0);
         assert_eq!(done.stdout.trim(), "Hello.");
         assert!(!done.stderr.contains("collector"), "{}", done.stderr);
-        // Two seconds are the bound; the rest is for a loaded machine.
+        // The limit is two seconds; the rest is for a loaded machine.
         assert!(took < Duration::from_secs(30), "{took:?}");
         let log = stage.project.home().join(".local/state/codewright/log/codewright.log");
         check_has(&std::fs::read_to_string(log)?, &["some spans could not be exported", "telemetry"]);
@@ -230,7 +230,7 @@ fn a_collector_that_is_dead_or_deaf_changes_nothing() -> Result<()> {
 }
 
 #[test]
-fn nothing_is_told_where_the_user_wants_nothing_told_and_a_wrong_variable_is_named() -> Result<()> {
+fn telemetry_can_be_disabled_and_an_invalid_variable_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Hello.").repeat())?;
     let collector = Collector::start()?;
     let run = |args: [&'static str; 2]| told_to(stage.program(args), &collector.url);
