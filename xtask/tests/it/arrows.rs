@@ -86,7 +86,7 @@ const fn package(name: &'static str, imports: &'static [&'static str]) -> Crate 
 /// Crates whose files import each other in cycles, with the size of the largest.
 ///
 /// A bound may only be lowered.
-const LARGEST_CYCLES: &[(&str, usize)] = &[("engine", 3), ("llm", 9)];
+const LARGEST_CYCLES: &[(&str, usize)] = &[("engine", 3), ("llm", 2)];
 
 /// Returns the differences between the imports of packages and the table.
 fn faults(packages: &[Value], crates: &[Crate]) -> Vec<String> {

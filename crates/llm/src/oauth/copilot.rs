@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use super::answer::{field, is_local, seconds, secret, token_error};
 use super::device::{self, PollAnswer};
-use super::{Flow, PendingSignIn, field, is_local, seconds, secret, token_error};
+use super::started::Started;
 use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, File, Message, Request, UserContent};
@@ -28,7 +29,7 @@ pub(super) struct Device {
 pub(super) async fn device(
     client: &Client,
     inputs: &BTreeMap<String, String>,
-) -> Result<PendingSignIn, Error> {
+) -> Result<Started<Device>, Error> {
     let enterprise_url = inputs.get("enterpriseUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
     let is_enterprise =
         inputs.get("deploymentType").map_or(enterprise_url.is_some(), |kind| kind == "enterprise");
@@ -59,7 +60,7 @@ pub(super) async fn device(
         enterprise,
     };
     let instructions = format!("Enter code: {user_code}");
-    Ok(PendingSignIn { url, instructions, is_automatic: true, flow: Flow::Copilot(device) })
+    Ok(Started { url, instructions, is_automatic: true, flow: device })
 }
 
 pub(super) async fn poll(client: &Client, device: Device) -> Result<Tokens, Error> {
