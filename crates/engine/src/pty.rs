@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::{Pty, PtyId};
-use codewright_workspace::Screen;
+use codewright_workspace::{Screen, TerminalSize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +26,7 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 16 * 1024;
 /// The size of a terminal until somebody says otherwise.
-const SIZE: (u16, u16) = (24, 80);
+const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 /// How long a ticket is good, in seconds.
 const TICKET_SECONDS: u64 = 60;
 /// Tickets that wait to be used.
