@@ -181,11 +181,12 @@ async fn refresh(
     mut kept: Value,
 ) -> Result<Option<Secret>, Error> {
     let text = |name: &str| kept[name].as_str().filter(|text| !text.is_empty());
-    let known = text("clientId").zip(text("clientSecret")).zip(text("refreshToken"));
-    let is_known = text("registrationExpiresAt").and_then(stamp::parse).is_none_or(|end| search.now_ms < end);
-    let Some(((client, word), refresh)) = known.filter(|_| is_known) else { return Ok(None) };
+    let registration = text("clientId").zip(text("clientSecret")).zip(text("refreshToken"));
+    let is_registered =
+        text("registrationExpiresAt").and_then(stamp::parse).is_none_or(|end| search.now_ms < end);
+    let Some(((client, secret), refresh)) = registration.filter(|_| is_registered) else { return Ok(None) };
     let request = json!({
-        "clientId": client, "clientSecret": word, "grantType": "refresh_token", "refreshToken": refresh,
+        "clientId": client, "clientSecret": secret, "grantType": "refresh_token", "refreshToken": refresh,
     });
     let base = search.sources.variable("AWS_ENDPOINT_URL_SSO_OIDC").map(str::to_owned);
     let base = base.unwrap_or_else(|| format!("https://oidc.{}.amazonaws.com", sso.region));
@@ -254,14 +255,14 @@ pub(super) async fn instance(search: &Search<'_>) -> Result<Option<Keys>, Error>
 
 /// Returns the keys that a command prints.
 pub(super) async fn process(command: &str) -> Result<Keys, Error> {
-    let shown = cut(command, 200);
+    let command_text = cut(command, 200);
     let mut child = shell(command)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|why| auth_error(format!("`credential_process` cannot run `{shown}`: {why}")))?;
+        .map_err(|why| auth_error(format!("`credential_process` cannot run `{command_text}`: {why}")))?;
     let mut out = Vec::new();
     let whole = async {
         if let Some(pipe) = child.stdout.take() {
@@ -271,13 +272,15 @@ pub(super) async fn process(command: &str) -> Result<Keys, Error> {
     };
     match timeout(PROCESS_WAIT, whole).await {
         Ok(Ok(status)) if status.success() => {
-            keys_of(&String::from_utf8_lossy(&out), &format!("`credential_process` (`{shown}`)"))
+            keys_of(&String::from_utf8_lossy(&out), &format!("`credential_process` (`{command_text}`)"))
         }
-        Ok(Ok(status)) => Err(auth_error(format!("`credential_process` failed ({status}): `{shown}`"))),
+        Ok(Ok(status)) => {
+            Err(auth_error(format!("`credential_process` failed ({status}): `{command_text}`")))
+        }
         Ok(Err(why)) => Err(auth_error(format!("`credential_process` cannot be read: {why}"))),
         Err(_) => {
             let seconds = PROCESS_WAIT.as_secs();
-            Err(auth_error(format!("`credential_process` did not end within {seconds} s: `{shown}`")))
+            Err(auth_error(format!("`credential_process` did not end within {seconds} s: `{command_text}`")))
         }
     }
 }
