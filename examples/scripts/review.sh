@@ -5,11 +5,10 @@
 set -euo pipefail
 base=${1:-main}
 
+# The exit code of `run` is 0 if the model answered. Standard output is the answer.
 answer=$(
     git diff "$base...HEAD" |
-        codewright run --format json --agent plan \
-            "Review this diff. If there are no findings, reply with the single line: no findings" |
-        jq -rs 'if any(.type == "error") then halt_error else map(select(.type == "text")) | last | .part.text end'
+        codewright run --agent plan "Review this diff. If there are no findings, reply with the single line: no findings"
 ) || { echo "the review failed" >&2; exit 2; }
 
 echo "$answer"

@@ -1,17 +1,17 @@
-//! What the targets share: how bytes become texts, and a way to run them without a fuzzer.
+//! Support for the fuzz targets: the conversion of bytes to texts, and a runner without a fuzzer.
 
-/// Bytes as a text; what is no text is told by the replacement character.
+/// Converts bytes to text. Invalid bytes become the replacement character.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Bytes as so many texts, cut at zero bytes; those that are missing are empty.
+/// Splits bytes into this many texts at zero bytes. Missing texts are empty.
 pub fn texts<const N: usize>(bytes: &[u8]) -> [String; N] {
     let mut pieces = bytes.splitn(N, |byte| *byte == 0).map(text);
     std::array::from_fn(|_| pieces.next().unwrap_or_default())
 }
 
-/// Makes a program of a function of bytes: under the fuzzer its target, else one that reads files.
+/// Defines the program for a function of bytes: the fuzz target, or without a fuzzer a program that reads files.
 #[macro_export]
 macro_rules! target {
     ($run:expr) => {

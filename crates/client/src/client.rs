@@ -188,12 +188,12 @@ impl Client {
         self.get("/skill").await
     }
 
-    /// Returns the tool servers and their states.
+    /// Returns the MCP servers and their states.
     pub async fn mcp(&self) -> Result<Value, Error> {
         self.get("/mcp").await
     }
 
-    /// Connects to a tool server, or disconnects from it.
+    /// Connects to an MCP server, or disconnects from it.
     pub async fn switch_mcp(&self, name: &str, on: bool) -> Result<bool, Error> {
         let path = format!("/mcp/{}/{}", escape(name), if on { "connect" } else { "disconnect" });
         self.slow(Call::new(Method::POST, &path)).await

@@ -127,8 +127,8 @@ pub fn reached(id: &str) -> Reached {
         }
         None => (Protocol::Anthropic, "ai/v1/proxy/anthropic/v1"),
     };
-    let known = DATED.iter().find(|(known, _)| *known == id).map(|(_, dated)| (*dated).to_owned());
-    let api_id = known.unwrap_or_else(|| match (id.strip_prefix("duo-chat-"), protocol) {
+    let dated = DATED.iter().find(|(name, _)| *name == id).map(|(_, dated)| (*dated).to_owned());
+    let api_id = dated.unwrap_or_else(|| match (id.strip_prefix("duo-chat-"), protocol) {
         (None, _) => id.to_owned(),
         (Some(name), Protocol::Anthropic) => format!("claude-{name}"),
         (Some(name), _) => dotted(name),

@@ -28,18 +28,22 @@ mod protocol;
 mod quirk;
 mod request;
 mod retry_after;
+mod secret;
 mod sse;
+mod transport;
 pub mod vault;
 pub mod web;
 
 pub use aws::{Aws, Keys, Sources};
-pub use client::{Client, EventStream, check_url, decode, fetch, fetch_with, list_models};
+pub use client::{EventStream, check_url, decode, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use google::GoogleCredentials;
-pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
+pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Timeouts};
 pub use network::Network;
 pub use quirk::Quirk;
 pub use request::{
     AssistantContent, File, FileData, Message, Request, ToolChoice, ToolResult, ToolSpec, UserContent,
 };
+pub use secret::Secret;
+pub use transport::{Client, fetch, fetch_with};

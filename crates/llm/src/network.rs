@@ -65,8 +65,8 @@ impl Network {
         let Some((variable, value)) = found else { return Ok(None) };
         let bad = |why: &str| {
             // The text before the last `@` may contain a password.
-            let shown = value.rsplit('@').next().unwrap_or_default();
-            Error::rejected(format!("{variable} is not the URL of a proxy (`{}`): {why}", cut(shown, 200)))
+            let host = value.rsplit('@').next().unwrap_or_default();
+            Error::rejected(format!("{variable} is not the URL of a proxy (`{}`): {why}", cut(host, 200)))
         };
         // Other programs also accept a host without a scheme.
         let full = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
@@ -127,13 +127,13 @@ impl ProxySetting {
 
 /// Returns the certificates of a file. Fails if there are none.
 fn read_file(variable: &str, path: &Path) -> Result<Vec<Certificate>, Error> {
-    let shown = path.display();
+    let name = path.display();
     let bytes = read_bytes(path)
-        .map_err(|why| Error::rejected(format!("{variable} names `{shown}`, which cannot be read: {why}")))?;
+        .map_err(|why| Error::rejected(format!("{variable} names `{name}`, which cannot be read: {why}")))?;
     let found = certificates(&bytes);
     if found.is_empty() {
         return Err(Error::rejected(format!(
-            "{variable} names `{shown}`, which contains no readable certificate (expected PEM)"
+            "{variable} names `{name}`, which contains no readable certificate (expected PEM)"
         )));
     }
     Ok(found)
@@ -142,8 +142,8 @@ fn read_file(variable: &str, path: &Path) -> Result<Vec<Certificate>, Error> {
 /// Returns the certificates of all files in a directory. Ignores other files.
 fn read_directory(directory: &Path) -> Result<Vec<Certificate>, Error> {
     let bad = |why: &dyn std::fmt::Display| {
-        let shown = directory.display();
-        Error::rejected(format!("{CERTIFICATE_DIRECTORIES} names `{shown}`, which cannot be read: {why}"))
+        let name = directory.display();
+        Error::rejected(format!("{CERTIFICATE_DIRECTORIES} names `{name}`, which cannot be read: {why}"))
     };
     let entries = std::fs::read_dir(directory).map_err(|why| bad(&why))?;
     let mut paths: Vec<PathBuf> = entries.flatten().take(FILES_LIMIT).map(|entry| entry.path()).collect();
@@ -180,10 +180,10 @@ mod tests {
 
     #[track_caller]
     fn check_proxy(variables: &[(&str, &str)], secure: Option<&str>, plain: Option<&str>) {
-        let shown =
+        let description =
             |is_secure| network(variables).proxy(is_secure).unwrap().map(|setting| setting.describe());
-        assert_eq!(shown(true).as_deref(), secure, "https: {variables:?}");
-        assert_eq!(shown(false).as_deref(), plain, "http: {variables:?}");
+        assert_eq!(description(true).as_deref(), secure, "https: {variables:?}");
+        assert_eq!(description(false).as_deref(), plain, "http: {variables:?}");
     }
 
     #[test]

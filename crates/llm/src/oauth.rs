@@ -9,31 +9,36 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::error::cut;
 use crate::vault::{Credential, Lock, Tokens, Vault};
-use crate::{Client, Error, Failure, Request, Secret};
+use crate::{Client, Error, Request, Secret};
 
+mod answer;
 mod browser;
 mod copilot;
 mod device;
 mod digitalocean;
+mod endpoints;
 mod gitlab;
 mod method;
 mod openai;
 mod poe;
 mod snowflake;
 mod standard;
+mod started;
 pub mod well_known;
 mod xai;
 
+pub use endpoints::Endpoints;
 pub use method::{Kind, Method, Prompt, methods};
 
+pub(crate) use answer::origin;
+use answer::sign_in;
 use browser::Browser;
+use started::Started;
 
 /// Tokens are refreshed this long before they expire, so that they last for the request.
 const MARGIN: Duration = Duration::from_secs(60);
@@ -43,42 +48,6 @@ const REFRESH_WAIT: Duration = Duration::from_secs(70);
 const REFRESH_CHECK: Duration = Duration::from_millis(20);
 /// Providers whose tokens expire and can be refreshed.
 const REFRESHED: [&str; 4] = ["gitlab", "openai", "snowflake-cortex", "xai"];
-
-/// The sign-in servers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoints {
-    /// The page of DigitalOcean's sign-in.
-    pub digitalocean_page: String,
-    /// The default GitLab instance.
-    pub gitlab: String,
-    /// Our client id at GitLab.
-    pub gitlab_client: String,
-    /// OpenAI's server, without a trailing slash.
-    pub openai: String,
-    /// The page of Poe's sign-in.
-    pub poe_page: String,
-    /// Poe's token server.
-    pub poe_token: String,
-    /// Snowflake's server, with `{account}` in place of the account's name.
-    pub snowflake: String,
-    /// xAI's server, without a trailing slash.
-    pub xai: String,
-}
-
-impl Default for Endpoints {
-    fn default() -> Self {
-        Self {
-            digitalocean_page: "https://cloud.digitalocean.com/v1/oauth/authorize".to_owned(),
-            gitlab: gitlab::INSTANCE.to_owned(),
-            gitlab_client: gitlab::CLIENT_ID.to_owned(),
-            openai: "https://auth.openai.com".to_owned(),
-            poe_page: "https://poe.com/oauth/authorize".to_owned(),
-            poe_token: "https://api.poe.com/token".to_owned(),
-            snowflake: "https://{account}.snowflakecomputing.com".to_owned(),
-            xai: "https://auth.x.ai".to_owned(),
-        }
-    }
-}
 
 /// Signs users in and refreshes their tokens. Clones share everything.
 #[derive(Clone)]
@@ -144,14 +113,28 @@ impl SignIn {
         let client = &self.0.client;
         match row.kind {
             Kind::Api => Err(Error::rejected(format!("`{}` takes a key, not a sign-in", row.label))),
-            Kind::OpenAiBrowser => openai::browser(&self.0.endpoints).await,
-            Kind::OpenAiDevice => openai::device(client, &self.0.endpoints).await,
-            Kind::Copilot => copilot::device(client, inputs).await,
-            Kind::DigitalOcean => digitalocean::browser(&self.0.endpoints).await,
-            Kind::Snowflake => snowflake::browser(&self.0.endpoints, inputs).await,
-            Kind::Xai => xai::device(client, &self.0.endpoints).await,
-            Kind::GitLab => gitlab::browser(&self.0.endpoints, inputs).await,
-            Kind::Poe => poe::browser(&self.0.endpoints).await,
+            Kind::OpenAiBrowser => {
+                openai::browser(&self.0.endpoints).await.map(|started| pending(started, Flow::OpenAiBrowser))
+            }
+            Kind::OpenAiDevice => openai::device(client, &self.0.endpoints)
+                .await
+                .map(|started| pending(started, Flow::OpenAiDevice)),
+            Kind::Copilot => {
+                copilot::device(client, inputs).await.map(|started| pending(started, Flow::Copilot))
+            }
+            Kind::DigitalOcean => digitalocean::browser(&self.0.endpoints)
+                .await
+                .map(|started| pending(started, Flow::DigitalOcean)),
+            Kind::Snowflake => snowflake::browser(&self.0.endpoints, inputs)
+                .await
+                .map(|started| pending(started, Flow::Snowflake)),
+            Kind::Xai => {
+                xai::device(client, &self.0.endpoints).await.map(|started| pending(started, Flow::Xai))
+            }
+            Kind::GitLab => {
+                gitlab::browser(&self.0.endpoints, inputs).await.map(|started| pending(started, Flow::GitLab))
+            }
+            Kind::Poe => poe::browser(&self.0.endpoints).await.map(|started| pending(started, Flow::Poe)),
         }
     }
 
@@ -280,7 +263,7 @@ impl SignIn {
         let (vault, name, renewed) = (self.0.vault.clone(), provider.to_owned(), tokens.clone());
         // Store the tokens before they are used. Keep a sign-out or another sign-in that happened
         // meanwhile.
-        blocking(move || vault.amend(&name, |known| replace(known, &old, renewed))).await?;
+        blocking(move || vault.amend(&name, |stored| replace(stored, &old, renewed))).await?;
         Ok(tokens)
     }
 
@@ -319,15 +302,15 @@ impl SignIn {
 }
 
 /// Replaces the old tokens with new ones. Keeps other fields that changed in the meantime.
-fn replace(known: &mut Credential, old: &Tokens, renewed: Tokens) {
-    let Credential::OAuth(known) = known else { return };
-    if known.refresh != old.refresh {
+fn replace(stored: &mut Credential, old: &Tokens, renewed: Tokens) {
+    let Credential::OAuth(stored) = stored else { return };
+    if stored.refresh != old.refresh {
         return;
     }
     let Tokens { access, refresh, expires_ms, extra } = renewed;
-    (known.access, known.refresh, known.expires_ms) = (access, refresh, expires_ms);
+    (stored.access, stored.refresh, stored.expires_ms) = (access, refresh, expires_ms);
     let learned = extra.into_iter().filter(|(name, value)| old.extra.get(name) != Some(value));
-    known.extra.extend(learned);
+    stored.extra.extend(learned);
 }
 
 impl PartialEq for SignIn {
@@ -372,6 +355,12 @@ enum Flow {
     Poe(Browser),
 }
 
+/// Wraps a started sign-in.
+fn pending<T>(started: Started<T>, flow: fn(T) -> Flow) -> PendingSignIn {
+    let Started { url, instructions, is_automatic, flow: state } = started;
+    PendingSignIn { url, instructions, is_automatic, flow: flow(state) }
+}
+
 /// Returns whether requests can use a sign-in to a provider, not only a key.
 #[must_use]
 pub fn is_known(provider: &str) -> bool {
@@ -403,73 +392,10 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Returns the error for a sign-in that the user has to repeat.
-fn sign_in(provider: &str, what: &str) -> Error {
-    let message = format!(
-        "the sign-in to `{provider}` {what}; run `codewright providers login {provider}` to sign in again"
-    );
-    Error::Auth { failure: Failure::new(message) }
-}
-
 /// Adds instructions to an `Auth` error. Returns other errors unchanged.
 fn with_instructions(error: Error, provider: &str) -> Error {
     match error {
         Error::Auth { failure } => sign_in(provider, &format!("is no longer accepted ({failure})")),
         other => other,
     }
-}
-
-/// Returns the error for a failed token request. Contains the server's message, unless that repeats
-/// a secret.
-fn token_error(what: &str, status: u16, answer: &Value, secrets: &[&str]) -> Error {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let code = answer.get("error").and_then(|error| text(error).or_else(|| text(error.get("code")?)));
-    let description =
-        answer.get("error_description").or_else(|| answer.pointer("/error/message")).and_then(text);
-    let parts: Vec<String> = code.into_iter().chain(description).collect();
-    let text = cut(&parts.join(": "), 300).replace(char::is_control, " ");
-    let is_safe = !secrets.iter().any(|secret| !secret.is_empty() && text.contains(secret));
-    let text = if is_safe && !text.is_empty() { format!(": {text}") } else { String::new() };
-    let message = format!("{what} was refused with status {status}{text}");
-    match status {
-        400..=407 => Error::Auth { failure: Failure::new(message) },
-        408 | 425 | 429 | 500.. => Error::busy(message),
-        _ => Error::rejected(message),
-    }
-}
-
-/// Returns a required text field of an answer.
-fn field(answer: &Value, name: &str) -> Result<String, Error> {
-    let text = answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let missing = || Error::rejected(format!("the sign-in server's answer has no `{name}`"));
-    text.map(str::to_owned).ok_or_else(missing)
-}
-
-/// Returns a number of seconds in an answer. Some servers send numbers as text.
-fn seconds(answer: &Value, name: &str) -> Option<u64> {
-    let value = answer.get(name)?;
-    value.as_f64().map(|number| number as u64).or_else(|| value.as_str()?.trim().parse().ok())
-}
-
-/// Returns the origin of a URL that secrets are sent to. It must be secure or on this machine.
-pub(crate) fn origin(written: &str, what: &str) -> Result<String, Error> {
-    let url = reqwest::Url::parse(written.trim()).ok();
-    let url = url.filter(|url| url.has_host() && url.username().is_empty() && url.password().is_none());
-    let url = url.filter(|url| match url.scheme() {
-        "https" => true,
-        "http" => url.host_str().is_some_and(is_local),
-        _ => false,
-    });
-    // The message must not repeat the URL, which may contain a password.
-    let wrong =
-        || Error::rejected(format!("the address of {what} must begin with https:// and contain no password"));
-    url.map(|url| url.origin().ascii_serialization()).ok_or_else(wrong)
-}
-
-fn is_local(host: &str) -> bool {
-    host == "localhost" || host == "127.0.0.1" || host == "[::1]"
-}
-
-fn secret(text: String) -> Secret {
-    Secret::from(text)
 }

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+mod messages;
 mod mistral_ids;
 mod mistral_messages;
 mod noop_tool;
@@ -39,9 +40,4 @@ pub(crate) fn body(quirks: &[Quirk], body: Value) -> Value {
         // Handled where messages are created and answers decoded.
         Quirk::ReasoningDetails | Quirk::PrintedCalls => body,
     })
-}
-
-/// Returns the messages of a chat body.
-fn messages(body: &mut Value) -> &mut [Value] {
-    body.get_mut("messages").and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default()
 }

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value};
 
+/// Some servers reject an empty result, but every call needs one.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
+
 /// The header with the session's id.
 const SESSION_HEADER: &str = "x-session-id";
 

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 
 use crate::Client;
 use crate::error::cut;
+use crate::transport::Pinned;
 
 /// Time limit of connecting.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -67,7 +67,8 @@ pub fn has_proxy(client: &Client, url: &Url) -> bool {
 ///
 /// Fails if the server is unreachable or the answer exceeds the limit.
 pub async fn send(client: &Client, call: &Call<'_>) -> Result<Answer, Error> {
-    let (connections, url, pinned) = (client.connections.clone(), call.url.clone(), Pinned::new(call));
+    let (connections, url, pinned) =
+        (client.connections.clone(), call.url.clone(), Pinned::new(call.url, call.addresses));
     // Loading the system's certificates blocks for a while.
     let ready = tokio::task::spawn_blocking(move || connections.pinned(&url, CONNECT, pinned)).await;
     let ready = ready.map_err(|error| Error::Unreachable(error.to_string()))?;
@@ -137,37 +138,4 @@ fn reason(error: &reqwest::Error) -> String {
         inner = source;
     }
     cut(&inner.to_string(), 300).to_owned()
-}
-
-/// A resolver with fixed addresses for one host. Resolves other names, such as a proxy's, as usual.
-#[derive(Debug)]
-pub(crate) struct Pinned {
-    host: String,
-    addresses: Vec<SocketAddr>,
-}
-
-impl Pinned {
-    fn new(call: &Call<'_>) -> Self {
-        let host = call.url.host_str().unwrap_or_default().to_ascii_lowercase();
-        Self { host, addresses: call.addresses.to_vec() }
-    }
-}
-
-impl Resolve for Pinned {
-    fn resolve(&self, name: Name) -> Resolving {
-        if name.as_str().eq_ignore_ascii_case(&self.host) {
-            let addresses = self.addresses.clone();
-            return Box::pin(async move {
-                if addresses.is_empty() {
-                    return Err("the host has no known address".into());
-                }
-                Ok(Box::new(addresses.into_iter()) as Addrs)
-            });
-        }
-        let name = name.as_str().to_owned();
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Addrs)
-        })
-    }
 }

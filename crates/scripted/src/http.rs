@@ -70,8 +70,8 @@ impl<N: AsRef<str>, V: Into<String>> FromIterator<(N, V)> for Headers {
 
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |(name, value)| (name, if SECRET.contains(&name) { "<redacted>" } else { value });
-        f.debug_map().entries(self.iter().map(shown)).finish()
+        let redact = |(name, value)| (name, if SECRET.contains(&name) { "<redacted>" } else { value });
+        f.debug_map().entries(self.iter().map(redact)).finish()
     }
 }
 
@@ -272,7 +272,7 @@ impl Connection {
         }
     }
 
-    /// Takes the next bytes of a body, `before` of which were taken already.
+    /// Takes the next bytes of a body, `before` of which were read already.
     async fn take(&mut self, length: usize, before: usize) -> Result<Vec<u8>, ReadError> {
         if length > BODY_LIMIT_BYTES.saturating_sub(before) {
             let reason = format!("the request's body is larger than {BODY_LIMIT_BYTES} bytes");
@@ -362,7 +362,7 @@ mod tests {
     fn check_invalid(head: &str, expected: u16) {
         match parse_head(head.as_bytes()) {
             Err(ReadError::Invalid { status, .. }) => assert_eq!(status, expected),
-            Err(ReadError::Disconnected) | Ok(_) => panic!("`{head}` was taken"),
+            Err(ReadError::Disconnected) | Ok(_) => panic!("`{head}` was accepted"),
         }
     }
 
@@ -382,7 +382,7 @@ mod tests {
     fn debug_output_hides_credentials() {
         let headers = Headers::from_iter([("Authorization", "Bearer sk-secret"), ("host", "x")]);
         assert_eq!(headers.get("authorization"), Some("Bearer sk-secret"));
-        let shown = format!("{headers:?}");
-        assert!(!shown.contains("secret") && shown.contains("<redacted>") && shown.contains('x'), "{shown}");
+        let text = format!("{headers:?}");
+        assert!(!text.contains("secret") && text.contains("<redacted>") && text.contains('x'), "{text}");
     }
 }

@@ -226,6 +226,6 @@ fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 
 /// Returns whether providers would accept a tool's name.
 fn is_tool_name(name: &str, limit_bytes: usize) -> bool {
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    !name.is_empty() && name.len() <= limit_bytes && name.bytes().all(known)
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !name.is_empty() && name.len() <= limit_bytes && name.bytes().all(is_allowed)
 }

@@ -329,9 +329,9 @@ mod tests {
             drop(tracer.span("turn", Kind::Internal));
             tokio::task::yield_now().await;
         }
-        let begun = tokio::time::Instant::now();
+        let start = tokio::time::Instant::now();
         let counts = tracer.close().await;
-        assert_eq!(begun.elapsed(), CLOSE_DEADLINE);
+        assert_eq!(start.elapsed(), CLOSE_DEADLINE);
         assert_eq!(counts, Counts { exported: 0, dropped: 700, lost: (QUEUE + BATCH) as u64 });
     }
 

@@ -185,11 +185,11 @@ impl App {
     /// Applies a message and the messages queued after it.
     async fn messages(&mut self, first: Msg) -> io::Result<()> {
         let mut next = Some(first);
-        let begun = Instant::now();
+        let start = Instant::now();
         for _ in 0..MAX_AT_ONCE {
             let Some(msg) = next.take() else { break };
             self.apply(msg).await?;
-            if begun.elapsed() >= MAX_AT_ONCE_TIME {
+            if start.elapsed() >= MAX_AT_ONCE_TIME {
                 break;
             }
             next = self.receiver.try_recv().ok();

@@ -308,13 +308,13 @@ fn token(language: &Language, rest: &str) -> (usize, Option<Class>, Inside) {
     code(first.len_utf8(), None)
 }
 
-fn word_class(language: &Language, word: &str, behind: &str) -> Option<Class> {
+fn word_class(language: &Language, word: &str, after: &str) -> Option<Class> {
     let is_keyword = |word: &str| language.keywords.split(' ').any(|keyword| keyword == word);
     let is_sql = language.names.contains(&"sql");
     if is_keyword(word) || (is_sql && is_keyword(&word.to_ascii_lowercase())) {
         return Some(Class::Keyword);
     }
-    if behind.starts_with('(') || behind.starts_with("!(") {
+    if after.starts_with('(') || after.starts_with("!(") {
         return Some(Class::Function);
     }
     word.starts_with(char::is_uppercase).then_some(Class::Kind)

@@ -200,8 +200,8 @@ impl Look<'_> {
             Span::styled(format!(" · {name}"), muted),
         ];
         if let Some(end) = info.time.completed {
-            let begun = transcript.find(&info.parent_id).map(|at| transcript.entries[at].info.created());
-            let took = end.saturating_sub(begun.unwrap_or(info.time.created));
+            let start = transcript.find(&info.parent_id).map(|at| transcript.entries[at].info.created());
+            let took = end.saturating_sub(start.unwrap_or(info.time.created));
             spans.push(Span::styled(format!(" · {}", duration(took)), muted));
         }
         if aborted {

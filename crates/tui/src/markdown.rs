@@ -307,8 +307,8 @@ impl<'a> Writer<'a> {
 
     /// Returns the width of a line after its prefixes.
     fn room(&self) -> usize {
-        let taken: usize = self.visible_prefixes().map(|prefix| prefix.rest.width()).sum();
-        self.width.saturating_sub(taken).max(4)
+        let used: usize = self.visible_prefixes().map(|prefix| prefix.rest.width()).sum();
+        self.width.saturating_sub(used).max(4)
     }
 
     fn visible_prefixes(&self) -> impl Iterator<Item = &Prefix> {

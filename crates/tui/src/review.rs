@@ -200,13 +200,13 @@ impl Review {
             }
             let room = MAX_ROWS.saturating_sub(self.unified.len());
             let cut = lines.len().saturating_sub(room);
-            let mut begun = false;
+            let mut has_hunk = false;
             for hunk in lines[..lines.len() - cut].split(|line| line.is_none()) {
                 let Some(codes) = hunk.iter().copied().collect::<Option<Vec<Code>>>() else { continue };
                 if codes.is_empty() {
                     continue;
                 }
-                if std::mem::replace(&mut begun, true) {
+                if std::mem::replace(&mut has_hunk, true) {
                     self.both(file, Content::Gap);
                 }
                 self.hunks.push(self.unified.len());

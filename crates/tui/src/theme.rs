@@ -222,8 +222,8 @@ fn nearest_indexed(colour: Color) -> Color {
     let grey = (i32::from(red) + i32::from(green) + i32::from(blue)) / 3;
     let shade = ((grey - 8).max(0) / 10).min(23);
     let far = |colour: [i32; 3]| {
-        let wanted = [red, green, blue].map(i32::from);
-        (0..3).map(|at| (colour[at] - wanted[at]).pow(2)).sum::<i32>()
+        let target = [red, green, blue].map(i32::from);
+        (0..3).map(|at| (colour[at] - target[at]).pow(2)).sum::<i32>()
     };
     if far([STEPS[r], STEPS[g], STEPS[b]]) <= far([shade * 10 + 8; 3]) {
         return Color::Indexed((16 + 36 * r + 6 * g + b) as u8);

@@ -1,7 +1,7 @@
 //! Workspace trust: the trust of each directory, and when to ask the user.
 //!
 //! The dialog (`layer/trust.rs`) is shown for the directory on the screen while the user has not decided. It
-//! waits until no other layer is open. A server that has no workspace trust is never asked twice and
+//! waits until no other layer is open. A server that has no workspace trust is never queried twice and
 //! never shows a dialog or an error.
 
 use std::collections::{BTreeMap, HashSet};

@@ -69,8 +69,8 @@ pub(crate) fn arrange(state: &mut State) {
             state.screen = Screen { layout, rows: Vec::new(), bottom };
         }
         Route::Session(id) => {
-            let wanted = state.local.sidebar.unwrap_or(true);
-            let sidebar = (width >= SIDEBAR_FROM && wanted).then_some(SIDEBAR_WIDTH);
+            let is_enabled = state.local.sidebar.unwrap_or(true);
+            let sidebar = (width >= SIDEBAR_FROM && is_enabled).then_some(SIDEBAR_WIDTH);
             let main = width - sidebar.unwrap_or(0);
             let bottom = if state.requests.permission.is_some() || state.requests.question.is_some() {
                 request::lines(state, main, height)

@@ -115,7 +115,7 @@ fn a_server_that_is_not_there_is_said_in_a_sentence() -> Result<()> {
     let url = "http://127.0.0.1:1";
     let done = client(&stage, ["run", "--attach", url, "hi"]).finish()?;
     check_code(&done, 1);
-    check_has(&done.stderr, &["Error: cannot reach the server at", url, "check that the server runs"]);
+    check_has(&done.stderr, &["Error: cannot reach the server at", url, "check that the server is running"]);
     // Something that listens and speaks another language.
     let other = stage.server.url();
     let done = client(&stage, ["run", "--attach", &other, "hi"]).deadline(DEADLINE).finish()?;

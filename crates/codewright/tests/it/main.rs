@@ -16,6 +16,7 @@ mod control;
 mod crash;
 mod demo;
 mod escape;
+mod examples;
 mod faults;
 mod forged;
 mod git;

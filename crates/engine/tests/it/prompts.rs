@@ -1,4 +1,4 @@
-//! What a model is told: sizes, reminders, commands, instructions.
+//! The prompts that models get: sizes, reminders, commands, instructions.
 
 use codewright_proto::{CommandInput, Message, PartBody, PromptInput, Signal};
 use codewright_scripted::{Recorded, Script, Turn};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::desk::{DEADLINE, Desk, prompt, text, wait_for};
 
-/// The texts of a message in a request, piece by piece.
+/// Returns the texts of a message in a request.
 fn pieces(message: &Value) -> Vec<String> {
     match &message["content"] {
         Value::String(text) => vec![text.clone()],
@@ -25,8 +25,8 @@ fn system(request: &Recorded) -> String {
     pieces(&messages(request)[0]).concat()
 }
 
-/// Whether the texts of the `n`th prompt of a request, from 0, speak of something.
-fn prompt_says(request: &Recorded, n: usize, words: &str) -> bool {
+/// Returns whether the `n`th prompt of a request, from 0, contains a text.
+fn prompt_contains(request: &Recorded, n: usize, words: &str) -> bool {
     let prompts = messages(request).into_iter().filter(|message| message["role"] == "user");
     pieces(&prompts.collect::<Vec<_>>()[n]).concat().contains(words)
 }
@@ -37,7 +37,7 @@ async fn ask(desk: &Desk, session: &codewright_proto::Session, agent: &str, word
     tokio::time::timeout(DEADLINE, turn).await.expect("the turn ends").unwrap();
 }
 
-/// The original's first request over chat completions, recorded: bytes of each tool, and of all the rest.
+/// The recorded first request of OpenCode over Chat Completions: the bytes of each tool, and of the rest.
 const RECORDED_TOOLS: [(&str, usize); 11] = [
     ("bash", 5197),
     ("edit", 1944),
@@ -52,7 +52,7 @@ const RECORDED_TOOLS: [(&str, usize); 11] = [
     ("write", 1018),
 ];
 const RECORDED_BYTES: usize = 31_810;
-/// The characters of the recorded base prompts, by a model that gets one.
+/// The lengths of the recorded base prompts, by a model that gets each.
 const RECORDED_FAMILIES: [(&str, usize); 8] = [
     ("qwen3-coder", 8529),
     ("claude-sonnet-4-5", 8213),
@@ -89,7 +89,7 @@ async fn a_first_request_costs_at_most_six_tenths_of_the_originals() {
             .iter()
             .map(|tool| tool["function"]["name"].as_str().unwrap().to_owned())
             .collect();
-        // Held against what the original sends with the same tools; a patch tool counts for those it stands for.
+        // Compared with OpenCode's request with the same tools. A patch tool counts as the tools that it replaces.
         let same = |tool: &str| {
             names
                 .iter()
@@ -105,7 +105,7 @@ async fn a_first_request_costs_at_most_six_tenths_of_the_originals() {
 }
 
 #[tokio::test]
-async fn the_plan_agent_is_told_to_plan_and_the_build_agent_that_it_may_build() {
+async fn the_plan_agent_and_the_build_agent_after_it_get_reminders() {
     let desk = Desk::new(Script::new().default_turn(Turn::text("ok"))).await;
     let session = desk.session().await;
     for (agent, words) in
@@ -120,8 +120,8 @@ async fn the_plan_agent_is_told_to_plan_and_the_build_agent_that_it_may_build() 
         .map(|(n, request)| {
             (0..=n)
                 .map(|at| match () {
-                    () if prompt_says(request, at, "Plan mode: look") => "plan",
-                    () if prompt_says(request, at, "Plan mode is over") => "build",
+                    () if prompt_contains(request, at, "Plan mode: look") => "plan",
+                    () if prompt_contains(request, at, "Plan mode is over") => "build",
                     () => "-",
                 })
                 .collect()
@@ -135,18 +135,18 @@ async fn the_plan_agent_is_told_to_plan_and_the_build_agent_that_it_may_build() 
         &["-", "-", "-", "-", "build"],
     ];
     assert_eq!(told, expected);
-    // Nothing of it is stored.
+    // Reminders are never stored.
     for message in desk.transcript(&session).await {
         assert!(!text(&message).contains("system-reminder"));
     }
-    // Planning, the model is offered nothing that writes.
+    // In plan mode no tool that writes is offered.
     let tools = sent[1].body["tools"].to_string();
     assert!(tools.contains("\"read\""), "{tools}");
     desk.assert_clean();
 }
 
 #[tokio::test]
-async fn an_agent_that_has_taken_its_steps_is_told_to_stop() {
+async fn an_agent_that_has_used_up_its_steps_gets_a_reminder() {
     let script = Script::new()
         .tool("bash", json!({"command": "true"}))
         .tool("bash", json!({"command": "true"}))
@@ -168,7 +168,7 @@ async fn an_agent_that_has_taken_its_steps_is_told_to_stop() {
 }
 
 #[tokio::test]
-async fn over_thirty_turns_almost_all_of_a_request_is_the_beginning_of_the_next() {
+async fn over_thirty_turns_each_request_starts_with_almost_all_of_the_previous_one() {
     const TURNS: usize = 30;
     let edit = |request: &codewright_scripted::Request| match request.round {
         0 => {
@@ -203,7 +203,7 @@ fn command(name: &str, arguments: &str) -> CommandInput {
 }
 
 #[tokio::test]
-async fn a_command_becomes_a_prompt_and_says_when_it_is_done() {
+async fn a_command_becomes_a_prompt_and_emits_an_event_at_its_end() {
     let template =
         "Hello $1 and all: $ARGUMENTS\nshell: !`echo injected; echo $1`\nfile: @note.txt, agent: @explore";
     let config = json!({"command": {"hello": {"template": template, "agent": "plan", "description": "d"}}});
@@ -301,7 +301,7 @@ async fn the_built_in_agents_have_their_prompts() {
 }
 
 #[tokio::test]
-async fn instructions_at_addresses_are_sent_and_one_that_hangs_holds_up_once() {
+async fn instructions_at_addresses_are_sent_and_a_hanging_one_delays_only_once() {
     let hanging = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let script = Script::new()
         .page("rules", Turn::html(200, "Rules from afar."))
@@ -357,7 +357,7 @@ async fn instructions_at_addresses_are_sent_and_one_that_hangs_holds_up_once() {
 }
 
 #[tokio::test]
-async fn an_address_without_encryption_is_not_asked_unless_that_is_allowed() {
+async fn an_address_without_encryption_is_not_fetched_unless_the_configuration_allows_it() {
     let desk =
         Desk::new(Script::new().page("rules", Turn::html(200, "FROM AFAR")).default_turn(Turn::text("ok")))
             .await;
@@ -403,13 +403,13 @@ async fn the_report_shows_every_block_with_its_origin_and_size() {
     assert!(report.parts[0].starts_with("Top.\nYou are Codewright") && report.parts[1].ends_with("Bottom."));
     assert_eq!(report.families.len(), 9);
     assert!(report.total.bytes > report.system.bytes);
-    // What is reported is what is sent.
+    // The report equals the request.
     let sized: usize = report.tools.iter().map(|tool| tool.bytes).sum();
     assert_eq!(report.total.bytes, report.system.bytes + sized);
 }
 
 #[tokio::test]
-async fn a_command_for_a_subagent_is_done_in_a_session_of_its_own() {
+async fn a_command_for_a_subagent_runs_in_its_own_session() {
     let config = json!({"command": {"subt": {"template": "SUBTASKCMD $ARGUMENTS", "agent": "explore", "description": "sub"}}});
     let desk = Desk::with(Script::new().text("sub result").text("parent continue"), config).await;
     let session = desk.session().await;

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use codewright_proto::Clock;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use super::keys::{Keys, Sources};
 use super::profile::{self, Files, KeySource};
-use super::{Account, Keys, Sources, remote};
+use super::remote::{self, Search, auth_error};
 use crate::Error;
-use crate::client::Connections;
-use crate::error::Failure;
+use crate::transport::Connections;
 
 /// Keys are replaced this long before they expire.
 const EARLY_MS: u64 = 5 * 60 * 1000;
@@ -34,12 +35,12 @@ struct Found {
     is_cheap: bool,
 }
 
-/// The inputs of a lookup.
-pub(super) struct Search<'a> {
-    pub(super) sources: &'a Sources,
-    pub(super) region: &'a str,
-    pub(super) now_ms: u64,
-    pub(super) connections: &'a Connections,
+/// The settings of an account, and its cached keys.
+pub(super) struct Account {
+    pub(super) region: String,
+    pub(super) sources: Sources,
+    pub(super) clock: Clock,
+    pub(super) cached: Cached,
 }
 
 impl Account {
@@ -177,11 +178,6 @@ fn file_names(sources: &Sources) -> String {
     } else {
         names.join(" and ")
     }
-}
-
-/// Returns the error for missing or rejected keys, which the user has to fix.
-pub(super) fn auth_error(message: impl Into<String>) -> Error {
-    Error::Auth { failure: Failure::new(message) }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::ini::{self, Section};
-use super::{Keys, Sources};
+use super::keys::{Keys, Sources};
 
 /// Limit of a file. Real ones have a few kilobytes.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;

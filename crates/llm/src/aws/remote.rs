@@ -17,11 +17,12 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, timeout};
 
-use super::chain::{Search, auth_error};
+use super::keys::{Keys, Sources};
 use super::profile::{Role, Sso};
 use super::sign::{self, Scope};
-use super::{Keys, profile, stamp};
-use crate::error::cut;
+use super::{profile, stamp};
+use crate::error::{Failure, cut};
+use crate::transport::Connections;
 use crate::{Error, Secret};
 
 /// Time limits of an instance's metadata service: to accept a connection, and to answer.
@@ -37,6 +38,14 @@ const SSO_LIFE_SECONDS: u64 = 3600;
 const SESSION: &str = "codewright";
 const CONTAINER: &str = "http://169.254.170.2";
 const INSTANCE: &str = "http://169.254.169.254";
+
+/// The inputs of a lookup.
+pub(super) struct Search<'a> {
+    pub(super) sources: &'a Sources,
+    pub(super) region: &'a str,
+    pub(super) now_ms: u64,
+    pub(super) connections: &'a Connections,
+}
 
 /// Returns the keys of a container's role, or `None` outside a container.
 pub(super) async fn container(search: &Search<'_>) -> Result<Option<Keys>, Error> {
@@ -172,11 +181,12 @@ async fn refresh(
     mut kept: Value,
 ) -> Result<Option<Secret>, Error> {
     let text = |name: &str| kept[name].as_str().filter(|text| !text.is_empty());
-    let known = text("clientId").zip(text("clientSecret")).zip(text("refreshToken"));
-    let is_known = text("registrationExpiresAt").and_then(stamp::parse).is_none_or(|end| search.now_ms < end);
-    let Some(((client, word), refresh)) = known.filter(|_| is_known) else { return Ok(None) };
+    let registration = text("clientId").zip(text("clientSecret")).zip(text("refreshToken"));
+    let is_registered =
+        text("registrationExpiresAt").and_then(stamp::parse).is_none_or(|end| search.now_ms < end);
+    let Some(((client, secret), refresh)) = registration.filter(|_| is_registered) else { return Ok(None) };
     let request = json!({
-        "clientId": client, "clientSecret": word, "grantType": "refresh_token", "refreshToken": refresh,
+        "clientId": client, "clientSecret": secret, "grantType": "refresh_token", "refreshToken": refresh,
     });
     let base = search.sources.variable("AWS_ENDPOINT_URL_SSO_OIDC").map(str::to_owned);
     let base = base.unwrap_or_else(|| format!("https://oidc.{}.amazonaws.com", sso.region));
@@ -245,14 +255,14 @@ pub(super) async fn instance(search: &Search<'_>) -> Result<Option<Keys>, Error>
 
 /// Returns the keys that a command prints.
 pub(super) async fn process(command: &str) -> Result<Keys, Error> {
-    let shown = cut(command, 200);
+    let command_text = cut(command, 200);
     let mut child = shell(command)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|why| auth_error(format!("`credential_process` cannot run `{shown}`: {why}")))?;
+        .map_err(|why| auth_error(format!("`credential_process` cannot run `{command_text}`: {why}")))?;
     let mut out = Vec::new();
     let whole = async {
         if let Some(pipe) = child.stdout.take() {
@@ -262,13 +272,15 @@ pub(super) async fn process(command: &str) -> Result<Keys, Error> {
     };
     match timeout(PROCESS_WAIT, whole).await {
         Ok(Ok(status)) if status.success() => {
-            keys_of(&String::from_utf8_lossy(&out), &format!("`credential_process` (`{shown}`)"))
+            keys_of(&String::from_utf8_lossy(&out), &format!("`credential_process` (`{command_text}`)"))
         }
-        Ok(Ok(status)) => Err(auth_error(format!("`credential_process` failed ({status}): `{shown}`"))),
+        Ok(Ok(status)) => {
+            Err(auth_error(format!("`credential_process` failed ({status}): `{command_text}`")))
+        }
         Ok(Err(why)) => Err(auth_error(format!("`credential_process` cannot be read: {why}"))),
         Err(_) => {
             let seconds = PROCESS_WAIT.as_secs();
-            Err(auth_error(format!("`credential_process` did not end within {seconds} s: `{shown}`")))
+            Err(auth_error(format!("`credential_process` did not end within {seconds} s: `{command_text}`")))
         }
     }
 }
@@ -293,7 +305,7 @@ fn form(action: &str, role: &Role, more: &[(&str, &str)]) -> String {
     let fields =
         [("Action", action), ("Version", "2011-06-15"), ("RoleArn", &role.arn), ("RoleSessionName", session)];
     let pairs = fields.iter().chain(more).map(|(name, value)| {
-        format!("{name}={}", percent_encoding::utf8_percent_encode(value, crate::protocol::bedrock::ESCAPED))
+        format!("{name}={}", percent_encoding::utf8_percent_encode(value, sign::ESCAPED))
     });
     pairs.collect::<Vec<_>>().join("&")
 }
@@ -382,7 +394,7 @@ async fn send(search: &Search<'_>, request: KeyRequest<'_>) -> Result<String, Er
         }
     };
     let status = response.status();
-    let body = crate::client::read(response, ANSWER_LIMIT_BYTES, deadline).await;
+    let body = crate::transport::read(response, ANSWER_LIMIT_BYTES, deadline).await;
     if status.is_success() {
         return Ok(body);
     }
@@ -391,6 +403,11 @@ async fn send(search: &Search<'_>, request: KeyRequest<'_>) -> Result<String, Er
         return Err(Error::busy(message));
     }
     Err(auth_error(message))
+}
+
+/// Returns the error for missing or rejected keys, which the user has to fix.
+pub(super) fn auth_error(message: impl Into<String>) -> Error {
+    Error::Auth { failure: Failure::new(message) }
 }
 
 fn address(url: &str) -> Result<Url, Error> {

@@ -2,14 +2,16 @@
 
 use std::fmt::Write as _;
 
-use percent_encoding::utf8_percent_encode;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 use ring::{digest, hmac};
 
-use super::{Keys, stamp};
-use crate::protocol::bedrock::ESCAPED;
+use super::keys::Keys;
+use super::stamp;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+/// The characters that are escaped in paths and in signed requests.
+pub(crate) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The inputs of a signature.
 #[derive(Debug)]

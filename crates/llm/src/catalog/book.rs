@@ -13,7 +13,7 @@ use flate2::Compression;
 use flate2::read::{DeflateDecoder, DeflateEncoder};
 use serde_json::{Map, Value};
 
-use super::{ModelFacts, ProviderFacts};
+use super::facts::{ModelFacts, ProviderFacts};
 use crate::Error;
 
 /// The providers of the snapshot, one per line. `cargo xtask models` writes the file.

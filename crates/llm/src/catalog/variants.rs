@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ReasoningOption;
+use super::facts::ReasoningOption;
 
 /// The reasoning tokens of `high` and `max`.
 const HIGH_TOKENS: u64 = 16_000;

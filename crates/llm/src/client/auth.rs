@@ -5,8 +5,8 @@
 
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 
-use super::connections::Connections;
 use super::{Outgoing, gitlab, google};
+use crate::transport::Connections;
 use crate::{Auth, Error, Model, Request};
 use crate::{oauth, protocol};
 

@@ -7,11 +7,10 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use super::connections::Connections;
-use super::read;
 use crate::Error;
 use crate::error::{Failure, cut};
 use crate::gitlab::{AccessToken, GitLab};
+use crate::transport::{Connections, read};
 
 /// Time limits of fetching a token, and of its connection.
 const TOKEN_WAIT: Duration = Duration::from_secs(30);

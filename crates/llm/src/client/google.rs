@@ -7,11 +7,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::connections::Connections;
-use super::{read, to_map};
 use crate::classify::{self, Answer, ErrorDetails};
 use crate::error::{Failure, cut};
 use crate::google::{GoogleCredentials, Source, Token};
+use crate::transport::{Connections, read, to_map};
 use crate::{Error, Secret};
 
 /// Time limits of fetching a token, and of its connection.

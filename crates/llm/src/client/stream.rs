@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::failure;
 use super::framing::Framing;
 use crate::classify::{describe, is_html};
 use crate::error::cut;
 use crate::eventstream::{FRAME_LIMIT_BYTES, FrameError};
-use crate::protocol::{Decoder, cut_short, too_much};
+use crate::protocol::Decoder;
+use crate::protocol::limits::{cut_short, too_much};
 use crate::sse::{EVENT_LIMIT_BYTES, TooLong};
+use crate::transport::failure;
 use crate::{Error, Model, ModelEvent, Timeouts, ToolSpec};
 
 /// Limit of an answer that comes in one piece, and of an HTML page.

@@ -16,8 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::client::exchange::form;
 use crate::error::cut;
+use crate::transport::exchange::form;
 use crate::{Error, Failure, Secret};
 
 /// Time limit of the user.
@@ -224,8 +224,8 @@ enum Reply {
 
 fn answer(query: &str, kind: ResultKind, state: &str) -> Reply {
     let Ok(url) = Url::parse(&format!("http://callback/?{query}")) else { return Reply::Foreign };
-    let get = |wanted: &str| {
-        let found = url.query_pairs().find(|(name, _)| name == wanted);
+    let get = |name_of_field: &str| {
+        let found = url.query_pairs().find(|(name, _)| name == name_of_field);
         found.map(|(_, value)| value.into_owned()).filter(|value| !value.is_empty())
     };
     if get("state").as_deref() != Some(state) {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use super::answer::{field, is_local, seconds, secret, token_error};
 use super::device::{self, PollAnswer};
-use super::{Flow, PendingSignIn, field, is_local, seconds, secret, token_error};
-use crate::client::exchange::Payload;
+use super::started::Started;
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, File, Message, Request, UserContent};
 
@@ -28,10 +29,11 @@ pub(super) struct Device {
 pub(super) async fn device(
     client: &Client,
     inputs: &BTreeMap<String, String>,
-) -> Result<PendingSignIn, Error> {
-    let wanted = inputs.get("enterpriseUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
-    let is_enterprise = inputs.get("deploymentType").map_or(wanted.is_some(), |kind| kind == "enterprise");
-    let enterprise = match (is_enterprise, wanted) {
+) -> Result<Started<Device>, Error> {
+    let enterprise_url = inputs.get("enterpriseUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
+    let is_enterprise =
+        inputs.get("deploymentType").map_or(enterprise_url.is_some(), |kind| kind == "enterprise");
+    let enterprise = match (is_enterprise, enterprise_url) {
         (true, None) => {
             return Err(Error::rejected("`enterpriseUrl` is missing: the domain of the enterprise"));
         }
@@ -58,7 +60,7 @@ pub(super) async fn device(
         enterprise,
     };
     let instructions = format!("Enter code: {user_code}");
-    Ok(PendingSignIn { url, instructions, is_automatic: true, flow: Flow::Copilot(device) })
+    Ok(Started { url, instructions, is_automatic: true, flow: device })
 }
 
 pub(super) async fn poll(client: &Client, device: Device) -> Result<Tokens, Error> {
@@ -150,12 +152,12 @@ mod tests {
         let user = |content| Message::User(vec![content]);
         let picture =
             File { mime: "image/png".into(), filename: None, data: crate::FileData::Base64(String::new()) };
-        let said = UserContent::Text("hi".into());
-        let shown = UserContent::File(picture);
+        let text = UserContent::Text("hi".into());
+        let image = UserContent::File(picture);
         let answered = Message::Tool(Vec::new());
         for (messages, initiator, has_image) in [
-            (vec![user(said.clone())], "user", false),
-            (vec![user(shown), answered], "agent", true),
+            (vec![user(text.clone())], "user", false),
+            (vec![user(image), answered], "agent", true),
             (Vec::new(), "agent", false),
         ] {
             let notes = notes(&Request { messages, ..Request::default() });

@@ -39,7 +39,7 @@ where
             sleep(Duration::from_secs(every)).await;
             match request().await {
                 Ok(PollAnswer::Done(value)) => return Ok(value),
-                Ok(PollAnswer::Slower(wanted)) => every = slower(every, wanted),
+                Ok(PollAnswer::Slower(requested)) => every = slower(every, requested),
                 // The network may recover before the code expires.
                 Ok(PollAnswer::Pending) | Err(Error::Busy { .. }) => {}
                 Err(error) => return Err(error),
@@ -53,12 +53,12 @@ where
     timeout_at(Instant::now() + wait, polling).await.unwrap_or_else(|_| Err(late()))
 }
 
-fn seconds(wanted: u64) -> u64 {
-    wanted.clamp(1, INTERVAL_LIMIT_SECONDS)
+fn seconds(requested: u64) -> u64 {
+    requested.clamp(1, INTERVAL_LIMIT_SECONDS)
 }
 
-fn slower(every: u64, wanted: Option<u64>) -> u64 {
-    seconds(wanted.filter(|wanted| *wanted > every).unwrap_or(every + SLOWER_SECONDS))
+fn slower(every: u64, requested: Option<u64>) -> u64 {
+    seconds(requested.filter(|requested| *requested > every).unwrap_or(every + SLOWER_SECONDS))
 }
 
 #[cfg(test)]
@@ -67,10 +67,10 @@ mod tests {
 
     #[test]
     fn polling_slows_down_when_the_server_asks_for_it() {
-        for (every, wanted, expected) in
+        for (every, requested, expected) in
             [(5, None, 10), (5, Some(7), 7), (5, Some(1), 10), (58, None, 60), (60, Some(900), 60)]
         {
-            assert_eq!(slower(every, wanted), expected, "{every} {wanted:?}");
+            assert_eq!(slower(every, requested), expected, "{every} {requested:?}");
         }
         assert_eq!(seconds(0), 1);
     }
@@ -78,16 +78,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_code_that_is_not_entered_expires() {
         let began = Instant::now();
-        let mut asked = 0;
+        let mut polls = 0;
         let result: Result<(), Error> = poll(Some(5), Some(30), || {
-            asked += 1;
-            let said = if asked == 1 { PollAnswer::Slower(None) } else { PollAnswer::Pending };
-            std::future::ready(Ok(said))
+            polls += 1;
+            let answer = if polls == 1 { PollAnswer::Slower(None) } else { PollAnswer::Pending };
+            std::future::ready(Ok(answer))
         })
         .await;
         assert!(result.unwrap_err().to_string().contains("the user did not enter the code"));
         assert_eq!(began.elapsed(), Duration::from_secs(30));
-        assert_eq!(asked, 3, "after 5, 15 and 25 seconds");
+        assert_eq!(polls, 3, "after 5, 15 and 25 seconds");
         let never: Result<(), Error> =
             poll(Some(60), Some(u64::MAX), || std::future::ready(Ok(PollAnswer::Pending))).await;
         never.unwrap_err();

@@ -2,8 +2,10 @@
 
 use serde_json::{Map, json};
 
+use super::answer::secret;
 use super::browser::{Browser, Callback, RedirectResult};
-use super::{Endpoints, Flow, PendingSignIn, secret};
+use super::endpoints::Endpoints;
+use super::started::Started;
 use crate::Error;
 use crate::vault::Credential;
 
@@ -14,12 +16,12 @@ const SCOPE: &str = "genai:read inference:query";
 /// The lifetime of a token if the server does not send one.
 const USUAL_LIFE_SECONDS: u64 = 30 * 24 * 3600;
 
-pub(super) async fn browser(endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
+pub(super) async fn browser(endpoints: &Endpoints) -> Result<Started<Browser>, Error> {
     let browser = Browser::open(&CALLBACK).await?;
     let url = browser.url(&endpoints.digitalocean_page, &[("client_id", CLIENT_ID), ("scope", SCOPE)]);
     let instructions = browser.instructions("Sign in to DigitalOcean in the browser.");
     let is_automatic = browser.listens();
-    Ok(PendingSignIn { url, instructions, is_automatic, flow: Flow::DigitalOcean(browser) })
+    Ok(Started { url, instructions, is_automatic, flow: browser })
 }
 
 /// Returns the credential: the token is used as a key, with the same metadata as OpenCode.

@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Map;
 
+use super::answer::origin;
 use super::browser::{Browser, Callback};
+use super::endpoints::Endpoints;
 use super::standard::{self, Grant, Server};
-use super::{Endpoints, Flow, PendingSignIn, origin};
+use super::started::Started;
 use crate::vault::Tokens;
 use crate::{Client, Error};
 
-/// The default instance.
-pub(super) const INSTANCE: &str = "https://gitlab.com";
-/// OpenCode's client id, with its registered redirect.
-pub(super) const CLIENT_ID: &str = "1d89f9fdb23ee96d4e603201f6861dab6e143c5c3c00469a018a2d94bdc03d4e";
 const CALLBACK: Callback = Callback::to("127.0.0.1", 8080, "/callback");
 /// The lifetime of tokens if the server does not send one.
 const USUAL_LIFE_SECONDS: u64 = 7200;
@@ -28,21 +26,16 @@ pub(super) struct Pending {
 pub(super) async fn browser(
     endpoints: &Endpoints,
     inputs: &BTreeMap<String, String>,
-) -> Result<PendingSignIn, Error> {
-    let wanted = inputs.get("instanceUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
-    let instance = origin(wanted.unwrap_or(&endpoints.gitlab), "a GitLab instance")?;
+) -> Result<Started<Pending>, Error> {
+    let instance_url = inputs.get("instanceUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
+    let instance = origin(instance_url.unwrap_or(&endpoints.gitlab), "a GitLab instance")?;
     let browser = Browser::open(&CALLBACK).await?;
     let client = endpoints.gitlab_client.clone();
     let url =
         browser.url(&format!("{instance}/oauth/authorize"), &[("client_id", &client), ("scope", "api")]);
     let instructions = browser.instructions(&format!("Sign in to {instance} in the browser."));
     let is_automatic = browser.listens();
-    Ok(PendingSignIn {
-        url,
-        instructions,
-        is_automatic,
-        flow: Flow::GitLab(Pending { browser, instance, client }),
-    })
+    Ok(Started { url, instructions, is_automatic, flow: Pending { browser, instance, client } })
 }
 
 pub(super) async fn exchange(

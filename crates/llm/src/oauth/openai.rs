@@ -4,10 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 
+use super::answer::{field, seconds, secret, token_error};
 use super::browser::{Browser, Callback};
 use super::device::{self, PollAnswer};
-use super::{Endpoints, Flow, PendingSignIn, field, seconds, secret, token_error};
-use crate::client::exchange::Payload;
+use super::endpoints::Endpoints;
+use super::started::Started;
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, Secret};
 
@@ -33,7 +35,7 @@ pub(super) struct Device {
     expires: Option<u64>,
 }
 
-pub(super) async fn browser(endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
+pub(super) async fn browser(endpoints: &Endpoints) -> Result<Started<Browser>, Error> {
     let browser = Browser::open(&CALLBACK).await?;
     let url = browser.url(
         &format!("{}/oauth/authorize", endpoints.openai),
@@ -46,15 +48,10 @@ pub(super) async fn browser(endpoints: &Endpoints) -> Result<PendingSignIn, Erro
         ],
     );
     let instructions = browser.instructions("Sign in with your ChatGPT account in the browser.");
-    Ok(PendingSignIn {
-        url,
-        instructions,
-        is_automatic: browser.listens(),
-        flow: Flow::OpenAiBrowser(browser),
-    })
+    Ok(Started { url, instructions, is_automatic: browser.listens(), flow: browser })
 }
 
-pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
+pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Started<Device>, Error> {
     let url = format!("{}/api/accounts/deviceauth/usercode", endpoints.openai);
     let (status, answer) = client.exchange(&url, Payload::Json(json!({"client_id": CLIENT_ID}))).await?;
     if status == 404 {
@@ -72,11 +69,11 @@ pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Pen
         expires: seconds(&answer, "expires_in"),
         user_code,
     };
-    Ok(PendingSignIn {
+    Ok(Started {
         url: format!("{}/codex/device", endpoints.openai),
         instructions: format!("Enter code: {}", device.user_code),
         is_automatic: true,
-        flow: Flow::OpenAiDevice(device),
+        flow: device,
     })
 }
 

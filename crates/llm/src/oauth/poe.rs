@@ -2,9 +2,11 @@
 
 use serde_json::Map;
 
+use super::answer::{field, seconds, secret, token_error};
 use super::browser::{Browser, Callback};
-use super::{Endpoints, Flow, PendingSignIn, field, seconds, secret, token_error};
-use crate::client::exchange::Payload;
+use super::endpoints::Endpoints;
+use super::started::Started;
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error};
 
@@ -12,11 +14,11 @@ use crate::{Client, Error};
 const CLIENT_ID: &str = "client_728290227fc048cc9262091a1ea197ea";
 const CALLBACK: Callback = Callback::to("127.0.0.1", 0, "/callback");
 
-pub(super) async fn browser(endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
+pub(super) async fn browser(endpoints: &Endpoints) -> Result<Started<Browser>, Error> {
     let browser = Browser::open(&CALLBACK).await?;
     let url = browser.url(&endpoints.poe_page, &[("client_id", CLIENT_ID), ("scope", "apikey:create")]);
     let instructions = "Connect your Poe account in the browser.".to_owned();
-    Ok(PendingSignIn { url, instructions, is_automatic: true, flow: Flow::Poe(browser) })
+    Ok(Started { url, instructions, is_automatic: true, flow: browser })
 }
 
 pub(super) async fn exchange(

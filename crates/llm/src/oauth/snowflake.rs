@@ -6,8 +6,9 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Map;
 
 use super::browser::{Browser, Callback};
+use super::endpoints::Endpoints;
 use super::standard::{self, Grant, Server};
-use super::{Endpoints, Flow, PendingSignIn};
+use super::started::Started;
 use crate::vault::Tokens;
 use crate::{Client, Error};
 
@@ -27,7 +28,7 @@ pub(super) struct Pending {
 pub(super) async fn browser(
     endpoints: &Endpoints,
     inputs: &BTreeMap<String, String>,
-) -> Result<PendingSignIn, Error> {
+) -> Result<Started<Pending>, Error> {
     let written = inputs.get("account").map(String::as_str).unwrap_or_default();
     let account = account(written).ok_or_else(|| {
         Error::rejected(format!(
@@ -42,12 +43,7 @@ pub(super) async fn browser(
     let page = format!("{}/oauth/authorize", address(endpoints, &account));
     let url = browser.url(&page, &[("client_id", CLIENT), ("scope", &scope)]);
     let instructions = format!("Sign in to the Snowflake account {account} in the browser.");
-    Ok(PendingSignIn {
-        url,
-        instructions,
-        is_automatic: true,
-        flow: Flow::Snowflake(Pending { browser, account }),
-    })
+    Ok(Started { url, instructions, is_automatic: true, flow: Pending { browser, account } })
 }
 
 pub(super) async fn exchange(
@@ -71,7 +67,7 @@ pub(super) async fn refresh(
     now_ms: u64,
 ) -> Result<Tokens, Error> {
     let stored = old.text("accountId").and_then(account);
-    let account = stored.ok_or_else(|| super::sign_in("snowflake-cortex", "has no account"))?;
+    let account = stored.ok_or_else(|| super::answer::sign_in("snowflake-cortex", "has no account"))?;
     standard::refresh(client, &server(endpoints, &account), old, now_ms).await
 }
 

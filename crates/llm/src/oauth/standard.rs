@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{field, seconds, secret, token_error};
-use crate::client::exchange::Payload;
+use super::answer::{field, seconds, secret, token_error};
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, Secret};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::is_local;
+use super::answer::is_local;
 use crate::{Client, Error, fetch_with};
 
 /// Time limit of an answer.

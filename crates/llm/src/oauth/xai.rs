@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::answer::{field, seconds, token_error};
 use super::device::{self, PollAnswer};
+use super::endpoints::Endpoints;
 use super::standard::{self, Server};
-use super::{Endpoints, Flow, PendingSignIn, field, seconds, token_error};
-use crate::client::exchange::Payload;
+use super::started::Started;
+use crate::transport::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error};
 
@@ -23,7 +25,7 @@ pub(super) struct Device {
     expires: Option<u64>,
 }
 
-pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
+pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Started<Device>, Error> {
     let form = [("client_id", CLIENT_ID), ("scope", SCOPE), ("referrer", "codewright")];
     let url = format!("{}/oauth2/device/code", endpoints.xai);
     let (status, answer) = client.exchange(&url, Payload::Form(&form)).await?;
@@ -41,7 +43,7 @@ pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Pen
         expires: seconds(&answer, "expires_in"),
     };
     let instructions = format!("Enter code: {user_code}");
-    Ok(PendingSignIn { url: page, instructions, is_automatic: true, flow: Flow::Xai(device) })
+    Ok(Started { url: page, instructions, is_automatic: true, flow: device })
 }
 
 pub(super) async fn poll(

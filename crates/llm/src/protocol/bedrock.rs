@@ -5,12 +5,10 @@ pub(crate) mod profile;
 pub(crate) mod request;
 pub(crate) mod stream;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 
 use crate::Model;
-
-/// The characters that are escaped in paths and in signed requests.
-pub(crate) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+use crate::aws::sign::ESCAPED;
 
 /// Returns the path of a model. Ids may be ARNs, whose slashes and colons must be escaped.
 pub(crate) fn path(model: &Model) -> String {

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::messages;
+use super::messages::messages;
 
 const LENGTH: usize = 9;
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::messages;
+use super::messages::messages;
 
 pub(super) fn body(mut body: Value) -> Value {
     let has_tools = body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());

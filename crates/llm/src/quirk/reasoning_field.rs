@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::messages;
+use super::messages::messages;
 
 pub(super) fn body(mut body: Value) -> Value {
     for message in messages(&mut body) {

@@ -1,4 +1,4 @@
-//! A whole answer from a server that checks signatures and speaks in frames.
+//! Tests with a server that checks AWS signatures and answers in frames.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -66,7 +66,7 @@ fn whole() -> Vec<u8> {
         .collect()
 }
 
-/// Sends frames in pieces of `size`, and closes.
+/// Sends frames in pieces of `size` and closes the connection.
 fn sends(frames: Vec<u8>, size: usize) -> Answer {
     Box::new(move |socket: &mut TcpStream| {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/vnd.amazon.eventstream\r\nconnection: close\r\n\r\n";
@@ -109,7 +109,7 @@ fn hash(text: &str) -> String {
     hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
 }
 
-/// The signature that the request must bear, worked out from what came over the wire.
+/// Computes the expected signature of a received request.
 fn expected_signature(request: &str) -> String {
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     let mut lines = head.split("\r\n");
@@ -137,7 +137,7 @@ fn expected_signature(request: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_signed_question_gets_a_framed_answer() {
+async fn a_signed_request_gets_a_framed_answer() {
     for size in [1, 7, 10_000] {
         let (text, end, error, asked) = play(sends(whole(), size)).await;
         assert_eq!((text.as_str(), error), ("Hello €", None));
@@ -152,7 +152,7 @@ async fn a_signed_question_gets_a_framed_answer() {
 }
 
 #[tokio::test]
-async fn a_key_for_bedrock_alone_needs_no_signature() {
+async fn a_bedrock_api_key_needs_no_signature() {
     let server = Server::new(vec![sends(whole(), 100)]);
     let mut model = model(&server);
     model.api_key = Some("bedrock-key".into());
@@ -165,7 +165,7 @@ async fn a_key_for_bedrock_alone_needs_no_signature() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_busy() {
+async fn an_aborted_answer_is_busy() {
     let whole = whole();
     let exception =
         [beginning(), frame("exception", "throttlingException", r#"{"message":"slow"}"#)].concat();
@@ -182,7 +182,7 @@ async fn an_answer_that_breaks_off_is_busy() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_apart() {
+async fn error_answers_are_classified() {
     let refused = |status: &str, name: &str, message: &str| {
         let headers = format!("x-amzn-ErrorType: {name}\r\nconnection: close\r\n");
         says(response(status, &headers, &format!(r#"{{"message":"{message}"}}"#)))

@@ -1,5 +1,5 @@
-//! Servers that break in every way, against every protocol: each ends in
-//! bounded time and memory, and with the class that says what to do.
+//! Tests with servers that fail in many ways, for all protocols. Each case must end in limited time
+//! and memory, with the right class of error.
 
 use std::io::Write;
 use std::time::Duration;
@@ -9,33 +9,33 @@ use codewright_scripted::bedrock_frame;
 
 use crate::server::{Answer, Server, resets_after, response, says, stalls_after, stream_head};
 
-/// No case may last longer, whatever the server does.
+/// Time limit of a case.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How one protocol says the same things.
-struct Tongue {
+/// The events of one protocol.
+struct Events {
     protocol: Protocol,
-    /// Opens a text and says `a`.
+    /// Opens a text and sends `a`.
     opening: Vec<u8>,
-    /// Says `b` more.
+    /// Sends `b`.
     more: Vec<u8>,
-    /// Says more with a byte that is no character.
+    /// Sends text with an invalid byte.
     garbled: Vec<u8>,
     /// Ends the text and the answer.
     ending: Vec<u8>,
-    /// Events that nobody knows.
+    /// Unknown events.
     strange: Vec<u8>,
-    /// An event whose content is not what it should be.
+    /// An event with invalid content.
     unreadable: Vec<u8>,
     /// An event whose text never ends.
     endless: Vec<u8>,
-    /// How that is refused.
+    /// The error for an endless event.
     too_long: &'static str,
-    /// What is said to JSON that never ends.
+    /// The error for endless JSON.
     no_answer: &'static str,
 }
 
-/// What goes wrong in the middle of an answer.
+/// An error in the middle of an answer.
 #[derive(Clone, Copy)]
 enum Trouble {
     Overloaded,
@@ -45,8 +45,8 @@ enum Trouble {
     Bad,
 }
 
-impl Tongue {
-    /// A protocol of server-sent events.
+impl Events {
+    /// Returns the events of a protocol with server-sent events.
     fn of_events(protocol: Protocol, [opening, more, ending, endless]: [&str; 4]) -> Self {
         let garbled = more.replace("\"b\"", "\"#\"").into_bytes();
         Self {
@@ -65,14 +65,14 @@ impl Tongue {
         }
     }
 
-    /// Bedrock, which speaks in frames.
+    /// Returns the frames of Bedrock.
     fn of_frames() -> Self {
         let event = |name: &str, body: &[u8]| bedrock_frame("event", name, body);
         let delta = |text: &[u8]| {
             let body = [b"{\"contentBlockIndex\":0,\"delta\":{\"text\":\"", text, b"\"}}"].concat();
             event("contentBlockDelta", &body)
         };
-        // What a frame of 100 MB would begin with.
+        // The start of a frame of 100 MB.
         let mut endless = [100_u32 << 20, 64].map(u32::to_be_bytes).concat();
         endless.extend(crc32fast::hash(&endless).to_be_bytes());
         Self {
@@ -125,7 +125,7 @@ impl Tongue {
     }
 }
 
-fn tongues() -> Vec<Tongue> {
+fn all_events() -> Vec<Events> {
     let chat = [
         "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n",
         "data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\n",
@@ -166,18 +166,18 @@ fn tongues() -> Vec<Tongue> {
         (Protocol::Cohere, cohere),
         (Protocol::Gemini, gemini),
     ];
-    let mut tongues: Vec<Tongue> =
-        of_events.into_iter().map(|(protocol, said)| Tongue::of_events(protocol, said)).collect();
-    tongues.push(Tongue::of_frames());
-    tongues
+    let mut all: Vec<Events> =
+        of_events.into_iter().map(|(protocol, said)| Events::of_events(protocol, said)).collect();
+    all.push(Events::of_frames());
+    all
 }
 
-/// A streamed answer of these pieces that ends with the connection.
+/// Returns a streamed answer of these pieces that ends with the connection.
 fn stream(pieces: &[&[u8]]) -> Vec<u8> {
     [stream_head().as_bytes(), &pieces.concat()].concat()
 }
 
-/// What came of one answer: its text, and the class and words of its end.
+/// Plays an answer and returns its text, and the class and message of its end.
 async fn play(protocol: Protocol, answer: Answer, idle: Duration) -> (String, String) {
     let server = Server::new(vec![answer]);
     let mut model = Model::new("test", "m", protocol, &server.base_url());
@@ -188,7 +188,7 @@ async fn play(protocol: Protocol, answer: Answer, idle: Duration) -> (String, St
         let mut text = String::new();
         let mut stream = match Client::new("codewright/test").unwrap().stream(&model, &request).await {
             Ok(stream) => stream,
-            Err(error) => return (text, told(&error)),
+            Err(error) => return (text, describe(&error)),
         };
         let mut end = "nothing".to_owned();
         while let Some(event) = stream.next().await {
@@ -196,18 +196,18 @@ async fn play(protocol: Protocol, answer: Answer, idle: Duration) -> (String, St
                 Ok(ModelEvent::TextDelta(more)) => text.push_str(&more),
                 Ok(ModelEvent::Finish { reason, .. }) => end = format!("finish {}", reason.as_str()),
                 Ok(_) => {}
-                Err(error) => end = told(&error),
+                Err(error) => end = describe(&error),
             }
         }
         (text, end)
     };
     let found = tokio::time::timeout(LIMIT, all).await.expect("an answer ends in bounded time");
-    // What the server has to say about it counts too.
+    // The server's assertions count too.
     server.requests().await;
     found
 }
 
-fn told(error: &Error) -> String {
+fn describe(error: &Error) -> String {
     let class = match error {
         Error::Busy { .. } => "busy",
         Error::Overflow { .. } => "overflow",
@@ -224,9 +224,9 @@ fn check(protocol: Protocol, found: &(String, String), text: &str, end: &str) {
 }
 
 #[tokio::test]
-async fn a_broken_stream_is_worth_another_try() {
+async fn a_broken_stream_is_busy() {
     const LONG: Duration = Duration::from_secs(20);
-    for Tongue { protocol, opening, more, .. } in tongues() {
+    for Events { protocol, opening, more, .. } in all_events() {
         let cut = &more[..more.len() / 2];
         let lengthy = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 99999\r\n\r\n";
         let answer = resets_after([lengthy.as_bytes(), &opening, cut].concat());
@@ -246,9 +246,9 @@ async fn a_broken_stream_is_worth_another_try() {
 }
 
 #[tokio::test]
-async fn a_wrong_length_hides_nothing_and_adds_nothing() {
+async fn a_wrong_length_does_not_change_the_answer() {
     const LONG: Duration = Duration::from_secs(20);
-    for Tongue { protocol, opening, more, ending, .. } in tongues() {
+    for Events { protocol, opening, more, ending, .. } in all_events() {
         let body = [&opening[..], &more, &ending].concat();
         let with_length = |length: usize| {
             let head = format!(
@@ -256,7 +256,7 @@ async fn a_wrong_length_hides_nothing_and_adds_nothing() {
             );
             [head.as_bytes(), &body].concat()
         };
-        // The answer had ended by its own word.
+        // The answer had ended with its end event.
         let found = play(protocol, says(with_length(body.len() + 500)), LONG).await;
         check(protocol, &found, "ab", "finish stop");
 
@@ -268,10 +268,10 @@ async fn a_wrong_length_hides_nothing_and_adds_nothing() {
 #[tokio::test]
 async fn events_may_be_missing_repeated_or_broken() {
     const LONG: Duration = Duration::from_secs(20);
-    for Tongue { protocol, opening, more, garbled, ending, strange, unreadable, .. } in tongues() {
+    for Events { protocol, opening, more, garbled, ending, strange, unreadable, .. } in all_events() {
         let answer = stream(&[&opening, &more, &ending, &ending, &more]);
         let found = play(protocol, says(answer), LONG).await;
-        // Where nothing marks the end, what comes before the connection's end is part of the answer.
+        // Without an end event, everything before the end of the connection is part of the answer.
         let text = if protocol == Protocol::Gemini { "abb" } else { "ab" };
         check(protocol, &found, text, "finish stop");
 
@@ -279,7 +279,7 @@ async fn events_may_be_missing_repeated_or_broken() {
         let found = play(protocol, says(answer), LONG).await;
         check(protocol, &found, "ab", "finish stop");
 
-        // Without its opening, text of the protocol that numbers its blocks has no place.
+        // Without its opening, a protocol with numbered blocks ignores the text.
         let text = if protocol == Protocol::Anthropic { "" } else { "b" };
         let found = play(protocol, says(stream(&[&more, &ending])), LONG).await;
         check(protocol, &found, text, "finish stop");
@@ -293,9 +293,9 @@ async fn events_may_be_missing_repeated_or_broken() {
 }
 
 #[tokio::test]
-async fn an_error_after_a_good_beginning_is_told_apart() {
+async fn an_error_inside_the_stream_is_classified() {
     const LONG: Duration = Duration::from_secs(20);
-    for tongue in tongues() {
+    for tongue in all_events() {
         for (trouble, end) in [
             (Trouble::Overloaded, "busy: "),
             (Trouble::Broken, "busy: "),
@@ -311,8 +311,8 @@ async fn an_error_after_a_good_beginning_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_storm_of_refusals_is_told_apart_each_time() {
-    for Tongue { protocol, .. } in tongues() {
+async fn repeated_rate_limits_are_classified() {
+    for Events { protocol, .. } in all_events() {
         let body = r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
         let answer =
             || says(response("429 Too Many Requests", "retry-after-ms: 1500\r\nconnection: close\r\n", body));
@@ -330,7 +330,7 @@ async fn a_storm_of_refusals_is_told_apart_each_time() {
     }
 }
 
-/// Sends 100 MB unless the peer leaves before, which it should.
+/// Sends 100 MB unless the client disconnects first, which it should.
 fn floods(beginning: Vec<u8>) -> Answer {
     Box::new(move |socket| {
         socket.set_write_timeout(Some(LIMIT)).unwrap();
@@ -346,9 +346,9 @@ fn floods(beginning: Vec<u8>) -> Answer {
 }
 
 #[tokio::test]
-async fn an_enormous_event_is_refused_before_it_is_read() {
+async fn a_huge_event_is_rejected_before_it_is_read() {
     const LONG: Duration = Duration::from_secs(20);
-    for Tongue { protocol, opening, endless, too_long, no_answer, .. } in tongues() {
+    for Events { protocol, opening, endless, too_long, no_answer, .. } in all_events() {
         let found = play(protocol, floods(stream(&[&opening, &endless])), LONG).await;
         check(protocol, &found, "a", too_long);
 

@@ -1,11 +1,11 @@
-//! A whole answer from a server that speaks Cohere's events.
+//! A test with a server that sends Cohere's events.
 
 use codewright_llm::{Client, FinishReason, Message, Model, ModelEvent, Protocol, Request, UserContent};
 
 use crate::server::{Server, says, stream_head};
 
 #[tokio::test]
-async fn a_question_gets_a_streamed_answer() {
+async fn a_request_gets_a_streamed_answer() {
     let events = [
         ("message-start", r#"{"type":"message-start","id":"1","delta":{"message":{"role":"assistant"}}}"#),
         (

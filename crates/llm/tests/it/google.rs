@@ -1,4 +1,4 @@
-//! Gemini and Vertex AI on a real socket, with a server that also gives tokens.
+//! Tests of Gemini and Vertex AI with a server that also issues tokens.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::server::{Answer, Server, response, says, stalls_after, stream_head};
 
-/// A key made for tests; it opens nothing.
+/// A key generated for tests. It gives access to nothing.
 const PEM: &str = include_str!("../../src/google/key.pem");
 
 const ANSWER: &str = concat!(
@@ -90,7 +90,7 @@ fn has_line(request: &str, line: &str) -> bool {
 }
 
 #[tokio::test]
-async fn ai_studio_is_asked_with_a_key() {
+async fn ai_studio_gets_a_key() {
     let server = Server::new(vec![answer()]);
     let mut model = model(&server);
     model.api_key = Some("key".into());
@@ -107,7 +107,7 @@ async fn ai_studio_is_asked_with_a_key() {
 }
 
 #[tokio::test]
-async fn a_token_is_fetched_once_and_kept() {
+async fn a_token_is_fetched_once() {
     let server = Server::new(vec![token("tok", 3600), answer(), answer()]);
     let mut model = model(&server);
     model.auth = Auth::Google(account(&server));
@@ -127,7 +127,7 @@ async fn a_token_is_fetched_once_and_kept() {
 }
 
 #[tokio::test]
-async fn a_token_near_its_end_is_replaced() {
+async fn a_token_that_expires_soon_is_replaced() {
     let server = Server::new(vec![token("one", 59), answer(), token("two", 3600), answer()]);
     let mut model = model(&server);
     model.auth = Auth::Google(user(&server));
@@ -141,7 +141,7 @@ async fn a_token_near_its_end_is_replaced() {
 }
 
 #[tokio::test]
-async fn requests_beside_each_other_fetch_one_token() {
+async fn concurrent_requests_fetch_one_token() {
     let server = Server::new(vec![token("tok", 3600), answer(), answer(), answer()]);
     let mut model = model(&server);
     model.auth = Auth::Google(user(&server));
@@ -153,7 +153,7 @@ async fn requests_beside_each_other_fetch_one_token() {
 }
 
 #[tokio::test]
-async fn a_refused_token_is_not_shown_again() {
+async fn a_rejected_token_is_not_sent_again() {
     let denied =
         r#"{"error":{"code":401,"message":"Request had invalid credentials.","status":"UNAUTHENTICATED"}}"#;
     let server = Server::new(vec![
@@ -172,7 +172,7 @@ async fn a_refused_token_is_not_shown_again() {
 }
 
 #[tokio::test]
-async fn ended_credentials_say_what_to_do() {
+async fn expired_credentials_are_reported_with_advice() {
     let body = r#"{"error":"invalid_grant","error_description":"Token has been expired or revoked."}"#;
     let server = Server::new(vec![refusal("400 Bad Request", body)]);
     let mut model = model(&server);
@@ -188,7 +188,7 @@ async fn ended_credentials_say_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_busy_server_of_tokens_is_worth_another_try() {
+async fn a_busy_token_server_is_busy() {
     let server = Server::new(vec![refusal("503 Service Unavailable", "{}")]);
     let mut model = model(&server);
     model.auth = Auth::Google(user(&server));
@@ -197,7 +197,7 @@ async fn a_busy_server_of_tokens_is_worth_another_try() {
 }
 
 #[tokio::test]
-async fn a_machine_of_googles_has_credentials_of_its_own() {
+async fn a_machine_in_googles_cloud_has_credentials() {
     let flavored = response("200 OK", "connection: close\r\nmetadata-flavor: Google\r\n", "ok");
     let server = Server::new(vec![says(flavored), token("machine", 3600), answer()]);
     let host = server.base_url().replace("http://", "").replace("/v1", "");
@@ -211,8 +211,8 @@ async fn a_machine_of_googles_has_credentials_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_machine_of_another_kind_is_told_what_to_set() {
-    // One that says nothing, and one that is something else.
+async fn missing_credentials_are_reported_with_advice() {
+    // A server that sends nothing, and one that is not a metadata server.
     for other in [stalls_after(""), says(response("200 OK", "connection: close\r\n", "hello"))] {
         let server = Server::new(vec![other]);
         let host = server.base_url().replace("http://", "").replace("/v1", "");
@@ -228,7 +228,7 @@ async fn a_machine_of_another_kind_is_told_what_to_set() {
 }
 
 #[tokio::test]
-async fn claude_is_asked_on_vertex() {
+async fn claude_works_on_vertex() {
     let events = concat!(
         "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,",
         "\"content_block\":{\"type\":\"text\",\"text\":\"Hello\"}}\n\n",

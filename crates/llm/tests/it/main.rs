@@ -1,4 +1,4 @@
-//! The room at its face: good and bad servers on a real socket.
+//! Tests of the crate's public interface, with working and failing servers on real sockets.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

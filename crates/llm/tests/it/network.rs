@@ -1,4 +1,4 @@
-//! Proxies and certificates, each on real sockets.
+//! Tests of proxies and certificates on real sockets.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -23,11 +23,11 @@ fn answer() -> String {
 /// Reads one request and answers it.
 fn serve(mut socket: impl Read + Write) -> String {
     let (mut request, mut piece) = (String::new(), [0; 4096]);
-    // The bodies here end like this and hold it nowhere else.
+    // The bodies in these tests end like this and contain it nowhere else.
     while !request.ends_with("}}") {
         match socket.read(&mut piece) {
             Ok(read) if read > 0 => request.push_str(&String::from_utf8_lossy(&piece[..read])),
-            // A peer that does not believe the certificate leaves here.
+            // A client that rejects the certificate disconnects here.
             _ => return request,
         }
     }
@@ -36,7 +36,7 @@ fn serve(mut socket: impl Read + Write) -> String {
     request
 }
 
-/// A server for `model.test` and this machine, which an authority of these tests vouches for.
+/// A server for `model.test` and this machine, with a certificate of the tests' authority.
 fn secure_server() -> u16 {
     let chain = CertificateDer::pem_slice_iter(include_bytes!("tls/server.pem"));
     let chain = chain.map(Result::unwrap).collect();
@@ -54,14 +54,14 @@ fn secure_server() -> u16 {
             let mut stream = rustls::StreamOwned::new(connection, socket);
             serve(&mut stream);
             stream.conn.send_close_notify();
-            // The peer may be gone already.
+            // The client may have disconnected already.
             drop(stream.flush());
         }
     });
     port
 }
 
-/// A proxy that leads every tunnel to `port` of this machine, whatever was asked for, and answers plain requests itself.
+/// A proxy that connects all tunnels to a local `port` and answers plain requests itself.
 fn proxy(port: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
@@ -90,7 +90,7 @@ fn proxy(port: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
             let ways = ways.map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()));
             for (mut from, mut to) in ways {
                 thread::spawn(move || {
-                    // Either side may leave at any time.
+                    // Either side may disconnect at any time.
                     drop(std::io::copy(&mut from, &mut to));
                     drop(to.shutdown(Shutdown::Write));
                 });
@@ -118,7 +118,7 @@ async fn ask(base_url: &str, variables: &[(&str, &str)]) -> Result<String, Error
 }
 
 #[tokio::test]
-async fn an_authority_of_ones_own_is_believed_where_it_is_named() {
+async fn a_private_authority_is_trusted_if_configured() {
     let base_url = format!("https://127.0.0.1:{}/v1", secure_server());
     for variable in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
         assert_eq!(ask(&base_url, &[(variable, AUTHORITY)]).await.unwrap(), "Hello.", "{variable}");
@@ -129,7 +129,7 @@ async fn an_authority_of_ones_own_is_believed_where_it_is_named() {
     let said = error.to_string();
     assert!(said.starts_with("could not make a secure connection to https://127.0.0.1:"), "{said}");
     assert!(said.contains("NODE_EXTRA_CA_CERTS"), "{said}");
-    // For another name the same certificate is worth nothing.
+    // The certificate is not valid for another name.
     let error = ask(&base_url.replace("127.0.0.1", "localhost"), &[("NODE_EXTRA_CA_CERTS", AUTHORITY)]).await;
     assert!(error.unwrap_err().to_string().starts_with("could not make a secure connection"));
 }
@@ -150,7 +150,7 @@ async fn a_secure_server_is_reached_through_a_tunnel() {
 }
 
 #[tokio::test]
-async fn a_plain_server_is_asked_for_by_its_whole_address() {
+async fn a_proxy_gets_the_whole_url_of_a_plain_server() {
     let (port, asked) = proxy(0);
     let way = format!("127.0.0.1:{port}");
     for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
@@ -162,10 +162,10 @@ async fn a_plain_server_is_asked_for_by_its_whole_address() {
 }
 
 #[tokio::test]
-async fn some_servers_are_asked_without_a_proxy() {
+async fn some_servers_are_reached_without_a_proxy() {
     let (port, asked) = proxy(0);
     let way = format!("http://127.0.0.1:{port}");
-    // An address that is this machine's without being one that never has a proxy.
+    // An address of this machine that is not exempt from proxies by default.
     let plain = || crate::server::Server::new(vec![crate::server::says(answer())]);
     let elsewhere = |server: &crate::server::Server| server.base_url().replace("127.0.0.1", "0.0.0.0");
     assert_eq!(ask(&elsewhere(&plain()), &[("HTTP_PROXY", way.as_str())]).await.unwrap(), "Hello.");
@@ -175,7 +175,7 @@ async fn some_servers_are_asked_without_a_proxy() {
         assert_eq!(ask(&elsewhere(&plain()), &variables).await.unwrap(), "Hello.", "{without}");
         assert_eq!(asked.lock().unwrap().len(), 0, "{without}");
     }
-    // Nor is a server on this machine.
+    // Local servers use no proxy.
     let server = crate::server::Server::new(vec![crate::server::says(answer())]);
     let variables = [("HTTP_PROXY", way.as_str()), ("ALL_PROXY", "nonsense://")];
     assert_eq!(ask(&server.base_url(), &variables).await.unwrap(), "Hello.");
@@ -183,8 +183,8 @@ async fn some_servers_are_asked_without_a_proxy() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_network_is_named() {
-    // Nobody listens there any more.
+async fn network_problems_are_named() {
+    // This port is closed.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone = format!("http://{gone}");
     for (url, variables, expected) in [
@@ -200,7 +200,7 @@ async fn what_is_wrong_with_the_network_is_named() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_refuses_is_told() {
+async fn a_refusing_proxy_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let way = format!("http://{}", listener.local_addr().unwrap());
     let server = thread::spawn(move || {

@@ -1,14 +1,14 @@
-//! A server of a few lines, on a real socket, that says what a test tells it to.
+//! A small server on a real socket that plays prepared answers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What to do with one connection after its request has been read.
+/// Answers one connection after its request was read.
 pub(crate) type Answer = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
-/// Answers one connection per entry, in order, and keeps what was asked.
+/// Answers one connection per entry, in order, and records the requests.
 pub(crate) struct Server {
     address: SocketAddr,
     thread: JoinHandle<Vec<String>>,
@@ -35,50 +35,50 @@ impl Server {
         format!("http://{}/v1", self.address)
     }
 
-    /// The requests as they came, once all connections have been answered.
+    /// Returns the requests after all connections were answered.
     pub(crate) async fn requests(self) -> Vec<String> {
-        // The runtime must go on meanwhile: closing a connection is its work.
+        // The runtime must keep running, because it closes the connections.
         tokio::task::spawn_blocking(|| self.thread.join().unwrap()).await.unwrap()
     }
 }
 
-/// Sends bytes and closes.
+/// Sends bytes and closes the connection.
 pub(crate) fn says(bytes: impl Into<Vec<u8>>) -> Answer {
     let bytes = bytes.into();
     Box::new(move |socket| write(socket, &bytes))
 }
 
-/// Sends bytes and then keeps quiet until the peer leaves.
+/// Sends bytes and then nothing until the client disconnects.
 pub(crate) fn stalls_after(bytes: impl Into<Vec<u8>>) -> Answer {
     let bytes = bytes.into();
     Box::new(move |socket| {
         write(socket, &bytes);
-        // The peer's leaving is what is waited for; how it leaves does not matter.
+        // The kind of disconnect does not matter.
         drop(socket.read(&mut [0; 1]));
     })
 }
 
-/// Sends bytes and resets the connection instead of closing it well.
+/// Sends bytes and resets the connection.
 pub(crate) fn resets_after(bytes: impl Into<Vec<u8>>) -> Answer {
     let bytes = bytes.into();
     Box::new(move |socket| {
         write(socket, &bytes);
-        // The head promised more, so closing here breaks the answer off.
+        // The head announced more bytes, so closing the connection aborts the answer.
         socket.shutdown(std::net::Shutdown::Both).unwrap();
     })
 }
 
-/// A whole answer with its length.
+/// Returns a complete answer with its length.
 pub(crate) fn response(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// The head of a streamed answer that ends with the connection.
+/// Returns the head of a streamed answer that ends with the connection.
 pub(crate) fn stream_head() -> String {
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_owned()
 }
 
-/// Events as a chat server sends them, given the deltas.
+/// Returns the events of a chat server for these deltas.
 pub(crate) fn chat(deltas: &[&str]) -> String {
     deltas.iter().map(|delta| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n")).collect()
 }

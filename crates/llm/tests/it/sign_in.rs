@@ -1,4 +1,4 @@
-//! Signing in and renewing tokens, at servers on this machine.
+//! Tests of sign-ins and token refreshes with local servers.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -63,13 +63,13 @@ impl Place {
     }
 }
 
-/// Answers every request with `answer`, slowly, and counts them.
+/// Answers all requests with `answer`, slowly, and counts them.
 fn token_server(answer: String) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
-    // Ends with the test's process.
+    // The thread ends with the process.
     std::thread::spawn(move || {
         for socket in listener.incoming() {
             let mut socket = socket.unwrap();
@@ -108,7 +108,7 @@ fn new_tokens() -> String {
 }
 
 #[tokio::test]
-async fn many_tasks_and_processes_cause_one_renewal() {
+async fn many_tasks_and_processes_cause_one_refresh() {
     let place = Place::new();
     let (url, count) = token_server(new_tokens());
     place.store("openai", "r1", NOW_MS + 59_000);
@@ -155,7 +155,7 @@ async fn asks_for_a_token() {
 }
 
 #[tokio::test]
-async fn a_renewal_outlives_the_request_that_wanted_it() {
+async fn a_refresh_survives_the_request_that_started_it() {
     let place = Place::new();
     let (url, count) = token_server(new_tokens());
     place.store("openai", "r1", 0);
@@ -170,13 +170,13 @@ async fn a_renewal_outlives_the_request_that_wanted_it() {
         () = asked => {}
     }
     assert_eq!(sign_in.tokens("openai").await.unwrap().access.expose(), "canary-new");
-    assert_eq!(count.load(Ordering::SeqCst), 1, "the given-up request's renewal was the one");
+    assert_eq!(count.load(Ordering::SeqCst), 1, "only the cancelled request started a refresh");
     let [own, _] = place.paths();
     assert!(std::fs::read_to_string(own).unwrap().contains("canary-new"), "stored before it is used");
 }
 
 #[tokio::test]
-async fn what_is_stored_during_a_renewal_stays() {
+async fn changes_during_a_refresh_are_kept() {
     for is_out in [false, true] {
         let place = Place::new();
         let (url, count) = token_server(new_tokens());
@@ -206,7 +206,7 @@ async fn what_is_stored_during_a_renewal_stays() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_what_to_do_and_no_secret() {
+async fn an_error_contains_advice_and_no_secret() {
     let place = Place::new();
     let body = json!({"error": "invalid_grant", "error_description": "canary-refresh is void"}).to_string();
     let (url, _) = token_server(response("400 Bad Request", "connection: close\r\n", &body));
@@ -235,7 +235,7 @@ fn query(url: &str, name: &str) -> String {
     url.query_pairs().find(|(key, _)| key == name).unwrap().1.into_owned()
 }
 
-/// What the browser gets at an address of this machine.
+/// Returns the browser's answer for a local URL.
 async fn visit(url: &str) -> String {
     let url = reqwest::Url::parse(url).unwrap();
     let port = url.port().unwrap();
@@ -256,7 +256,7 @@ async fn visit(url: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_browser_sign_in_takes_one_callback_with_the_right_state() {
+async fn a_browser_sign_in_accepts_one_callback_with_the_right_state() {
     let place = Place::new();
     let body = json!({"api_key": "canary-key", "api_key_expires_in": 60}).to_string();
     let server = Server::new(vec![says(response("200 OK", "connection: close\r\n", &body))]);
@@ -273,14 +273,14 @@ async fn a_browser_sign_in_takes_one_callback_with_the_right_state() {
     let wrong = visit(&format!("{redirect}?code=stolen&state=guess")).await;
     assert!(wrong.starts_with("HTTP/1.1 400"), "{wrong}");
     assert!(visit(&redirect.replace("/callback", "/")).await.starts_with("HTTP/1.1 404"));
-    // Somebody who connects and says nothing holds nobody up.
+    // A silent connection does not block others.
     let silent =
         TcpStream::connect(redirect.trim_start_matches("http://").trim_end_matches("/callback")).unwrap();
     let right = visit(&format!("{redirect}?code=the+code&state={state}")).await;
     assert!(right.starts_with("HTTP/1.1 200") && right.contains("close this page"), "{right}");
     let credential = waiting.join_all().await.remove(0).unwrap();
     drop(silent);
-    let Credential::OAuth(tokens) = credential else { panic!("a sign-in gives tokens") };
+    let Credential::OAuth(tokens) = credential else { panic!("a sign-in returns tokens") };
     assert_eq!((tokens.access.expose(), tokens.expires_ms), ("canary-key", NOW_MS + 60_000));
     let asked = server.requests().await.remove(0);
     assert!(asked.contains("code=the+code") && asked.contains("code_verifier="), "{asked}");
@@ -301,7 +301,7 @@ async fn a_refusal_in_the_browser_ends_the_sign_in() {
 }
 
 #[tokio::test]
-async fn the_address_can_be_pasted_where_no_browser_is() {
+async fn the_url_can_be_pasted_without_a_local_browser() {
     let place = Place::new();
     let claims = "eyJjaGF0Z3B0X2FjY291bnRfaWQiOiJhY2N0In0";
     let body = json!({
@@ -314,12 +314,12 @@ async fn the_address_can_be_pasted_where_no_browser_is() {
     assert_eq!(redirect, "http://localhost:1455/auth/callback");
     let pasted = format!("{redirect}?code=c&state={state}");
     let credential = sign_in.finish(begun, std::future::ready(pasted)).await.unwrap();
-    let Credential::OAuth(tokens) = credential else { panic!("a sign-in gives tokens") };
+    let Credential::OAuth(tokens) = credential else { panic!("a sign-in returns tokens") };
     assert_eq!((tokens.refresh.expose(), tokens.text("accountId")), ("canary-r", Some("acct")));
 }
 
 #[tokio::test]
-async fn a_code_is_entered_elsewhere_while_the_server_is_asked() {
+async fn the_server_is_polled_until_the_code_is_entered() {
     let place = Place::new();
     let answer = |body: Value| says(response("200 OK", "connection: close\r\n", &body.to_string()));
     let server = Server::new(vec![
@@ -339,7 +339,7 @@ async fn a_code_is_entered_elsewhere_while_the_server_is_asked() {
         ("https://github.example/login/device", "Enter code: AB-12")
     );
     let Credential::OAuth(tokens) = sign_in.finish(begun, pending()).await.unwrap() else {
-        panic!("a sign-in gives tokens")
+        panic!("a sign-in returns tokens")
     };
     assert_eq!((tokens.refresh.expose(), tokens.expires_ms), ("canary-gho", 0));
     assert_eq!(tokens.text("enterpriseUrl"), Some(origin.as_str()));
@@ -348,7 +348,7 @@ async fn a_code_is_entered_elsewhere_while_the_server_is_asked() {
 }
 
 #[tokio::test]
-async fn openai_gives_tokens_for_a_code_entered_elsewhere() {
+async fn openai_issues_tokens_after_the_code_is_entered() {
     let place = Place::new();
     let answer =
         |status: &str, body: Value| says(response(status, "connection: close\r\n", &body.to_string()));
@@ -371,7 +371,7 @@ async fn openai_gives_tokens_for_a_code_entered_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_chatgpt_account_is_asked_as_its_server_wants() {
+async fn requests_with_a_chatgpt_account_match_its_server() {
     let place = Place::new();
     let extra = json!({"accountId": "acct-1"}).as_object().unwrap().clone();
     let tokens =
@@ -387,7 +387,7 @@ async fn a_chatgpt_account_is_asked_as_its_server_wants() {
         Request { system: "Be brief.".into(), messages, max_output_tokens: 9, ..Request::default() };
     let mut stream = client().stream(&model, &request).await.unwrap();
     while let Some(event) = stream.next().await {
-        // An empty answer may be an error; what was sent is what counts here.
+        // The answer may be an error; this test checks the request.
         drop(event);
     }
     let asked = server.requests().await.remove(0);
@@ -398,12 +398,12 @@ async fn a_chatgpt_account_is_asked_as_its_server_wants() {
     assert!(head.contains("chatgpt-account-id: acct-1"), "{head}");
     let body: Value = serde_json::from_str(body).unwrap();
     assert_eq!((&body["instructions"], &body["store"]), (&json!("Be brief."), &json!(false)));
-    assert_eq!(body["input"].as_array().unwrap().len(), 1, "nothing is said by the system: {body}");
+    assert_eq!(body["input"].as_array().unwrap().len(), 1, "there is no system message: {body}");
     assert!(body.get("max_output_tokens").is_none(), "{body}");
 }
 
 #[tokio::test]
-async fn a_request_is_sent_with_the_token_and_what_copilot_wants_to_know() {
+async fn a_copilot_request_contains_the_token_and_extra_headers() {
     let place = Place::new();
     place.store("github-copilot", "canary-gho", 5);
     let server =
@@ -431,7 +431,7 @@ fn json_answer(status: &str, body: &Value) -> crate::server::Answer {
 }
 
 #[tokio::test]
-async fn xai_gives_tokens_for_a_code_entered_elsewhere_and_renews_them() {
+async fn xai_issues_tokens_after_the_code_is_entered_and_refreshes_them() {
     let place = Place::new();
     let server = Server::new(vec![
         json_answer(
@@ -468,7 +468,7 @@ async fn xai_gives_tokens_for_a_code_entered_elsewhere_and_renews_them() {
 }
 
 #[tokio::test]
-async fn a_snowflake_account_is_signed_in_to_and_renewed_at_its_own_address() {
+async fn a_snowflake_account_uses_its_own_url() {
     let place = Place::new();
     let server = Server::new(vec![
         json_answer("200 OK", &json!({"access_token": "a1", "refresh_token": "r1", "expires_in": 30})),
@@ -495,15 +495,15 @@ async fn a_snowflake_account_is_signed_in_to_and_renewed_at_its_own_address() {
     assert!(error.to_string().contains("is not the identifier of a Snowflake account"), "{error}");
 }
 
-/// What the browser gets for a body that a page's script sends.
-async fn tell(url: &str, body: String) -> String {
+/// Returns the answer to a body that a page's script posts.
+async fn post(url: &str, body: String) -> String {
     let url = reqwest::Url::parse(url).unwrap();
     let (port, path) = (url.port().unwrap(), url.path().to_owned());
     tokio::task::spawn_blocking(move || {
         let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
-        // In two pieces, as it may come.
+        // Sent in two pieces.
         socket.write_all(head.as_bytes()).unwrap();
         socket.write_all(body.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -515,7 +515,7 @@ async fn tell(url: &str, body: String) -> String {
 }
 
 #[tokio::test]
-async fn a_token_behind_the_address_is_handed_over_by_the_page() {
+async fn the_page_posts_a_token_in_the_fragment() {
     let sign_in = Place::new().sign_in("http://127.0.0.1:9");
     let begun = sign_in.begin("digitalocean", 0, &BTreeMap::new()).await.unwrap();
     assert!(begun.url.starts_with("https://cloud.digitalocean.com/v1/oauth/authorize?response_type=token&"));
@@ -529,12 +529,12 @@ async fn a_token_behind_the_address_is_handed_over_by_the_page() {
         let callback = "http://localhost:1456/auth/callback";
         let page = visit(callback).await;
         assert!(page.contains("location.hash") && page.contains("method:'POST'"), "{page}");
-        let wrong = tell(callback, "access_token=stolen&state=guess".to_owned()).await;
+        let wrong = post(callback, "access_token=stolen&state=guess".to_owned()).await;
         assert!(wrong.starts_with("HTTP/1.1 400"), "{wrong}");
-        assert!(tell(callback, brought).await.contains("close this page"));
+        assert!(post(callback, brought).await.contains("close this page"));
         waiting.join_all().await.remove(0)
     } else {
-        // Another program has the port: the address is pasted.
+        // Another program uses the port, so the URL is pasted.
         let pasted = format!("http://localhost:1456/auth/callback#{brought}");
         sign_in.finish(begun, std::future::ready(pasted)).await
     };

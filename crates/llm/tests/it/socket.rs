@@ -1,4 +1,4 @@
-//! What becomes of good and bad servers on a real socket.
+//! Tests with working and failing servers on a real socket.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -31,7 +31,7 @@ async fn ask(model: &Model) -> Result<EventStream, Error> {
     client().stream(model, &request()).await
 }
 
-/// Everything the stream gives until its end or first error.
+/// Returns all events of the stream until its end or first error.
 async fn all(mut stream: EventStream) -> (String, Option<FinishReason>, Option<Error>) {
     let (mut text, mut finish, mut error) = (String::new(), None, None);
     while let Some(event) = stream.next().await {
@@ -85,7 +85,7 @@ async fn an_answer_is_streamed() {
 }
 
 #[tokio::test]
-async fn what_has_been_read_needs_no_waiting() {
+async fn decoded_events_are_available_without_waiting() {
     let text = chat(&[r#"{"content":"a"}"#, r#"{"content":"b"}"#]);
     let server = Server::new(vec![says(format!("{}{text}{CHAT_END}", stream_head()))]);
     let mut stream = ask(&model(&server)).await.unwrap();
@@ -102,7 +102,7 @@ async fn what_has_been_read_needs_no_waiting() {
 }
 
 #[tokio::test]
-async fn a_reset_inside_an_event_is_worth_another_try() {
+async fn a_reset_inside_an_event_is_busy() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n";
     let (text, finish, error) =
         play(resets_after(format!("{head}{}data: {{\"choi", chat(&[r#"{"content":"a"}"#])))).await;
@@ -114,7 +114,7 @@ async fn a_reset_inside_an_event_is_worth_another_try() {
 }
 
 #[tokio::test]
-async fn an_answer_that_just_ends_is_worth_another_try() {
+async fn an_incomplete_answer_is_busy() {
     for tail in ["", "data: {\"choices\":[{\"del"] {
         let (text, finish, error) =
             play(says(format!("{}{}{tail}", stream_head(), chat(&[r#"{"content":"a"}"#])))).await;
@@ -126,7 +126,7 @@ async fn an_answer_that_just_ends_is_worth_another_try() {
 }
 
 #[tokio::test]
-async fn an_answer_may_end_without_its_mark() {
+async fn an_answer_may_end_without_its_end_mark() {
     let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}";
     let (text, finish, error) =
         play(says(format!("{}{}{end}", stream_head(), chat(&[r#"{"content":"a"}"#])))).await;
@@ -134,7 +134,7 @@ async fn an_answer_may_end_without_its_mark() {
 }
 
 #[tokio::test]
-async fn a_server_that_falls_silent_is_left() {
+async fn a_silent_server_is_disconnected() {
     let server =
         Server::new(vec![stalls_after(format!("{}{}", stream_head(), chat(&[r#"{"content":"a"}"#])))]);
     let mut model = model(&server);
@@ -144,12 +144,12 @@ async fn a_server_that_falls_silent_is_left() {
     let error = error.unwrap();
     assert!(matches!(error, Error::Busy { .. }));
     assert_eq!(error.to_string(), "the server sent nothing for 0.2 s");
-    // Leaving is what lets the server's thread end.
+    // The disconnect lets the server's thread end.
     assert_eq!(server.requests().await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_left() {
+async fn a_server_that_never_answers_is_disconnected() {
     let server = Server::new(vec![stalls_after("")]);
     let mut model = model(&server);
     model.timeouts.first_byte = Duration::from_millis(200);
@@ -159,10 +159,10 @@ async fn a_server_that_never_answers_is_left() {
 }
 
 #[tokio::test]
-async fn an_endless_answer_is_left() {
+async fn an_endless_answer_is_aborted() {
     let drip: Answer = Box::new(|socket| {
         socket.write_all(stream_head().as_bytes()).unwrap();
-        // Until the peer leaves.
+        // Until the client disconnects.
         while socket.write_all(b": keep-alive\n\n").is_ok() {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -175,7 +175,7 @@ async fn an_endless_answer_is_left() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_never_closed_ends_with_its_mark() {
+async fn a_stream_that_is_never_closed_ends_with_its_end_mark() {
     let server = Server::new(vec![stalls_after(format!(
         "{}{}{CHAT_END}",
         stream_head(),
@@ -186,7 +186,7 @@ async fn a_stream_that_is_never_closed_ends_with_its_mark() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_told_apart() {
+async fn a_rejected_key_is_an_auth_error() {
     let body = r#"{"error": {"message": "Invalid API key", "type": "authentication_error"}}"#;
     let error = refusal(says(response("401 Unauthorized", "content-type: application/json\r\n", body))).await;
     let Error::Auth { failure } = &error else { panic!("{error:?}") };
@@ -199,7 +199,7 @@ async fn a_refused_key_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_rate_limit_says_how_long_to_wait() {
+async fn a_rate_limit_contains_the_retry_delay() {
     let body = r#"{"error": {"message": "Rate limit reached", "type": "rate_limit_error"}}"#;
     let error = refusal(says(response("429 Too Many Requests", "retry-after: 7\r\n", body))).await;
     assert!(
@@ -210,7 +210,7 @@ async fn a_rate_limit_says_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn a_servers_own_failure_is_worth_another_try() {
+async fn a_server_error_is_busy() {
     let error =
         refusal(says(response("500 Internal Server Error", "", r#"{"error":{"message":"Internal error"}}"#)))
             .await;
@@ -229,7 +229,7 @@ async fn a_bad_request_is_rejected_and_a_full_context_is_not() {
 }
 
 #[tokio::test]
-async fn pages_for_people_are_summed_up() {
+async fn html_pages_are_summarized() {
     let page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>";
     let error = refusal(says(response("502 Bad Gateway", "content-type: text/html\r\n", page))).await;
     assert!(matches!(&error, Error::Busy { .. }), "{error:?}");
@@ -242,7 +242,7 @@ async fn pages_for_people_are_summed_up() {
 }
 
 #[tokio::test]
-async fn an_answer_in_one_piece_is_read() {
+async fn an_answer_in_one_piece_is_decoded() {
     let body = r#"{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}]}"#;
     let (text, finish, error) =
         play(says(response("200 OK", "content-type: application/json\r\n", body))).await;
@@ -255,7 +255,7 @@ async fn an_answer_in_one_piece_is_read() {
 }
 
 #[tokio::test]
-async fn a_packed_answer_is_unpacked() {
+async fn a_compressed_answer_is_decompressed() {
     // `gzip -n` of: data: {"choices":[{"delta":{"content":"zip"},"finish_reason":"stop"}]}\n\n
     const PACKED: &[u8] = include_bytes!("zip.gz");
     let answer: Answer = Box::new(|socket| {
@@ -267,7 +267,7 @@ async fn a_packed_answer_is_unpacked() {
 }
 
 #[tokio::test]
-async fn a_garbled_answer_is_worth_another_try() {
+async fn a_garbled_answer_is_busy() {
     let head = "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n";
     let (_, _, error) = play(says(response("200 OK", head, "this was never packed"))).await;
     let error = error.unwrap();
@@ -276,14 +276,14 @@ async fn a_garbled_answer_is_worth_another_try() {
 }
 
 #[tokio::test]
-async fn a_connection_without_an_answer_is_worth_another_try() {
+async fn a_connection_without_an_answer_is_busy() {
     let error = refusal(says("")).await;
     assert!(matches!(&error, Error::Busy { .. }), "{error:?}");
     assert!(error.to_string().contains("closed the connection without an answer"), "{error}");
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_plainly() {
+async fn a_refused_connection_is_reported() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let model = Model::new("test", "m", Protocol::OpenAiChat, &format!("http://{free}/v1"));
     let error = ask(&model).await.unwrap_err();
@@ -292,7 +292,7 @@ async fn nobody_there_is_said_plainly() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_speak_tls_is_no_secure_one() {
+async fn a_server_without_tls_is_an_error() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("https://{}/v1", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
@@ -311,7 +311,7 @@ async fn a_server_that_does_not_speak_tls_is_no_secure_one() {
 }
 
 #[tokio::test]
-async fn a_key_is_not_carried_to_another_server() {
+async fn a_key_is_not_sent_to_another_server() {
     let elsewhere = "location: http://127.0.0.2:1/v1/chat/completions\r\n";
     let error = refusal(says(response("307 Temporary Redirect", elsewhere, ""))).await;
     assert!(matches!(&error, Error::Rejected { .. }), "{error:?}");
@@ -319,14 +319,14 @@ async fn a_key_is_not_carried_to_another_server() {
 }
 
 #[tokio::test]
-async fn a_huge_error_is_kept_in_part() {
+async fn a_huge_error_is_truncated() {
     let error = refusal(says(response("400 Bad Request", "", &"x".repeat(300_000)))).await;
     assert_eq!(error.failure().body.as_ref().unwrap().len(), 64 * 1024);
     assert!(error.to_string().len() < 3000);
 }
 
 #[tokio::test]
-async fn a_bad_address_is_named() {
+async fn an_invalid_url_is_named() {
     let model = Model::new("test", "m", Protocol::OpenAiChat, "localhost:8080/v1");
     let error = ask(&model).await.unwrap_err();
     assert!(matches!(&error, Error::Rejected { failure } if failure.provider == "test"), "{error:?}");
@@ -334,7 +334,7 @@ async fn a_bad_address_is_named() {
 }
 
 #[tokio::test]
-async fn anthropic_is_asked_its_own_way() {
+async fn anthropic_requests_have_its_headers() {
     let events = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}\n\n\
         data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
         data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"hi\"}}\n\n\

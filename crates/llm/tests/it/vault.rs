@@ -1,4 +1,4 @@
-//! Stored credentials in all their forms, under many writers, and after a crash.
+//! Tests of stored credentials: their formats, concurrent writers and crashes.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-/// Writers of one test, and entries each writes.
+/// The number of writers in a test, and of entries per writer.
 const WRITERS: usize = 4;
 const ENTRIES: usize = 25;
 
@@ -57,7 +57,7 @@ fn names(vault: &Vault) -> Vec<String> {
 }
 
 #[test]
-fn nothing_stored_is_no_error() {
+fn an_empty_vault_is_not_an_error() {
     let place = Place::new();
     assert!(names(&place.vault()).is_empty());
     assert!(!place.vault().remove("openai").unwrap());
@@ -67,7 +67,7 @@ fn nothing_stored_is_no_error() {
 }
 
 #[test]
-fn every_form_is_read() {
+fn every_format_is_parsed() {
     let place = Place::new();
     place.write(
         place.original(),
@@ -93,7 +93,7 @@ fn every_form_is_read() {
 }
 
 #[test]
-fn ours_lies_over_theirs_and_the_variable_replaces_both() {
+fn our_file_overrides_theirs_and_the_variable_replaces_both() {
     let mut place = Place::new();
     let theirs = r#"{"a": {"type": "api", "key": "1"}, "b": {"type": "api", "key": "1"}}"#;
     place.write(place.original(), theirs);
@@ -103,7 +103,7 @@ fn ours_lies_over_theirs_and_the_variable_replaces_both() {
     let sources: Vec<_> = stored.iter().map(|(name, _, source)| (name, source)).collect();
     assert_eq!(sources, [("a", Source::Original), ("b", Source::Own)]);
 
-    // Who signs out of what only the original has, is signed out here; its file stays.
+    // Signing out hides an entry that only the original's file has. That file stays unchanged.
     assert!(place.vault().remove("a").unwrap() && place.vault().remove("b").unwrap());
     assert!(names(&place.vault()).is_empty());
     assert!(!place.vault().remove("a").unwrap());
@@ -117,12 +117,12 @@ fn ours_lies_over_theirs_and_the_variable_replaces_both() {
     let before = fs::read(place.own()).unwrap();
     vault.set("d", &api("4")).unwrap();
     assert!(vault.remove("c").unwrap());
-    assert_eq!(names(&vault), ["d"], "what is given changes for this process");
+    assert_eq!(names(&vault), ["d"], "the given JSON changes for this process");
     assert_eq!(fs::read(place.own()).unwrap(), before, "and is never written");
 }
 
 #[test]
-fn a_write_keeps_what_it_does_not_know_and_only_the_user_reads_it() {
+fn a_write_keeps_unknown_entries_and_only_the_user_can_read_them() {
     let place = Place::new();
     let before = json!({
         "z": {"type": "passkey", "key": [1, 2]},
@@ -152,7 +152,7 @@ fn a_write_keeps_what_it_does_not_know_and_only_the_user_reads_it() {
 }
 
 #[test]
-fn a_link_to_the_file_stays_one() {
+fn a_link_to_the_file_is_kept() {
     let place = Place::new();
     let real = place.dir.path().join("dotfiles/auth.json");
     place.write(real.clone(), "{}");
@@ -163,7 +163,7 @@ fn a_link_to_the_file_stays_one() {
 }
 
 #[test]
-fn an_unknown_entry_is_passed_over_with_a_warning_and_no_secret() {
+fn an_unknown_entry_is_ignored_with_a_warning_without_secrets() {
     let place = Place::new();
     place.write(
         place.original(),
@@ -177,8 +177,8 @@ fn an_unknown_entry_is_passed_over_with_a_warning_and_no_secret() {
 }
 
 #[test]
-fn a_broken_file_is_named_with_the_place_kept_and_not_quoted() {
-    for (bytes, told) in [
+fn an_invalid_file_is_an_error_with_its_position_but_not_its_text() {
+    for (bytes, expected) in [
         (&b"{\n\"a\": hush}"[..], "line 2, column 6"),
         (b"[\"hush\"]", "must contain a JSON object"),
         (&[0xff, 0xfe], "is not UTF-8"),
@@ -191,10 +191,10 @@ fn a_broken_file_is_named_with_the_place_kept_and_not_quoted() {
         for error in tries {
             assert!(matches!(error, Error::Rejected { .. }));
             let error = format!("{error} {error:?}");
-            assert!(error.contains("auth.json") && error.contains(told), "{error}");
+            assert!(error.contains("auth.json") && error.contains(expected), "{error}");
             assert!(!error.contains("hush"), "{error}");
         }
-        assert_eq!(fs::read(place.own()).unwrap(), bytes, "what cannot be read is not replaced");
+        assert_eq!(fs::read(place.own()).unwrap(), bytes, "an unreadable file is not replaced");
     }
     let place = Place::new();
     place.write(place.own(), vec![b' '; (1 << 20) + 1]);
@@ -202,7 +202,7 @@ fn a_broken_file_is_named_with_the_place_kept_and_not_quoted() {
 }
 
 #[test]
-fn debug_texts_have_no_secret() {
+fn debug_output_contains_no_secret() {
     let place = Place::new();
     place.write(
         place.original(),
@@ -214,10 +214,10 @@ fn debug_texts_have_no_secret() {
 }
 
 #[test]
-fn a_crashed_writer_leaves_the_old_file_and_stops_nobody() {
+fn a_crashed_writer_leaves_the_old_file_and_does_not_block_others() {
     let place = Place::new();
     place.vault().set("a", &api("1")).unwrap();
-    // It got this far: the next file half written, the lock file there.
+    // The crashed writer left a half-written next file and the lock file.
     place.write(place.own().with_file_name("auth.json.next"), "{\"a\": {\"ty");
     assert_eq!(names(&place.vault()), ["a"]);
     place.vault().set("b", &api("2")).unwrap();
@@ -254,7 +254,7 @@ fn no_write_of_any_process_or_thread_is_lost() {
     assert_eq!(names(&place.vault()).len(), (WRITERS + children.len()) * ENTRIES);
 }
 
-/// Runs one of the tests below in a process of its own, which reads its place from stdin.
+/// Runs one of the tests below in a separate process, which reads its directory from stdin.
 fn child(test: &str, place: &Place) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--ignored", "--nocapture"]);
@@ -264,7 +264,7 @@ fn child(test: &str, place: &Place) -> Child {
     child
 }
 
-/// The vault of the process that started this one.
+/// Returns the vault of the parent process.
 pub(crate) fn vault_of_parent() -> Vault {
     let mut lines = std::io::stdin().lines();
     let mut path = || PathBuf::from(lines.next().unwrap().unwrap());
@@ -293,15 +293,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let place = Place::new();
         place.write(place.original(), &bytes);
-        // Whether it succeeds does not matter here; that it returns does.
+        // Success does not matter here, only that it returns.
         drop(place.vault().read());
     }
 
     #[test]
-    fn an_entry_of_any_kind_is_read_or_warned_of(text in r#"\{("type": "(api|oauth|wellknown)",? ?)?("(key|token|access|refresh|expires)": ("x"|1|-5|1e300|null),? ?){0,3}"a": 1\}"#) {
+    fn an_entry_of_any_type_is_parsed_or_warned_about(text in r#"\{("type": "(api|oauth|wellknown)",? ?)?("(key|token|access|refresh|expires)": ("x"|1|-5|1e300|null),? ?){0,3}"a": 1\}"#) {
         let place = Place::new();
         place.write(place.original(), format!("{{\"p\": {text}}}"));
         if let Ok(stored) = place.vault().read() {
@@ -311,7 +311,7 @@ proptest! {
 }
 
 #[test]
-fn a_credential_is_amended_as_it_is_and_where_it_may_be_written() {
+fn a_credential_is_changed_in_its_newest_state() {
     let place = Place::new();
     place.write(place.original(), r#"{"one/": {"type": "api", "key": "canary"}}"#);
     let vault = place.vault();

@@ -121,14 +121,14 @@ impl Wire for Gemini {
 
     fn delta(&mut self, out: &mut Vec<u8>, block: Block<'_>, piece: &str) {
         // Written without building a `Value`, because floods consist of these.
-        let behind: &[u8] = match block {
+        let end: &[u8] = match block {
             Block::Text => b"}],\"role\":\"model\"},\"index\":0}]}\n\n",
             Block::Reasoning { .. } => b",\"thought\":true}],\"role\":\"model\"},\"index\":0}]}\n\n",
             Block::Tool { .. } => return self.args.push_str(piece),
         };
         out.extend_from_slice(b"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":");
         write_json(out, piece);
-        out.extend_from_slice(behind);
+        out.extend_from_slice(end);
     }
 
     fn close(&mut self, out: &mut Vec<u8>, block: Block<'_>) {

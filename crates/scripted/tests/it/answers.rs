@@ -1,4 +1,4 @@
-//! What an answer looks like in each protocol.
+//! Tests of the answers' format in each protocol.
 
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ async fn an_anthropic_text_is_a_block_between_start_and_stop() {
 }
 
 #[tokio::test]
-async fn a_chat_call_is_opened_by_its_name_and_filled_by_pieces() {
+async fn a_chat_call_starts_with_its_name_and_continues_in_pieces() {
     let turn = Turn::steps().reasoning("Hm.").tool("read", json!({"filePath": "/a"})).tool("bash", "{bad");
     let response = answer(Protocol::Chat, turn).await;
     let deltas = deltas(&response);
@@ -98,7 +98,7 @@ async fn a_chat_call_is_opened_by_its_name_and_filled_by_pieces() {
 }
 
 #[tokio::test]
-async fn anthropic_blocks_are_numbered_and_thinking_is_signed() {
+async fn anthropic_blocks_are_numbered_and_reasoning_is_signed() {
     let turn = Turn::steps().reasoning("Hm.").text("So.").tool("read", json!({"filePath": "/a"}));
     let events = answer(Protocol::Anthropic, turn).await.events();
     let starts: Vec<_> = events.iter().filter(|event| event["type"] == "content_block_start").collect();
@@ -116,7 +116,7 @@ async fn anthropic_blocks_are_numbered_and_thinking_is_signed() {
 }
 
 #[tokio::test]
-async fn gemini_sends_whole_parts_and_signs_its_calls() {
+async fn gemini_sends_complete_parts_and_signs_its_calls() {
     let turn = Turn::steps().reasoning("Hm.").text("So.").tool("read", json!({"filePath": "/a"}));
     let events = answer(Protocol::Gemini, turn).await.events();
     let parts: Vec<_> = events.iter().map(|event| &event["candidates"][0]["content"]["parts"][0]).collect();
@@ -131,7 +131,7 @@ async fn gemini_sends_whole_parts_and_signs_its_calls() {
     assert_eq!(events.len(), 4);
 }
 
-/// The types of the events, each run of the same one as one.
+/// Returns the types of the events. Repeated types occur once.
 fn kinds(events: &[Value]) -> Vec<&str> {
     let mut kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
     kinds.dedup();
@@ -143,7 +143,7 @@ fn numbers(events: &[Value]) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn responses_number_their_events_and_say_a_text_twice() {
+async fn responses_number_their_events_and_repeat_a_text() {
     let response = answer(Protocol::Responses, Turn::text("Hello, wide world")).await;
     assert!(response.is_whole && response.status == 200);
     let text = response.text();
@@ -179,7 +179,7 @@ async fn responses_number_their_events_and_say_a_text_twice() {
 }
 
 #[tokio::test]
-async fn responses_seal_thought_and_stream_arguments() {
+async fn responses_encrypt_reasoning_and_stream_arguments() {
     let turn = || {
         let turn = Turn::steps().reasoning("A long thought.").encrypted("seal").reasoning("");
         turn.tool("read", json!({"filePath": "/a"}))
@@ -198,7 +198,7 @@ async fn responses_seal_thought_and_stream_arguments() {
             "name": "patch", "input": "*** Go"},
     ]);
     assert_eq!(*output, expected);
-    // The seal of a thought that has only begun is another one.
+    // The encrypted content at the start differs from the final one.
     assert_ne!(events[2]["item"]["encrypted_content"], "seal");
     let pieces = |kind: &str| -> Vec<&str> {
         let events = events.iter().filter(|event| event["type"] == kind);
@@ -216,7 +216,7 @@ async fn responses_seal_thought_and_stream_arguments() {
 }
 
 #[tokio::test]
-async fn responses_say_what_cut_them_short() {
+async fn incomplete_responses_contain_the_reason() {
     for (finish, reason) in [
         (Finish::Length, "max_output_tokens"),
         (Finish::ContentFilter, "content_filter"),
@@ -234,7 +234,7 @@ async fn responses_say_what_cut_them_short() {
 }
 
 #[tokio::test]
-async fn a_response_fails_by_an_event_or_as_a_whole() {
+async fn a_response_fails_with_an_event_or_as_a_whole() {
     let error = |kind: Option<&str>| StreamError {
         kind: kind.map(str::to_owned),
         code: Some(json!("rate_limit_exceeded")),
@@ -253,7 +253,7 @@ async fn a_response_fails_by_an_event_or_as_a_whole() {
     assert_eq!(last["response"]["error"], expected);
 }
 
-/// A thought, a text and a call, with every count its own.
+/// Reasoning, text and a call, with distinct usage numbers.
 fn varied() -> Turn {
     let usage = Usage { input: 7, output: 5, cache_read: 3, cache_write: 2, reasoning: 1 };
     let turn = Turn::steps().reasoning("Hm.").text("So.");
@@ -261,7 +261,7 @@ fn varied() -> Turn {
 }
 
 #[tokio::test]
-async fn bedrock_speaks_in_frames_and_signs_its_thought() {
+async fn bedrock_sends_frames_and_signs_its_reasoning() {
     let response = answer(Protocol::Bedrock, varied()).await;
     assert!(response.is_whole && response.head.contains("application/vnd.amazon.eventstream"));
     let p = "abcdefghijk";
@@ -288,7 +288,7 @@ async fn bedrock_speaks_in_frames_and_signs_its_thought() {
 }
 
 #[tokio::test]
-async fn cohere_numbers_contents_and_calls_apart() {
+async fn cohere_numbers_contents_and_calls_separately() {
     let response = answer(Protocol::Cohere, varied()).await;
     let text = response.text();
     let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
@@ -319,7 +319,7 @@ async fn cohere_numbers_contents_and_calls_apart() {
 }
 
 #[tokio::test]
-async fn vertex_gives_the_answer_of_its_maker() {
+async fn vertex_sends_anthropic_events() {
     let vertex = answer(Protocol::Vertex, varied()).await;
     let mut expected = answer(Protocol::Anthropic, varied()).await.events();
     for event in vertex.events() {
@@ -388,7 +388,7 @@ async fn an_error_inside_the_stream_ends_it() {
 }
 
 #[tokio::test]
-async fn a_request_without_stream_gets_the_whole() {
+async fn a_request_without_stream_gets_one_piece() {
     let turn = || Turn::steps().reasoning("Hm.").text("Hi").tool("read", json!({"a": 1}));
     let server = Server::start(Script::new().turn(turn()).turn(turn())).await.unwrap();
     let mut client = Client::connect(&server).await;
@@ -413,7 +413,7 @@ async fn a_request_without_stream_gets_the_whole() {
 }
 
 #[tokio::test]
-async fn a_flood_arrives_whole_in_its_pieces() {
+async fn a_flood_arrives_complete_and_in_pieces() {
     let flood = Flood { bytes: 2_000_000, deltas: 40_000 };
     for protocol in [
         Protocol::Chat,
@@ -426,7 +426,7 @@ async fn a_flood_arrives_whole_in_its_pieces() {
         let script = Script::new().turn(Turn::steps().flood(flood.bytes, flood.deltas)).repeat();
         let server = Server::start(script).await.unwrap();
         let mut client = Client::connect(&server).await;
-        // The second time the kept bytes are played.
+        // The second time, the cached bytes are sent.
         for _ in 0..2 {
             let response = client.ask(protocol, &prompt(protocol, "Go")).await;
             assert!(response.is_whole);
@@ -454,7 +454,7 @@ async fn a_flood_arrives_whole_in_its_pieces() {
 }
 
 #[tokio::test]
-async fn a_marker_asks_for_a_scenario() {
+async fn a_marker_selects_a_scenario() {
     let server = Server::start(Script::new().text("turn").scenarios()).await.unwrap();
     let mut client = Client::connect(&server).await;
     let flood = Flood { bytes: 5_000, deltas: 100 };
@@ -468,7 +468,7 @@ async fn a_marker_asks_for_a_scenario() {
 }
 
 #[tokio::test]
-async fn a_paced_text_takes_its_time() {
+async fn a_paced_text_is_sent_slowly() {
     let begun = Instant::now();
     let turn = Turn::text("one two three").chunk_size(3).chunk_delay_ms(20).delay(Duration::from_millis(50));
     let response = answer(Protocol::Chat, turn).await;

@@ -1,4 +1,4 @@
-//! What is refused over the wire; the rules themselves are tested beside them.
+//! Tests of rejected requests over the wire. The rules are tested next to their code.
 
 use codewright_scripted::{Checks, Protocol, Script, Server};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::client::{Client, post, prompt};
 
 #[tokio::test]
-async fn a_bad_request_is_refused_recorded_and_uses_no_turn() {
+async fn an_invalid_request_is_rejected_recorded_and_uses_no_turn() {
     for protocol in [Protocol::Chat, Protocol::Anthropic, Protocol::Responses] {
         let server = Server::start(Script::new().text("first")).await.unwrap();
         let mut client = Client::connect(&server).await;
@@ -24,7 +24,7 @@ async fn a_bad_request_is_refused_recorded_and_uses_no_turn() {
 }
 
 #[tokio::test]
-async fn a_bad_request_to_a_cloud_is_refused_in_its_words() {
+async fn an_invalid_request_to_a_cloud_is_rejected_in_its_format() {
     let server = Server::start(Script::new().text("first")).await.unwrap();
     let mut client = Client::connect(&server).await;
     let mut bad = prompt(Protocol::Bedrock, "Go");
@@ -55,7 +55,7 @@ async fn a_bad_request_to_a_cloud_is_refused_in_its_words() {
 }
 
 #[tokio::test]
-async fn checks_can_be_recorded_only_or_switched_off() {
+async fn checks_can_be_recorded_only_or_disabled() {
     for (checks, problems) in [(Checks::Record, 1), (Checks::Off, 0)] {
         let server = Server::start(Script::new().text("first").checks(checks)).await.unwrap();
         let mut bad = prompt(Protocol::Chat, "Go");
@@ -73,7 +73,7 @@ fn assert_problem(server: &Server, expected: &str) {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_refused() {
+async fn invalid_json_is_rejected() {
     let server = Server::start(Script::new()).await.unwrap();
     let mut client = Client::connect(&server).await;
     client.write(post(Protocol::Chat, "{\"a\":")).await;
@@ -93,7 +93,7 @@ async fn what_is_not_json_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_refused() {
+async fn invalid_http_is_rejected() {
     let huge = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(70 << 10));
     let table = [
         ("nonsense\r\n\r\n", 400, "not three words"),

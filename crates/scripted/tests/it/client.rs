@@ -1,4 +1,4 @@
-//! A raw HTTP client that sees exactly what was sent, even if it breaks off.
+//! A raw HTTP client that shows the exact bytes of an answer, even if it is aborted.
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails the test")]
 
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Generous, for a loaded machine; no test waits this long unless it fails.
+/// Long enough for a busy machine; only a failing test waits this long.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Client {
@@ -22,10 +22,10 @@ pub(crate) struct Client {
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// The head's text, lower case.
+    /// The head in lower case.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// Whether the body ended as its head announced.
+    /// Whether the body ended as announced by the head.
     pub(crate) is_whole: bool,
 }
 
@@ -43,18 +43,18 @@ impl Client {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    /// Sends a request and reads its answer to the end.
+    /// Sends a request and reads the whole answer.
     pub(crate) async fn ask(&mut self, protocol: Protocol, body: &Value) -> Response {
         self.write(post(protocol, &body.to_string())).await;
         self.response().await
     }
 
-    /// Reads one answer; the peer closing early is part of it.
+    /// Reads one answer. The server may close the connection early.
     pub(crate) async fn response(&mut self) -> Response {
         timeout(DEADLINE, self.read_response()).await.expect("the answer did not end in time")
     }
 
-    /// Reads until so many bytes of the answer are there.
+    /// Reads until this many bytes of the answer have arrived.
     pub(crate) async fn read_at_least(&mut self, bytes: usize) -> &[u8] {
         while self.buffer.len() < bytes {
             assert!(
@@ -66,7 +66,7 @@ impl Client {
         &self.buffer
     }
 
-    /// Whether the peer closed without sending more.
+    /// Returns whether the server closed the connection without further bytes.
     pub(crate) async fn is_closed(&mut self) -> bool {
         !timeout(DEADLINE, self.fill()).await.expect("the connection stayed open")
     }
@@ -141,7 +141,8 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The data of each whole event; `[DONE]` is a string, and a frame is `{name: payload}`.
+    /// Returns the data of each complete event; `[DONE]` is a string, and a frame is `{name:
+    /// payload}`.
     pub(crate) fn events(&self) -> Vec<Value> {
         if self.head.contains("application/vnd.amazon.eventstream") {
             return frames(&self.body);
@@ -153,7 +154,7 @@ impl Response {
         data.map(|data| serde_json::from_str(data).unwrap_or_else(|_| json!(data))).collect()
     }
 
-    /// All text of the answer.
+    /// Returns the text of the answer.
     pub(crate) fn said(&self) -> String {
         let piece = |event: &Value| {
             let chat = &event["choices"][0]["delta"]["content"];
@@ -169,7 +170,7 @@ impl Response {
     }
 }
 
-/// The whole frames of a body, read with no regard for what wrote them.
+/// Returns the complete frames of a body, parsed independently of the server's code.
 fn frames(mut body: &[u8]) -> Vec<Value> {
     let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
     let mut found = Vec::new();
@@ -195,12 +196,12 @@ fn frames(mut body: &[u8]) -> Vec<Value> {
     found
 }
 
-/// The header `authorization` of a signed request, as far as its shape goes.
+/// An `authorization` header with the form of a signature.
 const SIGNATURE: &str = "authorization: AWS4-HMAC-SHA256 Credential=AK/20150830/eu-west-1/bedrock/aws4_request, \
     SignedHeaders=content-type;host;x-amz-date, \
     Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\r\nx-amz-date: 20150830T123600Z";
 
-/// A request with all the headers its protocol wants.
+/// Returns a request with all headers that its protocol needs.
 pub(crate) fn post(protocol: Protocol, body: &str) -> String {
     let (path, headers) = match protocol {
         Protocol::Chat => ("/v1/chat/completions", "authorization: Bearer sk-secret"),
@@ -222,7 +223,7 @@ pub(crate) fn post(protocol: Protocol, body: &str) -> String {
     )
 }
 
-/// A request that streams and offers a tool `read`.
+/// Returns a streaming request that offers a tool `read`.
 pub(crate) fn prompt(protocol: Protocol, text: &str) -> Value {
     match protocol {
         Protocol::Chat => json!({

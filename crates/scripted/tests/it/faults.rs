@@ -1,4 +1,4 @@
-//! The ways an answer can fail, as a real provider's does.
+//! Tests of failing answers.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn an_http_error_carries_its_headers_and_body() {
 }
 
 #[tokio::test]
-async fn a_disconnect_cuts_in_the_middle_of_an_event() {
+async fn a_disconnect_happens_in_the_middle_of_an_event() {
     for protocol in PROTOCOLS {
         let server = Server::start(Script::new().turn(Turn::text("Half a").disconnect())).await.unwrap();
         let mut client = Client::connect(&server).await;
@@ -80,7 +80,7 @@ async fn a_disconnect_cuts_in_the_middle_of_an_event() {
 }
 
 #[tokio::test]
-async fn an_answer_at_once_is_cut_in_the_middle_too() {
+async fn an_answer_in_one_piece_is_cut_in_the_middle_too() {
     let server = Server::start(Script::new().turn(Turn::text("Half a").disconnect())).await.unwrap();
     let mut client = Client::connect(&server).await;
     let mut body = prompt(Protocol::Anthropic, "Go");
@@ -90,7 +90,7 @@ async fn an_answer_at_once_is_cut_in_the_middle_too() {
 }
 
 #[tokio::test]
-async fn a_hang_lasts_until_the_peer_leaves() {
+async fn a_hang_lasts_until_the_client_disconnects() {
     for protocol in PROTOCOLS {
         let server = Server::start(Script::new().turn(Turn::text("Wait. ".repeat(50)).hang().text("never")))
             .await
@@ -107,7 +107,7 @@ async fn a_hang_lasts_until_the_peer_leaves() {
 }
 
 #[tokio::test]
-async fn a_peer_that_leaves_during_a_pause_is_noticed() {
+async fn a_client_that_disconnects_during_a_pause_is_noticed() {
     let pauses = [
         Turn::text("x").delay(Duration::from_secs(300)).into(),
         Turn::text("x").chunk_delay_ms(300_000).into(),
@@ -133,7 +133,7 @@ async fn an_empty_turn_closes_without_an_answer() {
 }
 
 #[tokio::test]
-async fn lengths_may_lie() {
+async fn lengths_may_be_wrong() {
     let script = Script::new()
         .turn(Turn::raw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\""))
         .turn(Turn::http_error(500).header("content-length", "50").body("short"));

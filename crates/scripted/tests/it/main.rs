@@ -1,4 +1,4 @@
-//! The scripted model at its face: a real socket, and a client that looks at the bytes.
+//! Tests of the scripted model over a real socket, with a client that compares bytes.
 
 mod answers;
 mod checks;

@@ -1,4 +1,4 @@
-//! Which turn answers which request, and how connections are kept.
+//! Tests of the selection of turns, and of connections.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn turns_are_played_in_order_then_the_default() {
 }
 
 #[tokio::test]
-async fn titles_and_summaries_use_up_no_turn() {
+async fn titles_and_summaries_use_no_turn() {
     let server = Server::start(Script::new().title("A name").summary(Turn::text("So far.")).text("one"))
         .await
         .unwrap();
@@ -49,7 +49,7 @@ async fn titles_and_summaries_use_up_no_turn() {
 }
 
 #[tokio::test]
-async fn sessions_have_turns_of_their_own() {
+async fn sessions_have_their_own_turns() {
     let script = Script::new().session("ALPHA", [Turn::text("a1"), Turn::text("a2")]).text("other");
     let server = Server::start(script).await.unwrap();
     assert_eq!(said(&server, Protocol::Chat, "for ALPHA").await, "a1");
@@ -82,7 +82,7 @@ async fn a_turn_may_be_computed_from_the_request() {
 }
 
 #[tokio::test]
-async fn a_connection_carries_many_requests() {
+async fn a_connection_serves_many_requests() {
     let server =
         Server::start(Script::new().text("one").turn(Turn::http_error(500)).text("three")).await.unwrap();
     let mut client = Client::connect(&server).await;
@@ -90,7 +90,7 @@ async fn a_connection_carries_many_requests() {
     assert_eq!(client.ask(Protocol::Anthropic, &prompt(Protocol::Anthropic, "Go")).await.status, 500);
     client.write("GET /v1/models HTTP/1.1\r\n\r\n").await;
     assert_eq!(client.response().await.status, 200);
-    // Two at once: the second waits in the socket while the first is answered.
+    // Two requests at once: the second one waits in the socket.
     let request = post(Protocol::Chat, &prompt(Protocol::Chat, "Go").to_string());
     client.write(format!("{request}{request}")).await;
     assert_eq!(client.response().await.said(), "three");
@@ -98,7 +98,7 @@ async fn a_connection_carries_many_requests() {
 }
 
 #[tokio::test]
-async fn a_connection_is_closed_when_the_client_asks_for_it() {
+async fn a_connection_is_closed_on_request() {
     let server = Server::start(Script::new().text("one")).await.unwrap();
     let mut client = Client::connect(&server).await;
     let request = post(Protocol::Chat, &prompt(Protocol::Chat, "Go").to_string());
@@ -124,12 +124,12 @@ async fn a_chunked_body_is_read() {
 }
 
 #[tokio::test]
-async fn a_request_in_two_parts_is_read_like_one() {
+async fn a_request_in_two_parts_is_read_as_one() {
     let server = Server::start(Script::new().text("x").repeat()).await.unwrap();
     let mut client = Client::connect(&server).await;
     let request = post(Protocol::Chat, &prompt(Protocol::Chat, "Go").to_string());
     let head = request.find("\r\n\r\n").unwrap();
-    // Around the end of the head every byte counts; elsewhere a sample does.
+    // Near the end of the head, each position is tested; elsewhere, a sample.
     for at in (1..request.len()).filter(|at| at.abs_diff(head) < 8 || at % 23 == 0) {
         let (first, second) = request.split_at(at);
         client.write(first).await;
@@ -154,7 +154,7 @@ async fn models_and_pages_are_listed() {
 }
 
 #[tokio::test]
-async fn a_script_of_json_is_played() {
+async fn a_json_script_is_played() {
     let script = r#"{
         "title": "Fix it",
         "turns": [{"steps": [{"text": "Looking."}, {"tool_any": [{"tool": "view"}, {"tool": "read", "args": {"filePath": "${DIR}/a"}}]}]}],
@@ -168,7 +168,7 @@ async fn a_script_of_json_is_played() {
 }
 
 #[tokio::test]
-async fn requests_are_recorded_without_showing_credentials() {
+async fn recorded_requests_hide_credentials() {
     let server = Server::start(Script::new()).await.unwrap();
     said(&server, Protocol::Anthropic, "Go").await;
     let recorded = server.wait_for_end(1, DEADLINE).await.unwrap();
@@ -178,7 +178,7 @@ async fn requests_are_recorded_without_showing_credentials() {
 }
 
 #[tokio::test]
-async fn waiting_in_vain_says_what_came() {
+async fn an_expired_wait_lists_the_requests() {
     let server = Server::start(Script::new()).await.unwrap();
     said(&server, Protocol::Chat, "Go").await;
     let error = server.wait_for_request(2, Duration::from_millis(20)).await.unwrap_err().to_string();
@@ -205,7 +205,7 @@ async fn many_clients_are_served_at_once() {
 }
 
 #[tokio::test]
-async fn stopping_ends_every_connection() {
+async fn stopping_closes_all_connections() {
     for is_dropped in [false, true] {
         let server = Server::start(Script::new().turn(Turn::steps().hang())).await.unwrap();
         let address = server.address();

@@ -34,7 +34,8 @@ fn items(state: &State) -> Vec<Item> {
         let pick = Pick::Provider { id: id.clone(), name: name.clone() };
         Item::new(name, pick).group(group).note(if is_connected(id) { "connected" } else { "" })
     };
-    let popular = POPULAR.iter().filter_map(|wanted| state.all_providers.iter().find(|(id, _)| id == wanted));
+    let popular =
+        POPULAR.iter().filter_map(|popular| state.all_providers.iter().find(|(id, _)| id == popular));
     let mut items: Vec<Item> = popular.map(|provider| item(provider, "Popular")).collect();
     let others = state.all_providers.iter().filter(|(id, _)| !POPULAR.contains(&id.as_str()));
     items.extend(others.map(|provider| item(provider, "Providers")));

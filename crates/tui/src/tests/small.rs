@@ -183,8 +183,9 @@ fn the_number_of_printed_messages_is_limited() {
     let mut stage = Stage::with(options, (80, 30));
     stage.start(providers());
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
-    let message = |nth: u64, said: &str| {
-        serde_json::from_value(json!({"info": user(nth), "parts": [part(nth, nth, text(said))]})).unwrap()
+    let message = |nth: u64, prompt_part: &str| {
+        serde_json::from_value(json!({"info": user(nth), "parts": [part(nth, nth, text(prompt_part))]}))
+            .unwrap()
     };
     let messages = vec![message(1, "the first"), message(2, "the last")];
     stage.reply(Reply::Messages { session: id(SESSION), messages, older: None });
@@ -204,8 +205,8 @@ fn messages_that_are_fetched_again_are_not_printed_again() {
     small.draw();
     // After a broken connection only the newest messages are fetched.
     let message = |nth: u64| {
-        let said = part(nth, nth, text(&format!("prompt {nth}")));
-        serde_json::from_value(json!({"info": user(nth), "parts": [said]})).unwrap()
+        let prompt_part = part(nth, nth, text(&format!("prompt {nth}")));
+        serde_json::from_value(json!({"info": user(nth), "parts": [prompt_part]})).unwrap()
     };
     small.stage.state.mirror.transcripts.insert(id(SESSION), crate::transcript::Transcript::default());
     let messages = (4..=7).map(message).collect();
@@ -253,18 +254,20 @@ fn an_unfinished_answer_continues_when_messages_are_fetched_again() {
 fn messages_with_client_ids_are_printed_once_when_they_are_fetched_again() {
     let mut small = Small::in_session(80, 40);
     let named = |id: &str, nth: u64| {
-        let (mut info, mut said) = (user(nth), part(nth, nth, text(&format!("prompt {nth}."))));
-        (info["id"], said["messageID"]) = (json!(id), json!(id));
-        (info, said)
+        let (mut info, mut prompt_part) = (user(nth), part(nth, nth, text(&format!("prompt {nth}."))));
+        (info["id"], prompt_part["messageID"]) = (json!(id), json!(id));
+        (info, prompt_part)
     };
     let prompts = [named("msg_zzz", 1), named("msg_mmm", 2), named("msg_aaa", 3), named("msg_bbb", 4)];
-    for (info, said) in &prompts[..3] {
+    for (info, prompt_part) in &prompts[..3] {
         small.stage.message(info.clone());
-        small.stage.part(said.clone());
+        small.stage.part(prompt_part.clone());
     }
     small.draw();
-    let messages =
-        prompts[1..].iter().map(|(info, said)| fetched(info, std::slice::from_ref(said))).collect();
+    let messages = prompts[1..]
+        .iter()
+        .map(|(info, prompt_part)| fetched(info, std::slice::from_ref(prompt_part)))
+        .collect();
     small.fetched(messages, Some("x"));
     small.draw();
     let all = small.all();
@@ -313,10 +316,10 @@ fn removed_messages_do_not_hide_new_ones() {
 #[test]
 fn an_answer_to_a_prompt_with_a_client_id_is_printed() {
     let mut small = Small::in_session(80, 40);
-    let (mut info, mut said) = (user(1), part(1, 1, text("prompt 1.")));
-    (info["id"], said["messageID"]) = (json!("msg_zzz"), json!("msg_zzz"));
+    let (mut info, mut prompt_part) = (user(1), part(1, 1, text("prompt 1.")));
+    (info["id"], prompt_part["messageID"]) = (json!("msg_zzz"), json!("msg_zzz"));
     small.stage.message(info);
-    small.stage.part(said);
+    small.stage.part(prompt_part);
     small.draw();
     small.stage.message(assistant(2, Some("stop")));
     small.stage.part(part(2, 2, text("The answer.")));

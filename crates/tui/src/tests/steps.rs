@@ -573,20 +573,20 @@ fn an_older_answer_does_not_overwrite_events() {
     stage.message(assistant(2, None));
     stage.part(part(2, 2, text("")));
     stage.message(user(3));
-    stage.part(part(3, 3, text("taken away")));
+    stage.part(part(3, 3, text("removed text")));
     stage.event("message.removed", json!({"sessionID": SESSION, "messageID": message_id(3)}));
     let message =
         |info: Value, parts: Value| serde_json::from_value(json!({"info": info, "parts": parts})).unwrap();
     let messages = vec![
         message(user(1), json!([part(1, 1, text("hi"))])),
         message(assistant(2, None), json!([])),
-        message(user(3), json!([part(3, 3, text("taken away"))])),
+        message(user(3), json!([part(3, 3, text("removed text"))])),
     ];
     stage.reply(Reply::Messages { session: id(SESSION), messages, older: None });
     let delta = json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 2, json!({}))["id"], "field": "text", "delta": "Begun."});
     stage.event("message.part.delta", delta);
     stage.shows("Begun.");
-    stage.hides("taken away");
+    stage.hides("removed text");
 }
 
 #[test]
@@ -739,7 +739,7 @@ fn a_part_that_arrives_before_its_message_is_displayed() {
     stage.part(part(2, 3, text("Begun")));
     let delta = json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 3, json!({}))["id"], "field": "text", "delta": " and gone on."});
     stage.event("message.part.delta", delta);
-    stage.part(part(2, 4, text("taken away")));
+    stage.part(part(2, 4, text("removed text")));
     let gone =
         json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 4, json!({}))["id"]});
     stage.event("message.part.removed", gone);
@@ -748,7 +748,7 @@ fn a_part_that_arrives_before_its_message_is_displayed() {
     stage.reply(Reply::Messages { session: id(SESSION), messages, older: None });
     stage.shows("Before.");
     stage.shows("Begun and gone on.");
-    stage.hides("taken away");
+    stage.hides("removed text");
 }
 
 #[test]
@@ -835,9 +835,9 @@ fn the_warning_about_an_invalid_theme_names_the_used_theme() {
     wrong.config = json!({"theme": "mine", "keybinds": {"session_new": "hyper+q"}});
     let themes = BTreeMap::from([("mine".to_owned(), json!({"theme": {"primary": "#zz"}}))]);
     let state = State::new(wrong.clone(), Local::default(), themes, NOW);
-    let told: Vec<&str> = state.notes.iter().map(|note| note.text.as_str()).collect();
+    let notes: Vec<&str> = state.notes.iter().map(|note| note.text.as_str()).collect();
     assert_eq!(
-        told,
+        notes,
         [
             "theme `mine`: `primary`: `#zz` is not a colour; using `codewright`",
             "`keybinds.session_new`: `hyper+q` is not a key; using the default keys",

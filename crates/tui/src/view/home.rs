@@ -127,11 +127,11 @@ fn footer(state: &State, width: u16) -> Line<'static> {
         state.mirror.branch.as_deref().map(|branch| format!(":{}", crate::clean::clean_line(branch)));
     let place = format!("  {place}{}", branch.unwrap_or_default());
     let mark = prompt::trust(state);
-    let taken = 14 + mark.as_ref().map_or(0, Span::width);
+    let used = 14 + mark.as_ref().map_or(0, Span::width);
     let left = if state.leader.is_some() {
         Span::styled("  waiting for a key…", Style::new().fg(state.theme.warning))
     } else {
-        Span::styled(wrap::shorten_front(&place, usize::from(width).saturating_sub(taken)), muted)
+        Span::styled(wrap::shorten_front(&place, usize::from(width).saturating_sub(used)), muted)
     };
     let left = std::iter::once(left).chain(mark).collect();
     both_ends(left, vec![Span::styled(format!("{}  ", state.options.version), muted)], width)

@@ -87,8 +87,8 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
     );
     let rows = rows(list);
     let foot = u16::from(!list.hint.is_empty()) * 2;
-    let wanted = u16::try_from(rows.len()).unwrap_or(MAX_HEIGHT).clamp(1, MAX_HEIGHT) + 6 + foot;
-    let size = (if wide { 88 } else { 64 }, wanted.min(MAX_HEIGHT));
+    let height = u16::try_from(rows.len()).unwrap_or(MAX_HEIGHT).clamp(1, MAX_HEIGHT) + 6 + foot;
+    let size = (if wide { 88 } else { 64 }, height.min(MAX_HEIGHT));
     let inner = frame(state, buffer, area, size);
     let muted = Style::new().fg(state.theme.muted);
     put(buffer, inner, 0, &heading(state, list.title, inner.width));

@@ -242,7 +242,7 @@ fn status(state: &State, width: u16) -> Line<'static> {
     left.extend(prompt::trust(state));
     let usage = prompt::usage(state).map(|usage| format!("{usage} · ")).unwrap_or_default();
     let keys = format!("{usage}{} cmd ", state.keys.first(Action::Palette));
-    let taken: usize = left.iter().map(Span::width).sum();
-    let right = if taken + wrap::width(&keys) < usize::from(width) { keys } else { String::new() };
+    let used: usize = left.iter().map(Span::width).sum();
+    let right = if used + wrap::width(&keys) < usize::from(width) { keys } else { String::new() };
     both_ends(left, vec![Span::styled(right, muted)], width)
 }

@@ -18,8 +18,8 @@ pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) 
         Topic::Status => ("Status", status(state)),
         Topic::Bug => ("Bug report", bug(state)),
     };
-    let wanted = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(5);
-    let inner = layer::frame(state, buffer, area, (width, wanted.min(area.height.saturating_sub(2))));
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(5);
+    let inner = layer::frame(state, buffer, area, (width, height.min(area.height.saturating_sub(2))));
     put(buffer, inner, 0, &layer::heading(state, title, inner.width));
     let body = Rect::new(inner.x, inner.y + 2, inner.width, inner.height.saturating_sub(2));
     let first = page.scroll.min(lines.len().saturating_sub(usize::from(body.height)));

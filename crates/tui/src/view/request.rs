@@ -98,8 +98,8 @@ fn permission(
         buttons.push(Span::styled(format!("{open}{name}{close}"), style));
         buttons.push(Span::raw(" "));
     }
-    let taken: usize = buttons.iter().map(Span::width).sum();
-    let hint = if taken + hint.chars().count() < room { hint } else { "" };
+    let used: usize = buttons.iter().map(Span::width).sum();
+    let hint = if used + hint.chars().count() < room { hint } else { "" };
     content.push(both_ends(buttons, vec![Span::styled(hint, muted)], u16::try_from(room).unwrap_or(width)));
     Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor }
 }

@@ -48,15 +48,15 @@ async fn id(sources: Sources) -> String {
 /// A server that answers by the first line of a request. Other requests get a 404.
 struct Server {
     url: String,
-    asked: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
 }
 
 impl Server {
     fn new(answers: &'static [(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counter = asked.clone();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counter = requests.clone();
         std::thread::spawn(move || {
             for socket in listener.incoming() {
                 let mut socket = socket.unwrap();
@@ -79,7 +79,7 @@ impl Server {
                 ));
             }
         });
-        Self { url, asked }
+        Self { url, requests }
     }
 }
 
@@ -173,13 +173,13 @@ async fn a_containers_agent_gets_its_token() {
     let url = format!("{}/keys", server.url);
     let token = empty.path().join("token");
     std::fs::write(&token, "secret-token\n").unwrap();
-    let asked = |name, value| {
+    let with_token = |name, value| {
         sources(empty.path(), &[("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.as_str()), (name, value)])
     };
-    assert_eq!(id(asked("AWS_CONTAINER_AUTHORIZATION_TOKEN", "secret-token")).await, "AKCONTAINER");
-    let file = asked("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token.to_str().unwrap());
+    assert_eq!(id(with_token("AWS_CONTAINER_AUTHORIZATION_TOKEN", "secret-token")).await, "AKCONTAINER");
+    let file = with_token("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token.to_str().unwrap());
     assert_eq!(id(file).await, "AKCONTAINER");
-    let refused = find(asked("AWS_CONTAINER_AUTHORIZATION_TOKEN", "wrong")).await.unwrap_err();
+    let refused = find(with_token("AWS_CONTAINER_AUTHORIZATION_TOKEN", "wrong")).await.unwrap_err();
     assert!(matches!(&refused, Error::Auth { .. }) && refused.to_string().contains("404"), "{refused}");
 }
 
@@ -304,10 +304,10 @@ async fn keys_are_shared_and_replaced_before_they_expire() {
     while let Some(found) = set.join_next().await {
         assert_eq!(found.unwrap().unwrap(), "AKCONTAINER");
     }
-    assert_eq!(server.asked.load(Ordering::SeqCst), 1, "one search for all");
+    assert_eq!(server.requests.load(Ordering::SeqCst), 1, "one search for all");
     let hourly = Aws::new(found, Clock::stepping(NOW_MS, 3_600_000));
     for _ in 0..7 {
         hourly.0.keys(&connections).await.unwrap();
     }
-    assert_eq!(server.asked.load(Ordering::SeqCst), 3, "one more search at first and one near the end");
+    assert_eq!(server.requests.load(Ordering::SeqCst), 3, "one more search at first and one near the end");
 }

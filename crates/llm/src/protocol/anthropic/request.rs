@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::options::{join, merge};
-use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
+use crate::request::NO_OUTPUT;
 use crate::{
     AssistantContent, Endpoint, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent,
 };

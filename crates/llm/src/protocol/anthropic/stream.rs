@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::loose::Loose;
+use crate::protocol::limits::{check_block, count_call, cut_short, malformed};
 use crate::protocol::repeat::Repeat;
-use crate::protocol::{check_block, count_call, cut_short, malformed};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
 /// The decoder of one answer.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::aws::sign::sha256_hex;
 use crate::options::{join, merge};
-use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
+use crate::request::NO_OUTPUT;
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
 /// The number of messages with a cache mark, counted from the end.

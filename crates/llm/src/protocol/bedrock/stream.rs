@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::error;
 use crate::loose::Loose;
-use crate::protocol::{arguments_or_empty, check_block, count_call, cut_short, malformed};
+use crate::protocol::limits::{arguments_or_empty, check_block, count_call, cut_short, malformed};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
 /// The start of events with a piece of the answer.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::loose::Loose;
-use crate::protocol::{arguments_or_empty, check_arguments, count_call, cut_short, malformed};
+use crate::protocol::limits::{arguments_or_empty, check_arguments, count_call, cut_short, malformed};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
 /// The start of events with a piece of the answer.

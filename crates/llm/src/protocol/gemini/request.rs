@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::schema;
 use crate::options::{join, merge};
-use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{MEDIA_LEAD_IN, left_out, number, plain_text};
+use crate::request::NO_OUTPUT;
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
 /// The `topK` of Gemini models before version 3.

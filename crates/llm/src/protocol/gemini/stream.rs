@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::loose::Loose;
+use crate::protocol::limits::{count_call, cut_short, malformed, random_call_id};
 use crate::protocol::repeat::Repeat;
-use crate::protocol::{count_call, cut_short, malformed, random_call_id};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
 /// The decoder of one answer.

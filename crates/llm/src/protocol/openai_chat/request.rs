@@ -4,8 +4,8 @@ use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
 use crate::options::{join, merge};
-use crate::protocol::NO_OUTPUT;
 use crate::quirk;
+use crate::request::NO_OUTPUT;
 use crate::{
     AssistantContent, File, FileData, Message, Model, Quirk, Request, ToolChoice, ToolResult, UserContent,
 };

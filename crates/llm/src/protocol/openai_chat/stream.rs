@@ -10,12 +10,13 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::error;
+use crate::protocol::limits::{cut_short, malformed};
 use crate::protocol::openai_chat::stream::call::Calls;
 use crate::protocol::openai_chat::stream::chunk::{Choice, Choices, Chunk, Delta, content};
 use crate::protocol::openai_chat::stream::details::Details;
 use crate::protocol::openai_chat::stream::prose::{Piece, Prose};
 use crate::protocol::repeat::Repeat;
-use crate::protocol::{cut_short, malformed, usage};
+use crate::protocol::usage;
 use crate::{Error, FinishReason, ModelEvent, ToolSpec, Usage};
 
 mod call;

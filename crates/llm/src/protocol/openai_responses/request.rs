@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::options::{join, merge};
-use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{arguments, left_out, number, plain_text, tool_choice};
+use crate::request::NO_OUTPUT;
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolResult, UserContent};
 
 mod schema;

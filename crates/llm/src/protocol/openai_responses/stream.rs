@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::loose::Loose;
-use crate::protocol::repeat::Repeat;
-use crate::protocol::{
-    CALLS_LIMIT, arguments_or_empty, check_arguments, cut_short, malformed, too_much, usage,
+use crate::protocol::limits::{
+    CALLS_LIMIT, arguments_or_empty, check_arguments, cut_short, malformed, too_much,
 };
+use crate::protocol::repeat::Repeat;
+use crate::protocol::usage;
 use crate::{Error, FinishReason, ModelEvent};
 
 /// The decoder of one answer.
@@ -342,11 +343,11 @@ impl Stream {
     fn was_streamed(&self, item: &Value) -> bool {
         match item["type"].as_str().unwrap_or_default() {
             "message" => self.has_text,
-            "reasoning" => self.items.iter().any(|known| matches!(known.kind, Kind::Reasoning)),
+            "reasoning" => self.items.iter().any(|item| matches!(item.kind, Kind::Reasoning)),
             "function_call" => {
                 let ids = [item["call_id"].as_str(), item["id"].as_str()];
-                let is_same_call = |known: &Item| match &known.kind {
-                    Kind::Call { id, .. } => ids.contains(&Some(id)) && known.is_done,
+                let is_same_call = |item: &Item| match &item.kind {
+                    Kind::Call { id, .. } => ids.contains(&Some(id)) && item.is_done,
                     Kind::Message | Kind::Reasoning | Kind::Other => false,
                 };
                 self.items.iter().any(is_same_call)
@@ -363,8 +364,8 @@ impl Stream {
 
     /// Returns the call of a finished item, by the id that its result refers to.
     fn call(&self, item: &Value) -> Option<usize> {
-        let wanted = item["call_id"].as_str()?;
-        self.items.iter().rposition(|known| matches!(&known.kind, Kind::Call { id, .. } if id == wanted))
+        let call_id = item["call_id"].as_str()?;
+        self.items.iter().rposition(|item| matches!(&item.kind, Kind::Call { id, .. } if id == call_id))
     }
 
     /// Opens a block of text if needed, with the id of its item as metadata.

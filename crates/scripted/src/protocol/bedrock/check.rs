@@ -145,11 +145,11 @@ fn conversation(messages: &[Value], tools: &Value, problems: &mut Problems) {
             blocks.iter().filter_map(|block| block[kind]["toolUseId"].as_str()).collect()
         };
         let answered = ids("toolResult");
-        let mut wanted = calls.clone();
+        let mut expected = calls.clone();
         let mut given = answered.clone();
-        wanted.sort_unstable();
+        expected.sort_unstable();
         given.sort_unstable();
-        if wanted != given {
+        if expected != given {
             let (answered, calls) = (answered.join(", "), calls.join(", "));
             problems.add(format!("{at} answers [{answered}] and not the calls [{calls}]"));
         }

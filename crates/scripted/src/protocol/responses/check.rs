@@ -106,9 +106,9 @@ fn thinking(model: &str, body: &Value, problems: &mut Problems) {
     if !reasoning.is_null() && !reasoning.is_object() {
         problems.add("`reasoning` is not an object");
     }
-    let mut word = |name: &str, known: &[&str]| {
+    let mut word = |name: &str, allowed: &[&str]| {
         let word = &reasoning[name];
-        if !word.is_null() && word.as_str().is_none_or(|word| !known.contains(&word)) {
+        if !word.is_null() && word.as_str().is_none_or(|word| !allowed.contains(&word)) {
             problems.add(format!("the {name} of `reasoning` is {word}"));
         }
     };
@@ -262,7 +262,7 @@ fn conversation(items: &[Value], is_stored: bool, problems: &mut Problems) {
 }
 
 fn message(at: &str, item: &Value, problems: &mut Problems) {
-    let known: &[&str] = match item["role"].as_str() {
+    let allowed: &[&str] = match item["role"].as_str() {
         Some("user") => &["input_text", "input_image", "input_file"],
         Some("system" | "developer") => &["input_text"],
         Some("assistant") => &["output_text", "refusal"],
@@ -272,15 +272,15 @@ fn message(at: &str, item: &Value, problems: &mut Problems) {
     let at = format!("the content of {at}");
     match &item["content"] {
         text @ Value::String(_) => drop(problems.text(&at, text)),
-        content => parts(&at, content, known, problems),
+        content => parts(&at, content, allowed, problems),
     }
 }
 
-fn parts(at: &str, content: &Value, known: &[&str], problems: &mut Problems) {
+fn parts(at: &str, content: &Value, allowed: &[&str], problems: &mut Problems) {
     for (n, part) in problems.list(at, content).unwrap_or_default().iter().enumerate() {
         let at = format!("part {n} of {at}");
         let kind = part["type"].as_str().unwrap_or_default();
-        if !known.contains(&kind) {
+        if !allowed.contains(&kind) {
             problems.add(format!("{at} has the type `{kind}`, which has no place there"));
             continue;
         }
@@ -321,8 +321,8 @@ fn output(at: &str, output: &Value, problems: &mut Problems) {
     match output {
         Value::String(_) => {}
         Value::Array(_) => {
-            let known = ["input_text", "input_image", "input_file"];
-            parts(&format!("the output of {at}"), output, &known, problems);
+            let allowed = ["input_text", "input_image", "input_file"];
+            parts(&format!("the output of {at}"), output, &allowed, problems);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
             problems.add(format!("the output of {at} is neither a string nor a list"));

@@ -205,7 +205,7 @@ fn empty_content_is_not_sent() {
 #[test]
 fn a_budget_is_added_up_to_the_models_limit() {
     let thinking = json!({"type": "enabled", "budget_tokens": 16_000});
-    for (asked, output, expected) in [
+    for (requested, output, expected) in [
         (32_000, 0, 48_000),
         (32_000, 64_000, 48_000),
         (32_000, 40_000, 40_000),
@@ -214,8 +214,8 @@ fn a_budget_is_added_up_to_the_models_limit() {
     ] {
         let mut model = model();
         model.limits.output = output;
-        let request = Request { max_output_tokens: asked, ..Request::default() };
-        assert_eq!(limit(&request, &model, Some(&thinking)), expected, "{asked} of {output}");
+        let request = Request { max_output_tokens: requested, ..Request::default() };
+        assert_eq!(limit(&request, &model, Some(&thinking)), expected, "{requested} of {output}");
     }
 }
 

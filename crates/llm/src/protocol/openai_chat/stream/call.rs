@@ -1,7 +1,9 @@
 //! Assembles tool calls from pieces, which some servers label incorrectly.
 
 use super::chunk::CallDelta;
-use crate::protocol::{CALLS_LIMIT, arguments_or_empty, check_arguments, random_call_id, too_many_calls};
+use crate::protocol::limits::{
+    CALLS_LIMIT, arguments_or_empty, check_arguments, random_call_id, too_many_calls,
+};
 use crate::{Error, ModelEvent};
 
 /// The calls of one answer.

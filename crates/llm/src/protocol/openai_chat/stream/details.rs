@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::protocol::{ARGUMENTS_LIMIT_BYTES, too_much};
+use crate::protocol::limits::{ARGUMENTS_LIMIT_BYTES, too_much};
 
 /// The details of the current reasoning block.
 #[derive(Debug, Default)]

@@ -53,7 +53,7 @@ pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration, pr
 }
 
 /// Returns the error for an answer that ended early.
-pub(super) fn broken(why: &reqwest::Error) -> Error {
+pub(crate) fn broken(why: &reqwest::Error) -> Error {
     let reasons = reasons(why);
     let is_garbled = |reason: &Reason| {
         matches!(reason.kind, Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput))

@@ -12,10 +12,9 @@ use reqwest::header::HeaderValue;
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Certificate, ClientBuilder, Url};
 
-use super::failure;
+use super::{Pinned, failure};
 use crate::Error;
 use crate::network::{Network, ProxySetting};
-use crate::web::Pinned;
 
 /// Limit of cached clients. They differ by configured timeouts, of which there are few.
 const KINDS_LIMIT: usize = 32;
