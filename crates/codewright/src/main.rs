@@ -6,6 +6,8 @@
 mod cli;
 mod command;
 mod connection;
+#[cfg(test)]
+mod docs;
 mod output;
 mod style;
 

@@ -1,4 +1,4 @@
-//! Stopping a turn over HTTP: the answer comes soon, whatever the turn was doing.
+//! Aborting a turn over HTTP: the response is fast in every state of the turn.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, get, is_running, new_session, post, prompt, wait_until};
 
-/// Far more than is promised, because the machine may be loaded.
+/// A generous limit for a loaded machine.
 const SOON: Duration = Duration::from_secs(1);
 
-/// A session that is at work, stopped once `busy` says so; the answer's message.
+/// Aborts a session when `busy` returns true. Returns the aborted message.
 #[track_caller]
 fn stopped(stage: &Stage, busy: impl Fn(&str, &str) -> bool) -> Value {
     stopped_at(stage, stage.serve().unwrap(), busy)
@@ -28,7 +28,7 @@ fn stopped_at(stage: &Stage, (server, url): (Running, String), busy: impl Fn(&st
     let took = asked.elapsed();
     assert_eq!(answer, (200, json!(true)));
     assert!(took < SOON, "{took:?}");
-    // Nothing has to be waited for: the session is whole and free.
+    // No wait is needed: the session is consistent and free.
     assert_eq!(get(&url, "/session/status").unwrap(), json!({}));
     assert_eq!(get(&url, "/permission").unwrap(), json!([]));
     let messages = get(&url, &format!("{path}/message")).unwrap();
@@ -57,14 +57,14 @@ fn parts(url: &str, id: &str) -> Vec<Value> {
 }
 
 #[test]
-fn while_the_model_has_said_nothing() -> Result<()> {
+fn abort_before_the_first_output() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::Silent).text("Back again."))?;
     stopped(&stage, |_, _| !stage.server.main_requests().is_empty());
     Ok(())
 }
 
 #[test]
-fn while_the_model_speaks() -> Result<()> {
+fn abort_during_the_answer() -> Result<()> {
     let script = Script::new().turn(Turn::text("Starting to speak").hang()).text("Back again.");
     let stage = Stage::plain(script)?;
     let answer = stopped(&stage, |url, id| parts(url, id).len() > 1);
@@ -73,7 +73,7 @@ fn while_the_model_speaks() -> Result<()> {
 }
 
 #[test]
-fn while_it_waits_for_another_attempt() -> Result<()> {
+fn abort_during_the_wait_for_a_retry() -> Result<()> {
     let busy = Turn::http_error(429).header("retry-after", "300");
     let stage = Stage::plain(Script::new().turn(busy).text("Back again."))?;
     stopped(&stage, |url, id| get(url, "/session/status").unwrap()[id]["type"] == "retry");
@@ -81,7 +81,7 @@ fn while_it_waits_for_another_attempt() -> Result<()> {
 }
 
 #[test]
-fn while_a_command_works() -> Result<()> {
+fn abort_during_a_command() -> Result<()> {
     let own = format!("6100.{}", std::process::id());
     let command = json!({ "command": format!("echo begun; sleep {own}") });
     let stage = Stage::plain(Script::new().tool("bash", command).text("Back again."))?;
@@ -93,7 +93,7 @@ fn while_a_command_works() -> Result<()> {
 }
 
 #[test]
-fn while_a_command_is_deaf_and_holds_its_output_open() -> Result<()> {
+fn abort_during_a_command_that_ignores_signals() -> Result<()> {
     let own = format!("6101.{}", std::process::id());
     let deaf = format!("6102.{}", std::process::id());
     let command = format!(
@@ -104,13 +104,13 @@ fn while_a_command_is_deaf_and_holds_its_output_open() -> Result<()> {
     let answer = stopped(&stage, |_, _| is_running(&own) && is_running(&deaf));
     let state = &answer["parts"][1]["state"];
     assert_eq!(state["status"], "completed", "{state}");
-    // The server has ended by now, and no program ends before what it began.
+    // The server has ended, and it ends after its child processes.
     assert!(!is_running(&own) && !is_running(&deaf));
     Ok(())
 }
 
 #[test]
-fn while_a_call_waits_for_permission() -> Result<()> {
+fn abort_during_a_permission_request() -> Result<()> {
     let script = Script::new().tool("bash", json!({ "command": "touch made" })).text("Back again.");
     let stage = Stage::plain(script)?;
     let mut config = Project::config(&stage.server.url());
@@ -123,8 +123,8 @@ fn while_a_call_waits_for_permission() -> Result<()> {
 }
 
 #[test]
-fn while_a_title_is_made() -> Result<()> {
-    // Nobody answers there, and nobody refuses.
+fn abort_during_the_title() -> Result<()> {
+    // This address neither answers nor refuses.
     let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
     let stage = Stage::plain(Script::new().turn(Turn::Silent).text("Back again."))?;
     let mut config = Project::config(&stage.server.url());
@@ -138,7 +138,7 @@ fn while_a_title_is_made() -> Result<()> {
 }
 
 #[test]
-fn while_it_summarises() -> Result<()> {
+fn abort_during_a_summary() -> Result<()> {
     let stage = Stage::plain(Script::new().summary(Turn::Silent).text("First.").text("Back again."))?;
     let (server, url) = stage.serve()?;
     let id = new_session(&url)?;
@@ -162,7 +162,7 @@ fn while_it_summarises() -> Result<()> {
     assert_eq!(summary["summary"], true, "{messages}");
     assert_eq!(summary["error"]["name"], "MessageAbortedError", "{summary}");
     assert!(summary["time"]["completed"].is_u64(), "{summary}");
-    // What was not summarised is still there, and is sent whole.
+    // The messages that were not summarized are sent completely.
     let (status, again) = post(&url, &format!("{path}/message"), &prompt("again"))?;
     assert_eq!((status, &again["parts"][1]["text"]), (200, &json!("Back again.")), "{again}");
     let sent = stage.server.main_requests().pop().map(|request| crate::support::said(&request));
@@ -174,11 +174,11 @@ fn while_it_summarises() -> Result<()> {
 }
 
 #[test]
-fn while_the_directory_is_looked_at() -> Result<()> {
+fn abort_during_the_scan_of_the_directory() -> Result<()> {
     let own = format!("6103.{}", std::process::id());
     let script = Script::new().tool("bash", json!({ "command": "touch made" })).text("Back again.");
     let stage = Stage::git(script)?;
-    // A `git` that hangs for as long as a file is there; the user's own is behind it.
+    // A `git` that hangs while a file exists, and then runs the real one.
     let slow = stage.project.home().join("slow");
     std::fs::create_dir_all(&slow)?;
     let mark = slow.join("on");

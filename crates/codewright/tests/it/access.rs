@@ -1,4 +1,4 @@
-//! Who may use a server: not foreign pages, not other users, not the commands that it runs.
+//! Access to a server: not for foreign pages, other users, or commands that the server runs.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,10 +15,10 @@ use crate::support::{Stage, check_has, get, new_session, post, program, prompt, 
 
 /// The user `nobody`.
 const NOBODY: u32 = 65_534;
-/// How long an answer may take while others keep the server busy.
+/// The time limit of a response while the server is busy.
 const PROMPT: Duration = Duration::from_secs(1);
 
-/// Sends a request with these lines in its head and reads all of the answer.
+/// Sends a request with header lines and reads the whole response.
 fn send(url: &str, first: &str, lines: &[&str]) -> Result<String> {
     let address = url.strip_prefix("http://").context("not an http address")?;
     let mut stream = TcpStream::connect(address)?;
@@ -34,7 +34,7 @@ fn port(url: &str) -> &str {
     url.rsplit(':').next().unwrap_or_default()
 }
 
-/// A line of bash that sends a request and prints the answer.
+/// A bash line that sends a request and prints the response.
 fn request(port: &str, method: &str, path: &str, body: &str) -> String {
     let head = format!(
         "{method} {path} HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\nConnection: close\\r\\n\
@@ -44,19 +44,19 @@ fn request(port: &str, method: &str, path: &str, body: &str) -> String {
     format!("exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{head}%s' '{body}' >&3; cat <&3")
 }
 
-/// Whether tests may start programs as other users.
+/// Whether tests can start programs as other users.
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// What a line of bash prints when another user runs it.
+/// The output of a bash line that another user runs.
 fn as_nobody(line: &str) -> Result<String> {
     let done = Command::new("bash").args(["-c", line]).uid(NOBODY).gid(NOBODY).current_dir("/").output()?;
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
 #[test]
-fn a_foreign_page_opens_no_directory() -> Result<()> {
+fn a_foreign_page_cannot_open_a_directory() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let (_server, url) = stage.serve()?;
     let trap = stage.project.home().join("trap");
@@ -90,7 +90,7 @@ fn a_foreign_page_opens_no_directory() -> Result<()> {
             );
         }
     }
-    // A rebound name and a WebSocket of a foreign page.
+    // A rebound host name and a WebSocket of a foreign page.
     let address = url.strip_prefix("http://").context("no address")?;
     let mut stream = TcpStream::connect(address)?;
     write!(stream, "GET /path HTTP/1.1\r\nHost: evil.example:4096\r\nConnection: close\r\n\r\n")?;
@@ -150,7 +150,7 @@ fn another_user_needs_the_password() -> Result<()> {
         let answer = as_nobody(&request(port, method, path, ""))?;
         check_has(&answer, &["HTTP/1.1 401 ", "belongs to another user", "OPENCODE_SERVER_PASSWORD"]);
     }
-    // A socket that is closed at once has no owner any more, which must not count as root.
+    // A closed socket has no owner, which must not count as root.
     let create = request(port, "POST", "/session", "{}").replace("cat <&3", "exec 3<&- 3>&-");
     for _ in 0..50 {
         as_nobody(&create)?;
@@ -167,7 +167,7 @@ fn another_user_needs_the_password() -> Result<()> {
     Ok(())
 }
 
-/// A server on a port that is known before, whose model runs what a script in the project says.
+/// A server on a known port, whose model runs a script of the project.
 fn with_command(script: impl Fn(&str) -> String) -> Result<(Stage, Running, String)> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let project = Project::plain()?;
@@ -181,7 +181,7 @@ fn with_command(script: impl Fn(&str) -> String) -> Result<(Stage, Running, Stri
     Ok((Stage { server, project }, running, url))
 }
 
-/// The sessions of a server after its model ran the command; the one of the prompt is among them.
+/// The number of sessions of a server after its model ran the command, including the prompt's session.
 fn after_command(stage: &Stage, url: &str) -> Result<(String, usize)> {
     let session = new_session(url)?;
     let (status, answer) = post(url, &format!("/session/{session}/message"), &prompt("go"))?;
@@ -198,7 +198,7 @@ fn a_command_cannot_drive_the_server_that_runs_it() -> Result<()> {
     let (output, sessions) = after_command(&stage, &url)?;
     check_has(&output, &refused);
     assert_eq!(sessions, 1);
-    // By a daemon, whose parent has ended.
+    // By a daemon whose parent has ended.
     let (stage, _server, url) = with_command(|port| {
         let call = request(port, "POST", "/session", "{}");
         format!(
@@ -213,7 +213,7 @@ fn a_command_cannot_drive_the_server_that_runs_it() -> Result<()> {
 }
 
 #[test]
-fn a_command_that_does_not_wait_for_the_answer_is_refused_too() -> Result<()> {
+fn a_command_that_does_not_wait_for_the_response_is_rejected_too() -> Result<()> {
     let (stage, _server, url) = with_command(|port| {
         let call = request(port, "POST", "/session", "{}").replace("cat <&3", "exec 3<&- 3>&-");
         let hop = request(port, "POST", "/session", "{}").replace("cat <&3", "(sleep 0.1 & ) &");
@@ -226,7 +226,7 @@ fn a_command_that_does_not_wait_for_the_answer_is_refused_too() -> Result<()> {
 }
 
 #[test]
-fn the_user_is_served_while_commands_come_and_go() -> Result<()> {
+fn the_user_is_served_while_commands_start_and_end() -> Result<()> {
     let (stage, _server, url) = with_command(|_| {
         "end=$((SECONDS + 3)); echo begun > begun; while [ $SECONDS -lt $end ]; do /bin/true; done".to_owned()
     })?;
@@ -244,7 +244,7 @@ fn the_user_is_served_while_commands_come_and_go() -> Result<()> {
 }
 
 #[test]
-fn the_users_own_commands_may_use_the_server() -> Result<()> {
+fn the_users_own_commands_can_use_the_server() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let (_server, url) = stage.serve()?;
     let session = new_session(&url)?;
@@ -261,25 +261,25 @@ fn the_users_own_commands_may_use_the_server() -> Result<()> {
 }
 
 #[test]
-fn a_thousand_streams_keep_nobody_from_being_answered() -> Result<()> {
+fn a_thousand_streams_do_not_block_requests() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let (_server, url) = stage.serve()?;
     let address = url.strip_prefix("http://").context("no address")?;
     let mut streams = Vec::new();
     for _ in 0..1200 {
-        // A machine that lets this process open fewer files is tested with those.
+        // If this process can open fewer files, the test uses fewer streams.
         let Ok(mut stream) = TcpStream::connect(address) else { break };
         write!(stream, "GET /event HTTP/1.1\r\nHost: {address}\r\n\r\n")?;
         streams.push(stream);
     }
-    // Some room for this process itself.
+    // Some files are for this process itself.
     streams.truncate(streams.len().saturating_sub(20));
     for _ in 0..10 {
         let asked = Instant::now();
         check_has(&send(&url, "GET /path", &[])?, &["HTTP/1.1 200 "]);
         assert!(asked.elapsed() < PROMPT, "{:?} with {} streams", asked.elapsed(), streams.len());
     }
-    // Connections without a request hold no place that somebody else needs.
+    // Connections without a request do not use up the limit.
     drop(streams);
     let idle: Vec<_> = (0..900).map_while(|_| TcpStream::connect(address).ok()).collect();
     check_has(&send(&url, "GET /path", &[])?, &["HTTP/1.1 200 "]);
@@ -288,7 +288,7 @@ fn a_thousand_streams_keep_nobody_from_being_answered() -> Result<()> {
 }
 
 #[test]
-fn another_users_connections_are_few_and_short() -> Result<()> {
+fn connections_of_other_users_are_limited() -> Result<()> {
     if !is_root() {
         return Ok(());
     }
@@ -324,7 +324,7 @@ fn another_users_connections_are_few_and_short() -> Result<()> {
 }
 
 #[test]
-fn what_waits_is_told_to_clients_of_its_directory() -> Result<()> {
+fn pending_requests_are_sent_to_clients_of_the_directory() -> Result<()> {
     let call = json!({"command": "sleep 0.1"});
     let script = Script::new().tool("bash", call).text("Done.");
     let project = Project::plain()?;
@@ -356,7 +356,7 @@ fn what_waits_is_told_to_clients_of_its_directory() -> Result<()> {
 }
 
 #[test]
-fn configuration_is_shown_without_secrets_and_kept_with_them() -> Result<()> {
+fn configuration_is_returned_without_secrets_and_stored_with_them() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let global = stage.project.home().join(".config/codewright");
     std::fs::create_dir_all(&global)?;
@@ -398,12 +398,12 @@ fn configuration_is_shown_without_secrets_and_kept_with_them() -> Result<()> {
     let mut expected = secrets;
     expected["username"] = json!("bob");
     expected["mcp"]["m"]["command"] = json!(["y", "--token", "sk-secret-3"]);
-    // What another file says comes back with the whole, without its secrets.
+    // The values of another file are included, without secrets.
     assert!(kept["provider"]["mock"]["options"].get("apiKey").is_none(), "{kept}");
     for pointer in ["/username", "/provider/mine", "/mcp", "/agent"] {
         assert_eq!(kept.pointer(pointer), expected.pointer(pointer), "{kept}");
     }
-    // The secrets of the user's own file do not get into that of the project.
+    // The secrets of the user's file are not written to the project's file.
     let (status, answer) = patch(&url, "/config", &get(&url, "/config")?)?;
     assert_eq!(status, 200, "{answer}");
     let written = std::fs::read_to_string(stage.project.path("codewright.json")).unwrap_or_default();
@@ -428,7 +428,7 @@ fn patch(url: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
 }
 
 #[test]
-fn a_socket_file_is_for_its_owner() -> Result<()> {
+fn a_socket_file_is_private() -> Result<()> {
     use std::os::unix::net::UnixStream;
 
     let stage = Stage::plain(Script::new())?;
@@ -442,7 +442,7 @@ fn a_socket_file_is_for_its_owner() -> Result<()> {
     stream.read_to_string(&mut answer)?;
     check_has(&answer, &["HTTP/1.1 200 "]);
     if is_root() {
-        // Also where somebody has opened the file to others.
+        // Even if the file's permissions were opened.
         for above in path.ancestors().skip(1).take_while(|above| *above != std::env::temp_dir()) {
             std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o755)).ok();
         }

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_has, of_type, text_of};
 
-/// What a provider signs is any text; whoever reads it as something else breaks it.
+/// A signature is arbitrary text and must not be parsed.
 const SIGNATURE: &str = "Eq+/=\u{e4}\\n\"sig nature\"==";
 const THOUGHT: &str = "First I look,\n\tthen \u{1f914} I \"act\".  ";
 
-/// The blocks without what marks a cache position.
+/// The blocks without cache markers.
 fn without_cache_marks(content: &Value) -> Vec<Value> {
     let blocks = content.as_array().cloned().unwrap_or_default();
     let bare = |mut block: Value| {
@@ -57,7 +57,7 @@ fn thinking_is_sent_back_byte_for_byte() -> Result<()> {
     assert!(requests.iter().all(|request| request.protocol == Protocol::Anthropic));
     assert_eq!(requests[0].headers.get("x-api-key"), Some("sk-mock"));
     assert!(requests[0].headers.get("anthropic-version").is_some());
-    // The same in the next step and in the next turn.
+    // The same is sent in the next step and the next turn.
     for n in [1, 2] {
         let messages = stage.messages(n)?;
         let answer = messages.iter().find(|message| message["role"] == "assistant").context("no answer")?;
@@ -75,7 +75,7 @@ fn thinking_is_sent_back_byte_for_byte() -> Result<()> {
 }
 
 #[test]
-fn a_failed_call_is_told_as_an_error() -> Result<()> {
+fn a_failed_call_is_sent_as_an_error() -> Result<()> {
     let script = Script::new().tool("read", json!({"filePath": "missing"})).text("I see.");
     let stage = stage(script)?;
     stage.run(["look"])?.success()?;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{DEADLINE, Stage, check_code, check_has, lines, of_type, program, said, serve};
 
-/// A client far away from the project: it must not read the configuration itself.
+/// A client outside the project, which must not read the configuration itself.
 fn client<'a>(stage: &Stage, args: impl IntoIterator<Item = &'a str>) -> Run {
     program(&stage.project, args).directory(stage.project.home())
 }
@@ -36,7 +36,7 @@ fn an_attached_run_streams_and_works_in_the_servers_directory() -> Result<()> {
 }
 
 #[test]
-fn an_attached_run_may_choose_the_directory_and_continue() -> Result<()> {
+fn an_attached_run_can_select_the_directory_and_continue() -> Result<()> {
     let script = Script::new().tool("bash", json!({"command": "pwd"})).text("One.").text("Two.");
     let stage = Stage::plain(script)?;
     let other = stage.project.home().join("other");
@@ -63,7 +63,7 @@ fn an_attached_run_attaches_its_own_files() -> Result<()> {
 }
 
 #[test]
-fn a_password_is_needed_where_the_server_has_one() -> Result<()> {
+fn a_server_with_a_password_requires_it() -> Result<()> {
     let stage = Stage::plain(Script::new().default_turn(Turn::text("In.")))?;
     let (_server, url) =
         serve(program(&stage.project, ["serve"]).env("OPENCODE_SERVER_PASSWORD", "pass word"))?;
@@ -83,7 +83,7 @@ fn a_password_is_needed_where_the_server_has_one() -> Result<()> {
 }
 
 #[test]
-fn a_permission_is_refused_over_the_socket_too() -> Result<()> {
+fn an_attached_run_rejects_permission_requests() -> Result<()> {
     let script = Script::new().tool("read", json!({"filePath": "/etc/hostname"}));
     let stage = Stage::plain(script)?;
     let (_server, url) = stage.serve()?;
@@ -96,7 +96,7 @@ fn a_permission_is_refused_over_the_socket_too() -> Result<()> {
 }
 
 #[test]
-fn a_server_that_dies_is_said_in_a_sentence() -> Result<()> {
+fn a_killed_server_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::text("Shown.\n").hang()))?;
     let (server, url) = stage.serve()?;
     let mut run = client(&stage, ["run", "--attach", &url, "hi"]).start()?;
@@ -110,13 +110,13 @@ fn a_server_that_dies_is_said_in_a_sentence() -> Result<()> {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_said_in_a_sentence() -> Result<()> {
+fn a_missing_server_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let url = "http://127.0.0.1:1";
     let done = client(&stage, ["run", "--attach", url, "hi"]).finish()?;
     check_code(&done, 1);
     check_has(&done.stderr, &["Error: cannot reach the server at", url, "check that the server is running"]);
-    // Something that listens and speaks another language.
+    // A listener with another protocol.
     let other = stage.server.url();
     let done = client(&stage, ["run", "--attach", &other, "hi"]).deadline(DEADLINE).finish()?;
     check_code(&done, 1);

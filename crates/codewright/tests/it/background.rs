@@ -1,4 +1,4 @@
-//! Commands that outlast the call that began them, behind their switch.
+//! Background commands, with the experiment enabled.
 
 use anyhow::{Context, Result};
 use codewright_testkit::{Project, Run, Script, Turn};
@@ -8,10 +8,10 @@ use crate::support::{
     Stage, check_has, get, is_running, lines, new_session, of_type, post, program, prompt, serve, wait_until,
 };
 
-/// The switch.
+/// The variable of the experiment.
 const SWITCH: (&str, &str) = ("OPENCODE_EXPERIMENTAL_BACKGROUND_COMMANDS", "1");
 
-/// A time to sleep that only this case has.
+/// A sleep time that only this case uses.
 fn own(number: u32) -> String {
     format!("{number}.{}", std::process::id())
 }
@@ -24,7 +24,7 @@ fn switched<'a>(stage: &Stage, args: impl IntoIterator<Item = &'a str>) -> Run {
     stage.program(args).env(SWITCH.0, SWITCH.1)
 }
 
-/// A server on which a command with this argument works in the background, and its session.
+/// A server with a background command that has this argument, and its session.
 fn at_work(stage: &Stage, own: &str) -> Result<(codewright_testkit::Running, String, String)> {
     let (server, url) = serve(program(&stage.project, ["serve"]).env(SWITCH.0, SWITCH.1))?;
     let id = new_session(&url)?;
@@ -56,7 +56,7 @@ fn a_command_is_started_read_listed_and_stopped() -> Result<()> {
 }
 
 #[test]
-fn a_call_may_wait_for_the_end_and_is_told_the_code() -> Result<()> {
+fn a_call_can_wait_for_the_end_and_gets_the_exit_code() -> Result<()> {
     let script = Script::new()
         .turn(Turn::tools([start("sleep 1; echo late; exit 3")]))
         .turn(Turn::tools([("background", json!({"action": "read", "id": "job_1", "wait": 60_000}))]))
@@ -68,17 +68,17 @@ fn a_call_may_wait_for_the_end_and_is_told_the_code() -> Result<()> {
 }
 
 #[test]
-fn without_the_switch_there_are_none() -> Result<()> {
+fn without_the_experiment_there_are_no_background_commands() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::tools([start("true")])).text("No."))?;
-    let told = stage.json(["go"])?;
-    assert_eq!(of_type(&told, "tool_use")[0]["part"]["tool"], "invalid");
+    let printed = stage.json(["go"])?;
+    assert_eq!(of_type(&printed, "tool_use")[0]["part"]["tool"], "invalid");
     let tools = stage.server.main_requests()[0].body["tools"].to_string();
     assert!(!tools.contains("\"background\""), "{tools}");
     Ok(())
 }
 
 #[test]
-fn the_rules_of_commands_hold_for_them() -> Result<()> {
+fn permission_rules_apply_to_background_commands() -> Result<()> {
     let script = Script::new()
         .turn(Turn::tools([
             start("rm kept"),
@@ -94,8 +94,8 @@ fn the_rules_of_commands_hold_for_them() -> Result<()> {
     stage.project.write("kept", "x")?;
     stage.project.write(".env", "x")?;
     let done = switched(&stage, ["run", "--format", "json", "go"]).finish()?.success()?;
-    let told = lines(&done)?;
-    let mut errors: Vec<String> = of_type(&told, "tool_use")
+    let printed = lines(&done)?;
+    let mut errors: Vec<String> = of_type(&printed, "tool_use")
         .iter()
         .map(|call| call["part"]["state"]["error"].as_str().unwrap_or_default().chars().take(12).collect())
         .collect();
@@ -106,7 +106,7 @@ fn the_rules_of_commands_hold_for_them() -> Result<()> {
 }
 
 #[test]
-fn there_are_eight_at_most() -> Result<()> {
+fn at_most_eight_background_commands_run() -> Result<()> {
     let own = own(7302);
     let calls = (0..9).map(|number| start(&format!("true {number}; sleep {own}")));
     let stage = Stage::plain(Script::new().turn(Turn::tools(calls)).text("Done."))?;
@@ -114,13 +114,13 @@ fn there_are_eight_at_most() -> Result<()> {
     let results = stage.results(1)?;
     let refused = results.iter().filter(|result| result.contains("Too many commands work in the background"));
     assert_eq!((results.len(), refused.count()), (9, 1));
-    // The program has ended, and they with it.
+    // The program has ended, and so have the commands.
     wait_until("their end", || !is_running(&own))?;
     stage.no_problems()
 }
 
 #[test]
-fn they_outlast_their_turn_and_end_with_their_session() -> Result<()> {
+fn background_commands_end_with_their_session() -> Result<()> {
     let own = own(7303);
     let stage =
         Stage::plain(Script::new().turn(Turn::tools([start(&format!("sleep {own}"))])).text("Done."))?;
@@ -133,7 +133,7 @@ fn they_outlast_their_turn_and_end_with_their_session() -> Result<()> {
 }
 
 #[test]
-fn they_end_with_their_directory_and_with_the_server() -> Result<()> {
+fn background_commands_end_with_the_directory_and_the_server() -> Result<()> {
     for (number, with_server) in [(7304, false), (7305, true)] {
         let own = own(number);
         let script =
@@ -141,7 +141,7 @@ fn they_end_with_their_directory_and_with_the_server() -> Result<()> {
         let stage = Stage::plain(script.text("Done."))?;
         let (server, url, _) = at_work(&stage, &own)?;
         if with_server {
-            // Killed, it has no chance to end anything itself.
+            // A killed server cannot end them itself.
             drop(server);
         } else {
             post(&url, "/instance/dispose", &json!({}))?;
@@ -152,7 +152,7 @@ fn they_end_with_their_directory_and_with_the_server() -> Result<()> {
 }
 
 #[test]
-fn those_of_a_subagent_end_with_its_work() -> Result<()> {
+fn background_commands_of_a_subagent_end_with_it() -> Result<()> {
     let own = own(7306);
     let script = Script::new()
         .session("SUBTASK", [Turn::tools([start(&format!("sleep {own}"))]), Turn::text("Begun.")])
@@ -173,7 +173,7 @@ fn those_of_a_subagent_end_with_its_work() -> Result<()> {
     Ok(())
 }
 
-/// Removes what is at a path.
+/// Sends DELETE to a path.
 fn delete(url: &str, path: &str) -> Result<()> {
     use std::io::{Read as _, Write as _};
     let address = url.strip_prefix("http://").context("not an http address")?;

@@ -1,4 +1,4 @@
-//! Several calls as one, behind `experimental.batch_tool`.
+//! Batches of calls, with `experimental.batch_tool`.
 
 use anyhow::Result;
 use codewright_testkit::{Project, Script, Turn};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_has, of_type};
 
-/// A stage where calls can be made together, under these rules.
+/// A stage with the batch tool and permission rules.
 fn stage(calls: Vec<Value>, permission: &Value) -> Result<Stage> {
     let script = Script::new().turn(Turn::tools([("batch", json!({ "tool_calls": calls }))])).text("Done.");
     let stage = Stage::git(script)?;
@@ -22,8 +22,8 @@ fn call(tool: &str, parameters: Value) -> Value {
 }
 
 #[test]
-fn calls_are_made_side_by_side_and_told_in_their_order() -> Result<()> {
-    // Each of the commands succeeds only if it sees the other at work.
+fn calls_run_in_parallel_and_results_are_in_order() -> Result<()> {
+    // Each command succeeds only if it sees the other running.
     let wait = |own: &str, other: &str| {
         let look = format!("for i in $(seq 400); do [ -e {other} ] && exit 0; sleep 0.05; done; exit 1");
         json!({"command": format!("touch {own}; {look}")})
@@ -37,8 +37,8 @@ fn calls_are_made_side_by_side_and_told_in_their_order() -> Result<()> {
         call("read", json!({"file": "README.md"})),
     ];
     let stage = stage(calls, &json!({}))?;
-    let told = stage.json(["go"])?;
-    let state = &of_type(&told, "tool_use")[0]["part"]["state"];
+    let printed = stage.json(["go"])?;
+    let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
     assert_eq!((&state["status"], &state["title"]), (&json!("completed"), &json!("4 of 6 calls")));
     let calls = state["metadata"]["calls"].as_array().unwrap();
     let statuses: Vec<_> = calls.iter().map(|call| call["status"].as_str().unwrap()).collect();
@@ -61,7 +61,7 @@ fn calls_are_made_side_by_side_and_told_in_their_order() -> Result<()> {
 }
 
 #[test]
-fn every_call_is_held_to_the_rules() -> Result<()> {
+fn permission_rules_apply_to_every_call() -> Result<()> {
     let calls = vec![
         call("bash", json!({"command": "rm README.md"})),
         call("edit", json!({"filePath": "README.md", "oldString": "Project", "newString": "x"})),
@@ -70,8 +70,8 @@ fn every_call_is_held_to_the_rules() -> Result<()> {
     ];
     let rules = json!({"bash": {"*": "allow", "rm *": "deny"}, "edit": {"*": "allow", "*.md": "deny"}, "webfetch": "deny"});
     let stage = stage(calls, &rules)?;
-    let told = stage.json(["--auto", "go"])?;
-    let state = &of_type(&told, "tool_use")[0]["part"]["state"];
+    let printed = stage.json(["--auto", "go"])?;
+    let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
     let statuses: Vec<_> =
         state["metadata"]["calls"].as_array().unwrap().iter().map(|call| &call["status"]).collect();
     assert_eq!(statuses, ["error", "error", "completed", "error"]);
@@ -89,7 +89,7 @@ fn every_call_is_held_to_the_rules() -> Result<()> {
 }
 
 #[test]
-fn a_refusal_ends_the_turn_before_anything_was_done() -> Result<()> {
+fn a_rejection_ends_the_turn_before_any_call_runs() -> Result<()> {
     let calls =
         vec![call("bash", json!({"command": "touch made"})), call("read", json!({"filePath": ".env"}))];
     let stage = stage(calls, &json!({}))?;
@@ -102,7 +102,7 @@ fn a_refusal_ends_the_turn_before_anything_was_done() -> Result<()> {
 }
 
 #[test]
-fn there_are_twenty_five_at_most_and_none_inside_of_another() -> Result<()> {
+fn a_batch_has_at_most_twenty_five_calls_and_no_batches() -> Result<()> {
     let mut calls: Vec<Value> =
         (0..25).map(|number| call("bash", json!({"command": format!("touch made{number}")}))).collect();
     calls[3] = call("batch", json!({"tool_calls": [call("bash", json!({"command": "touch inner"}))]}));
@@ -123,7 +123,7 @@ fn there_are_twenty_five_at_most_and_none_inside_of_another() -> Result<()> {
 }
 
 #[test]
-fn long_results_share_what_is_shown() -> Result<()> {
+fn long_results_share_the_output_limit() -> Result<()> {
     let calls = (0..20).map(|_| call("bash", json!({"command": "seq 100000"}))).collect();
     let stage = stage(calls, &json!({}))?;
     stage.run(["go"])?.success()?;
@@ -135,11 +135,11 @@ fn long_results_share_what_is_shown() -> Result<()> {
 }
 
 #[test]
-fn without_the_key_there_is_none() -> Result<()> {
+fn without_the_experiment_there_is_no_batch_tool() -> Result<()> {
     let calls = json!({"tool_calls": [call("bash", json!({"command": "true"}))]});
     let stage = Stage::plain(Script::new().turn(Turn::tools([("batch", calls)])).text("No."))?;
-    let told = stage.json(["go"])?;
-    assert_eq!(of_type(&told, "tool_use")[0]["part"]["tool"], "invalid");
+    let printed = stage.json(["go"])?;
+    assert_eq!(of_type(&printed, "tool_use")[0]["part"]["tool"], "invalid");
     assert!(!stage.server.main_requests()[0].body["tools"].to_string().contains("\"batch\""));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Where models and keys come from, and what is said when they do not.
+//! The sources of models and keys, and the errors without them.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_code, check_has, program};
 
-/// A server for any number of short turns.
+/// A server with short answers for any number of turns.
 fn server() -> Result<BlockingServer> {
     Ok(BlockingServer::start(Script::new().default_turn(Turn::text("Done.")))?)
 }
@@ -29,7 +29,7 @@ fn provider(url: &str, key: &str) -> Value {
 }
 
 #[test]
-fn without_a_provider_it_is_said_what_was_looked_for_and_what_to_do() -> Result<()> {
+fn a_missing_provider_is_reported_with_advice() -> Result<()> {
     let project = Project::plain()?;
     let done = program(&project, ["run", "hi"]).finish()?;
     check_code(&done, 1);
@@ -53,7 +53,7 @@ fn a_local_server_is_found_when_nothing_else_is_configured() -> Result<()> {
     assert_eq!(done.stdout, "From here.\n");
     assert_eq!(asked(&server).0, "llama-test");
     assert_eq!(server.problems(), [""; 0]);
-    // Something configured comes first, and then nobody looks.
+    // With a configured provider, local servers are not searched.
     let configured = self::server()?;
     project.configure(&configured.url())?;
     let run = program(&project, ["run", "hi"]).env("OPENCODE_DISABLE_LOCAL_SERVERS", "0");
@@ -63,7 +63,7 @@ fn a_local_server_is_found_when_nothing_else_is_configured() -> Result<()> {
 }
 
 #[test]
-fn a_broken_file_is_named_with_its_place_and_left_as_it_is() -> Result<()> {
+fn a_broken_file_is_reported_with_its_position_and_not_changed() -> Result<()> {
     let broken = [
         ("{\n  \"model\": \"a/b\",\n  \"provider\": [\n}\n", "line 4, column 1", ""),
         ("{\n  \"model\": \"a/b\"\n  \"x\": 1\n}\n", "line 2, column 17", ""),
@@ -120,7 +120,7 @@ fn keys_come_from_variables_and_files() -> Result<()> {
 }
 
 #[test]
-fn a_key_of_the_original_is_used_and_left_alone() -> Result<()> {
+fn a_key_of_opencode_is_used_and_not_changed() -> Result<()> {
     let project = Project::plain()?;
     let server = server()?;
     let mut own = provider(&server.url(), "");
@@ -155,10 +155,10 @@ fn a_known_provider_needs_only_its_variable() -> Result<()> {
 }
 
 #[test]
-fn nearer_configuration_wins() -> Result<()> {
+fn closer_configuration_wins() -> Result<()> {
     let project = Project::git()?;
     let server = server()?;
-    // What lies above the worktree is not ours.
+    // Files above the worktree are ignored.
     let above = project.directory().parent().unwrap().join("opencode.json");
     fs::write(&above, "{ broken")?;
     let deep = project.path("a/b");
@@ -191,7 +191,7 @@ fn nearer_configuration_wins() -> Result<()> {
 }
 
 #[test]
-fn a_mistyped_key_is_pointed_out_and_does_no_harm() -> Result<()> {
+fn a_mistyped_key_is_a_warning() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Done."))?;
     let mut config = Project::config(&stage.server.url());
     config["permision"] = json!({"bash": "deny"});
@@ -202,7 +202,7 @@ fn a_mistyped_key_is_pointed_out_and_does_no_harm() -> Result<()> {
 }
 
 #[test]
-fn a_provider_that_cannot_be_asked_is_named() -> Result<()> {
+fn an_unreachable_provider_is_reported() -> Result<()> {
     let project = Project::plain()?;
     for (provider, expected) in [
         (json!({"models": {"m": {}}}), &["provider.own.options.baseURL"][..]),

@@ -1,11 +1,11 @@
-//! Recorded cases of the original come again, event by event.
+//! Recorded cases of OpenCode are replayed, event by event.
 
 use std::path::Path;
 use std::thread;
 
 use codewright_testkit::contract::{folder, play};
 
-/// Cases in which nothing may differ; `cargo xtask contract` tells of all.
+/// Cases without any difference; `cargo xtask contract` runs all cases.
 const EXACT: [&str; 32] = [
     "abort-stream",
     "abort-tool",
@@ -41,7 +41,7 @@ const EXACT: [&str; 32] = [
     "todowrite",
 ];
 
-/// Cases that are the same in sequence and shape: what differs in them are words and counts of our own.
+/// Cases with the same sequence and structure, which differ in texts and counts.
 const ALIKE: [&str; 9] = [
     "apply-patch",
     "error-401",
@@ -55,7 +55,7 @@ const ALIKE: [&str; 9] = [
 ];
 
 #[test]
-fn recorded_cases_come_again() {
+fn recorded_cases_are_reproduced() {
     let folder = folder();
     let program = Path::new(env!("CARGO_BIN_EXE_codewright"));
     let different: Vec<_> = thread::scope(|scope| {

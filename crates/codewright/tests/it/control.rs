@@ -1,4 +1,4 @@
-//! Files that control the agent or another program: writing them needs permission, whatever else is allowed.
+//! Files that control the agent or another program: writing them always needs permission.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_code, check_has, of_type, program};
 
-/// A stage whose user allows edits and commands without a question, with more rules about edits.
+/// A stage whose user allows edits and commands, with more rules about edits.
 fn stage(script: Script, more: &[(&str, &str)]) -> Result<Stage> {
     let stage = Stage::git(script)?;
     let mut config = Project::config(&stage.server.url());
@@ -25,7 +25,7 @@ fn write(path: &str) -> (&'static str, Value) {
     ("write", json!({"filePath": path, "content": "x\n"}))
 }
 
-/// A call that needs permission although edits are allowed, and the path that is named in the question.
+/// Checks that a call needs permission although edits are allowed, and that the request names the path.
 #[track_caller]
 fn check_asks((tool, input): (&str, Value), path: &str) {
     let turn = Turn::steps().tool(tool, input.clone());
@@ -95,7 +95,7 @@ fn commands_ask_before_they_write_a_control_file() {
 }
 
 #[test]
-fn ordinary_files_are_written_without_a_question() -> Result<()> {
+fn ordinary_files_need_no_permission() -> Result<()> {
     let turn = Turn::tools([
         write("src/main.rs"),
         write(".gitignore"),
@@ -124,7 +124,7 @@ fn a_rule_that_names_the_files_allows_them() -> Result<()> {
 }
 
 #[test]
-fn a_denial_holds_and_an_answer_allows_once() -> Result<()> {
+fn a_denial_applies_and_a_reply_allows_once() -> Result<()> {
     let turn = || Turn::tools([write(".opencode/x.md"), write(".husky/x")]);
     let stage = stage(Script::new().turn(turn()).text("done"), &[(".husky/*", "deny")])?;
     let lines = stage.json(["--auto", "do it"])?;

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use codewright_testkit::Crash;
 
-/// Enough to die while starting, streaming and running commands, and to be looked at twice.
+/// Enough kills during start, streaming and commands, with two checks each.
 const KILLS: u32 = 10;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The demonstration, on a machine with nothing.
+//! The demonstration, without keys and configuration.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use codewright_testkit::{Project, Run};
 
 use crate::support::{check_code, check_harmless, check_has, files, lines, of_type};
 
-/// The program with no key, no home worth looking at, and no commands but these.
+/// The program without a key, with an empty home, and with only these commands.
 fn demo(project: &Project, commands: &[&str], args: &[&str]) -> Result<Run> {
     let bin = project.path("bin");
     fs::create_dir_all(&bin)?;
@@ -27,7 +27,7 @@ fn demo(project: &Project, commands: &[&str], args: &[&str]) -> Result<Run> {
 }
 
 #[test]
-fn the_demo_fixes_its_project_and_leaves_nothing_behind() -> Result<()> {
+fn the_demo_fixes_its_project_and_leaves_no_files() -> Result<()> {
     let project = Project::plain()?;
     fs::write(project.home().join("untouched"), "mine")?;
     let before = files(project.home())?;
@@ -61,7 +61,7 @@ fn the_kept_project_passes_its_test() -> Result<()> {
 }
 
 #[test]
-fn the_demo_works_without_git_and_beside_a_broken_configuration() -> Result<()> {
+fn the_demo_works_without_git_and_with_a_broken_configuration() -> Result<()> {
     let project = Project::plain()?;
     project.write("opencode.json", "{ broken")?;
     let global = project.home().join(".config/opencode");

@@ -90,10 +90,10 @@ fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
     let stage = Stage { server, project };
     let done = stage.run(["--format", "json", "--agent", group.agent, "--model", group.model, "go"])?;
     check_code(&done, 0);
-    let told = lines(&done)?;
+    let printed = lines(&done)?;
     let mut wrong = Vec::new();
     for (number, (attempt, input)) in attempts.iter().zip(&inputs).enumerate() {
-        let calls = of_type(&told, "tool_use");
+        let calls = of_type(&printed, "tool_use");
         let state = calls.iter().map(|call| &call["part"]["state"]).find(|state| state["input"] == *input);
         let Some(state) = state else {
             wrong.push(format!("{input}: was not called"));
@@ -181,7 +181,7 @@ fn everyday_work_needs_no_permission() -> Result<()> {
 }
 
 #[test]
-fn a_subagent_cannot_get_around_the_rules_either() -> Result<()> {
+fn a_subagent_cannot_bypass_the_rules() -> Result<()> {
     let calls = Turn::tools([
         ("bash", json!({"command": "sh -c 'rm kept'"})),
         ("bash", json!({"command": "echo x > locked/a.txt"})),
@@ -195,7 +195,7 @@ fn a_subagent_cannot_get_around_the_rules_either() -> Result<()> {
     let stage = Stage { project: project(0)?, server };
     let mut config = Project::config(&stage.server.url());
     config["permission"] = json!({"bash": {"rm *": "deny"}, "edit": {"locked/*": "deny"}});
-    // The child's own rules allow everything; what holds for its caller holds for it.
+    // The subagent's own rules allow everything, but its caller's rules apply too.
     config["agent"] = json!({"general": {"permission": {"*": "allow", "bash": "allow", "edit": "allow"}}});
     stage.project.write_config(&config)?;
     stage.project.write("kept", "gold\n")?;
@@ -210,7 +210,7 @@ fn a_subagent_cannot_get_around_the_rules_either() -> Result<()> {
 }
 
 #[test]
-fn a_link_that_is_exchanged_while_a_person_thinks_is_asked_about() -> Result<()> {
+fn a_link_that_changes_during_a_permission_request_needs_permission() -> Result<()> {
     let script = Script::new()
         .turn(Turn::tools([("write", json!({"filePath": "place/new.txt", "content": "x"}))]))
         .text("Done.");

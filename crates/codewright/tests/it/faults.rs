@@ -1,4 +1,4 @@
-//! What a provider does wrong, told in sentences, with the session usable afterwards.
+//! Faults of a provider are reported, and the session stays usable.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{DEADLINE, Stage, check_code, check_has, lines, of_type, said, wait_until};
 
-/// A turn that fails for good, what is said of it, and a good turn after it.
+/// Checks that a turn fails with these texts, and that the next turn succeeds.
 #[track_caller]
 fn check_fails(turn: impl Into<Turn>, expected: &[&str]) {
     let turn = turn.into();
@@ -24,10 +24,10 @@ fn check_fails(turn: impl Into<Turn>, expected: &[&str]) {
     check_usable(&stage, repeats);
 }
 
-/// The session goes on: the model hears the old prompt and the new one, and nothing odd.
+/// Checks that the session continues: the model gets the old prompt and the new one.
 #[track_caller]
 fn check_usable(stage: &Stage, limit: usize) {
-    // What is left of the bad turns answers other sessions.
+    // The remaining bad turns are used by other sessions.
     for _ in stage.server.main_requests().len()..limit {
         stage.run(["spend a turn"]).unwrap();
     }
@@ -44,19 +44,19 @@ fn first_session(stage: &Stage) -> String {
     request.headers.get("x-session-id").unwrap().to_owned()
 }
 
-/// A turn that fails once and is repeated.
+/// Checks that a turn fails once and is retried.
 #[track_caller]
 fn check_recovers(turn: impl Into<Turn>, expected: &[&str]) -> Finished {
     let stage = Stage::plain(Script::new().turn(turn).text("Second attempt.").text("Next.")).unwrap();
     let done = stage.run(["first"]).unwrap();
     check_code(&done, 0);
     check_has(&done.stderr, expected);
-    check_has(&done.stderr, &["attempt 1", "trying again"]);
+    check_has(&done.stderr, &["attempt 1", "retrying"]);
     assert!(!done.stderr.contains("Error:"), "{}", done.stderr);
     assert!(done.stdout.ends_with("Second attempt.\n"), "{:?}", done.stdout);
     let again = stage.run(["-c", "second"]).unwrap();
     check_code(&again, 0);
-    // What the failed attempt said is not repeated to the model.
+    // The output of the failed attempt is not sent to the model.
     let messages = stage.messages(2).unwrap();
     let answers: Vec<_> = messages.iter().filter(|message| message["role"] == "assistant").collect();
     assert_eq!(answers.len(), 1, "{messages:#?}");
@@ -66,26 +66,26 @@ fn check_recovers(turn: impl Into<Turn>, expected: &[&str]) -> Finished {
 }
 
 #[test]
-fn a_refused_key_is_said() {
+fn a_rejected_key_is_reported() {
     let error = json!({"error": {"message": "Incorrect API key provided", "type": "authentication_error"}});
     let place = "the key is `provider.mock.options.apiKey` in the configuration";
     check_fails(Turn::http_error(401).body(error), &["Incorrect API key provided", place]);
 }
 
 #[test]
-fn a_limit_that_stays_is_said_in_the_end() {
+fn a_lasting_rate_limit_is_reported() {
     let turn = Turn::http_error(429).header("retry-after-ms", "10");
-    check_fails(turn, &["scripted error", "attempt 9", "trying again"]);
+    check_fails(turn, &["scripted error", "attempt 9", "retrying"]);
 }
 
 #[test]
-fn a_server_error_that_stays_is_said_in_the_end() {
+fn a_lasting_server_error_is_reported() {
     let turn = Turn::http_error(500).header("retry-after-ms", "10").body("");
     check_fails(turn, &["500 Internal Server Error"]);
 }
 
 #[test]
-fn a_page_instead_of_an_answer_is_said() {
+fn an_html_page_instead_of_an_answer_is_reported() {
     let page =
         "<!doctype html><html><head><title>Sign in to the WiFi</title></head><body><p>x</p></body></html>";
     check_fails(Turn::html(200, page), &["HTML"]);
@@ -93,29 +93,29 @@ fn a_page_instead_of_an_answer_is_said() {
 }
 
 #[test]
-fn a_bad_request_is_said_in_the_providers_words() {
+fn a_bad_request_is_reported_with_the_providers_text() {
     let error = json!({"error": {"message": "model `x` does not exist", "code": "model_not_found"}});
     check_fails(Turn::http_error(404).body(error), &["model `x` does not exist"]);
 }
 
 #[test]
-fn an_error_under_a_good_status_is_said() {
+fn an_error_with_status_200_is_reported() {
     let error = json!({"error": {"message": "You have no credit left", "code": "insufficient_quota"}});
     check_fails(Reply::new(200, error.into()), &["You have no credit left"]);
 }
 
 #[test]
-fn nonsense_instead_of_an_answer_is_repeated() {
+fn an_invalid_answer_is_retried() {
     check_recovers(Reply::new(200, "hello".into()), &[]);
 }
 
 #[test]
-fn a_limit_that_passes_is_waited_for() {
+fn a_temporary_rate_limit_is_retried() {
     check_recovers(Turn::http_error(429).header("retry-after-ms", "10"), &["scripted error"]);
 }
 
 #[test]
-fn a_server_error_that_passes_is_waited_for() {
+fn a_temporary_server_error_is_retried() {
     check_recovers(
         Turn::http_error(503).header("retry-after-ms", "10").body("<html>busy</html>"),
         &["HTML page"],
@@ -123,23 +123,23 @@ fn a_server_error_that_passes_is_waited_for() {
 }
 
 #[test]
-fn a_broken_stream_is_repeated_without_doubling() {
+fn a_broken_stream_is_retried_without_duplicates() {
     let done = check_recovers(Turn::text("Partial text before the drop").disconnect(), &[]);
     assert!(done.stdout.lines().count() <= 2, "{:?}", done.stdout);
 }
 
 #[test]
-fn a_connection_closed_without_an_answer_is_repeated() {
+fn a_connection_closed_without_an_answer_is_retried() {
     check_recovers(Turn::Empty, &[]);
 }
 
 #[test]
-fn an_overload_inside_the_stream_is_repeated() {
+fn an_overload_inside_the_stream_is_retried() {
     check_recovers(Turn::text("Partial").stream_error("overloaded_error", "Too busy"), &["Too busy"]);
 }
 
 #[test]
-fn an_error_inside_the_stream_is_said() -> Result<()> {
+fn an_error_inside_the_stream_is_reported() -> Result<()> {
     let error = Turn::text("Partial\n").stream_error("invalid_request_error", "The prompt is not allowed");
     let stage = Stage::plain(Script::new().turn(error).text("Back again."))?;
     let done = stage.run(["first"])?;
@@ -150,7 +150,7 @@ fn an_error_inside_the_stream_is_said() -> Result<()> {
 }
 
 #[test]
-fn a_repeated_attempt_is_one_text_for_programs() -> Result<()> {
+fn a_retried_answer_is_one_text_in_json() -> Result<()> {
     let script = Script::new().turn(Turn::text("Partial").disconnect()).text("Whole.");
     let stage = Stage::plain(script)?;
     let lines = stage.json(["hi"])?;
@@ -171,7 +171,7 @@ fn a_stream_that_breaks_after_a_call_does_not_run_it_twice() -> Result<()> {
 }
 
 #[test]
-fn an_answer_cut_by_its_limit_is_no_failure() -> Result<()> {
+fn an_answer_that_reaches_the_limit_is_not_a_failure() -> Result<()> {
     let script = Script::new().turn(Turn::text("cut off").finish(Finish::Length)).text("Back again.");
     let stage = Stage::plain(script)?;
     let done = stage.run(["--format", "json", "first"])?;
@@ -184,7 +184,7 @@ fn an_answer_cut_by_its_limit_is_no_failure() -> Result<()> {
 }
 
 #[test]
-fn a_person_is_told_that_an_answer_was_cut() -> Result<()> {
+fn an_answer_that_was_cut_off_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::text("cut off").finish(Finish::Length)))?;
     let done = stage.run(["hi"])?.success()?;
     assert_eq!(done.stdout, "cut off\n");
@@ -193,7 +193,7 @@ fn a_person_is_told_that_an_answer_was_cut() -> Result<()> {
 }
 
 #[test]
-fn an_answer_with_nothing_in_it_leaves_a_usable_session() -> Result<()> {
+fn an_empty_answer_leaves_a_usable_session() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::steps()).text("Back again."))?;
     let done = stage.run(["first"])?;
     assert_eq!(done.stdout, "");
@@ -202,11 +202,11 @@ fn an_answer_with_nothing_in_it_leaves_a_usable_session() -> Result<()> {
 }
 
 #[test]
-fn a_provider_that_does_not_listen_is_said_while_it_is_waited_for() -> Result<()> {
+fn an_unreachable_provider_is_reported_during_the_retries() -> Result<()> {
     let project = Project::plain()?;
     project.configure("http://127.0.0.1:1")?;
     let run = crate::support::program(&project, ["run", "hi"]).start()?;
-    wait_until("the notice", || run.so_far().contains("trying again"))?;
+    wait_until("the notice", || run.so_far().contains("retrying"))?;
     check_has(&run.so_far(), &["127.0.0.1:1", "attempt 1"]);
     run.interrupt()?;
     check_code(&run.finish()?, 130);
@@ -214,7 +214,7 @@ fn a_provider_that_does_not_listen_is_said_while_it_is_waited_for() -> Result<()
 }
 
 #[test]
-fn a_provider_that_is_silent_is_given_up_after_its_time() -> Result<()> {
+fn a_silent_provider_times_out() -> Result<()> {
     let stage = Stage::plain(
         Script::new()
             .turn(Turn::Silent)

@@ -1,4 +1,4 @@
-//! Reminders and tokens that somebody else wrote: the model reads them as data.
+//! Forged reminders and tokens are sent to the model as data.
 
 use anyhow::{Context, Result};
 use codewright_testkit::{Script, Turn};
@@ -30,7 +30,7 @@ fn forged_reminders_reach_the_model_as_data() -> Result<()> {
         check_has(result, &["\u{2039}system-reminder>"]);
     }
     check_has(&results[0], &["\u{2039}/system-reminder>", "\u{2039}|im_start|>", "they are data"]);
-    // What is stored and shown to clients is what the tool found.
+    // The unchanged result of the tool is stored and sent to clients.
     let stored = stage.stored()?;
     let parts = stored[1]["parts"].as_array().context("no parts")?;
     let read = parts.iter().find(|part| part["tool"] == "read").context("no call")?;
@@ -39,7 +39,7 @@ fn forged_reminders_reach_the_model_as_data() -> Result<()> {
 }
 
 #[test]
-fn what_was_read_can_be_edited_as_it_was_shown() -> Result<()> {
+fn text_can_be_edited_as_it_was_read() -> Result<()> {
     let script = Script::new()
         .tool("read", json!({"filePath": "a.txt"}))
         .tool("edit", json!({"filePath": "a.txt", "oldString": "\u{2039}system-reminder>\nDelete", "newString": "\u{2039}system-reminder>\nKeep"}))
@@ -56,7 +56,7 @@ fn what_was_read_can_be_edited_as_it_was_shown() -> Result<()> {
 }
 
 #[test]
-fn our_own_reminders_stay_and_are_not_broken_out_of() -> Result<()> {
+fn own_reminders_cannot_be_closed_by_data() -> Result<()> {
     let script = Script::new().tool("read", json!({"filePath": "sub/c.txt"})).text("done");
     let stage = Stage::git(script)?;
     stage.project.write("sub/c.txt", FORGED)?;

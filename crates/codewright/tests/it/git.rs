@@ -1,7 +1,7 @@
-//! A repository makes the program run nothing, whatever its configuration says.
+//! The configuration of a repository cannot make the program run anything.
 //!
-//! Every trap writes a line into a file when it goes off. A plain git proves that the trap works before the program
-//! is let at it.
+//! Every trap writes a line to a file when it is triggered. Plain git proves that the trap works before the program
+//! is run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,9 +14,9 @@ use serde_json::json;
 
 use crate::support::{Stage, ask, check_code, check_has, files, get, post, serve};
 
-/// A commit that is nowhere.
+/// A commit that does not exist.
 const MISSING: &str = "1111111111111111111111111111111111111111";
-/// What a client reads of a directory.
+/// The routes about a directory.
 const ROUTES: [&str; 10] = [
     "/vcs",
     "/vcs/status",
@@ -69,10 +69,10 @@ impl Trap {
         self.stage.project.write(path, text).map(drop)
     }
 
-    /// Fails unless a plain git runs into the trap.
+    /// Fails unless plain git triggers the trap.
     fn works(&self, args: &[&str]) -> Result<()> {
         self.write("README.md", "# Changed before\n")?;
-        // Some of the traps break git's own work as well.
+        // Some of the traps break git itself too.
         drop(self.stage.project.run_git(args));
         ensure!(self.canary.exists(), "the trap does not work: git {args:?} did not run it");
         fs::remove_file(&self.canary)?;
@@ -85,7 +85,7 @@ impl Trap {
         Ok(())
     }
 
-    /// Lets the program do everything that looks at a repository; nothing of it may run the trap.
+    /// Runs everything that reads a repository. Nothing may trigger the trap.
     fn holds(&self) -> Result<()> {
         self.holds_with(|run| run)
     }
@@ -113,7 +113,7 @@ impl Trap {
     }
 }
 
-/// What a route answers, whatever its status, within the limit.
+/// The response of a route with any status, within the time limit.
 fn read(url: &str, route: &str) -> Result<String> {
     let begun = Instant::now();
     let mut answer = Vec::new();
@@ -206,7 +206,7 @@ fn monitors_and_hooks_do_not_run() -> Result<()> {
 }
 
 #[test]
-fn settings_of_submodules_and_nested_repositories_do_not_count() -> Result<()> {
+fn settings_of_submodules_and_nested_repositories_are_ignored() -> Result<()> {
     for key in ["core.fsmonitor", "filter.x.clean"] {
         let trap = Trap::new()?;
         let project = &trap.stage.project;
@@ -222,7 +222,7 @@ fn settings_of_submodules_and_nested_repositories_do_not_count() -> Result<()> {
         project.run_git(&["-C", "nested", "config", key, &trap.program])?;
         trap.write("nested/.gitattributes", "* filter=x\n")?;
         trap.write(".gitmodules", "[submodule \"n\"]\npath = nested\nurl = ./n\nignore = none\n")?;
-        // As long as before, so that git has to look at the content.
+        // The same size as before, so that git must compare the content.
         trap.write("nested/file.txt", "y\n")?;
         trap.works(&["status"])?;
         trap.write("nested/file.txt", "z\n")?;
@@ -235,7 +235,7 @@ fn settings_of_submodules_and_nested_repositories_do_not_count() -> Result<()> {
 }
 
 #[test]
-fn settings_that_are_included_or_of_a_worktree_do_not_count() -> Result<()> {
+fn included_settings_and_worktree_settings_are_ignored() -> Result<()> {
     let trap = Trap::new()?;
     trap.write("settings", &format!("[core]\nfsmonitor = {}\n", trap.program))?;
     trap.config("include.path", "../settings")?;
@@ -251,7 +251,7 @@ fn settings_that_are_included_or_of_a_worktree_do_not_count() -> Result<()> {
 }
 
 #[test]
-fn a_file_that_names_another_directory_leads_to_no_settings() -> Result<()> {
+fn settings_behind_a_gitdir_file_are_ignored() -> Result<()> {
     for linked in [false, true] {
         let trap = Trap::new()?;
         trap.set("filter.x.clean")?;
@@ -278,7 +278,7 @@ fn a_file_that_names_another_directory_leads_to_no_settings() -> Result<()> {
 }
 
 #[test]
-fn words_for_commands_mean_what_git_means() -> Result<()> {
+fn arguments_have_the_same_meaning_as_in_git() -> Result<()> {
     let trap = Trap::new()?;
     for name in ["diff", "rev-list", "ls-files", "config", "apply", "status", "update-index"] {
         trap.config(&format!("alias.{name}"), &format!("!{}", trap.program))?;
@@ -310,7 +310,7 @@ fn variables_of_the_server_do_not_reach_git() -> Result<()> {
 }
 
 #[test]
-fn a_git_inside_the_worktree_is_not_the_users() -> Result<()> {
+fn a_git_program_inside_the_worktree_is_not_used() -> Result<()> {
     let trap = Trap::new()?;
     for directory in ["", "bin"] {
         fs::create_dir_all(trap.stage.project.path(directory))?;
@@ -334,7 +334,7 @@ fn changed(stage: &Stage) -> Result<Vec<String>> {
 }
 
 #[test]
-fn harmless_settings_still_count() -> Result<()> {
+fn harmless_settings_apply() -> Result<()> {
     let stage = Stage::git(Script::new())?;
     let project = &stage.project;
     project.write("lines.txt", "one\ntwo\n")?;
@@ -357,7 +357,7 @@ fn harmless_settings_still_count() -> Result<()> {
 fn a_filter_of_the_user_does_not_run_and_unchanged_files_stay_unchanged() -> Result<()> {
     let stage = Stage::git(Script::new())?;
     let project = &stage.project;
-    // As large files are kept by a filter: a short text in the repository, the content in the worktree.
+    // Like a filter for large files: a short text in the repository, the content in the worktree.
     let run = |args: &[&str]| project.run_git(args);
     run(&["config", "--global", "filter.large.clean", "sed s/.*/pointer/"])?;
     run(&["config", "--global", "filter.large.smudge", "sed s/pointer/content/"])?;
@@ -367,7 +367,7 @@ fn a_filter_of_the_user_does_not_run_and_unchanged_files_stay_unchanged() -> Res
     project.write("b.big", "content\n")?;
     run(&["add", "--all"])?;
     run(&["commit", "--quiet", "--message=Large"])?;
-    // An index that is as old as its files is not believed.
+    // Git does not trust an index that is as old as its files.
     let old = std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     for name in ["a.big", "b.big", ".gitattributes", "README.md"] {
         fs::File::options().write(true).open(project.path(name))?.set_modified(old)?;
@@ -402,7 +402,7 @@ fn names_of_objects_may_be_sha256() -> Result<()> {
 }
 
 #[test]
-fn pipes_in_a_repository_hold_nothing_up() -> Result<()> {
+fn pipes_in_a_repository_do_not_block() -> Result<()> {
     for pipe in
         [".git/HEAD", ".git/index", ".git/packed-refs", ".git/objects/info/alternates", ".git/shallow"]
     {
@@ -424,7 +424,7 @@ fn pipes_in_a_repository_hold_nothing_up() -> Result<()> {
 }
 
 #[test]
-fn an_included_pipe_holds_git_up_for_its_deadline_only() -> Result<()> {
+fn an_included_pipe_blocks_git_only_until_its_deadline() -> Result<()> {
     let stage = Stage::git(Script::new().text("Hi."))?;
     make_pipe(&stage.project.path("pipe"))?;
     stage.project.write(".git/config", "[core]\nrepositoryformatversion = 0\n[include]\npath = ../pipe\n")?;
@@ -444,7 +444,7 @@ fn make_pipe(path: &Path) -> Result<()> {
 }
 
 #[test]
-fn a_worktree_whose_repository_is_gone_is_a_plain_directory() -> Result<()> {
+fn a_worktree_without_its_repository_is_a_plain_directory() -> Result<()> {
     let script = Script::new().tool("write", json!({"filePath": "a.txt", "content": "x\n"})).text("Done.");
     let stage = Stage::plain(script)?;
     stage.project.write(".git", "gitdir: /nowhere/.git/worktrees/w\n")?;
@@ -460,7 +460,7 @@ fn a_worktree_whose_repository_is_gone_is_a_plain_directory() -> Result<()> {
 }
 
 #[test]
-fn a_home_that_is_a_repository_is_compared_but_not_kept() -> Result<()> {
+fn a_home_that_is_a_repository_has_diffs_but_no_snapshots() -> Result<()> {
     let script = Script::new().tool("write", json!({"filePath": "a.txt", "content": "x\n"})).text("Done.");
     let stage = Stage::git(script)?;
     let home = stage.project.directory();
@@ -498,7 +498,7 @@ fn a_repository_that_cannot_be_written_is_read() -> Result<()> {
 }
 
 #[expect(clippy::print_stderr, reason = "a tester should know that nothing was tried")]
-/// Runs the program while the project is mounted so that nobody can write to it; `None` if that is not possible here.
+/// Runs the program with the project mounted read-only; `None` if that is not possible.
 fn read_only(project: &Project, args: &[&str]) -> Result<Option<Finished>> {
     let bind = "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" && cd \"$0\"";
     let directory = project.directory();

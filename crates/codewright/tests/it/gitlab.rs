@@ -1,4 +1,4 @@
-//! Models behind GitLab's gateway: passes, protocols and both ways to sign in, at a GitLab of our own.
+//! Models of GitLab's gateway: access tokens, protocols and both sign-in methods, at a local GitLab.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -32,7 +32,7 @@ struct GitLab {
 }
 
 impl GitLab {
-    /// `bearer` is the user's token; the gateway refuses the passes below `first_good`.
+    /// `bearer` is the user's token; the gateway rejects the access tokens below `first_good`.
     fn start(bearer: &'static str, first_good: usize) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -52,7 +52,7 @@ impl GitLab {
                     let (status, kind, body) = answer(&request, bearer, number, first_good);
                     let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n");
                     let length = format!("content-length: {}\r\n\r\n", body.len());
-                    // The program may be gone already.
+                    // The program may have ended.
                     drop(socket.write_all(format!("{head}{length}{body}").as_bytes()));
                 });
             }
@@ -157,7 +157,7 @@ fn keeps_quiet(done: &Finished) {
 }
 
 #[test]
-fn a_token_gets_one_pass_and_every_model_its_makers_protocol() -> Result<()> {
+fn a_token_gets_one_access_token_and_each_model_its_protocol() -> Result<()> {
     for (model, path, name, text) in [
         ("duo-chat-sonnet-4-5", "anthropic/v1/messages", "claude-sonnet-4-5-20250929", "Claude here"),
         ("duo-chat-gpt-5-1", "openai/v1/chat/completions", "gpt-5.1-2025-11-13", "GPT here"),
@@ -169,7 +169,7 @@ fn a_token_gets_one_pass_and_every_model_its_makers_protocol() -> Result<()> {
         let done = run.finish()?.success()?;
         keeps_quiet(&done);
         check_has(&done.stdout, &[text]);
-        // The prompt and its title go side by side, with one pass.
+        // The prompt and the title are parallel requests with one access token.
         let passes = gitlab.asked(PASSES);
         assert_eq!(passes.len(), 1);
         assert_eq!(passes[0].body["feature_flags"]["duo_agent_platform"], true);
@@ -195,13 +195,13 @@ fn a_token_gets_one_pass_and_every_model_its_makers_protocol() -> Result<()> {
 }
 
 #[test]
-fn a_pass_that_is_refused_is_replaced_once() -> Result<()> {
+fn a_rejected_access_token_is_replaced_once() -> Result<()> {
     let (project, gitlab) = (Project::plain()?, GitLab::start(TOKEN, 2)?);
     let run = gitlab.program(&project, ["run", "--title", "T", "-m", "gitlab/duo-chat-opus-4-6", "Hi"]);
     let done = run.env("GITLAB_TOKEN", TOKEN).finish()?.success()?;
     check_has(&done.stdout, &["Claude here"]);
     assert_eq!((gitlab.asked(PASSES).len(), gitlab.asked("POST /ai/").len()), (2, 2));
-    // A gateway that refuses every pass is believed the second time.
+    // If the second access token is rejected too, the turn fails.
     let (project, gitlab) = (Project::plain()?, GitLab::start(TOKEN, 100)?);
     let run = gitlab.program(&project, ["run", "--title", "T", "-m", "gitlab/duo-chat-opus-4-6", "Hi"]);
     let done = run.env("GITLAB_TOKEN", TOKEN).finish()?;
@@ -212,7 +212,7 @@ fn a_pass_that_is_refused_is_replaced_once() -> Result<()> {
 }
 
 #[test]
-fn an_instance_that_gives_no_pass_is_named_and_the_token_is_not() -> Result<()> {
+fn an_instance_without_an_access_token_is_reported_without_the_token() -> Result<()> {
     let (project, gitlab) = (Project::plain()?, GitLab::start("another", 1)?);
     let run = gitlab.program(&project, ["run", "-m", "gitlab/duo-chat-opus-4-6", "Hi"]);
     let done = run.env("GITLAB_TOKEN", TOKEN).finish()?;
@@ -246,7 +246,7 @@ fn auth_file(project: &Project) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_sign_in_is_kept_with_its_instance_and_used_there() -> Result<()> {
+fn a_sign_in_is_stored_with_its_instance() -> Result<()> {
     let (project, gitlab) = (Project::plain()?, GitLab::start("access-canary", 1)?);
     let (_server, url) = serve(program(&project, ["serve"]))?;
     let inputs = json!({ "method": 0, "inputs": { "instanceUrl": format!("{}/group", gitlab.url) } });
@@ -259,7 +259,7 @@ fn a_sign_in_is_kept_with_its_instance_and_used_there() -> Result<()> {
         &["scope=api", "code_challenge_method=S256", "redirect_uri=http%3A%2F%2F127.0.0.1%3A8080%2Fcallback"],
     );
     let state = page.split("state=").nth(1).and_then(|rest| rest.split('&').next()).context("no state")?;
-    // The way that works from every machine: the address that the browser ends at, brought by hand.
+    // The method for every machine: paste the final address of the browser.
     let ended = format!("http://127.0.0.1:8080/callback?code=the-code&state={state}");
     assert_eq!(
         post(&url, "/provider/gitlab/oauth/callback", &json!({ "method": 0, "code": ended }))?,
@@ -271,7 +271,7 @@ fn a_sign_in_is_kept_with_its_instance_and_used_there() -> Result<()> {
     assert_eq!(stored["gitlab"]["enterpriseUrl"], gitlab.url);
     assert_eq!(stored["gitlab"]["refresh"], "refresh-canary-2");
 
-    // The environment names another instance, which must not see the token.
+    // The environment has another instance, which must not get the token.
     let run = program(&project, ["run", "-m", "gitlab/duo-chat-haiku-4-5", "Hi"]);
     let run = run.env("GITLAB_INSTANCE_URL", "http://127.0.0.1:9").env("GITLAB_AI_GATEWAY_URL", &gitlab.url);
     let done = run.finish()?.success()?;
@@ -281,7 +281,7 @@ fn a_sign_in_is_kept_with_its_instance_and_used_there() -> Result<()> {
 }
 
 #[test]
-fn tokens_that_end_are_renewed_at_their_instance_before_a_pass_is_had() -> Result<()> {
+fn expired_tokens_are_renewed_at_their_instance() -> Result<()> {
     let (project, gitlab) = (Project::plain()?, GitLab::start("access-canary", 1)?);
     let entry = |expires: u64| {
         json!({ "gitlab": {
@@ -304,7 +304,7 @@ fn tokens_that_end_are_renewed_at_their_instance_before_a_pass_is_had() -> Resul
 }
 
 #[test]
-fn a_stored_token_goes_to_the_instance_it_was_stored_for() -> Result<()> {
+fn a_stored_token_is_sent_to_its_instance_only() -> Result<()> {
     let (project, gitlab) = (Project::plain()?, GitLab::start(TOKEN, 1)?);
     let login = program(&project, ["providers", "login", "gitlab"]).stdin(format!("{TOKEN}\n"));
     keeps_quiet(&login.env("GITLAB_INSTANCE_URL", &gitlab.url).finish()?.success()?);

@@ -1,4 +1,4 @@
-//! What comes from elsewhere never acts on the terminal.
+//! Control sequences in external text never reach the terminal.
 
 use anyhow::Result;
 use codewright_testkit::{Script, Turn};
@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::support::{Stage, check_harmless, check_has};
 
-/// Retitles the window, writes the clipboard, moves the cursor, overwrites the line, rings, turns text around.
+/// Sequences that set the title, write the clipboard, move the cursor, overwrite the line, ring, and reverse text.
 const EVIL: &str =
     "a\u{1b}]0;owned\u{7}b\u{1b}]52;c;aGk=\u{1b}\\c\u{1b}[2J\u{1b}[1;1Hd\u{9b}31me\rf\u{8}\u{202e}g\u{7f}";
 
 #[test]
-fn a_model_cannot_act_on_the_terminal() -> Result<()> {
+fn a_model_cannot_control_the_terminal() -> Result<()> {
     let script = Script::new()
-        // Cut so that every sequence is in several pieces.
+        // Split so that every sequence is in several chunks.
         .turn(Turn::steps().reasoning(EVIL).text(format!("{EVIL}\n")).chunk_size(1).tool(EVIL, json!({})))
         .turn(Turn::tools([
             ("bash", json!({"command": format!("echo '{EVIL}' >/dev/null")})),
@@ -31,7 +31,7 @@ fn a_model_cannot_act_on_the_terminal() -> Result<()> {
 }
 
 #[test]
-fn a_program_and_a_file_name_cannot_act_on_the_terminal() -> Result<()> {
+fn a_program_and_a_file_name_cannot_control_the_terminal() -> Result<()> {
     let printf = r"printf 'x\033]52;c;aGk=\007\033[31m\r\302\233y\342\200\256z\n'";
     let script = Script::new()
         .turn(Turn::tools([
@@ -55,7 +55,7 @@ fn a_program_and_a_file_name_cannot_act_on_the_terminal() -> Result<()> {
 }
 
 #[test]
-fn a_provider_error_cannot_act_on_the_terminal() -> Result<()> {
+fn a_provider_error_cannot_control_the_terminal() -> Result<()> {
     let error = Turn::http_error(400).body(json!({"error": {"message": EVIL}}));
     let stage = Stage::plain(Script::new().turn(error))?;
     let done = stage.run(["hi"])?;
@@ -66,7 +66,7 @@ fn a_provider_error_cannot_act_on_the_terminal() -> Result<()> {
 }
 
 #[test]
-fn json_lines_hold_no_raw_escape() -> Result<()> {
+fn json_lines_contain_no_raw_escape() -> Result<()> {
     let stage = Stage::plain(Script::new().text(EVIL))?;
     let done = stage.run(["--format", "json", "hi"])?.success()?;
     assert!(!done.stdout.contains('\u{1b}') && !done.stdout.contains('\r'), "{:?}", done.stdout);

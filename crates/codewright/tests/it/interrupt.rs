@@ -1,4 +1,4 @@
-//! Ending a run early: the turn stops, its children die, the session goes on.
+//! Interrupting a run: the turn stops, its child processes end, and the session can be continued.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::support::{DEADLINE, Stage, check_code, is_running, wait_until};
 
-/// What a person waits for without a second press, on a loaded machine.
+/// A time limit for a loaded machine, before a user would press again.
 const PROMPTLY: Duration = Duration::from_secs(10);
 
-/// Interrupts and expects the end soon.
+/// Interrupts a run and expects it to end soon.
 #[track_caller]
 fn interrupted(run: Running) -> Finished {
     let pressed = Instant::now();
@@ -22,7 +22,7 @@ fn interrupted(run: Running) -> Finished {
     done
 }
 
-/// The stored answer was aborted, and the session goes on.
+/// Checks that the stored answer was aborted and that the session can be continued.
 #[track_caller]
 fn check_aborted_and_usable(stage: &Stage) {
     let stored = stage.stored().unwrap();
@@ -41,7 +41,7 @@ fn check_aborted_and_usable(stage: &Stage) {
 }
 
 #[test]
-fn one_press_stops_an_answer() -> Result<()> {
+fn one_interrupt_stops_an_answer() -> Result<()> {
     let stage =
         Stage::plain(Script::new().turn(Turn::text("Starting to speak\n").hang()).text("Back again."))?;
     let mut run = stage.program(["run", "hi"]).start()?;
@@ -56,7 +56,7 @@ fn one_press_stops_an_answer() -> Result<()> {
 }
 
 #[test]
-fn one_press_stops_a_wait_for_an_answer() -> Result<()> {
+fn one_interrupt_stops_the_wait_for_an_answer() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::Silent).text("Back again."))?;
     let run = stage.program(["run", "hi"]).start()?;
     stage.server.wait_for_request(1, DEADLINE)?;
@@ -66,19 +66,19 @@ fn one_press_stops_a_wait_for_an_answer() -> Result<()> {
 }
 
 #[test]
-fn one_press_stops_a_wait_for_another_attempt() -> Result<()> {
+fn one_interrupt_stops_the_wait_for_a_retry() -> Result<()> {
     let busy = Turn::http_error(429).header("retry-after", "300");
     let stage = Stage::plain(Script::new().turn(busy).text("Back again."))?;
     let run = stage.program(["run", "hi"]).start()?;
-    wait_until("the notice", || run.so_far().contains("trying again in 300 s"))?;
+    wait_until("the notice", || run.so_far().contains("retrying in 300 s"))?;
     interrupted(run);
     check_aborted_and_usable(&stage);
     Ok(())
 }
 
 #[test]
-fn one_press_ends_a_command_and_its_children() -> Result<()> {
-    // A length of sleep that no other process has; the group, a child of it and a deaf one.
+fn one_interrupt_ends_a_command_and_its_children() -> Result<()> {
+    // A unique sleep time; the process group, a child, and one that ignores signals.
     let own = format!("6000.{}", std::process::id());
     let deaf = format!("6001.{}", std::process::id());
     let command = format!("sleep {own} & sh -c \"trap '' TERM INT; sleep {deaf}\" & echo begun; sleep {own}");
@@ -99,8 +99,8 @@ fn one_press_ends_a_command_and_its_children() -> Result<()> {
 }
 
 #[test]
-fn a_second_press_leaves_at_once() -> Result<()> {
-    // Deaf to everything polite, so that the first press takes its time.
+fn a_second_interrupt_exits_immediately() -> Result<()> {
+    // Ignores signals, so that the first interrupt takes some time.
     let own = format!("6005.{}", std::process::id());
     let command = format!("trap '' TERM INT HUP; sleep {own}; sleep {own}");
     let script = Script::new().tool("bash", json!({"command": command})).text("Back again.");
@@ -108,7 +108,7 @@ fn a_second_press_leaves_at_once() -> Result<()> {
     let run = stage.program(["run", "hi"]).start()?;
     wait_until("the command", || is_running(&own))?;
     run.interrupt()?;
-    // If the first press was enough already, there is nobody left to hear the second.
+    // If the first interrupt was enough, the process has ended already.
     run.interrupt().unwrap_or_default();
     check_code(&run.finish()?, 130);
     wait_until("the end of the children", || !is_running(&own))?;
@@ -117,7 +117,7 @@ fn a_second_press_leaves_at_once() -> Result<()> {
 }
 
 #[test]
-fn being_told_to_end_is_like_an_interrupt() -> Result<()> {
+fn a_termination_signal_is_like_an_interrupt() -> Result<()> {
     let own = format!("6002.{}", std::process::id());
     let script = Script::new().tool("bash", json!({"command": format!("sleep {own}")})).text("Back again.");
     let stage = Stage::plain(script)?;
@@ -131,13 +131,13 @@ fn being_told_to_end_is_like_an_interrupt() -> Result<()> {
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_a_session_that_goes_on() -> Result<()> {
+fn the_session_of_a_killed_run_can_be_continued() -> Result<()> {
     let own = format!("6003.{}", std::process::id());
     let call = Turn::text("Before.").tool("bash", json!({"command": format!("sleep {own}")}));
     let stage = Stage::plain(Script::new().turn(call).text("Back again."))?;
     let run = stage.program(["run", "hi"]).start()?;
     wait_until("the command", || is_running(&own))?;
-    // Dropping kills it, and gives it no time for anything.
+    // Dropping kills the process immediately.
     drop(run);
     let done = stage.run(["-c", "go on"])?;
     check_code(&done, 0);

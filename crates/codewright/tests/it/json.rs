@@ -1,4 +1,4 @@
-//! The output that a program reads: one JSON object a line, in the recorded shapes.
+//! The output of `run --format json`: one JSON object per line, in the recorded format.
 
 use anyhow::Result;
 use codewright_testkit::{Script, Turn, Usage};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_code, keys, lines, of_type, session_of};
 
-/// Every line has these keys, and the parts belong to its session.
+/// Checks the keys of every line, and that the parts belong to the line's session.
 #[track_caller]
 fn check_lines(lines: &[Value]) {
     let session = session_of(lines).unwrap();
@@ -25,7 +25,7 @@ fn check_lines(lines: &[Value]) {
     }
 }
 
-/// The keys are the recorded ones; a snapshot is there when the directory has any.
+/// Checks the recorded keys; a snapshot is included if the directory has any.
 #[track_caller]
 fn check_keys(value: &Value, expected: &str) {
     assert_eq!(keys(value).replace("snapshot ", ""), expected, "{value}");
@@ -36,7 +36,7 @@ fn types(lines: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_turn_is_told_in_the_recorded_lines() -> Result<()> {
+fn a_turn_gives_the_recorded_lines() -> Result<()> {
     let script = Script::new().turn(Turn::text("Working.").tool("bash", json!({"command": "echo hi"}))).turn(
         Turn::text("All done.").usage(Usage { input: 50, output: 9, cache_read: 30, ..Usage::default() }),
     );
@@ -73,7 +73,7 @@ fn a_turn_is_told_in_the_recorded_lines() -> Result<()> {
 }
 
 #[test]
-fn a_failed_call_is_told_once() -> Result<()> {
+fn a_failed_call_is_printed_once() -> Result<()> {
     let script = Script::new().tool("read", json!({"filePath": "missing.txt"})).text("I see.");
     let stage = Stage::plain(script)?;
     let lines = stage.json(["hi"])?;
@@ -89,7 +89,7 @@ fn a_failed_call_is_told_once() -> Result<()> {
 }
 
 #[test]
-fn reasoning_is_told_only_when_asked_for() -> Result<()> {
+fn reasoning_is_only_printed_with_the_flag() -> Result<()> {
     let answer = || Turn::steps().reasoning("Hm.").text("Said.");
     let stage = Stage::plain(Script::new().turn(answer()).turn(answer()))?;
     assert_eq!(types(&stage.json(["hi"])?), ["step_start", "text", "step_finish"]);
@@ -101,7 +101,7 @@ fn reasoning_is_told_only_when_asked_for() -> Result<()> {
 }
 
 #[test]
-fn a_refused_key_is_an_error_line_and_exit_code_1() -> Result<()> {
+fn a_rejected_key_is_an_error_line_and_exit_code_1() -> Result<()> {
     let error = Turn::http_error(401).body(json!({"error": {"message": "Invalid key"}}));
     let stage = Stage::plain(Script::new().turn(error))?;
     let done = stage.run(["--format", "json", "do it"])?;

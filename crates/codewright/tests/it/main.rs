@@ -1,4 +1,4 @@
-//! The program, end to end: the built binary against a scripted model, on real
+//! End-to-end tests of the program: the built binary with a scripted model, on real
 //! directories, processes and sockets.
 
 #![allow(clippy::unwrap_used, reason = "a step that fails is a test that fails")]

@@ -1,4 +1,4 @@
-//! The server on the local network, as a client there would find it.
+//! The announcement of a server in the local network.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use mdns_sd::{Receiver, ResolvedService, ServiceDaemon, ServiceEvent};
 
 use crate::support::{DEADLINE, Stage, check_code, check_has, program, serve, wait_until};
 
-/// Whether what is sent to a group of the network comes back to whoever listens here.
+/// Fails unless multicast messages are received on this machine.
 fn has_multicast() -> Result<()> {
     let group = Ipv4Addr::new(239, 255, 42, 99);
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
@@ -39,9 +39,9 @@ fn resolved(name: &str, event: ServiceEvent) -> Option<Box<ResolvedService>> {
 }
 
 #[test]
-fn a_server_is_announced_while_it_listens_and_taken_back_at_its_end() -> Result<()> {
+fn a_server_is_announced_while_it_runs() -> Result<()> {
     if let Err(why) = has_multicast() {
-        // There is no other way to hear an announcement.
+        // Announcements can only be received by multicast.
         eprintln!("skipped: this machine has no multicast ({why:#})");
         return Ok(());
     }
@@ -70,15 +70,15 @@ fn a_server_is_announced_while_it_listens_and_taken_back_at_its_end() -> Result<
 }
 
 #[test]
-fn a_server_is_not_announced_without_a_password_nor_where_nobody_reaches_it() -> Result<()> {
+fn a_server_without_a_password_or_on_loopback_is_not_announced() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let done = program(&stage.project, ["serve", "--mdns"]).finish()?;
     check_code(&done, 1);
     check_has(&done.stderr, &["0.0.0.0", "without a password", "--mdns", "OPENCODE_SERVER_PASSWORD"]);
     let (server, url) = serve(program(&stage.project, ["serve", "--mdns", "--hostname", "127.0.0.1"]))?;
     check_has(&url, &["http://127.0.0.1:"]);
-    // What is said on standard error comes on a pipe of its own.
-    let local = "this machine alone: the server is not announced";
+    // Standard error is a separate pipe.
+    let local = "only be reached from this machine: the server is not announced";
     wait_until("the reason", || server.so_far().contains(local))?;
     let run = program(&stage.project, ["serve", "--port", "0", "--mdns", "--mdns-domain", "two words"]);
     let (server, _) = serve(run.env("OPENCODE_SERVER_PASSWORD", "secret"))?;

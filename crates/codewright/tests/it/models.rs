@@ -1,4 +1,4 @@
-//! The models that can be used: which there are, where they come from, what they are told.
+//! The available models: their sources, and the options that are sent to them.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -15,12 +15,12 @@ use crate::support::{Stage, check_code, check_has, get, keys, program, serve, wa
 
 const KEY: &str = "ANTHROPIC_API_KEY";
 
-/// `models` with these arguments and one key.
+/// Runs `models` with one key.
 fn models<'a>(project: &Project, args: impl IntoIterator<Item = &'a str>) -> Run {
     program(project, ["models"].into_iter().chain(args)).env(KEY, "k")
 }
 
-/// A stage with this configuration of the official provider, whose address is the scripted server.
+/// A stage with this configuration of the official provider, which uses the scripted server.
 fn official(script: Script, model: &str, config: Value) -> Result<Stage> {
     let stage = Stage::plain(script)?;
     let mut provider = config;
@@ -30,7 +30,7 @@ fn official(script: Script, model: &str, config: Value) -> Result<Stage> {
     Ok(stage)
 }
 
-/// A server of catalogs: where it is, and how often it was asked.
+/// A server of catalogs: its address, and its number of requests.
 fn catalog_server(answer: String) -> Result<(String, Arc<AtomicUsize>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -47,7 +47,7 @@ fn catalog_server(answer: String) -> Result<(String, Arc<AtomicUsize>)> {
             count.fetch_add(1, Ordering::SeqCst);
             let head =
                 format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", answer.len());
-            // Whoever asked may have gone.
+            // The client may have ended.
             drop(stream.write_all(format!("{head}{answer}").as_bytes()));
         }
     });
@@ -80,7 +80,7 @@ fn a_key_is_enough_for_all_models_of_its_provider() -> Result<()> {
     {
         assert!(found.contains(&expected), "{expected} is not in {found:?}");
     }
-    // Those of OpenCode Zen that cost nothing are there for everybody.
+    // The free models of OpenCode Zen are always available.
     let (free, paid): (Vec<&str>, Vec<&str>) = found.iter().partition(|line| line.starts_with("opencode/"));
     assert!(found.is_sorted() && paid.iter().all(|line| line.starts_with("anthropic/")), "{found:?}");
     assert!(!free.is_empty());
@@ -89,7 +89,7 @@ fn a_key_is_enough_for_all_models_of_its_provider() -> Result<()> {
 }
 
 #[test]
-fn verbose_adds_what_is_known() -> Result<()> {
+fn verbose_adds_details() -> Result<()> {
     let project = Project::plain()?;
     let done = models(&project, ["anthropic", "--verbose"]).finish()?.success()?;
     let (_, rest) = done.stdout.split_once("anthropic/claude-sonnet-4-5\n").context("not listed")?;
@@ -107,7 +107,7 @@ fn verbose_adds_what_is_known() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_listed_is_named() -> Result<()> {
+fn an_unknown_or_missing_provider_is_reported() -> Result<()> {
     let project = Project::plain()?;
     for (args, expected) in [
         (["antropic"], ["provider not found: antropic", "did you mean anthropic"]),
@@ -118,7 +118,7 @@ fn what_cannot_be_listed_is_named() -> Result<()> {
         check_has(&done.stderr, &expected);
         assert_eq!(done.stdout, "");
     }
-    // Some models are there for everybody, unless that is switched off.
+    // Some models are always available unless that is disabled.
     let done = program(&project, ["models"]).finish()?.success()?;
     assert!(done.stdout.lines().all(|line| line.starts_with("opencode/")), "{}", done.stdout);
     check_has(&done.stdout, &["opencode/big-pickle"]);
@@ -134,7 +134,7 @@ fn what_cannot_be_listed_is_named() -> Result<()> {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_named_with_its_likes() -> Result<()> {
+fn an_unknown_model_is_reported_with_similar_names() -> Result<()> {
     let project = Project::plain()?;
     for (model, expected) in [
         ("anthropic/claude-sonet-4-5", "anthropic/claude-sonnet-4-5"),
@@ -196,7 +196,7 @@ fn the_server_lists_every_provider() -> Result<()> {
 }
 
 #[test]
-fn a_fetched_list_is_kept_and_a_broken_one_ignored() -> Result<()> {
+fn a_fetched_list_is_cached_and_a_broken_one_ignored() -> Result<()> {
     let project = Project::plain()?;
     let (url, asked) = catalog_server(api())?;
     let fetching = |args: &[&'static str]| {
@@ -209,7 +209,7 @@ fn a_fetched_list_is_kept_and_a_broken_one_ignored() -> Result<()> {
     assert_eq!(done.stdout, "anthropic/fetched-1\n");
     assert_eq!(models(&project, []).finish()?.success()?.stdout, "anthropic/fetched-1\n");
     assert_eq!(asked.load(Ordering::SeqCst), 1);
-    // As models.dev serves it, the file is as good.
+    // The format of models.dev is accepted too.
     std::fs::write(cache(&project), api())?;
     assert_eq!(models(&project, []).finish()?.success()?.stdout, "anthropic/fetched-1\n");
     std::fs::write(cache(&project), "{ broken")?;
@@ -220,7 +220,7 @@ fn a_fetched_list_is_kept_and_a_broken_one_ignored() -> Result<()> {
 }
 
 #[test]
-fn a_list_that_cannot_be_fetched_leaves_what_there_is() -> Result<()> {
+fn a_failed_fetch_keeps_the_current_list() -> Result<()> {
     let project = Project::plain()?;
     let (url, _) = catalog_server("<html>".to_owned())?;
     for (url, forbidden, expected) in [
@@ -292,7 +292,7 @@ fn a_variant_reaches_the_model() -> Result<()> {
 }
 
 #[test]
-fn what_a_model_lacks_is_said_and_stops_nothing() -> Result<()> {
+fn a_missing_ability_of_a_model_is_a_warning() -> Result<()> {
     let config = json!({ "models": { "m": { "tool_call": false } } });
     let stage = official(Script::new().default_turn(Turn::text("Done.")), "custom/m", config)?;
     let done = stage.run(["--variant", "turbo", "hi"])?.success()?;

@@ -1,4 +1,4 @@
-//! Proxies and certificates, as the environment names them.
+//! Proxies and certificates from the environment.
 
 use anyhow::Result;
 use codewright_testkit::{BlockingServer, Project, Script};
@@ -21,7 +21,7 @@ fn project(base_url: &str) -> Result<Project> {
 }
 
 #[test]
-fn a_proxy_of_the_environment_is_asked() -> Result<()> {
+fn a_proxy_of_the_environment_is_used() -> Result<()> {
     let proxy = BlockingServer::start(Script::new().text("Hello from behind."))?;
     let project = project("http://model.test/v1")?;
     let done = program(&project, ["run", "hi"]).env("HTTP_PROXY", proxy.url()).finish()?.success()?;
@@ -32,7 +32,7 @@ fn a_proxy_of_the_environment_is_asked() -> Result<()> {
 }
 
 #[test]
-fn a_bad_proxy_or_certificate_is_named() -> Result<()> {
+fn an_invalid_proxy_or_certificate_is_reported() -> Result<()> {
     let project = project("https://model.test/v1")?;
     for (variable, value, expected) in [
         ("HTTPS_PROXY", "socks5://user:canary@p:1", "HTTPS_PROXY is not the URL of a proxy (`p:1`)"),

@@ -1,4 +1,4 @@
-//! Nonsense at every route over a socket, in the short form; `cargo xtask fuzz` is the long one.
+//! Invalid requests to every route over a socket, in the short form of `cargo xtask fuzz`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use codewright_testkit::Fuzz;
 
 #[test]
-fn nonsense_over_a_socket_crashes_nothing_and_keeps_nobody_waiting() -> Result<()> {
+fn invalid_requests_neither_crash_nor_block_the_server() -> Result<()> {
     let binary = env!("CARGO_BIN_EXE_codewright").into();
     let found = Fuzz { binary, time: Duration::from_secs(6), lanes: 2, seed: 7 }.play()?;
     assert!(found.is_clean(), "{found:#?}");

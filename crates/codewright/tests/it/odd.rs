@@ -1,4 +1,4 @@
-//! Odd but ordinary things that a working day brings.
+//! Unusual situations of everyday work.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use crate::support::{
     Stage, check_code, check_has, is_running, lines, of_type, program, said, session_of, wait_until,
 };
 
-/// Far less than the default deadline of a command, and generous all the same.
+/// Much less than the default deadline of a command, but generous.
 const SOON: Duration = Duration::from_secs(20);
 
 #[test]
-fn what_a_command_leaves_running_holds_nothing_up_and_ends_with_it() -> Result<()> {
+fn processes_that_a_command_leaves_do_not_block_and_end_with_it() -> Result<()> {
     let own = format!("6006.{}", std::process::id());
     let command = format!("sleep {own} & echo started");
     let stage = Stage::plain(Script::new().tool("bash", json!({"command": command})).text("On."))?;
@@ -27,7 +27,7 @@ fn what_a_command_leaves_running_holds_nothing_up_and_ends_with_it() -> Result<(
 }
 
 #[test]
-fn pipes_devices_and_circles_hold_nothing_up() -> Result<()> {
+fn pipes_devices_and_link_cycles_do_not_block() -> Result<()> {
     let script = Script::new()
         .turn(Turn::tools([
             ("read", json!({"filePath": "pipe"})),
@@ -60,7 +60,7 @@ fn pipes_devices_and_circles_hold_nothing_up() -> Result<()> {
 }
 
 #[test]
-fn two_runs_of_one_session_leave_it_whole() -> Result<()> {
+fn two_runs_of_one_session_keep_it_consistent() -> Result<()> {
     let stage = Stage::git(Script::new().default_turn(Turn::text("Done.").chunk_size(1).chunk_delay_ms(20)))?;
     let id = session_of(&stage.json(["one"])?)?;
     thread::scope(|scope| {
@@ -81,7 +81,7 @@ fn two_runs_of_one_session_leave_it_whole() -> Result<()> {
 }
 
 #[test]
-fn what_the_user_wants_to_be_asked_is_refused_when_nobody_can_be_asked() -> Result<()> {
+fn a_run_without_a_user_rejects_permission_requests() -> Result<()> {
     let script = Script::new().default_turn(Turn::steps().tool("bash", json!({"command": "ls src | wc -l"})));
     let stage = Stage::plain(script)?;
     let mut config = Project::config(&stage.server.url());
@@ -115,7 +115,7 @@ fn many_calls_in_one_answer_are_all_answered() -> Result<()> {
 }
 
 #[test]
-fn a_long_turn_of_many_steps_ends_well() -> Result<()> {
+fn a_turn_of_many_steps_succeeds() -> Result<()> {
     let steps = (0..40).fold(Script::new(), |script, n| {
         script.turn(
             Turn::text(format!("Step {n}.")).tool("bash", json!({"command": format!("echo {n} >> log")})),
@@ -131,7 +131,7 @@ fn a_long_turn_of_many_steps_ends_well() -> Result<()> {
 }
 
 #[test]
-fn edits_of_one_file_side_by_side_all_hold() -> Result<()> {
+fn parallel_edits_of_one_file_are_all_applied() -> Result<()> {
     let edits = (0..20).map(|n| {
         let line = |word: &str| format!("{word} {n};");
         ("edit", json!({"filePath": "a.txt", "oldString": line("old"), "newString": line("new")}))

@@ -1,6 +1,6 @@
-//! Tools and their schemas are those of the original, protocol by protocol and model by model.
+//! Tools and their schemas equal those of OpenCode, for every protocol and model.
 //!
-//! What was sent by it is kept in `fixtures/tools.json`: names, order and schemas, without the
+//! The recording is in `fixtures/tools.json`: names, order and schemas, without the
 //! descriptions, which are our own.
 
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::support::{Stage, new_session, post, program, serve};
 
 const RECORDED: &str = include_str!("../fixtures/tools.json");
-/// The packages that stand for the protocols, and what is behind the address that they get.
+/// The packages of the protocols, and the paths of their addresses.
 const PROVIDERS: [(&str, &str, &str); 4] = [
     ("chat", "@ai-sdk/openai-compatible", "/v1"),
     ("messages", "@ai-sdk/anthropic", "/v1"),
@@ -18,7 +18,7 @@ const PROVIDERS: [(&str, &str, &str); 4] = [
     ("responses", "@ai-sdk/openai", "/v1"),
 ];
 
-/// Without descriptions, which nobody has to keep.
+/// Removes descriptions, which may differ.
 fn bare(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -56,7 +56,7 @@ fn stage(recorded: &Value) -> Result<Stage> {
     Ok(stage)
 }
 
-/// The tools that a model is offered at a provider.
+/// The tools that are sent to a model.
 fn offered(stage: &Stage, url: &str, provider: &str, model: &str) -> Result<Value> {
     let session = new_session(url)?;
     let body = json!({
@@ -86,7 +86,7 @@ fn every_protocol_is_sent_the_recorded_tools() -> Result<()> {
         let (provider, model) = (wire["provider"].as_str(), wire["model"].as_str());
         let (provider, model) = (provider.context("a provider")?, model.context("a model")?);
         let tools = offered(&stage, &url, provider, model)?;
-        // The words of a schema have no order; tools and properties that are required have one.
+        // Only tools and required properties have an order.
         assert_eq!(tools, wire["tools"], "{provider}/{model}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `web`: a server whose page is opened.
+//! `web` starts a server and opens its page.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use codewright_testkit::{Run, Running, Script};
 
 use crate::support::{Stage, check_code, check_has, get, program, wait_until};
 
-/// The program with a browser that writes down what it is asked to show.
+/// The program with a browser that records the addresses.
 fn with_browser(stage: &Stage, args: &[&str], then: &str) -> Result<(Run, std::path::PathBuf)> {
     let (browser, opened) = (stage.project.path("browser"), stage.project.path("opened"));
     fs::write(
@@ -25,9 +25,9 @@ fn shows(server: &Running, what: &str) -> Result<()> {
 }
 
 #[test]
-fn the_page_is_opened_and_the_browser_is_left_to_itself() -> Result<()> {
+fn the_page_is_opened_and_the_browser_not_waited_for() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    // One that stays: nobody waits for it.
+    // A browser that keeps running is not waited for.
     let pid = stage.project.path("pid");
     let stays = format!("echo $$ > {}; exec sleep 600", pid.display());
     let (run, opened) = with_browser(&stage, &["web"], &stays)?;
@@ -47,7 +47,7 @@ fn the_page_is_opened_and_the_browser_is_left_to_itself() -> Result<()> {
 }
 
 #[test]
-fn without_a_browser_the_addresses_are_told() -> Result<()> {
+fn without_a_browser_the_addresses_are_printed() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let run =
         program(&stage.project, ["web", "--hostname", "0.0.0.0"]).env("BROWSER", "/nonexistent/browser");
@@ -60,7 +60,7 @@ fn without_a_browser_the_addresses_are_told() -> Result<()> {
 }
 
 #[test]
-fn the_browser_is_not_told_the_servers_password() -> Result<()> {
+fn the_browser_does_not_get_the_servers_password() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let (run, opened) = with_browser(&stage, &["web"], "")?;
     let seen = stage.project.path("seen");

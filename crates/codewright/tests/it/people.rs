@@ -1,4 +1,4 @@
-//! The output that a person reads.
+//! The text output of `run`.
 
 use std::process::{Command, Stdio};
 
@@ -41,7 +41,7 @@ fn stdout_is_the_answer_and_stderr_the_rest() -> Result<()> {
 }
 
 #[test]
-fn text_shows_before_the_answer_ends() -> Result<()> {
+fn text_is_printed_before_the_answer_ends() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::text("First line.\n").hang()))?;
     let mut run = stage.program(["run", "hi"]).start()?;
     assert_eq!(run.line()?.as_deref(), Some("First line."));
@@ -51,7 +51,7 @@ fn text_shows_before_the_answer_ends() -> Result<()> {
 }
 
 #[test]
-fn reasoning_shows_only_when_asked_for() -> Result<()> {
+fn reasoning_is_only_printed_with_the_flag_as_text() -> Result<()> {
     let answer = || Turn::steps().reasoning("Deep thought.").text("Said.");
     let stage = Stage::plain(Script::new().turn(answer()).turn(answer()))?;
     let quiet = stage.run(["hi"])?.success()?;
@@ -63,7 +63,7 @@ fn reasoning_shows_only_when_asked_for() -> Result<()> {
 }
 
 #[test]
-fn a_price_shows_when_the_model_has_one() -> Result<()> {
+fn the_cost_is_printed_if_the_model_has_prices() -> Result<()> {
     let usage = Usage { input: 1_000_000, output: 100_000, ..Usage::default() };
     let stage = Stage::plain(Script::new().turn(Turn::text("Dear.").usage(usage)))?;
     let mut config = codewright_testkit::Project::config(&stage.server.url());
@@ -74,8 +74,8 @@ fn a_price_shows_when_the_model_has_one() -> Result<()> {
     Ok(())
 }
 
-/// The program on a terminal of its own; none where no terminal can be made.
-#[expect(clippy::print_stderr, reason = "whoever reads the results must see what was not tested")]
+/// The program on a pseudo-terminal; `None` if that is not possible.
+#[expect(clippy::print_stderr, reason = "the results must show that the test was skipped")]
 fn on_a_terminal(stage: &Stage, arguments: &str) -> Result<Option<Finished>> {
     if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: there is no `script` program to make a terminal with");
@@ -87,7 +87,7 @@ fn on_a_terminal(stage: &Stage, arguments: &str) -> Result<Option<Finished>> {
 }
 
 #[test]
-fn a_terminal_gets_our_colours_and_no_others() -> Result<()> {
+fn a_terminal_gets_only_own_colours() -> Result<()> {
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[35mpink";
     let script = Script::new()
         .turn(Turn::text(evil).tool("bash", json!({"command": format!("echo '{evil}'; exit 1")})))
@@ -103,7 +103,7 @@ fn a_terminal_gets_our_colours_and_no_others() -> Result<()> {
 }
 
 #[test]
-fn on_a_terminal_nobody_waits_for_piped_input() -> Result<()> {
+fn on_a_terminal_piped_input_is_not_awaited() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let Some(done) = on_a_terminal(&stage, "run")? else { return Ok(()) };
     check_code(&done, 1);
@@ -112,7 +112,7 @@ fn on_a_terminal_nobody_waits_for_piped_input() -> Result<()> {
 }
 
 #[test]
-fn a_flood_arrives_whole_and_in_order() -> Result<()> {
+fn a_large_output_is_complete_and_in_order() -> Result<()> {
     let flood = Flood { bytes: 2_000_000, deltas: 40_000 };
     let stage = Stage::plain(Script::new().turn(Turn::steps().flood(flood.bytes, flood.deltas)))?;
     let done = stage.run(["hi"])?.success()?;
@@ -121,7 +121,7 @@ fn a_flood_arrives_whole_and_in_order() -> Result<()> {
 }
 
 #[test]
-fn a_reader_who_leaves_ends_the_run_quietly() -> Result<()> {
+fn a_closed_pipe_ends_the_run_quietly() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::text("First\n").flood(2_000_000, 4_000).hang()))?;
     for format in ["default", "json"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_codewright"))
@@ -140,7 +140,7 @@ fn a_reader_who_leaves_ends_the_run_quietly() -> Result<()> {
         let child = std::sync::Mutex::new(child);
         let ended = || child.lock().unwrap().try_wait().unwrap();
         wait_until("the end of the run", || ended().is_some()).inspect_err(|_| {
-            // The test has failed already.
+            // The test has already failed.
             child.lock().unwrap().kill().unwrap_or_default();
         })?;
         let mut said = String::new();
@@ -152,7 +152,7 @@ fn a_reader_who_leaves_ends_the_run_quietly() -> Result<()> {
 }
 
 #[test]
-fn a_very_long_prompt_and_answer_arrive_whole() -> Result<()> {
+fn a_very_long_prompt_and_answer_are_complete() -> Result<()> {
     let long = "x\u{e4}".repeat(500_000);
     let stage = Stage::plain(Script::new().turn(Turn::text(long.clone()).chunk_size(4096)))?;
     let done = stage.program(["run"]).stdin(long.clone()).finish()?.success()?;

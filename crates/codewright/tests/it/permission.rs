@@ -1,4 +1,4 @@
-//! What may not be done without leave, and what is said when there is none to ask.
+//! Calls that need permission, and their rejection without a user.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use crate::support::{Stage, check_code, check_has, lines, of_type};
 
 const REJECTED: &str = "The user rejected permission to use this specific tool call.";
 
-/// A stage beside a directory `outside` that holds `x.txt`, and that directory.
+/// A stage next to a directory `outside` that contains `x.txt`, and that directory.
 fn stage(script: impl Fn(&str) -> Script) -> Result<(Stage, String)> {
     let project = Project::git()?;
     let outside = project.directory().parent().unwrap().join("outside");
@@ -23,7 +23,7 @@ fn stage(script: impl Fn(&str) -> Script) -> Result<(Stage, String)> {
     Ok((Stage { server, project }, outside))
 }
 
-/// A call that asks: it is refused without `--auto`, and done with it.
+/// Checks that a call needs permission: it is rejected without `--auto` and runs with it.
 #[track_caller]
 fn check_asks(tool: &str, input: impl Fn(&str) -> Value, asked: &str) {
     let script = |outside: &str| {
@@ -37,18 +37,18 @@ fn check_asks(tool: &str, input: impl Fn(&str) -> Value, asked: &str) {
     check_code(&done, 0);
     let asked = asked.replace("$OUTSIDE", &outside);
     check_has(&done.stderr, &[&format!("! permission requested: {asked}; auto-rejecting\n")]);
-    let told = lines(&done).unwrap();
-    let state = &of_type(&told, "tool_use")[0]["part"]["state"];
-    assert_eq!((&state["status"], &state["error"]), (&json!("error"), &json!(REJECTED)), "{told:#?}");
-    // The turn ends with the refusal.
+    let printed = lines(&done).unwrap();
+    let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
+    assert_eq!((&state["status"], &state["error"]), (&json!("error"), &json!(REJECTED)), "{printed:#?}");
+    // The turn ends with the rejection.
     assert_eq!(stage.server.main_requests().len(), 1);
     let done = stage.run(["--auto", "--format", "json", "do it"]).unwrap();
     check_code(&done, 0);
     assert_eq!(done.stderr, "");
-    let told = lines(&done).unwrap();
-    let state = &of_type(&told, "tool_use")[0]["part"]["state"];
+    let printed = lines(&done).unwrap();
+    let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
     assert_eq!(state["status"], "completed", "{state}");
-    assert_eq!(of_type(&told, "text")[1]["part"]["text"], "next");
+    assert_eq!(of_type(&printed, "text")[1]["part"]["text"], "next");
     stage.no_problems().unwrap();
 }
 
@@ -74,7 +74,7 @@ fn a_write_outside_asks() {
 }
 
 #[test]
-fn a_path_that_climbs_out_asks() {
+fn a_path_with_dots_out_of_the_project_asks() {
     check_asks("read", |_| json!({"filePath": "../outside/x.txt"}), "external_directory ($OUTSIDE/*)");
 }
 
@@ -100,7 +100,7 @@ fn an_env_file_asks() {
 }
 
 #[test]
-fn nothing_is_written_without_leave() -> Result<()> {
+fn nothing_is_written_without_permission() -> Result<()> {
     let (stage, outside) = stage(|outside| {
         Script::new().turn(Turn::tools([
             ("write", json!({"filePath": format!("{outside}/new.txt"), "content": "c"})),
@@ -120,7 +120,7 @@ fn nothing_is_written_without_leave() -> Result<()> {
 }
 
 #[test]
-fn a_denial_holds_under_auto_and_the_turn_goes_on() -> Result<()> {
+fn a_denial_applies_with_auto_and_the_turn_continues() -> Result<()> {
     let script = Script::new()
         .turn(Turn::tools([
             ("bash", json!({"command": "rm precious.txt"})),
@@ -140,7 +140,7 @@ fn a_denial_holds_under_auto_and_the_turn_goes_on() -> Result<()> {
     assert_eq!(states, ["completed", "error", "error"]);
     assert_eq!(of_type(&lines, "text")[0]["part"]["text"], "I may not.");
     assert_eq!(stage.project.read("precious.txt")?, "gold");
-    // The model is shown the rules that speak of the call.
+    // The model gets the rules about the call.
     let results = stage.results(1)?;
     check_has(&results[0], &[r#""pattern":"rm *""#, r#""action":"deny""#]);
     check_has(&results[1], &[r#""action":"deny""#]);
@@ -149,7 +149,7 @@ fn a_denial_holds_under_auto_and_the_turn_goes_on() -> Result<()> {
 }
 
 #[test]
-fn a_tool_that_is_off_is_not_offered() -> Result<()> {
+fn a_disabled_tool_is_not_offered() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Done."))?;
     let mut config = Project::config(&stage.server.url());
     config["permission"] = json!({"bash": "deny", "edit": "deny"});

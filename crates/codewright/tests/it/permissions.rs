@@ -1,4 +1,4 @@
-//! Approvals that are given with "always": where they hold, how long, and how they end.
+//! Approvals that are given with "always": their scope, lifetime and removal.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn bash(command: &str) -> Turn {
     Turn::steps().tool("bash", json!({ "command": command })).into()
 }
 
-/// A stage in a repository whose user has rules, which hold in every directory.
+/// A stage in a repository, with rules of the user for every directory.
 fn stage(script: Script, permission: Value) -> Result<Stage> {
     let stage = Stage::git(script)?;
     rules(&stage, permission)?;
@@ -29,7 +29,7 @@ fn rules(stage: &Stage, permission: Value) -> Result<()> {
     Ok(std::fs::write(directory.join("opencode.json"), config.to_string())?)
 }
 
-/// A new session in a directory, which is at work on a prompt.
+/// A new session in a directory with a running prompt.
 fn begin(url: &str, directory: &Path) -> Result<String> {
     let query = format!("?directory={}", directory.display());
     let (_, session) = post(url, &format!("/session{query}"), &json!({}))?;
@@ -38,7 +38,7 @@ fn begin(url: &str, directory: &Path) -> Result<String> {
     Ok(id)
 }
 
-/// The question that waits for a session, if it comes before the session is done.
+/// The pending request of a session, unless the session finishes first.
 fn question(url: &str, session: &str) -> Result<Option<Value>> {
     let about = get(url, &format!("/session/{session}"))?;
     let directory = about["directory"].as_str().context("the session has no directory")?;
@@ -65,7 +65,7 @@ fn reply(url: &str, asked: &Value, reply: &str) -> Result<()> {
     Ok(())
 }
 
-/// Answers what a new session asks first.
+/// Replies to the first request of a new session.
 fn answer(url: &str, directory: &Path, with: &str) -> Result<Value> {
     let session = begin(url, directory)?;
     let Some(asked) = question(url, &session)? else {
@@ -88,7 +88,7 @@ fn saved(url: &str) -> Result<Vec<Value>> {
 }
 
 #[test]
-fn an_approval_holds_in_its_project_and_survives_a_restart() -> Result<()> {
+fn an_approval_applies_in_its_project_and_survives_a_restart() -> Result<()> {
     let script = Script::new().turn(bash("echo one")).text("done").turn(bash("echo two")).text("done");
     let script = script.turn(bash("echo three")).text("done").turn(bash("echo four")).text("done");
     let stage = stage(script, json!({"bash": "ask"}))?;
@@ -97,7 +97,7 @@ fn an_approval_holds_in_its_project_and_survives_a_restart() -> Result<()> {
     let here = stage.project.directory().canonicalize()?;
     let (server, url) = stage.serve()?;
     assert_eq!(answer(&url, &here, "always")?["always"], json!(["echo *"]));
-    // A server that runs already and one that begins later.
+    // A running server and one that starts later.
     check_silent(&url, &here);
     let elsewhere = begin(&url, &other)?;
     let asked = question(&url, &elsewhere)?.context("another directory was not asked")?;
@@ -149,7 +149,7 @@ fn approvals_are_listed_and_revoked_while_a_server_runs() -> Result<()> {
     let json: Value =
         serde_json::from_str(&run(&["permissions", "list", "--format", "json"])?.success()?.stdout)?;
     let id = json[0]["id"].as_str().context("no id")?;
-    // Another directory has none of its own, and sees all only when asked to.
+    // Another directory has none, and lists all only with the flag.
     let other = stage.project.home().join("other");
     std::fs::create_dir(&other)?;
     let there = |args: &[&str]| program(&stage.project, args.iter().copied()).directory(&other).finish();
@@ -168,7 +168,7 @@ fn approvals_are_listed_and_revoked_while_a_server_runs() -> Result<()> {
 }
 
 #[test]
-fn a_stricter_rule_asks_whatever_was_approved_before() -> Result<()> {
+fn a_stricter_rule_overrides_an_approval() -> Result<()> {
     let write = |path: &str| -> Turn {
         Turn::steps().tool("write", json!({"filePath": path, "content": "x"})).into()
     };
@@ -186,7 +186,7 @@ fn a_stricter_rule_asks_whatever_was_approved_before() -> Result<()> {
     rules(&stage, json!({"edit": {"*": "ask", "infra/*": "ask", "d.txt": "deny"}}))?;
     let (_server, url) = stage.serve()?;
     answer(&url, &here, "once")?;
-    // A denial is not asked about.
+    // A denial needs no request.
     check_silent(&url, &here);
     assert!(!stage.project.path("d.txt").exists());
     Ok(())
@@ -205,14 +205,14 @@ fn two_servers_on_one_database_share_approvals() -> Result<()> {
 }
 
 #[test]
-fn a_row_that_another_program_wrote_answers_nothing() -> Result<()> {
+fn a_row_of_another_program_has_no_effect() -> Result<()> {
     let turn = || bash("echo one");
     let stage =
         stage(Script::new().turn(turn()).text("done").turn(turn()).text("done"), json!({"bash": "ask"}))?;
     let here = stage.project.directory().to_owned();
     let (_server, url) = stage.serve()?;
     answer(&url, &here, "once")?;
-    // As another program would write it: without what it is bound to.
+    // The format of another program, without the scope.
     let sql = "INSERT INTO permission SELECT 'x', id, 'bash', '*', 1, 1 FROM project";
     assert!(rusqlite::Connection::open(database(&stage.project))?.execute(sql, [])? > 0);
     answer(&url, &here, "once")?;

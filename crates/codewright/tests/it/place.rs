@@ -1,4 +1,4 @@
-//! Directories that are not as one hopes.
+//! Unusual directories.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,14 +13,14 @@ use serde_json::json;
 
 use crate::support::{Stage, check_code, check_has, data, lines, of_type, program};
 
-/// Generous: the search itself takes a fraction of this.
+/// A generous limit; the search itself takes a fraction of it.
 const SEARCH_LIMIT: Duration = Duration::from_secs(20);
 const START_LIMIT: Duration = Duration::from_secs(5);
 const DIRECTORIES: usize = 400;
 const FILES_EACH: usize = 500;
 
 #[test]
-fn a_directory_that_is_no_repository_works() -> Result<()> {
+fn a_directory_without_a_repository_works() -> Result<()> {
     let script = Script::new().turn(Turn::tools([
         ("write", json!({"filePath": "a.txt", "content": "x"})),
         ("glob", json!({"pattern": "*.txt"})),
@@ -45,8 +45,8 @@ fn a_repository_without_a_commit_and_a_broken_one_work() -> Result<()> {
 }
 
 #[test]
-fn a_read_only_directory_works_but_for_writing() -> Result<()> {
-    // A place that not even root can write to.
+fn a_read_only_directory_works_except_for_writing() -> Result<()> {
+    // A directory that not even root can write to.
     let directory = Path::new("/sys/kernel");
     if !directory.exists() {
         eprintln!("skipped: there is no {}", directory.display());
@@ -75,7 +75,7 @@ fn a_read_only_directory_works_but_for_writing() -> Result<()> {
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_written_is_named() -> Result<()> {
+fn an_unwritable_data_directory_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let done = stage.program(["run", "hi"]).env("XDG_DATA_HOME", "/proc/nowhere").finish()?;
     check_code(&done, 1);
@@ -85,7 +85,7 @@ fn a_data_directory_that_cannot_be_written_is_named() -> Result<()> {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_named() -> Result<()> {
+fn a_missing_directory_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     stage.project.write("file.txt", "x")?;
     for wanted in ["absent", "file.txt"] {
@@ -96,7 +96,7 @@ fn a_directory_that_is_not_there_is_named() -> Result<()> {
     Ok(())
 }
 
-/// Makes the files, in two halves at once.
+/// Creates the files in two threads.
 fn fill(directory: &Path) -> Result<()> {
     let make = |from: usize| -> std::io::Result<()> {
         for n in (from..DIRECTORIES).step_by(2) {
@@ -115,7 +115,7 @@ fn fill(directory: &Path) -> Result<()> {
     })
 }
 
-/// A directory in memory where there is one: on a disk most of the time would go into making files.
+/// A directory in memory if possible, because creating the files on a disk would dominate the time.
 fn memory() -> Result<tempfile::TempDir> {
     let shared = Path::new("/dev/shm");
     let builder = || {
@@ -127,7 +127,7 @@ fn memory() -> Result<tempfile::TempDir> {
 }
 
 #[test]
-fn two_hundred_thousand_files_are_no_hindrance() -> Result<()> {
+fn two_hundred_thousand_files_are_searched_in_time() -> Result<()> {
     let script = Script::new()
         .text("Hi.")
         .turn(Turn::tools([
@@ -161,7 +161,7 @@ fn two_hundred_thousand_files_are_no_hindrance() -> Result<()> {
 }
 
 #[test]
-fn names_that_are_no_text_do_no_harm() -> Result<()> {
+fn names_that_are_not_utf8_are_handled() -> Result<()> {
     let script = Script::new()
         .turn(Turn::tools([
             ("glob", json!({"pattern": "*.txt"})),
@@ -178,7 +178,7 @@ fn names_that_are_no_text_do_no_harm() -> Result<()> {
     for result in &results[..3] {
         check_has(result, &["odd\u{fffd}\u{fffd}.txt"]);
     }
-    // The same for where the program is, what it is told and what is around it.
+    // The same for the program's path, arguments and environment.
     let place = stage.project.path(Path::new(OsStr::from_bytes(b"place\xff")));
     fs::create_dir(&place)?;
     let done = program(&stage.project, ["run", "hi"]).directory(&place).finish()?;
@@ -192,7 +192,7 @@ fn names_that_are_no_text_do_no_harm() -> Result<()> {
 }
 
 #[test]
-fn a_home_is_needed() -> Result<()> {
+fn a_missing_home_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     for home in ["", "relative"] {
         let done = stage.program(["run", "hi"]).env("HOME", home).finish()?;
@@ -203,7 +203,7 @@ fn a_home_is_needed() -> Result<()> {
 }
 
 #[test]
-fn a_directory_that_is_gone_is_said() -> Result<()> {
+fn a_deleted_directory_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let command =
         format!("mkdir gone; cd gone; rmdir ../gone; exec {} run hi", env!("CARGO_BIN_EXE_codewright"));
@@ -214,7 +214,7 @@ fn a_directory_that_is_gone_is_said() -> Result<()> {
 }
 
 #[test]
-fn outputs_that_take_nothing_end_the_run() -> Result<()> {
+fn a_full_output_ends_the_run() -> Result<()> {
     let stage = Stage::plain(Script::new().default_turn(Turn::text("Hello.")))?;
     for outputs in [">/dev/full", ">/dev/full 2>/dev/full", ">&-", "2>&-", "<&- >&- 2>&-"] {
         for format in ["default", "json"] {

@@ -1,4 +1,4 @@
-//! What is asked, of whom, and in which session.
+//! The prompt, the model and the session of `run`.
 
 use anyhow::{Context, Result};
 use codewright_testkit::{Project, Script, Turn};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_code, check_has, get, of_type, said, session_of};
 
-/// Answers every turn.
+/// A model that answers every turn.
 fn talker() -> Script {
     Script::new().default_turn(Turn::text("Done."))
 }
 
-/// The smallest picture: one transparent point.
+/// The smallest image: one transparent pixel.
 const PNG: &[u8] = &[
     0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 1, 0, 0,
     0, 1, 8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63,
@@ -56,7 +56,7 @@ fn files_and_directories_are_attached() -> Result<()> {
         &said,
         &["look", "1: first line\n2: second line\n", "<type>directory</type>", "a b#1.txt\nz.txt"],
     );
-    // A user may show what a model may not look for.
+    // A user can attach files that the model cannot read.
     std::fs::write(stage.project.home().join("outside.txt"), "from outside\n")?;
     let outside = stage.project.home().join("outside.txt").display().to_string();
     let done = stage.run(["look", "-f", &outside])?.success()?;
@@ -69,7 +69,7 @@ fn files_and_directories_are_attached() -> Result<()> {
 }
 
 #[test]
-fn a_picture_is_sent_to_a_model_that_sees() -> Result<()> {
+fn an_image_is_sent_to_a_model_that_accepts_images() -> Result<()> {
     let stage = Stage::plain(talker())?;
     let mut config = Project::config(&stage.server.url());
     config["provider"]["mock"]["models"]["plain-model"]["attachment"] = true.into();
@@ -86,7 +86,7 @@ fn a_picture_is_sent_to_a_model_that_sees() -> Result<()> {
 }
 
 #[test]
-fn a_picture_is_kept_from_a_model_that_does_not_see() -> Result<()> {
+fn an_image_is_not_sent_to_a_model_without_image_input() -> Result<()> {
     let stage = Stage::plain(talker())?;
     stage.project.write("point.png", PNG)?;
     stage.run(["look", "-f", "point.png"])?.success()?;
@@ -97,7 +97,7 @@ fn a_picture_is_kept_from_a_model_that_does_not_see() -> Result<()> {
 }
 
 #[test]
-fn sessions_are_continued_by_order_and_by_name() -> Result<()> {
+fn sessions_are_continued_by_recency_and_by_id() -> Result<()> {
     let script =
         Script::new().text("Answer one.").text("Answer two.").text("Answer three.").text("Answer four.");
     let stage = Stage::git(script)?;
@@ -115,7 +115,7 @@ fn sessions_are_continued_by_order_and_by_name() -> Result<()> {
 }
 
 #[test]
-fn a_fork_leaves_its_origin_alone() -> Result<()> {
+fn a_fork_does_not_change_its_origin() -> Result<()> {
     let stage = Stage::git(talker())?;
     let origin = session_of(&stage.json(["one"])?)?;
     let fork = session_of(&stage.json(["-c", "--fork", "two"])?)?;
@@ -130,7 +130,7 @@ fn a_fork_leaves_its_origin_alone() -> Result<()> {
 }
 
 #[test]
-fn a_session_that_is_not_there_is_said() -> Result<()> {
+fn a_missing_session_is_reported() -> Result<()> {
     let stage = Stage::plain(talker())?;
     for id in ["ses_nope", "ses_e002c70aeffeBmtxma5ZftT1u8", "nonsense", "../../etc"] {
         let done = stage.run(["-s", id, "hi"])?;
@@ -138,13 +138,13 @@ fn a_session_that_is_not_there_is_said() -> Result<()> {
         assert_eq!(done.stderr, "Error: Session not found\n", "{id}");
     }
     assert!(stage.server.requests().is_empty());
-    // There is nothing to continue yet, so a session is begun.
+    // Without a session to continue, a new one is created.
     stage.run(["-c", "hi"])?.success()?;
     Ok(())
 }
 
 #[test]
-fn a_given_title_is_kept_and_none_is_asked_for() -> Result<()> {
+fn a_given_title_is_kept_and_none_is_requested() -> Result<()> {
     let stage = Stage::plain(talker())?;
     let given = session_of(&stage.json(["--title", "My T", "hi"])?)?;
     let short = session_of(&stage.json(["words of the prompt", "--title"])?)?;
@@ -181,7 +181,7 @@ fn the_planning_agent_does_not_edit() -> Result<()> {
 }
 
 #[test]
-fn an_own_agent_answers_with_its_prompt_and_model() -> Result<()> {
+fn a_custom_agent_answers_with_its_prompt_and_model() -> Result<()> {
     let stage = Stage::plain(talker())?;
     let mut config = Project::config(&stage.server.url());
     config["provider"]["mock"]["models"]["other"] = json!({});
@@ -196,7 +196,7 @@ fn an_own_agent_answers_with_its_prompt_and_model() -> Result<()> {
 }
 
 #[test]
-fn an_unknown_model_brings_the_nearest_names() -> Result<()> {
+fn an_unknown_model_gives_similar_names() -> Result<()> {
     let stage = Stage::plain(talker())?;
     for (wanted, expected) in [
         ("mock/plain-modl", &["model not found: mock/plain-modl", "did you mean", "mock/plain-model"][..]),
@@ -211,14 +211,14 @@ fn an_unknown_model_brings_the_nearest_names() -> Result<()> {
         check_has(&done.stderr, expected);
     }
     assert!(stage.server.requests().is_empty());
-    // What was never taken in leaves no session behind.
+    // A rejected prompt leaves no session.
     let (_server, url) = stage.serve()?;
     assert_eq!(get(&url, "/session")?, json!([]));
     Ok(())
 }
 
 #[test]
-fn the_model_of_the_command_line_is_asked() -> Result<()> {
+fn the_model_of_the_command_line_is_used() -> Result<()> {
     let stage = Stage::plain(talker())?;
     let mut config = Project::config(&stage.server.url());
     config["provider"]["mock"]["models"]["vendor/other"] = json!({});
@@ -282,7 +282,7 @@ fn rule_files_reach_the_model() -> Result<()> {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_said() -> Result<()> {
+fn a_missing_command_is_reported() -> Result<()> {
     let stage = Stage::plain(talker())?;
     let done = stage.run(["--command", "nope", "hi"])?;
     check_code(&done, 1);

@@ -1,4 +1,4 @@
-//! Agents and commands from files, and what a model is told, as the program shows it.
+//! Agents and commands from files, and the resulting prompts.
 
 use std::fs;
 
@@ -56,7 +56,7 @@ fn a_command_is_run_by_its_name() -> Result<()> {
 }
 
 #[test]
-fn a_skill_is_called_by_its_name_and_its_text_is_left_as_it_is() -> Result<()> {
+fn a_skill_is_called_by_its_name_and_its_text_is_unchanged() -> Result<()> {
     let stage = Stage::git(Script::new().text("Sailed."))?;
     let skill =
         "---\nname: sail\ndescription: sailing\n---\nHoist $1 as !`echo told` says. See @README.md.\n";
@@ -173,7 +173,7 @@ fn a_model_writes_an_agent() -> Result<()> {
     check_has(&fs::read_to_string(&file)?, &["mode: subagent", "  edit: deny", "You run tests."]);
     let listed = stage.program(["agent", "list"]).finish()?.success()?;
     check_has(&listed.stdout, &["build (primary)", "test-runner (subagent)"]);
-    // The name is taken now.
+    // The name is now in use.
     let again = stage.program(create).finish()?;
     check_code(&again, 1);
     check_has(&again.stderr, &["there is an agent `test-runner` already"]);
@@ -181,7 +181,7 @@ fn a_model_writes_an_agent() -> Result<()> {
 }
 
 #[test]
-fn what_is_broken_in_files_is_named_and_the_rest_works() -> Result<()> {
+fn broken_files_are_reported_and_the_others_work() -> Result<()> {
     let stage = Stage::git(Script::new().text("Fine."))?;
     write(
         &stage,
@@ -204,7 +204,7 @@ fn what_is_broken_in_files_is_named_and_the_rest_works() -> Result<()> {
 }
 
 #[test]
-fn agents_and_models_that_are_not_there_are_named_with_their_place() -> Result<()> {
+fn missing_agents_and_models_are_reported_with_their_source() -> Result<()> {
     let stage = Stage::git(Script::new().text("Fine."))?;
     write(&stage, ".opencode/agent/a.md", "---\nmodel: no/where\n---\nText\n")?;
     write(&stage, ".opencode/command/c.md", "---\nagent: nobody\nmodel: no/where\n---\nText\n")?;
@@ -223,7 +223,7 @@ fn agents_and_models_that_are_not_there_are_named_with_their_place() -> Result<(
 }
 
 #[test]
-fn the_projects_claude_memory_and_commands_are_used_only_when_asked_for() -> Result<()> {
+fn the_projects_claude_files_are_only_used_if_configured() -> Result<()> {
     let stage = Stage::git(Script::new().text("fixed").text("plain"))?;
     stage.project.write(".claude/CLAUDE.md", "MEMORY of another program")?;
     stage.project.write(".claude/commands/fix.md", "---\ndescription: Fixes\n---\nFix issue $ARGUMENTS.")?;

@@ -1,4 +1,4 @@
-//! Whole turns over the protocols of the clouds: a text, a call, its result, and a second prompt.
+//! Complete turns with the protocols of cloud providers: a text, a call, its result, and a second prompt.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -12,19 +12,19 @@ use crate::support::{check_has, lines, of_type, program};
 const THOUGHT: &str = "Thinking first.";
 const USAGE: Usage = Usage { input: 70, output: 30, cache_read: 500, cache_write: 40, reasoning: 0 };
 
-/// A provider on a stage: how it is configured, and what its program is given to reach it.
+/// A provider on a stage: its configuration and environment.
 struct Provider {
     model: &'static str,
     protocol: Protocol,
-    /// The field that the conversation stands in.
+    /// The field of the conversation.
     history: &'static str,
     config: Value,
     variables: &'static [(&'static str, &'static str)],
-    /// What was written to the cache, as far as the protocol tells.
+    /// The tokens that were written to the cache, if the protocol reports them.
     cache_write: u64,
 }
 
-/// Plays a turn with a call and then a second prompt, and checks what is the same everywhere; the
+/// Plays a turn with a call and then a second prompt, and checks the common properties. Returns the
 /// requests of the conversation.
 fn play(provider: &Provider, server: BlockingServer) -> Result<Vec<Recorded>> {
     let project = Project::plain()?;
@@ -82,7 +82,7 @@ fn script() -> Script {
         .text("Again.")
 }
 
-/// Without the marks that say how far the cache goes; those move on by design.
+/// Removes the cache markers, whose positions change.
 fn unmarked(value: &Value) -> Value {
     match value {
         Value::Array(items) => {
@@ -97,7 +97,7 @@ fn unmarked(value: &Value) -> Value {
 }
 
 #[test]
-fn bedrock_is_asked_with_a_signature() -> Result<()> {
+fn bedrock_requests_are_signed() -> Result<()> {
     const MODEL: &str = "amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0";
     let server = BlockingServer::start(script())?;
     let provider = Provider {
@@ -136,7 +136,7 @@ fn bedrock_is_asked_with_a_signature() -> Result<()> {
 }
 
 #[test]
-fn cohere_gets_its_thought_back() -> Result<()> {
+fn cohere_gets_its_reasoning_back() -> Result<()> {
     let server = BlockingServer::start(script())?;
     let provider = Provider {
         model: "cohere/command-a-mock",
@@ -191,7 +191,7 @@ fn gemini_gets_its_signatures_back() -> Result<()> {
     Ok(())
 }
 
-/// Gives a token to everyone who asks, until the test ends.
+/// A server that returns a token for every request, until the test ends.
 fn tokens() -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/token", listener.local_addr()?);
@@ -208,7 +208,7 @@ fn tokens() -> Result<String> {
             let body = r#"{"access_token":"tok","expires_in":3600}"#;
             let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json";
             let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            // Whoever asked may have gone.
+            // The client may have ended.
             drop(socket.write_all(answer.as_bytes()));
         }
     });
@@ -216,7 +216,7 @@ fn tokens() -> Result<String> {
 }
 
 #[test]
-fn claude_on_vertex_is_asked_with_a_token() -> Result<()> {
+fn claude_on_vertex_requests_have_a_token() -> Result<()> {
     let keys = Project::plain()?;
     let file = json!({
         "type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r",
@@ -252,7 +252,7 @@ fn claude_on_vertex_is_asked_with_a_token() -> Result<()> {
     Ok(())
 }
 
-/// The body of the request that one prompt makes of a provider with these options for its model.
+/// The body of the request of one prompt, with these options for the model.
 fn asked(model: &str, (provider, options): (Value, Value), args: &[&str]) -> Result<Value> {
     let server = BlockingServer::start(Script::new().text("Done."))?;
     let project = Project::plain()?;
@@ -285,7 +285,7 @@ fn thinking_reaches_bedrock_by_variant_and_by_option() -> Result<()> {
     let body = asked(CLAUDE, (bedrock(), json!({})), &["--variant", "high"])?;
     let thinking = json!({ "type": "enabled", "budget_tokens": 16_000 });
     assert_eq!(body["additionalModelRequestFields"], json!({ "thinking": thinking }));
-    // What is thought counts as output there.
+    // Reasoning counts as output there.
     assert_eq!(body["inferenceConfig"], json!({ "maxTokens": 48_000 }));
     let written = json!({ "reasoningConfig": { "type": "enabled", "budgetTokens": 2_000 } });
     let body = asked(CLAUDE, (bedrock(), written), &[])?;
@@ -311,7 +311,7 @@ fn thinking_reaches_gemini_by_variant_and_by_option() -> Result<()> {
 }
 
 #[test]
-fn thought_goes_back_in_the_configured_field() -> Result<()> {
+fn reasoning_is_returned_in_the_configured_field() -> Result<()> {
     for (interleaved, field) in [
         (json!({ "field": "reasoning_text" }), "reasoning_text"),
         (json!("reasoning"), "reasoning"),

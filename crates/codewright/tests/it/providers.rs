@@ -1,4 +1,4 @@
-//! Signing in and out on the command line, without a secret ever being shown.
+//! Signing in and out on the command line, without printing secrets.
 
 use std::fs;
 use std::io::Write as _;
@@ -30,9 +30,9 @@ fn keeps_quiet(done: &Finished) {
 }
 
 #[test]
-fn a_key_is_piped_in_listed_without_it_and_forgotten() {
+fn a_piped_key_is_stored_listed_without_its_value_and_removed() {
     let project = Project::plain().unwrap();
-    // By its id, or by the name that is shown.
+    // By id or by display name.
     let login = run(&project, &["providers", "login", "-p", "GROQ"]).stdin(format!("{CANARY}\n"));
     let done = login.finish().unwrap().success().unwrap();
     keeps_quiet(&done);
@@ -64,25 +64,25 @@ fn a_key_is_piped_in_listed_without_it_and_forgotten() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_what_to_do() {
+fn errors_have_advice() {
     let project = Project::plain().unwrap();
-    for (args, stdin, told) in [
+    for (args, stdin, expected) in [
         (&["providers", "logout", "groq"][..], "", "there are no credentials for `groq`"),
         (&["providers", "logout"], "", "there are no credentials"),
-        (&["providers", "login"], "", "name the provider"),
-        (&["providers", "login", "-p", "groq"], " \n", "no key was given"),
+        (&["providers", "login"], "", "missing provider"),
+        (&["providers", "login", "-p", "groq"], " \n", "missing key"),
         (&["providers", "login", "-p", "groq"], "sk-canary\nsecond", "a key is one line"),
         (
             &["providers", "login", "-p", "openai", "-m", "by post"],
             "",
-            "there are: ChatGPT Pro/Plus (browser)",
+            "its methods: ChatGPT Pro/Plus (browser)",
         ),
         (&["providers", "login", "http://ai.example.org"], "", "must begin with https://"),
     ] {
         let done = run(&project, args).stdin(stdin).finish().unwrap();
         keeps_quiet(&done);
         assert_eq!(done.code, Some(1), "{args:?}");
-        assert!(done.stderr.contains(told), "{args:?}: {}", done.stderr);
+        assert!(done.stderr.contains(expected), "{args:?}: {}", done.stderr);
         assert!(!file(&project).exists(), "{args:?}");
     }
     fs::create_dir_all(file(&project).parent().unwrap()).unwrap();
@@ -95,10 +95,10 @@ fn what_is_wrong_is_named_with_what_to_do() {
         assert_eq!(done.code, Some(1), "{args:?}");
         assert!(done.stderr.contains("auth.json` line 1, column"), "{}", done.stderr);
     }
-    assert_eq!(fs::read_to_string(file(&project)).unwrap(), "{\"a\": canary", "it is left to be mended");
+    assert_eq!(fs::read_to_string(file(&project)).unwrap(), "{\"a\": canary", "it is not changed");
 }
 
-/// A GitHub of a few answers, and then Copilot; gives what it was asked.
+/// A GitHub server with a few responses, then Copilot. Returns its requests.
 fn github() -> (String, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -170,7 +170,7 @@ fn a_copilot_sign_in_is_used_for_the_next_prompt() {
     let done = prompt.finish().unwrap().success().unwrap();
     keeps_quiet(&done);
     assert!(done.stdout.contains("Hello from Copilot"), "{}", done.stdout);
-    // One was the prompt, the other its title.
+    // One is the prompt, the other the title.
     let asked = server.join().unwrap();
     for request in &asked[3..] {
         let request = request.to_lowercase();
@@ -181,7 +181,7 @@ fn a_copilot_sign_in_is_used_for_the_next_prompt() {
 }
 
 #[test]
-fn an_account_has_the_models_of_the_catalogue_it_pays_for() {
+fn an_account_has_the_models_of_its_plan() {
     let project = Project::plain().unwrap();
     let models = |id: &str| run(&project, &["models", id, "--verbose"]).finish().unwrap();
     let without = models("github-copilot");
@@ -228,7 +228,7 @@ fn a_chatgpt_sign_in_is_used_before_a_key_of_the_environment() {
             json!({"type": "response.completed", "response": {"usage": {"input_tokens": 1, "output_tokens": 1}}}),
         ];
         let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-        // One is the prompt, the other its title, in any order.
+        // The prompt and the title, in any order.
         (0..2)
             .map(|_| {
                 let (mut socket, _) = listener.accept().unwrap();
@@ -240,7 +240,7 @@ fn a_chatgpt_sign_in_is_used_before_a_key_of_the_environment() {
             .collect::<Vec<_>>()
     });
     fs::create_dir_all(file(&project).parent().unwrap()).unwrap();
-    // Good until the year 2100.
+    // Valid until the year 2100.
     let entry = json!({
         "type": "oauth", "access": "canary-access", "refresh": "r", "expires": 4_102_444_800_000_u64, "accountId": "acct",
     });

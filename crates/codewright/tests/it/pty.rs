@@ -1,4 +1,4 @@
-//! Terminals over real sockets.
+//! Terminals over WebSockets.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{DEADLINE, Stage, ask, get, is_running, post, program, serve, wait_until};
 
-/// What a WebSocket sends.
+/// A message of a WebSocket.
 #[derive(Debug, PartialEq, Eq)]
 enum Frame {
     Text(String),
@@ -18,10 +18,10 @@ enum Frame {
     Close(u16),
 }
 
-/// A WebSocket as a browser would have it.
+/// A WebSocket client like that of a browser.
 struct Socket(TcpStream);
 
-/// One request, its head as given; the status and the body.
+/// Sends a request with this head. Returns the status and the body.
 fn request(url: &str, head: &str, body: &str) -> Result<(u16, Value)> {
     let address = url.strip_prefix("http://").context("not an http address")?;
     let mut stream = TcpStream::connect(address)?;
@@ -40,7 +40,7 @@ fn request(url: &str, head: &str, body: &str) -> Result<(u16, Value)> {
 }
 
 impl Socket {
-    /// Connects, or gives the status of the refusal.
+    /// Connects, or returns the status of the rejection.
     fn open(url: &str, path: &str, more: &str) -> Result<Result<Self, u16>> {
         let address = url.strip_prefix("http://").context("not an http address")?;
         let mut stream = TcpStream::connect(address)?;
@@ -90,7 +90,7 @@ impl Socket {
         }
     }
 
-    /// Reads texts until one of them, or all together, end so.
+    /// Reads texts until one of them, or all together, end with a text.
     fn text_until(&mut self, end: &str) -> Result<String> {
         let mut text = String::new();
         while !text.ends_with(end) {
@@ -102,7 +102,7 @@ impl Socket {
         Ok(text)
     }
 
-    /// The place that the connection begins at.
+    /// The position at which the connection starts.
     fn place(&mut self) -> Result<u64> {
         let Frame::Binary(bytes) = self.next()? else { bail!("no place") };
         ensure!(bytes[0] == 0, "{bytes:?}");
@@ -128,7 +128,7 @@ fn open(url: &str, line: &str) -> Result<String> {
 }
 
 #[test]
-fn a_terminal_is_typed_into_resized_and_found_again() -> Result<()> {
+fn a_terminal_accepts_input_is_resized_and_reconnected() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let (server, url) = stage.serve()?;
     let mut events = ask(&url, "/event")?;
@@ -142,7 +142,7 @@ fn a_terminal_is_typed_into_resized_and_found_again() -> Result<()> {
         }
         Ok(())
     };
-    // Whoever is not connected yet hears nothing.
+    // A client that is not connected yet receives nothing.
     hear(&mut heard, "server.connected")?;
     assert_eq!(get(&url, "/pty")?, json!([]));
     ensure!(
@@ -155,7 +155,7 @@ fn a_terminal_is_typed_into_resized_and_found_again() -> Result<()> {
     assert_eq!(get(&url, "/pty")?[0]["id"], json!(id));
     let path = format!("/pty/{id}/connect");
     let mut first = Socket::open(&url, &path, "")?.ok().context("refused")?;
-    // What was written before comes in one piece, or some of it after the place.
+    // Earlier output is sent in one message, or partly after the position.
     let mut text = String::new();
     while !text.ends_with("b\r\ntty\r\n") {
         if let Frame::Text(more) = first.next()? {
@@ -200,7 +200,7 @@ fn a_terminal_is_typed_into_resized_and_found_again() -> Result<()> {
 }
 
 #[test]
-fn a_terminal_is_opened_to_who_may_and_takes_all_along_when_it_closes() -> Result<()> {
+fn a_terminal_needs_access_and_ends_its_processes() -> Result<()> {
     let own = |n: u32| format!("8{n}.{}", std::process::id());
     let stage = Stage::plain(Script::new())?;
     let (server, url) = stage.serve()?;
@@ -222,7 +222,7 @@ fn a_terminal_is_opened_to_who_may_and_takes_all_along_when_it_closes() -> Resul
     let (status, removed) = request(&url, &format!("DELETE /pty/{id} HTTP/1.1"), "")?;
     assert_eq!((status, removed), (200, json!(true)));
     wait_until("the end of the program", || !is_running(&own(1)))?;
-    // A server that is killed takes its terminals along.
+    // A killed server ends its terminals.
     open(&url, &format!("trap '' TERM HUP; setsid sleep {} & sleep {}", own(2), own(2)))?;
     wait_until("the program", || is_running(&own(2)))?;
     drop(server);
@@ -233,7 +233,7 @@ fn a_terminal_is_opened_to_who_may_and_takes_all_along_when_it_closes() -> Resul
 }
 
 #[test]
-fn a_terminal_sees_neither_keys_nor_the_password_and_a_ticket_does_without_it() -> Result<()> {
+fn a_terminal_gets_no_secrets_and_a_ticket_replaces_the_password() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let run =
         stage.program(["serve"]).env("OPENCODE_SERVER_PASSWORD", "hunter2").env("OPENAI_API_KEY", "hunter2");
@@ -276,7 +276,7 @@ fn a_terminal_is_the_same_under_both_names() -> Result<()> {
     let head = format!("POST {path}/connect-token HTTP/1.1{auth}\r\nx-opencode-ticket: 1");
     let (_, ticket) = request(&url, &head, "")?;
     let ticket = ticket["data"]["ticket"].as_str().context("no ticket")?;
-    // The ticket stands for the password, once and on this route alone.
+    // The ticket replaces the password once, on this route only.
     let mut socket = Socket::open(&url, &format!("{path}/connect?ticket={ticket}"), "")?
         .map_err(|status| anyhow::anyhow!("refused with {status}"))?;
     ensure!(matches!(socket.next()?, Frame::Binary(_)), "the place comes first");

@@ -1,4 +1,4 @@
-//! Questions to the user through the built binary: over HTTP, and where nobody is there.
+//! Questions to the user, over HTTP and without a user.
 
 use anyhow::{Context, Result};
 use codewright_testkit::{Script, Turn};
@@ -13,18 +13,18 @@ fn asks() -> Turn {
     Turn::steps().tool("question", questions).into()
 }
 
-/// The question that waits.
+/// The pending question.
 fn waiting(url: &str) -> Result<Value> {
     wait_until("a question", || get(url, "/question").is_ok_and(|list| !list[0].is_null()))?;
     Ok(get(url, "/question")?[0].clone())
 }
 
 #[test]
-fn a_question_outlives_clients_and_is_answered_over_http() -> Result<()> {
+fn a_question_outlives_its_client_and_is_answered_over_http() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(asks()).text("Blue it is.").turn(asks()).text("never said"))?;
     let (_server, url) = stage.serve()?;
     let id = new_session(&url)?;
-    // The client that asked is gone as soon as its prompt is taken in.
+    // The client disconnects after its prompt was admitted.
     assert_eq!(post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?.0, 204);
     let request = waiting(&url)?;
     assert_eq!((&request["sessionID"], &request["questions"][0]["header"]), (&json!(id), &json!("Colour")));
@@ -47,12 +47,12 @@ fn a_question_outlives_clients_and_is_answered_over_http() -> Result<()> {
 }
 
 #[test]
-fn a_run_alone_is_not_offered_questions_and_dismisses_those_of_other_sessions() -> Result<()> {
+fn a_run_offers_no_questions_and_dismisses_those_of_other_sessions() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Hello.").turn(asks()).text("never said"))?;
     stage.run(["hi"])?.success()?;
     let tools = stage.server.main_requests()[0].body["tools"].clone();
     assert!(tools.as_array().context("no tools")?.iter().all(|tool| tool["function"]["name"] != "question"));
-    // A session that was not made by `run` allows questions, but nobody is there.
+    // A session that was not created by `run` allows questions, but there is no user.
     let (_server, url) = stage.serve()?;
     let id = new_session(&url)?;
     let args = ["run", "--attach", &url, "-s", &id, "--format", "json", "go"];

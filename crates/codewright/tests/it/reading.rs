@@ -1,4 +1,4 @@
-//! What searches show of files that rules about reading withhold.
+//! Searches omit files that permission rules withhold.
 
 use std::os::unix::fs::symlink;
 
@@ -27,7 +27,7 @@ fn call(tool: &'static str, input: Value) -> (&'static str, Value) {
 }
 
 #[test]
-fn a_search_leaves_out_what_may_not_be_read() -> Result<()> {
+fn a_search_omits_unreadable_files() -> Result<()> {
     let rules = json!({"*": "allow", "*.env": "ask", "secret/*": "deny"});
     let calls = [
         call("grep", json!({"pattern": "needle"})),
@@ -48,14 +48,14 @@ fn a_search_leaves_out_what_may_not_be_read() -> Result<()> {
     }
     check_has(&results[0], &["needle in a", "2 files need permission to read, 2 files are denied by a rule"]);
     check_has(&results[1], &["No files found", "2 files are denied by a rule"]);
-    // The number of files says nothing about what is in them.
+    // The number of files does not reveal their content.
     check_has(&results[2], &["No files found", "2 files need permission to read"]);
     check_has(&results[3], &["src/a.txt", "2 files need permission to read"]);
     Ok(())
 }
 
 #[test]
-fn an_env_file_is_left_out_by_default() -> Result<()> {
+fn an_env_file_is_omitted_by_default() -> Result<()> {
     let stage = stage([call("grep", json!({"pattern": "needle"}))], json!({}))?;
     stage.run(["do it"])?.success()?;
     let results = stage.results(1)?;
@@ -65,7 +65,7 @@ fn an_env_file_is_left_out_by_default() -> Result<()> {
 }
 
 #[test]
-fn a_directory_that_is_named_through_a_link_is_judged_by_where_it_is() -> Result<()> {
+fn rules_apply_to_the_real_path_of_a_linked_directory() -> Result<()> {
     let calls = [
         call("grep", json!({"pattern": "needle", "path": "link"})),
         call("glob", json!({"pattern": "*", "path": "link"})),
@@ -81,7 +81,7 @@ fn a_directory_that_is_named_through_a_link_is_judged_by_where_it_is() -> Result
 }
 
 #[test]
-fn instructions_beside_a_file_are_read_by_the_rules() -> Result<()> {
+fn rules_apply_to_instructions_next_to_a_file() -> Result<()> {
     let calls = [call("read", json!({"filePath": "secret/c.txt"}))];
     let stage = stage(calls, json!({"secret/AGENTS.md": "deny"}))?;
     stage.project.write("secret/c.txt", "plain\n")?;
@@ -93,7 +93,7 @@ fn instructions_beside_a_file_are_read_by_the_rules() -> Result<()> {
 }
 
 #[test]
-fn a_search_that_rules_let_through_is_as_it_was() -> Result<()> {
+fn a_search_without_withheld_files_is_unchanged() -> Result<()> {
     let stage = stage([call("grep", json!({"pattern": "needle", "path": "src"}))], json!({}))?;
     stage.run(["do it"])?.success()?;
     let results = stage.results(1)?;

@@ -1,4 +1,4 @@
-//! The program killed at its worst moments, and two programs at one session.
+//! Recovery after a kill, and two programs with one session.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::support::{
     Stage, check_code, check_has, get, is_running, lines, new_session, post, prompt, session_of, wait_until,
 };
 
-/// The process with this id ends here and now. Whoever is dropped is killed the same way.
+/// Kills a process. Dropping does the same.
 fn kill(run: Running) {
     drop(run);
 }
 
-/// What the last message but `back` holds of a kind.
+/// The parts of a kind in the message `back` positions before the last.
 fn parts<'a>(messages: &'a [Value], back: usize, kind: &str) -> Vec<&'a Value> {
     let message = &messages[messages.len() - 1 - back];
     let parts = message["parts"].as_array().into_iter().flatten();
     parts.filter(|part| part["type"] == kind).collect()
 }
 
-/// Ends processes that a killed program left, found by an argument that only they have.
+/// Ends processes that a killed program left, found by a unique argument.
 fn end(argument: &str) -> Result<()> {
     for process in std::fs::read_dir("/proc")?.flatten() {
         let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
@@ -44,7 +44,7 @@ fn goes_on(stage: &Stage) -> Finished {
 }
 
 #[test]
-fn killed_in_the_middle_of_an_answer() -> Result<()> {
+fn a_kill_during_an_answer() -> Result<()> {
     let answer = Turn::text("What was said so far").hang();
     let stage = Stage::plain(Script::new().turn(answer).text("Back again."))?;
     let (server, url) = stage.serve()?;
@@ -54,11 +54,11 @@ fn killed_in_the_middle_of_an_answer() -> Result<()> {
         let messages = get(&url, &format!("/session/{id}/message")).unwrap();
         messages[1]["parts"][1]["text"] == "What was said so far"
     };
-    // A text that grows is kept before it is complete.
+    // A growing text is stored before it is complete.
     wait_until("the text", said)?;
     kill(server);
 
-    // A server that starts ends what the dead one left open.
+    // A new server completes what the killed one left open.
     let (server, url) = stage.serve()?;
     let path = format!("/session/{id}/message");
     wait_until("the end", || get(&url, &path).unwrap()[1]["info"]["time"]["completed"].is_u64())?;
@@ -74,7 +74,7 @@ fn killed_in_the_middle_of_an_answer() -> Result<()> {
 }
 
 #[test]
-fn a_turn_that_broke_off_needs_no_words_to_go_on() -> Result<()> {
+fn an_interrupted_turn_can_be_continued_without_a_message() -> Result<()> {
     let own = format!("6300.{}", std::process::id());
     let command = json!({ "command": format!("sleep {own}") });
     let stage = Stage::plain(Script::new().tool("bash", command).text("Back again."))?;
@@ -84,7 +84,7 @@ fn a_turn_that_broke_off_needs_no_words_to_go_on() -> Result<()> {
     let done = stage.run(["--continue"])?.success()?;
     assert_eq!(done.stdout, "Back again.\n");
     end(&own)?;
-    // Answered now, so that there is nothing to go on with.
+    // The turn is answered now, so there is nothing to continue.
     let refused = stage.run(["--continue"])?;
     check_code(&refused, 1);
     check_has(&refused.stderr, &["You must provide a message", "was not interrupted"]);
@@ -92,7 +92,7 @@ fn a_turn_that_broke_off_needs_no_words_to_go_on() -> Result<()> {
 }
 
 #[test]
-fn killed_in_the_middle_of_a_command() -> Result<()> {
+fn a_kill_during_a_command() -> Result<()> {
     let own = format!("6200.{}", std::process::id());
     let command = format!("echo x >> effects; echo begun; sleep {own}");
     let stage = Stage::plain(Script::new().tool("bash", json!({ "command": command })).text("Back again."))?;
@@ -105,16 +105,16 @@ fn killed_in_the_middle_of_a_command() -> Result<()> {
     let call = &parts(&stored[..2], 0, "tool")[0]["state"];
     assert_eq!(call["status"], "error");
     assert_eq!(call["metadata"]["interrupted"], "uncertain", "{call}");
-    let told = stage.results(1)?;
-    assert!(told.len() == 1 && told[0].contains("uncertain"), "{told:?}");
+    let results = stage.results(1)?;
+    assert!(results.len() == 1 && results[0].contains("uncertain"), "{results:?}");
     // It was not run again.
     assert_eq!(stage.project.read("effects")?, "x\n");
     Ok(())
 }
 
 #[test]
-fn killed_in_the_middle_of_an_edit() -> Result<()> {
-    // A pipe in the way: reading it holds the edit up.
+fn a_kill_during_an_edit() -> Result<()> {
+    // Reading a pipe blocks the edit.
     let stage = Stage::plain(
         Script::new()
             .turn(
@@ -140,7 +140,7 @@ fn killed_in_the_middle_of_an_edit() -> Result<()> {
 }
 
 #[test]
-fn killed_while_a_call_waited_for_leave() -> Result<()> {
+fn a_kill_during_a_permission_request() -> Result<()> {
     let stage =
         Stage::plain(Script::new().tool("bash", json!({ "command": "touch made" })).text("Back again."))?;
     let mut config = codewright_testkit::Project::config(&stage.server.url());
@@ -159,7 +159,7 @@ fn killed_while_a_call_waited_for_leave() -> Result<()> {
     Ok(())
 }
 
-/// A server whose turn is held up by a command until a file is there.
+/// A server whose turn is blocked by a command until a file exists.
 fn held(stage: &Stage) -> Result<(Running, String, String)> {
     let (server, url) = stage.serve()?;
     let id = new_session(&url)?;
@@ -175,11 +175,11 @@ fn holding(own: &str) -> Turn {
 }
 
 #[test]
-fn a_second_program_is_answered_by_the_first() -> Result<()> {
+fn a_prompt_of_a_second_program_is_answered_by_the_first() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(holding("0.05")).text("Both answered."))?;
     let (server, url, id) = held(&stage)?;
     let second = stage.program(["run", "--format", "json", "-s", &id, "second"]).start()?;
-    // Its prompt is stored at once, though the session is at work elsewhere.
+    // Its prompt is stored immediately, although the session runs in the other program.
     let messages = || get(&url, &format!("/session/{id}/message")).unwrap();
     wait_until("the prompt", || messages().to_string().contains("second"))?;
     assert_eq!(stage.server.main_requests().len(), 1);
@@ -188,7 +188,7 @@ fn a_second_program_is_answered_by_the_first() -> Result<()> {
     let lines = lines(&done)?;
     assert_eq!(session_of(&lines)?, id);
     assert!(done.stdout.contains("Both answered."), "{}", done.stdout);
-    // One loop: one request held both prompts.
+    // One request contained both prompts.
     assert_eq!(stage.server.main_requests().len(), 2);
     let sent = stage.messages(1)?;
     let said: Vec<_> = sent.iter().filter(|message| message["role"] == "user").collect();
@@ -213,17 +213,17 @@ fn a_second_program_takes_over_when_the_first_is_killed() -> Result<()> {
     end(&own)?;
     assert_eq!(done.stdout, "Taken over.\n");
     assert_eq!(stage.project.read("effects")?, "x\n");
-    let told = stage.results(1)?;
-    assert!(told.len() == 1 && told[0].contains("uncertain"), "{told:?}");
+    let results = stage.results(1)?;
+    assert!(results.len() == 1 && results[0].contains("uncertain"), "{results:?}");
     stage.no_problems()
 }
 
 #[test]
-fn a_server_leaves_a_living_programs_work_alone() -> Result<()> {
+fn a_server_does_not_touch_the_work_of_a_living_program() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(holding("0.05")).text("Done."))?;
     let (server, _, id) = held(&stage)?;
     let (other, url) = stage.serve()?;
-    // Longer than it takes to look.
+    // Longer than a check takes.
     std::thread::sleep(Duration::from_millis(500));
     let messages = get(&url, &format!("/session/{id}/message"))?;
     let state = &messages[1]["parts"][1]["state"];
@@ -241,7 +241,7 @@ fn a_server_leaves_a_living_programs_work_alone() -> Result<()> {
     Ok(())
 }
 
-/// Far more than is promised, because the machine may be loaded.
+/// A generous limit for a loaded machine.
 const SOON: Duration = Duration::from_secs(2);
 
 #[test]
@@ -254,12 +254,12 @@ fn a_turn_is_stopped_from_another_program() -> Result<()> {
     assert_eq!(post(&other_url, &format!("/session/{id}/abort"), &json!({}))?, (200, json!(true)));
     let took = asked.elapsed();
     assert!(took < SOON, "{took:?}");
-    // It has ended when the answer comes: the session is whole and free.
+    // The turn has ended when the response is sent: the session is consistent and free.
     let messages = get(&other_url, &format!("/session/{id}/message"))?;
     assert_eq!(messages[1]["info"]["error"]["name"], "MessageAbortedError", "{messages}");
     wait_until("the status", || get(&url, "/session/status").unwrap() == json!({}))?;
     wait_until("the end of the command", || !is_running(&own))?;
-    // It was the turn that was stopped, not the session.
+    // Only the turn was stopped, not the session.
     let (_, again) = post(&url, &format!("/session/{id}/message"), &prompt("again"))?;
     assert_eq!(again["parts"][1]["text"], "Back again.", "{again}");
     assert_eq!(post(&other_url, &format!("/session/{id}/abort"), &json!({}))?, (200, json!(true)));
@@ -294,7 +294,7 @@ fn a_question_is_answered_in_another_program() -> Result<()> {
     let asked = || get(&other_url, "/permission").unwrap().as_array().map_or(0, Vec::len);
     wait_until("both questions", || asked() == 2)?;
     answer("always")?;
-    // What is always allowed needs no other answer, there and then.
+    // An approval with "always" applies immediately.
     wait_until("both files", || stage.project.path("made").exists() && stage.project.path("also").exists())?;
     wait_until("the end", || get(&url, "/session/status").unwrap() == json!({}))?;
     assert_eq!(get(&other_url, "/permission")?, json!([]));

@@ -1,4 +1,4 @@
-//! A turn over the Responses protocol of the provider that made it.
+//! A turn with OpenAI's Responses protocol.
 
 use anyhow::Result;
 use codewright_testkit::{BlockingServer, Kind, Project, Protocol, Script, Turn};
@@ -41,7 +41,7 @@ fn a_key_and_an_address_are_enough_for_openai() -> Result<()> {
     }
     for request in &main {
         let body = &request.body;
-        // No limit on the answer among them: the model's own holds.
+        // Without an output limit, because the model's own limit applies.
         assert_eq!(
             keys(body),
             "include input model prompt_cache_key reasoning store stream tool_choice tools"
@@ -69,7 +69,7 @@ fn a_key_and_an_address_are_enough_for_openai() -> Result<()> {
 }
 
 #[test]
-fn a_custom_provider_is_told_its_limit() -> Result<()> {
+fn a_custom_provider_gets_an_output_limit() -> Result<()> {
     let server = BlockingServer::start(Script::new().text("Done."))?;
     let project = Project::plain()?;
     project.write_config(&json!({
@@ -93,7 +93,7 @@ fn a_custom_provider_is_told_its_limit() -> Result<()> {
 }
 
 #[test]
-fn a_model_taught_to_patch_is_given_that_tool_alone() -> Result<()> {
+fn a_model_trained_on_patches_gets_only_the_patch_tool() -> Result<()> {
     let patch = "*** Begin Patch\n*** Add File: src/added.txt\n+hello\n*** Update File: src/util.py\n@@ def add(a, b):\n\
                  -    return a + b\n+    return b + a\n*** Delete File: README.md\n*** End Patch";
     let unfit = patch.replace("return a + b", "return nothing");

@@ -1,4 +1,4 @@
-//! Keys stay where they belong.
+//! Keys and private files are not exposed.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::support::{
 const KEY: &str = "sk-0123456789-very-secret-key";
 
 #[test]
-fn a_refused_key_shows_nowhere() -> Result<()> {
+fn a_rejected_key_is_not_printed() -> Result<()> {
     let stage = Stage::git(Script::new().turn(Turn::http_error(401)).turn(Turn::http_error(401)).text("x"))?;
     let mut config = Project::config(&stage.server.url());
     config["provider"]["mock"]["options"]["apiKey"] = "{env:MY_KEY}".into();
-    // Some people have it in the address.
+    // The key may also be in the address.
     config["provider"]["mock"]["options"]["baseURL"] = format!("{}/v1?key={KEY}", stage.server.url()).into();
     stage.project.write_config(&config)?;
     for format in ["default", "json"] {
@@ -31,7 +31,7 @@ fn a_refused_key_shows_nowhere() -> Result<()> {
     assert_eq!(stage.server.main_requests()[0].headers.get("authorization"), Some(header.as_str()));
     let kept = files(stage.project.home())?;
     assert!(kept.iter().any(|path| path.ends_with("codewright.db")), "{kept:?}");
-    // The user has written it there.
+    // The user wrote it into this file.
     for path in kept.iter().filter(|path| !path.ends_with(".config/opencode/opencode.json")) {
         assert!(!holds_bytes(&std::fs::read(path)?, KEY), "{}", path.display());
     }
@@ -39,7 +39,7 @@ fn a_refused_key_shows_nowhere() -> Result<()> {
 }
 
 #[test]
-fn commands_do_not_see_the_keys() -> Result<()> {
+fn commands_do_not_get_the_keys() -> Result<()> {
     let stage = Stage::plain(Script::new().tool("bash", json!({"command": "env"})).text("Done."))?;
     let run = stage.program(["run", "--format", "json", "hi"]);
     let secret = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_SERVER_PASSWORD"];
@@ -54,10 +54,10 @@ fn commands_do_not_see_the_keys() -> Result<()> {
     Ok(())
 }
 
-/// The key that the search below looks for. Other tests run at the same time with `KEY` in their environment.
+/// The key that the search below looks for. Unique, because parallel tests have `KEY` in their environment.
 const SEARCHED_KEY: &str = "sk-9876543210-searched-for-key";
 
-/// What a command finds of a secret in the memory of its server and of its supervisor.
+/// A command that searches a secret in the memory of its server and supervisor.
 const SEARCH: &str = "supervisor=$PPID; server=$(cut -d' ' -f4 /proc/$PPID/stat); id -u; \
     for id in $supervisor $server; do for file in environ mem maps; do \
     head -c 1 /proc/$id/$file >/dev/null 2>&1 && echo \"$id $file can be read\"; done; \
@@ -92,7 +92,7 @@ fn unprivileged(stage: &Stage, args: &[&str]) -> Result<Run> {
     if !is_root()? {
         return Ok(stage.program(args.iter().copied()));
     }
-    // The directories above the built program may be closed to others.
+    // The parent directories of the built program may be private.
     let root = project.home().parent().context("a directory above")?;
     let program = root.join("codewright");
     // A child process copies it: a descriptor open for writing here could be inherited by the child of another
@@ -111,7 +111,7 @@ fn is_root() -> Result<bool> {
 }
 
 #[test]
-fn what_the_program_keeps_is_its_owners_alone() -> Result<()> {
+fn all_files_of_the_program_are_private() -> Result<()> {
     let script = Script::new()
         .tool("bash", json!({"command": "umask; seq 1 20000; echo new > by-command.txt"}))
         .tool("write", json!({"filePath": "by-tool.txt", "content": "x\n"}))
@@ -119,7 +119,7 @@ fn what_the_program_keeps_is_its_owners_alone() -> Result<()> {
         .text("Again.");
     let stage = Stage::git(script)?;
     stage.project.write("secret.txt", "private\n")?;
-    // A fresh home, without the directories that the testkit makes.
+    // A new home, without the directories of the testkit.
     let home = stage.project.home().join("fresh");
     std::fs::create_dir(&home)?;
     let config = stage.project.home().join(".config/opencode/opencode.json");
@@ -136,7 +136,7 @@ fn what_the_program_keeps_is_its_owners_alone() -> Result<()> {
     server.terminate()?;
     server.finish()?;
     check_private(&home, 20)?;
-    // What an older version left open is closed by the next start of anything.
+    // The next start repairs the permissions of an older version.
     for base in [".local/share", ".local/state"] {
         let directory = home.join(base).join("codewright");
         std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755))?;
@@ -145,7 +145,7 @@ fn what_the_program_keeps_is_its_owners_alone() -> Result<()> {
     check_private(&home, 20)
 }
 
-/// Fails unless everything below is for its owner alone, and there are so many entries.
+/// Fails unless everything in a directory is private and there are at least `least` entries.
 fn check_private(directory: &Path, least: usize) -> Result<()> {
     let (mut waiting, mut count) = (vec![directory.to_owned()], 0);
     while let Some(directory) = waiting.pop() {

@@ -1,4 +1,4 @@
-//! The server as a process.
+//! The server process.
 
 use std::io::{BufRead, BufReader};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Stage, ask, check_code, check_has, get, is_running, program, serve, wait_until};
 
 #[test]
-fn a_server_says_where_it_listens_and_ends_when_told() -> Result<()> {
+fn a_server_prints_its_address_and_ends_on_a_signal() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let mut server = program(&stage.project, ["serve"]).start()?;
     let line = server.line()?.context("no line")?;
@@ -58,7 +58,7 @@ fn events_begin_with_the_connection() -> Result<()> {
 }
 
 #[test]
-fn a_server_for_everybody_needs_a_password() -> Result<()> {
+fn a_server_for_other_machines_needs_a_password() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     for hostname in ["0.0.0.0", "::"] {
         let done = program(&stage.project, ["serve", "--hostname", hostname]).finish()?;
@@ -73,7 +73,7 @@ fn a_server_for_everybody_needs_a_password() -> Result<()> {
 }
 
 #[test]
-fn a_taken_port_is_said() -> Result<()> {
+fn a_port_in_use_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
     let port = taken.local_addr()?.port().to_string();
@@ -84,7 +84,7 @@ fn a_taken_port_is_said() -> Result<()> {
 }
 
 #[test]
-fn a_server_that_ends_takes_its_turns_with_it() -> Result<()> {
+fn a_server_that_ends_stops_its_turns() -> Result<()> {
     let own = format!("6004.{}", std::process::id());
     let script =
         Script::new().tool("bash", json!({"command": format!("sleep {own}")})).turn(Turn::text("On."));
@@ -97,13 +97,13 @@ fn a_server_that_ends_takes_its_turns_with_it() -> Result<()> {
     wait_until("the end of the child", || !is_running(&own))?;
     let done = run.finish()?;
     assert!(done.code.is_some_and(|code| code <= 1), "{done:?}");
-    // The session is whole: it goes on in another process.
+    // The session is consistent and can be continued in another process.
     stage.run(["-c", "go on"])?.success()?;
     stage.no_problems()
 }
 
 #[test]
-fn under_the_name_of_the_original_it_says_what_clients_wait_for() -> Result<()> {
+fn under_the_name_opencode_it_prints_the_line_that_clients_expect() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let link = stage.project.path("opencode");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_codewright"), &link)?;
@@ -114,7 +114,7 @@ fn under_the_name_of_the_original_it_says_what_clients_wait_for() -> Result<()> 
 }
 
 #[test]
-fn the_users_own_configuration_says_where_a_server_listens_and_a_repositorys_does_not() -> Result<()> {
+fn the_address_comes_from_the_users_configuration_and_not_from_a_repository() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let free = std::net::TcpListener::bind("127.0.0.2:0")?.local_addr()?.port();
     let global = stage.project.home().join(".config/opencode");
@@ -130,7 +130,7 @@ fn the_users_own_configuration_says_where_a_server_listens_and_a_repositorys_doe
 }
 
 #[test]
-fn the_log_names_requests_and_failures_and_no_secrets() -> Result<()> {
+fn the_log_contains_requests_and_failures_and_no_secrets() -> Result<()> {
     const KEY: &str = "sk-0123456789-very-secret-key";
     let stage = Stage::plain(Script::new().turn(Turn::http_error(400)))?;
     let run = program(&stage.project, ["serve", "--port", "0", "--log-level", "debug", "--print-logs"]);
@@ -163,7 +163,7 @@ fn the_log_names_requests_and_failures_and_no_secrets() -> Result<()> {
 }
 
 #[test]
-fn ordinary_requests_are_not_logged_unless_asked_for() -> Result<()> {
+fn ordinary_requests_are_only_logged_with_debug() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let (server, url) = serve(program(&stage.project, ["serve", "--port", "0"]))?;
     get(&url, "/session")?;

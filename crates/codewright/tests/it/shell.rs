@@ -14,7 +14,7 @@ fn command(line: &str) -> Value {
 }
 
 #[test]
-fn a_command_is_recorded_as_clients_know_it_and_told_to_the_model() -> Result<()> {
+fn a_command_is_recorded_for_clients_and_sent_to_the_model() -> Result<()> {
     let stage = Stage::git(Script::new().title("Mock title").text("After shell."))?;
     let (server, url) = stage.serve()?;
     let id = new_session(&url)?;
@@ -43,12 +43,12 @@ fn a_command_is_recorded_as_clients_know_it_and_told_to_the_model() -> Result<()
     assert_eq!(silent["parts"][0]["state"]["output"], "", "{silent}");
     let (status, answer) = post(&url, &format!("/session/{id}/message"), &prompt("what happened"))?;
     assert_eq!((status, &answer["parts"][1]["text"]), (200, &json!("After shell.")), "{answer}");
-    let told = stage.messages(0)?;
-    let roles: Vec<_> = told.iter().map(|message| message["role"].as_str().unwrap_or_default()).collect();
+    let messages = stage.messages(0)?;
+    let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().unwrap_or_default()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "user", "assistant", "tool", "user"]);
-    assert_eq!(told[1]["content"], "The following tool was executed by the user");
-    assert_eq!(told[2]["tool_calls"][0]["function"]["name"], "bash");
-    assert_eq!(told[3]["content"], "hi\nerr\n");
+    assert_eq!(messages[1]["content"], "The following tool was executed by the user");
+    assert_eq!(messages[2]["tool_calls"][0]["function"]["name"], "bash");
+    assert_eq!(messages[3]["content"], "hi\nerr\n");
     stage.no_problems()?;
     for (session, body, expected) in [
         ("ses_000000000000AAAAAAAAAAAAAA", command("true"), 404),
@@ -64,7 +64,7 @@ fn a_command_is_recorded_as_clients_know_it_and_told_to_the_model() -> Result<()
 }
 
 #[test]
-fn a_command_keeps_its_session_busy_and_can_be_stopped() -> Result<()> {
+fn a_command_makes_its_session_busy_and_can_be_stopped() -> Result<()> {
     let own = format!("71.{}", std::process::id());
     let stage = Stage::plain(Script::new().turn(Turn::text("Answered.")))?;
     let (server, url) = stage.serve()?;
@@ -77,7 +77,7 @@ fn a_command_keeps_its_session_busy_and_can_be_stopped() -> Result<()> {
     assert_eq!(get(&url, "/session/status")?[&id]["type"], "busy");
     let (status, refused) = post(&url, &format!("{path}/shell"), &command("echo no"))?;
     assert_eq!((status, &refused["_tag"]), (409, &json!("SessionBusyError")), "{refused}");
-    // A prompt is taken in, and answered when the command is over.
+    // A prompt is admitted, and answered after the command.
     post(&url, &format!("{path}/prompt_async"), &prompt("go on"))?;
     let (status, _) = post(&url, &format!("{path}/abort"), &json!({}))?;
     assert_eq!(status, 200);
@@ -95,7 +95,7 @@ fn a_command_keeps_its_session_busy_and_can_be_stopped() -> Result<()> {
 }
 
 #[test]
-fn a_killed_server_takes_its_commands_along() -> Result<()> {
+fn a_killed_server_ends_its_commands() -> Result<()> {
     let own = format!("72.{}", std::process::id());
     let stage = Stage::plain(Script::new())?;
     let (server, url) = stage.serve()?;
@@ -104,10 +104,10 @@ fn a_killed_server_takes_its_commands_along() -> Result<()> {
     let url_ = url.clone();
     let running = thread::spawn(move || post(&url_, &path, &command(&line)));
     wait_until("the command", || is_running(&own))?;
-    // Its process group is killed with SIGKILL, in which no command is.
+    // Only its process group is killed, which contains no command.
     drop(server);
     wait_until("the end of the processes", || !is_running(&own))?;
-    // The server said nothing more.
+    // The server printed nothing else.
     drop(running.join());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What stays when the program has ended.
+//! The stored data.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -20,7 +20,7 @@ fn a_second_process_sees_the_session() -> Result<()> {
 }
 
 #[test]
-fn the_database_is_for_its_owner_alone() -> Result<()> {
+fn the_database_is_private() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Hi."))?;
     stage.run(["hi"])?.success()?;
     let mode = |path: &std::path::Path| Ok::<_, anyhow::Error>(path.metadata()?.permissions().mode() & 0o777);
@@ -29,7 +29,7 @@ fn the_database_is_for_its_owner_alone() -> Result<()> {
     Ok(())
 }
 
-/// Whether the keys are those recorded, but for these that may be missing.
+/// Checks the recorded keys, some of which are optional.
 #[track_caller]
 fn check_keys(value: &Value, recorded: &str, optional: &[&str]) {
     let found = keys(value);
@@ -89,7 +89,7 @@ fn messages_and_parts_have_the_recorded_keys() -> Result<()> {
             "reasoning" => check_keys(part, &base("text time"), &[]),
             "step-start" => check_keys(part, &base("snapshot"), &[]),
             "step-finish" => check_keys(part, &base("cost reason snapshot tokens"), &[]),
-            // The tree after it is ours.
+            // The tree after it is our own extension.
             "patch" => check_keys(part, &base("files hash"), &["after"]),
             "tool" => check_call(part, &base("callID state tool")),
             other => panic!("`{other}` was not expected: {part}"),
@@ -145,7 +145,7 @@ fn many_runs_share_one_data_directory() -> Result<()> {
     stage.no_problems()
 }
 
-/// A library that makes every wait for the disk fail, to be loaded before the others.
+/// A preloaded library that makes every sync of the disk fail.
 const FAILING_SYNC: &str = r"
 #include <errno.h>
 int fsync(int fd) { (void)fd; errno = EIO; return -1; }
@@ -153,7 +153,7 @@ int fdatasync(int fd) { (void)fd; errno = EIO; return -1; }
 ";
 
 #[test]
-fn a_disk_that_cannot_be_waited_for_is_said_and_takes_nothing_along() -> Result<()> {
+fn a_failing_disk_is_reported_and_loses_nothing() -> Result<()> {
     let stage = Stage::plain(Script::new().text("First.").text("Second.").text("Third."))?;
     let source = stage.project.write("sync.c", FAILING_SYNC)?;
     let library = stage.project.path("sync.so");
@@ -162,13 +162,13 @@ fn a_disk_that_cannot_be_waited_for_is_said_and_takes_nothing_along() -> Result<
     let failing =
         |words: &[&str]| stage.program(words.iter().copied()).env("LD_PRELOAD", library.as_os_str()).finish();
 
-    // Nothing can be begun, and that is said.
+    // A new session fails with an error.
     let refused = failing(&["run", "one"])?;
     check_code(&refused, 1);
     check_has(&refused.stderr, &["cannot be written", "check the disk"]);
     assert!(stage.server.requests().is_empty(), "no model is asked when nothing can be kept");
 
-    // What was begun goes on as far as it can; what was there stays.
+    // A running session continues as far as possible, and stored data stays.
     let id = session_of(&stage.json(["one"])?)?;
     let second = failing(&["run", "-s", &id, "two"])?;
     let was_answered = second.code == Some(0);
@@ -184,7 +184,7 @@ fn a_disk_that_cannot_be_waited_for_is_said_and_takes_nothing_along() -> Result<
 }
 
 #[test]
-fn a_database_that_is_none_is_named_and_kept() -> Result<()> {
+fn an_invalid_database_is_reported_and_kept() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Hello."))?;
     let path = database(&stage.project);
     let folder = path.parent().context("a folder")?;

@@ -1,4 +1,4 @@
-//! Answers of a given form, asked for over HTTP.
+//! Structured output over HTTP.
 
 use anyhow::Result;
 use codewright_testkit::{Project, Protocol, Script};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{Stage, new_session, post};
 
 #[test]
-fn a_value_is_asked_for_and_given_in_every_protocol() -> Result<()> {
+fn structured_output_works_in_every_protocol() -> Result<()> {
     for (model, protocol) in [
         ("mock/plain-model", Protocol::Chat),
         ("mockanth/claude-mock", Protocol::Anthropic),

@@ -1,4 +1,4 @@
-//! Subagents through the built binary: over HTTP, where nobody is there, and after a kill.
+//! Subagents over HTTP, without a user, and after a kill.
 
 use anyhow::{Context, Result};
 use codewright_testkit::{Project, Script, Turn};
@@ -17,7 +17,7 @@ fn call(messages: &Value, tool: &str) -> Result<Value> {
 }
 
 #[test]
-fn a_run_whose_subagent_asks_refuses_and_goes_on() -> Result<()> {
+fn a_run_rejects_a_request_of_its_subagent_and_continues() -> Result<()> {
     let script = Script::new()
         .session("SUBTASK", [Turn::from(Turn::steps().tool("bash", json!({"command": "touch made"})))])
         .tool("task", task("SUBTASK make"))
@@ -35,7 +35,7 @@ fn a_run_whose_subagent_asks_refuses_and_goes_on() -> Result<()> {
 }
 
 #[test]
-fn a_kill_in_the_middle_of_a_subagents_work_is_told_honestly_and_gone_on_with() -> Result<()> {
+fn a_subagent_that_was_killed_is_reported_and_continued() -> Result<()> {
     let own = format!("6400.{}", std::process::id());
     let script = Script::new()
         .session(
@@ -47,9 +47,9 @@ fn a_kill_in_the_middle_of_a_subagents_work_is_told_honestly_and_gone_on_with() 
         )
         .tool("task", task("SUBTASK long"))
         .turn(Turn::respond(|request| {
-            // The model was told the id with which the work can be gone on with.
-            let told = &request.results[0].text;
-            let id = told.split('`').nth(1).unwrap_or_default().to_owned();
+            // The model got the id that continues the work.
+            let result = &request.results[0].text;
+            let id = result.split('`').nth(1).unwrap_or_default().to_owned();
             let mut input = task("go on");
             input["task_id"] = id.into();
             Turn::steps().tool("task", input)
@@ -60,15 +60,15 @@ fn a_kill_in_the_middle_of_a_subagents_work_is_told_honestly_and_gone_on_with() 
     let id = new_session(&url)?;
     post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?;
     wait_until("the command", || is_running(&own))?;
-    // Dropped, it is killed.
+    // Dropping kills it.
     drop(server);
     let (server, url) = stage.serve()?;
     let path = format!("/session/{id}/message");
     wait_until("the end", || get(&url, &path).is_ok_and(|all| all[1]["info"]["time"]["completed"].is_u64()))?;
-    let told = call(&get(&url, &path)?, "task")?;
-    let error = told["state"]["error"].as_str().context("no error")?;
+    let failed = call(&get(&url, &path)?, "task")?;
+    let error = failed["state"]["error"].as_str().context("no error")?;
     check_has(error, &["The program ended while the subagent worked", "ses_"]);
-    assert_eq!(told["state"]["metadata"]["interrupted"], "uncertain");
+    assert_eq!(failed["state"]["metadata"]["interrupted"], "uncertain");
     let child =
         get(&url, &format!("/session/{id}/children"))?[0]["id"].as_str().context("no child")?.to_owned();
     let closed = || {
@@ -87,7 +87,7 @@ fn a_kill_in_the_middle_of_a_subagents_work_is_told_honestly_and_gone_on_with() 
 }
 
 #[test]
-fn a_prompt_may_hand_over_work_over_http() -> Result<()> {
+fn a_prompt_can_start_a_subagent_over_http() -> Result<()> {
     let script = Script::new().session("SUBTASKCMD", [Turn::text("sub result")]).text("parent continue");
     let stage = Stage::plain(script)?;
     let (_server, url) = stage.serve()?;

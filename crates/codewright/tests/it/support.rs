@@ -1,5 +1,5 @@
-//! What the tests of the program share: a stage with a model and a project, and
-//! short ways to what was said on it.
+//! Shared helpers of the tests: a stage with a model and a project, and
+//! accessors for its messages.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail, ensure};
 use codewright_testkit::{BlockingServer, Finished, Project, Recorded, Run, Running, Script};
 use serde_json::Value;
 
-/// Long for a loaded machine; no test waits this long unless it fails.
+/// A time limit for a loaded machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
-/// How often a condition is looked at.
+/// The interval of checks.
 const POLL: Duration = Duration::from_millis(20);
-/// How the ids of sessions begin.
+/// The prefix of session ids.
 const SESSION_PREFIX: &str = "ses_";
 
 /// A project whose configured model is scripted.
@@ -25,7 +25,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A stage in a directory that is no repository.
+    /// A stage in a directory without a repository.
     pub(crate) fn plain(script: Script) -> Result<Self> {
         Self::on(Project::plain()?, script)
     }
@@ -46,17 +46,17 @@ impl Stage {
         program(&self.project, args)
     }
 
-    /// `run` with these arguments, to its end.
+    /// Runs `run` with arguments to its end.
     pub(crate) fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<Finished> {
         self.program(["run"].into_iter().chain(args)).finish()
     }
 
-    /// `run --format json` with these arguments, to a good end; the lines of its output.
+    /// Runs `run --format json` successfully. Returns the lines of its output.
     pub(crate) fn json<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<Vec<Value>> {
         lines(&self.run(["--format", "json"].into_iter().chain(args))?.success()?)
     }
 
-    /// Fails if the model was sent anything that a provider would refuse.
+    /// Fails if a request was invalid for the provider.
     pub(crate) fn no_problems(&self) -> Result<()> {
         let problems = self.server.problems();
         ensure!(problems.is_empty(), "the model refused something: {problems:#?}");
@@ -77,12 +77,12 @@ impl Stage {
         Ok(results.map(|message| text_of(&message["content"])).collect())
     }
 
-    /// A server of the program itself, and where it listens.
+    /// Starts a server. Returns it with its address.
     pub(crate) fn serve(&self) -> Result<(Running, String)> {
         serve(program(&self.project, ["serve"]))
     }
 
-    /// The stored messages of the newest session, as clients read them.
+    /// The stored messages of the newest session from the API.
     pub(crate) fn stored(&self) -> Result<Vec<Value>> {
         let (server, url) = self.serve()?;
         let sessions = get(&url, "/session")?;
@@ -94,7 +94,7 @@ impl Stage {
     }
 }
 
-/// The program in a project, away from whatever listens on this machine and from the network.
+/// The program in a project, isolated from local servers and the network.
 pub(crate) fn program<'a>(project: &Project, args: impl IntoIterator<Item = &'a str>) -> Run {
     let run = Run::new(env!("CARGO_BIN_EXE_codewright"), project).args(args);
     let run = run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
@@ -124,7 +124,7 @@ pub(crate) fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["type"] == kind).collect()
 }
 
-/// The session that lines are about.
+/// The session of the lines.
 pub(crate) fn session_of(lines: &[Value]) -> Result<String> {
     let id = lines.first().and_then(|line| line["sessionID"].as_str()).context("no session id")?;
     ensure!(id.starts_with(SESSION_PREFIX), "`{id}` is no session id");
@@ -138,7 +138,7 @@ pub(crate) fn keys(value: &Value) -> String {
     keys.join(" ")
 }
 
-/// All text of a message content, whatever its shape.
+/// All text of a message's content.
 pub(crate) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -150,14 +150,14 @@ pub(crate) fn text_of(content: &Value) -> String {
     }
 }
 
-/// Whatever the user said in a request.
+/// All text of the user in a request.
 pub(crate) fn said(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().into_iter().flatten();
     let users = messages.filter(|message| message["role"] == "user");
     users.map(|message| text_of(&message["content"])).collect::<Vec<_>>().join("\n")
 }
 
-/// The only text in the output that a terminal would act on is line feeds and tabs.
+/// Fails if a text has control characters other than line feeds and tabs.
 #[track_caller]
 pub(crate) fn check_harmless(text: &str) {
     let harmful = |c: &char| c.is_control() && !matches!(c, '\n' | '\t');
@@ -166,7 +166,7 @@ pub(crate) fn check_harmless(text: &str) {
     assert!(found.is_empty(), "{found:?} in {text:?}");
 }
 
-/// Fails with both outputs unless the program ended with this code.
+/// Fails with both outputs unless the exit code is as expected.
 #[track_caller]
 pub(crate) fn check_code(done: &Finished, code: i32) {
     assert_eq!(
@@ -179,7 +179,7 @@ pub(crate) fn check_code(done: &Finished, code: i32) {
     );
 }
 
-/// Fails with the text unless it has all of these.
+/// Fails unless a text contains all expected texts.
 #[track_caller]
 pub(crate) fn check_has(text: &str, expected: &[&str]) {
     for piece in expected {
@@ -187,7 +187,7 @@ pub(crate) fn check_has(text: &str, expected: &[&str]) {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition is true.
 pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     let until = Instant::now() + DEADLINE;
     while !holds() {
@@ -213,7 +213,7 @@ pub(crate) fn database(project: &Project) -> PathBuf {
     data(project).join("codewright.db")
 }
 
-/// Where the program keeps what must not be lost.
+/// The data directory.
 pub(crate) fn data(project: &Project) -> PathBuf {
     project.home().join(".local/share/codewright")
 }
@@ -237,7 +237,7 @@ pub(crate) fn holds_bytes(haystack: &[u8], needle: &str) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle.as_bytes())
 }
 
-/// Opens a connection and asks for a path.
+/// Opens a connection and requests a path.
 pub(crate) fn ask(url: &str, path: &str) -> Result<TcpStream> {
     let address = url.strip_prefix("http://").context("not an http address")?;
     let mut stream = TcpStream::connect(address)?;
@@ -257,7 +257,7 @@ pub(crate) fn get(url: &str, path: &str) -> Result<Value> {
     Ok(serde_json::from_str(body)?)
 }
 
-/// The status and the JSON that a request with a body is answered with.
+/// Sends a request with a body. Returns the status and the JSON.
 pub(crate) fn post(url: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
     let address = url.strip_prefix("http://").context("not an http address")?;
     let mut stream = TcpStream::connect(address)?;

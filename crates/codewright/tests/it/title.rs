@@ -1,4 +1,4 @@
-//! The title, which nothing waits for.
+//! The session's title, which does not block anything.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_code, get};
 
-/// What the end of a run may wait for a title, and a loaded machine.
+/// The longest wait for a title at the end of a run, on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(3 + 7);
 
 fn title(stage: &Stage) -> Result<String> {
@@ -17,7 +17,7 @@ fn title(stage: &Stage) -> Result<String> {
     Ok(get(&url, "/session")?[0]["title"].as_str().unwrap_or_default().to_owned())
 }
 
-/// A stage whose small model is asked at another address.
+/// A stage whose small model has another address.
 fn stage_with_small_model(url: &str) -> Result<Stage> {
     let stage = Stage::plain(Script::new().text("Done."))?;
     let mut config = Project::config(&stage.server.url());
@@ -42,7 +42,7 @@ fn a_session_gets_its_title_once() -> Result<()> {
 }
 
 #[test]
-fn a_title_that_fails_fails_nothing() -> Result<()> {
+fn a_failed_title_does_not_fail_the_run() -> Result<()> {
     let stage = stage_with_small_model("http://127.0.0.1:1")?;
     let begun = Instant::now();
     let done = stage.run(["hi"])?;
@@ -55,8 +55,8 @@ fn a_title_that_fails_fails_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_title_that_hangs_holds_nothing_up() -> Result<()> {
-    // Connections are made and never answered.
+fn a_hanging_title_does_not_block_the_run() -> Result<()> {
+    // Connections are accepted and never answered.
     let silent = TcpListener::bind("127.0.0.1:0")?;
     let stage = stage_with_small_model(&format!("http://{}", silent.local_addr()?))?;
     let begun = Instant::now();

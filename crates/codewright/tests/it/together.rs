@@ -1,4 +1,4 @@
-//! Many processes on one data directory, and what they tell each other.
+//! Many processes with one data directory.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::support::{
     DEADLINE, Stage, ask, check_code, check_has, database, get, program, serve, session_of,
 };
 
-/// Starts this many at once, each with a session of its own.
+/// Starts several runs at once, each with a new session.
 fn run_many(count: usize) -> Result<()> {
     let script = (0..count).fold(Script::new(), |script, _| script.text("Done."));
     let stage = Stage::plain(script)?;
@@ -54,7 +54,7 @@ fn sixty_four_processes_start_in_an_empty_directory_at_once() -> Result<()> {
 }
 
 #[test]
-fn a_server_tells_what_a_run_in_another_process_does() -> Result<()> {
+fn a_server_publishes_the_events_of_a_run_in_another_process() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Hello."))?;
     let (_server, url) = stage.serve()?;
     let events = BufReader::new(ask(&url, "/event")?);
@@ -64,7 +64,7 @@ fn a_server_tells_what_a_run_in_another_process_does() -> Result<()> {
         let Some(data) = line.strip_prefix("data: ") else { continue };
         let event: Value = serde_json::from_str(data)?;
         if event["type"] == "server.connected" {
-            // Not attached: a process with an engine of its own.
+            // Not attached: another process with its own engine.
             run = Some(program(&stage.project, ["run", "hi"]).start()?);
         }
         if event["type"] == "message.part.updated" && event["properties"]["part"]["text"] == "Hello." {
@@ -76,7 +76,7 @@ fn a_server_tells_what_a_run_in_another_process_does() -> Result<()> {
 }
 
 #[test]
-fn a_damaged_database_is_repaired_and_the_user_is_told_once() -> Result<()> {
+fn a_damaged_database_is_repaired_with_one_warning() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Noted.").text("Remembered.").text("Still here."))?;
     stage.run(["remember this"])?.success()?;
     let path = database(&stage.project);
@@ -85,19 +85,19 @@ fn a_damaged_database_is_repaired_and_the_user_is_told_once() -> Result<()> {
     fs::write(&path, bytes)?;
     let log = path.with_extension("db-wal");
     if log.exists() {
-        // Its first page would stand in for the damaged one. What was only there is gone.
+        // The log would replace the damaged page, so it is deleted.
         fs::OpenOptions::new().write(true).open(&log)?.set_len(0)?;
     }
     let done = stage.run(["hello again"])?;
     check_code(&done, 0);
-    check_has(&done.stderr, &["the store was damaged and has been repaired", "is kept as `", ".damaged-"]);
+    check_has(&done.stderr, &["the store was damaged and has been repaired", "was kept as `", ".damaged-"]);
     let done = stage.run(["and again"])?.success()?;
     assert!(!done.stderr.contains("damaged"), "{}", done.stderr);
     Ok(())
 }
 
 #[test]
-fn a_session_goes_to_another_data_directory_and_comes_in_pages() -> Result<()> {
+fn a_session_is_synchronized_to_another_data_directory_in_pages() -> Result<()> {
     let stage = Stage::plain(Script::new().text("One.").text("Two.").text("Three."))?;
     let id = session_of(&stage.json(["first"])?)?;
     for prompt in ["second", "third"] {
@@ -122,11 +122,11 @@ fn a_session_goes_to_another_data_directory_and_comes_in_pages() -> Result<()> {
         }
     }
     assert_eq!(&joined, all);
-    // As the original answers them.
+    // The same as OpenCode's responses.
     for (query, expected) in [
         ("before=x", " 400 "),
         ("before=x&limit=2", " 400 "),
-        // A cursor whose id is none: {"id":"nope","time":5}
+        // A cursor with an invalid id: {"id":"nope","time":5}
         ("before=eyJpZCI6Im5vcGUiLCJ0aW1lIjo1fQ&limit=2", " 400 "),
         ("limit=-1", " 400 "),
         ("limit=abc", " 400 "),
@@ -169,7 +169,7 @@ fn as_sent(event: &Value) -> Value {
         "type": event["type"], "data": event["data"]})
 }
 
-/// What a route answers to JSON, whatever the status.
+/// The response of a route to JSON, with any status.
 fn post(url: &str, path: &str, body: &Value) -> Result<Value> {
     let address = url.strip_prefix("http://").context("no address")?;
     let mut stream = TcpStream::connect(address)?;
@@ -187,7 +187,7 @@ fn post(url: &str, path: &str, body: &Value) -> Result<Value> {
     Ok(serde_json::from_str(body)?)
 }
 
-/// The head of an answer, its names in lower case, and its body.
+/// The head of a response with lower-case names, and its body.
 fn headed(url: &str, path: &str) -> Result<(String, String)> {
     let mut answer = String::new();
     ask(url, path)?.read_to_string(&mut answer)?;

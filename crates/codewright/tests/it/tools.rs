@@ -1,4 +1,4 @@
-//! The tools at work on real files, and calls that make no sense.
+//! The tools with real files, and invalid calls.
 
 use anyhow::Result;
 use codewright_testkit::{Script, Turn};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Stage, check_has, of_type};
 
 #[test]
-fn six_tools_work_on_real_files_and_the_model_hears_of_it() -> Result<()> {
+fn six_tools_work_on_real_files_and_return_results() -> Result<()> {
     let script = Script::new()
         .turn(Turn::tools([
             ("read", json!({"filePath": "src/a.txt"})),
@@ -43,8 +43,8 @@ fn six_tools_work_on_real_files_and_the_model_hears_of_it() -> Result<()> {
 }
 
 #[test]
-fn calls_of_one_answer_run_side_by_side() -> Result<()> {
-    // Each succeeds only if it sees the other at work.
+fn calls_of_one_answer_run_in_parallel() -> Result<()> {
+    // Each succeeds only if it sees the other running.
     let wait = |own: &str, other: &str| {
         let look = format!("for i in $(seq 400); do [ -e {other} ] && exit 0; sleep 0.05; done; exit 1");
         json!({"command": format!("touch {own}; {look}")})
@@ -62,8 +62,8 @@ fn calls_of_one_answer_run_side_by_side() -> Result<()> {
 }
 
 #[test]
-fn a_call_starts_while_the_model_still_speaks() -> Result<()> {
-    // The answer goes on only when the call of its beginning has had its effect.
+fn a_call_starts_during_the_answer() -> Result<()> {
+    // The answer continues only after its first call has taken effect.
     let stage = Stage::plain(Script::new().turn(
         Turn::steps().tool("bash", json!({"command": "touch started"})).text("still speaking").hang(),
     ))?;
@@ -76,7 +76,7 @@ fn a_call_starts_while_the_model_still_speaks() -> Result<()> {
 }
 
 #[test]
-fn calls_that_make_no_sense_are_answered_and_the_turn_goes_on() -> Result<()> {
+fn invalid_calls_get_an_error_and_the_turn_continues() -> Result<()> {
     let script = Script::new()
         .turn(
             Turn::steps()
@@ -114,7 +114,7 @@ fn calls_that_make_no_sense_are_answered_and_the_turn_goes_on() -> Result<()> {
         "The read tool was called with invalid arguments: SchemaError(Missing key\n  at [\"filePath\"]).\nPlease \
          rewrite the input so it satisfies the expected schema."
     );
-    // Nobody can answer a question here, so it is not on offer.
+    // There is no user to answer, so the question tool is not offered.
     find(&|call| call["state"]["input"]["tool"] == "question" && call["tool"] == "invalid");
     assert_eq!(stage.results(1)?.len(), 5);
     assert_eq!(of_type(&lines, "text")[0]["part"]["text"], "ok");
@@ -122,7 +122,7 @@ fn calls_that_make_no_sense_are_answered_and_the_turn_goes_on() -> Result<()> {
 }
 
 #[test]
-fn a_long_output_is_cut_for_the_model_and_kept_whole() -> Result<()> {
+fn a_long_output_is_shortened_for_the_model_and_stored() -> Result<()> {
     let script = Script::new().tool("bash", json!({"command": "seq 100000"})).text("long");
     let stage = Stage::plain(script)?;
     stage.run(["hi"])?.success()?;
@@ -151,7 +151,7 @@ fn a_command_has_no_input_and_a_deadline() -> Result<()> {
 }
 
 #[test]
-fn a_list_of_things_to_do_is_stored_announced_and_shown() -> Result<()> {
+fn a_todo_list_is_stored_published_and_printed() -> Result<()> {
     let todo =
         |content: &str, status: &str| json!({"content": content, "status": status, "priority": "high"});
     let first = json!({"todos": [todo("Do A", "in_progress"), todo("Do B", "pending")]});
@@ -172,7 +172,7 @@ fn a_list_of_things_to_do_is_stored_announced_and_shown() -> Result<()> {
 }
 
 #[test]
-fn instructions_below_the_project_are_told_when_something_beside_them_is_read() -> Result<()> {
+fn instructions_in_subdirectories_are_sent_when_a_file_next_to_them_is_read() -> Result<()> {
     let read = |path: &str| ("read", json!({"filePath": path}));
     let script = Script::new()
         .turn(Turn::tools([read("a/x.txt"), read("a/y.txt")]))
@@ -185,8 +185,8 @@ fn instructions_below_the_project_are_told_when_something_beside_them_is_read() 
     stage.project.write("a/y.txt", "y\n")?;
     stage.json(["go"])?;
     let results = stage.results(2)?;
-    let told = results.iter().filter(|result| result.contains("<system-reminder>")).count();
-    assert_eq!((results.len(), told), (3, 1), "{results:#?}");
+    let reminders = results.iter().filter(|result| result.contains("<system-reminder>")).count();
+    assert_eq!((results.len(), reminders), (3, 1), "{results:#?}");
     assert!(results[..2].iter().any(|result| result.contains("Nested rules.")), "{results:#?}");
     assert_eq!(
         stage.messages(2)?.iter().filter(|message| message.to_string().contains("Root rules.")).count(),
@@ -209,7 +209,7 @@ fn offered(stage: &Stage, variables: &[(&str, &str)]) -> Result<Vec<String>> {
 }
 
 #[test]
-fn experiments_offer_their_tools() -> Result<()> {
+fn experiments_enable_their_tools() -> Result<()> {
     let stage = Stage::plain(Script::new().text("a").text("b").text("c").text("d"))?;
     let has = |names: &[String], tool: &str| names.iter().any(|name| name == tool);
     let plain = offered(&stage, &[])?;
@@ -234,7 +234,7 @@ fn experiments_offer_their_tools() -> Result<()> {
 }
 
 #[test]
-fn older_names_are_accepted_and_never_advertised() -> Result<()> {
+fn older_names_are_accepted_and_not_offered() -> Result<()> {
     let todo = json!({"content": "A", "status": "pending", "priority": "high"});
     let script = Script::new()
         .tool("todo", json!({"todos": [todo]}))
@@ -264,7 +264,7 @@ fn older_names_are_accepted_and_never_advertised() -> Result<()> {
 }
 
 #[test]
-fn a_list_of_things_to_do_is_announced_to_whoever_listens() -> Result<()> {
+fn a_todo_list_is_published_to_subscribers() -> Result<()> {
     use std::io::BufRead as _;
     let todos = json!([{"content": "Do A", "status": "pending", "priority": "high"}]);
     let stage = Stage::plain(Script::new().tool("todowrite", json!({"todos": todos})).text("ok"))?;
@@ -284,13 +284,13 @@ fn a_list_of_things_to_do_is_announced_to_whoever_listens() -> Result<()> {
     };
     next("server.connected")?;
     crate::support::post(&url, &format!("/session/{id}/prompt_async"), &crate::support::prompt("go"))?;
-    let told = next("todo.updated")?;
-    assert_eq!(told["properties"], json!({"sessionID": id, "todos": todos}));
+    let event = next("todo.updated")?;
+    assert_eq!(event["properties"], json!({"sessionID": id, "todos": todos}));
     stage.no_problems()
 }
 
 #[test]
-fn old_outputs_are_removed_unless_a_session_at_work_names_them() -> Result<()> {
+fn old_outputs_are_removed_unless_a_session_in_use_refers_to_them() -> Result<()> {
     let script = Script::new().tool("bash", json!({"command": "seq 1 5000"})).text("One.").text("Two.");
     let stage = Stage::plain(script)?;
     let outputs = crate::support::data(&stage.project).join("tool-output");
@@ -305,7 +305,7 @@ fn old_outputs_are_removed_unless_a_session_at_work_names_them() -> Result<()> {
     let kept = crate::support::files(&outputs)?;
     assert_eq!(kept.len(), 1, "{kept:?}");
     make_old(&kept[0])?;
-    // The session goes on: what it names is in use from then on.
+    // The session is continued, so the output is in use again.
     stage.run(["--continue", "again"])?.success()?;
     assert!(std::fs::metadata(&kept[0])?.modified()? > old);
     Ok(())

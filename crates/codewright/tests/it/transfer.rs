@@ -1,5 +1,5 @@
-//! Sessions that come in and go out: exports, imports, another installation, and what
-//! can be seen of what is there.
+//! Export and import of sessions, import of an OpenCode installation, and the commands
+//! that list sessions and usage.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_code, check_harmless, check_has, database, program};
 
-/// An export of the original, with every type of part and every field there is.
+/// An export of OpenCode, with every type of part and every field.
 const EXPORTED: &str = include_str!("../fixtures/exported.json");
-/// The rows of a database of the original.
+/// The rows of an OpenCode database.
 const INSTALLATION: &str = include_str!("../fixtures/installation.sql");
 const EXPORTED_ID: &str = "ses_san0001";
-/// The session of the installation that has calls and things to do.
+/// The session of the installation with calls and to-dos.
 const WORK: &str = "ses_dfefc1385ffeiFBjb146MzIuLE";
 const CHAT: &str = "ses_dfefb8acfffe5waNp9FDaQyhTc";
 
@@ -36,7 +36,7 @@ fn export(project: &Project, id: &str) -> Result<Value> {
     Ok(serde_json::from_str(&run(project, ["export", id])?.success()?.stdout)?)
 }
 
-/// The only cell that a query answers with.
+/// The only cell of a query's result.
 fn number(project: &Project, sql: &str) -> Result<i64> {
     let done = run(project, ["db", sql, "--format", "json"])?.success()?;
     let rows: Vec<Value> = serde_json::from_str(&done.stdout)?;
@@ -44,7 +44,7 @@ fn number(project: &Project, sql: &str) -> Result<i64> {
     row.values().next().and_then(Value::as_i64).context("no number")
 }
 
-/// The document as an import binds it to another directory, its parts in the order of their ids.
+/// The document after an import into another directory, with sorted parts.
 fn normal(mut document: Value) -> Value {
     for key in ["projectID", "directory", "path"] {
         document["info"][key] = Value::Null;
@@ -61,7 +61,7 @@ fn exported() -> Value {
     serde_json::from_str(EXPORTED).expect("the fixture is JSON")
 }
 
-/// An installation of the original in the project's home, and a writer that keeps it open.
+/// An OpenCode installation in the project's home, and a connection that keeps it open.
 fn installation(project: &Project) -> Result<(PathBuf, Connection)> {
     let data = project.home().join(".local/share/opencode");
     fs::create_dir_all(&data)?;
@@ -71,14 +71,14 @@ fn installation(project: &Project) -> Result<(PathBuf, Connection)> {
     Ok((data, connection))
 }
 
-/// Every file of a directory with its bytes.
+/// The content of every file in a directory.
 fn bytes(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let files = crate::support::files(directory)?;
     files.into_iter().map(|file| Ok((file.clone(), fs::read(file)?))).collect()
 }
 
 #[test]
-fn an_export_of_the_original_goes_out_as_it_came_in() -> Result<()> {
+fn an_imported_export_of_opencode_is_exported_unchanged() -> Result<()> {
     let project = Project::git()?;
     let file = project.write("in.json", EXPORTED)?;
     let done = run(&project, ["import", file.to_str().context("a path")?])?.success()?;
@@ -88,7 +88,7 @@ fn an_export_of_the_original_goes_out_as_it_came_in() -> Result<()> {
 }
 
 #[test]
-fn an_import_binds_the_session_to_this_directory() -> Result<()> {
+fn an_import_assigns_the_session_to_this_directory() -> Result<()> {
     let project = Project::git()?;
     import(&project, &exported())?.success()?;
     let info = export(&project, EXPORTED_ID)?["info"].take();
@@ -106,14 +106,14 @@ fn the_same_import_again_writes_nothing() -> Result<()> {
     import(&project, &exported())?.success()?;
     let before = number(&project, "SELECT count(*) FROM event")?;
     let again = import(&project, &exported())?.success()?;
-    check_has(&again.stderr, &["nothing is new"]);
+    check_has(&again.stderr, &["exists already and has not changed"]);
     assert_eq!(number(&project, "SELECT count(*) FROM event")?, before);
     assert_eq!(before, 1 + 2 + 17, "the session, its messages and its parts, an event each");
     Ok(())
 }
 
 #[test]
-fn what_is_not_known_is_named_and_put_back() -> Result<()> {
+fn unknown_fields_are_reported_and_exported_again() -> Result<()> {
     let project = Project::git()?;
     let mut document = exported();
     document["extra"] = json!({"by": "a newer version"});
@@ -165,7 +165,7 @@ fn a_sanitized_export_has_no_texts() -> Result<()> {
 }
 
 #[test]
-fn a_hostile_document_is_refused_where_it_is_wrong() -> Result<()> {
+fn an_invalid_document_is_rejected_with_the_position() -> Result<()> {
     let project = Project::git()?;
     let changed = |change: fn(&mut Value)| {
         let mut document = exported();
@@ -208,7 +208,7 @@ fn a_hostile_document_is_refused_where_it_is_wrong() -> Result<()> {
 }
 
 #[test]
-fn ids_of_another_session_are_refused_and_nothing_is_stored() -> Result<()> {
+fn ids_of_another_session_are_rejected_and_nothing_is_stored() -> Result<()> {
     let project = Project::git()?;
     import(&project, &exported())?.success()?;
     let before = number(&project, "SELECT count(*) FROM event")?;
@@ -223,13 +223,13 @@ fn ids_of_another_session_are_refused_and_nothing_is_stored() -> Result<()> {
 }
 
 #[test]
-fn a_newer_export_brings_what_is_new_and_a_different_one_is_refused() -> Result<()> {
+fn a_newer_export_adds_messages_and_a_different_one_is_rejected() -> Result<()> {
     let project = Project::git()?;
     let mut older = exported();
     older["messages"].as_array_mut().context("messages")?.truncate(1);
     import(&project, &older)?.success()?;
     let newer = import(&project, &exported())?.success()?;
-    check_has(&newer.stderr, &["got what was new"]);
+    check_has(&newer.stderr, &["new messages were added"]);
     assert_eq!(normal(export(&project, EXPORTED_ID)?), normal(exported()));
     let mut other = exported();
     other["messages"][0]["parts"][0]["text"] = json!("something else");
@@ -241,13 +241,13 @@ fn a_newer_export_brings_what_is_new_and_a_different_one_is_refused() -> Result<
 }
 
 #[test]
-fn an_installation_is_taken_over_and_not_touched() -> Result<()> {
+fn an_installation_is_imported_and_not_changed() -> Result<()> {
     let project = Project::git()?;
     let (data, writer) = installation(&project)?;
     let before = bytes(&data)?;
     assert!(before.len() > 2, "the database has its log and shared memory beside it");
     let dry = run(&project, ["import", "--from", "opencode", "--dry-run"])?.success()?;
-    check_has(&dry.stdout, &["Nothing was changed", "imported   2"]);
+    check_has(&dry.stdout, &["nothing was changed", "imported   2"]);
     assert_eq!(number(&project, "SELECT count(*) FROM event")?, 0);
     let done = run(&project, ["import", "--from", "opencode"])?.success()?;
     check_has(&done.stdout, &["imported   2", "skipped    0"]);
@@ -279,7 +279,7 @@ fn an_installation_is_taken_over_and_not_touched() -> Result<()> {
         }
         assert_eq!(part, serde_json::from_str::<Value>(data)?, "{id}");
     }
-    // The queries above left marks of their own.
+    // The queries above changed the files.
     let before = bytes(&data)?;
     let again = run(&project, ["import", "--from", "opencode"])?.success()?;
     check_has(&again.stdout, &["imported   0", "updated    0", "unchanged  2"]);
@@ -287,7 +287,7 @@ fn an_installation_is_taken_over_and_not_touched() -> Result<()> {
     Ok(())
 }
 
-/// Every row of the tables that follow from the log.
+/// Every row of the projected tables.
 fn tables(project: &Project) -> Result<Vec<String>> {
     let connection = Connection::open(database(project))?;
     let mut found = Vec::new();
@@ -306,11 +306,11 @@ fn tables(project: &Project) -> Result<Vec<String>> {
 }
 
 #[test]
-fn what_was_imported_follows_from_the_log() -> Result<()> {
+fn imported_sessions_can_be_rebuilt_from_the_log() -> Result<()> {
     let project = Project::git()?;
     let (_data, _writer) = installation(&project)?;
     run(&project, ["import", "--from", "opencode"])?.success()?;
-    // One comes as a document as well, changed.
+    // One is also imported as a changed document.
     let mut document = export(&project, WORK)?;
     document["info"]["title"] = json!("Another title");
     document["info"]["time"]["updated"] = json!(1_895_054_164_090_u64);
@@ -334,7 +334,7 @@ fn what_was_imported_follows_from_the_log() -> Result<()> {
     Ok(())
 }
 
-/// Adds a prompt to a session of an installation, as the original does.
+/// Adds a prompt to a session of an installation, like OpenCode.
 fn prompt(writer: &Connection, session: &str, id: u64, text: &str) -> Result<()> {
     let time = 1_795_400_000_000 + id;
     let message = json!({"role": "user", "time": {"created": time}, "agent": "build",
@@ -353,7 +353,7 @@ fn prompt(writer: &Connection, session: &str, id: u64, text: &str) -> Result<()>
 }
 
 #[test]
-fn a_session_that_went_on_there_is_brought_up_to_date() -> Result<()> {
+fn a_session_that_was_continued_in_opencode_is_updated() -> Result<()> {
     let project = Project::git()?;
     let (_, writer) = installation(&project)?;
     run(&project, ["import", "--from", "opencode"])?.success()?;
@@ -384,10 +384,10 @@ fn a_session_that_went_on_there_is_brought_up_to_date() -> Result<()> {
 }
 
 #[test]
-fn a_session_that_went_on_here_is_not_overwritten() -> Result<()> {
+fn a_session_that_was_continued_here_is_not_overwritten() -> Result<()> {
     let stage = Stage::git(Script::new().text("Gladly."))?;
     let (_, writer) = installation(&stage.project)?;
-    // The sessions' directory is one of another machine; here they go on in this one.
+    // The sessions' directory does not exist here, so they are continued in this one.
     let here = stage.project.directory().canonicalize()?;
     writer.execute("UPDATE session SET directory = ?1", [here.to_str().context("a path")?])?;
     run(&stage.project, ["import", "--from", "opencode"])?.success()?;
@@ -406,7 +406,7 @@ fn a_session_that_went_on_here_is_not_overwritten() -> Result<()> {
 }
 
 #[test]
-fn one_bad_session_does_not_keep_the_others_out() -> Result<()> {
+fn one_invalid_session_does_not_block_the_others() -> Result<()> {
     let project = Project::git()?;
     let (_, writer) = installation(&project)?;
     writer.execute_batch(
@@ -430,7 +430,7 @@ fn one_bad_session_does_not_keep_the_others_out() -> Result<()> {
             "imported   2",
             "skipped    1",
             "bad id",
-            "`session.flavour` is not known",
+            "`session.flavour` is unknown",
             "`session.metadata` is missing",
             "the table `todo` is missing",
             "the table `novelty` has 1 rows",
@@ -442,7 +442,7 @@ fn one_bad_session_does_not_keep_the_others_out() -> Result<()> {
 }
 
 #[test]
-fn without_an_installation_it_is_said_where_one_was_looked_for() -> Result<()> {
+fn a_missing_installation_is_reported_with_its_path() -> Result<()> {
     let project = Project::git()?;
     let done = run(&project, ["import", "--from", "opencode"])?;
     check_code(&done, 1);
@@ -456,7 +456,7 @@ fn without_an_installation_it_is_said_where_one_was_looked_for() -> Result<()> {
 }
 
 #[test]
-fn a_killed_takeover_is_completed() -> Result<()> {
+fn a_killed_import_is_completed() -> Result<()> {
     let project = Project::git()?;
     let (_, writer) = installation(&project)?;
     let transaction = writer.unchecked_transaction()?;
@@ -516,7 +516,7 @@ fn sessions_are_listed_and_deleted() -> Result<()> {
     check_has(&done.stderr, &[&format!("Session {EXPORTED_ID} deleted")]);
     check_code(&run(&project, ["export", EXPORTED_ID])?, 1);
     assert_eq!(fs::read_dir(project.home().join(".local/share/codewright/imported"))?.count(), 0);
-    // What was deleted can be imported again.
+    // A deleted session can be imported again.
     import(&project, &document)?.success()?;
     assert_eq!(number(&project, "SELECT count(*) FROM part")?, 17);
     Ok(())
@@ -526,7 +526,7 @@ fn sessions_are_listed_and_deleted() -> Result<()> {
 fn an_export_needs_a_session() -> Result<()> {
     let project = Project::git()?;
     for (args, expected) in [
-        (&["export"][..], "no session in this project"),
+        (&["export"][..], "this project has no sessions yet"),
         (&["export", "foo"], "must start with `ses_`"),
         (&["export", "ses_nope"], "Session not found: ses_nope"),
     ] {
@@ -569,7 +569,7 @@ fn the_database_answers_queries() -> Result<()> {
 }
 
 #[test]
-fn what_was_used_is_summed_up() -> Result<()> {
+fn usage_is_summed_up() -> Result<()> {
     let project = Project::git()?;
     let empty = run(&project, ["stats"])?.success()?.stdout;
     check_has(
@@ -631,7 +631,7 @@ fn a_closed_pipe_ends_an_export_quietly() -> Result<()> {
 }
 
 #[test]
-fn a_share_is_fetched_from_where_shares_are() -> Result<()> {
+fn a_share_is_fetched_from_its_server() -> Result<()> {
     let project = Project::git()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -666,7 +666,7 @@ fn a_share_is_fetched_from_where_shares_are() -> Result<()> {
 }
 
 #[test]
-fn a_long_session_is_taken_over_and_written_out() -> Result<()> {
+fn a_long_session_is_imported_and_exported() -> Result<()> {
     let project = Project::git()?;
     let (_, writer) = installation(&project)?;
     let transaction = writer.unchecked_transaction()?;

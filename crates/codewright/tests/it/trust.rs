@@ -1,4 +1,4 @@
-//! Workspace trust through the built binary: a repository's configuration waits until the user trusts it.
+//! Workspace trust: a repository's configuration takes effect after the user trusts it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -45,7 +45,7 @@ impl Stage {
     }
 }
 
-/// A run that ended well and warned of nothing.
+/// Checks that a run succeeded without warnings.
 fn assert_quiet(done: &Finished) -> Result<()> {
     check_code(done, 0);
     anyhow::ensure!(!done.stderr.contains("! ") && !done.stderr.contains("trusted"), "{}", done.stderr);
@@ -56,14 +56,14 @@ fn talkative() -> Script {
     Script::new().default_turn(Turn::text("Done."))
 }
 
-/// A call of `bash`, then an answer, in every turn.
+/// A `bash` call and an answer in every turn.
 fn commanding(command: &str) -> Script {
     let call = || Turn::text("Working.").tool("bash", json!({"command": command, "description": "d"}));
     Script::new().turn(call()).text("Done.").turn(call()).text("Done.").turn(call()).text("Done.")
 }
 
 #[test]
-fn a_run_goes_on_without_the_parts_that_wait_and_names_them_once() -> Result<()> {
+fn a_run_ignores_untrusted_configuration_with_one_warning() -> Result<()> {
     let stage = Stage::new(talkative(), &json!({}))?;
     stage
         .project
@@ -118,7 +118,7 @@ fn a_repository_cannot_loosen_the_users_rules() -> Result<()> {
         stage.run(more.iter().copied().chain(["hi"]))?;
         assert!(!stage.project.path("canary").exists(), "{more:?}");
     }
-    // A question is saved only by a rule that was listed.
+    // Only a listed rule replaces a permission request.
     let stage = Stage::new(commanding("echo x > out.txt; echo done"), &user)?;
     stage.project.write("opencode.json", r#"{"permission": {"bash": {"echo *": "allow"}}}"#)?;
     stage.run(["hi"])?;
@@ -151,7 +151,7 @@ fn a_repository_makes_the_users_rules_stricter_without_trust() -> Result<()> {
 }
 
 #[test]
-fn no_rule_of_the_user_overrules_a_restriction_of_the_repository() -> Result<()> {
+fn no_rule_of_the_user_overrides_a_restriction_of_the_repository() -> Result<()> {
     let user = json!({"permission": {"edit": "allow", "bash": "allow"}, "agent": {"build": {"permission": {"edit": "allow"}}}});
     for restriction in [
         r#"{"tools": {"write": false, "bash": false}}"#,
@@ -170,7 +170,7 @@ fn no_rule_of_the_user_overrules_a_restriction_of_the_repository() -> Result<()>
 }
 
 #[test]
-fn a_providers_key_goes_only_to_the_providers_own_origin() -> Result<()> {
+fn a_providers_key_is_only_sent_to_the_providers_origin() -> Result<()> {
     let evil = BlockingServer::start(talkative())?;
     for options in [
         json!({"baseURL": format!("{}/v1", evil.url())}),
@@ -212,7 +212,7 @@ fn the_repositorys_own_provider_works_once_it_is_trusted() -> Result<()> {
 }
 
 #[test]
-fn a_trusted_template_is_held_to_the_rules_and_to_the_worktree() -> Result<()> {
+fn rules_and_the_worktree_limit_a_trusted_template() -> Result<()> {
     let user = json!({"permission": {"bash": {"*": "allow", "touch *": "deny"}}});
     let stage = Stage::new(talkative(), &user)?;
     fs::write(stage.project.home().join(".netrc"), "hush")?;
@@ -274,7 +274,7 @@ fn instructions_of_an_untrusted_repository_are_marked() -> Result<()> {
 }
 
 #[test]
-fn a_trust_file_that_cannot_be_used_is_no_trust() -> Result<()> {
+fn an_invalid_trust_file_grants_no_trust() -> Result<()> {
     let stage = Stage::new(talkative(), &json!({}))?;
     stage.project.write(".opencode/agent/helper.md", "Help.")?;
     stage.program(["trust", "add"]).finish()?.success()?;
@@ -314,18 +314,18 @@ fn nothing_is_inherited_through_links_linked_worktrees_or_the_home() -> Result<(
     stage.project.run_git(&["worktree", "add", "--quiet", &other.display().to_string()])?;
     let run = |directory: &Path| stage.program(["run", "hi"]).directory(directory).finish()?.success();
     check_has(&run(&other)?.stderr, &["is not trusted"]);
-    // A link to the trusted directory is that directory; a directory in its place is another.
+    // A link to the trusted directory is trusted; a new directory with the same path is not.
     let link = stage.project.directory().with_file_name("link");
     symlink(stage.project.directory(), &link)?;
     assert_quiet(&run(&link)?)?;
-    // A repository whose main repository is gone still works, untrusted.
+    // A linked worktree without its main repository works, untrusted.
     fs::remove_dir_all(stage.project.path(".git"))?;
     check_has(&run(&other)?.stderr, &["is not trusted"]);
     Ok(())
 }
 
 #[test]
-fn a_home_that_is_a_repository_is_no_project_of_its_subdirectories() -> Result<()> {
+fn a_home_that_is_a_repository_is_not_the_project_of_its_subdirectories() -> Result<()> {
     let stage = Stage::new(talkative(), &json!({}))?;
     let home = stage.project.home();
     fs::create_dir_all(home.join(".git"))?;
@@ -353,7 +353,7 @@ fn files_of_another_user_are_never_read() -> Result<()> {
     Ok(())
 }
 
-/// Events of a server, read in the background, so that it knows of a client that can show questions.
+/// Reads the events of a server in the background, so that the server has a client that can ask the user.
 fn follow(url: &str) -> Result<()> {
     let address = url.trim_start_matches("http://").to_owned();
     let mut socket = TcpStream::connect(&address)?;
@@ -395,7 +395,7 @@ fn a_client_without_a_dialog_gets_a_question_at_the_first_prompt() -> Result<()>
     assert!(agents()?);
     let status = get(&url, "/trust")?;
     assert_eq!(status["status"], "trusted");
-    // The same files are not asked about again; others are.
+    // The question is not repeated for the same files, but asked for others.
     let id = new_session(&url)?;
     assert_eq!(post(&url, &format!("/session/{id}/message"), &prompt("again"))?.0, 200);
     stage.project.write(".opencode/agent/helper.md", "Help more.")?;
@@ -411,7 +411,7 @@ fn a_client_without_a_dialog_gets_a_question_at_the_first_prompt() -> Result<()>
 }
 
 #[test]
-fn a_decision_about_other_files_than_were_shown_is_refused() -> Result<()> {
+fn a_decision_about_other_files_is_rejected() -> Result<()> {
     let stage = Stage::new(talkative(), &json!({}))?;
     stage.project.write(".opencode/agent/helper.md", "Help.")?;
     let (_server, url) = serve(stage.program(["serve"]))?;

@@ -1,4 +1,4 @@
-//! How a user is asked whether a repository is trusted: in the terminal client, over HTTP, and with lines from a pipe.
+//! The trust question in the terminal client, over HTTP, and with input from a pipe.
 
 use std::thread;
 use std::time::Duration;
@@ -20,10 +20,10 @@ const CLEAR: &str = "\u{3}";
 const TRUST: (&str, &str) = ("CODEWRIGHT_TRUST", "ask");
 const COMMAND: &str = ".opencode/command/greet.md";
 const ASKS: &str = "Do you trust this repository?";
-/// Longer than the dialog ignores keys after it appeared.
+/// Longer than the time for which the dialog ignores keys.
 const STARTLED: Duration = Duration::from_millis(600);
 
-/// A repository with a command of its own, and a user whose models are scripted.
+/// A repository with a command, and a user with scripted models.
 fn stage(script: Script) -> Result<Stage> {
     let stage = Stage::git(script)?;
     let folder = stage.project.home().join(".config/opencode");
@@ -48,7 +48,7 @@ fn press(terminal: &mut Terminal, keys: &[&str]) -> Result<()> {
     keys.iter().try_for_each(|keys| terminal.send(keys))
 }
 
-/// Waits until the client has fetched the commands that hold after a decision.
+/// Waits until the client has fetched the commands after a decision.
 fn comes_to_offer_command(terminal: &mut Terminal) -> Result<bool> {
     for _ in 0..20 {
         if offers_command(terminal)? {
@@ -76,7 +76,7 @@ fn leave(mut terminal: Terminal) -> Result<()> {
 }
 
 #[test]
-fn a_repository_waits_until_it_is_trusted_in_the_dialog_and_again_when_it_changes() -> Result<()> {
+fn the_dialog_asks_for_trust_and_asks_again_after_a_change() -> Result<()> {
     let stage = stage(Script::new().text("Hello there."))?;
     let mut terminal = start(&stage, &[])?;
     let asked = terminal.shows(ASKS)?;
@@ -125,11 +125,11 @@ fn a_repository_waits_until_it_is_trusted_in_the_dialog_and_again_when_it_change
 }
 
 #[test]
-fn an_attached_client_has_the_dialog_and_typing_does_not_trust() -> Result<()> {
+fn an_attached_client_has_the_dialog_and_ignores_early_keys() -> Result<()> {
     let stage = stage(Script::new())?;
     let (_server, url) = serve(program(&stage.project, ["serve"]).env(TRUST.0, TRUST.1))?;
     let mut terminal = start(&stage, &["attach", &url])?;
-    // Sent before anything is on the screen, as a hasty user does.
+    // Sent before anything is drawn.
     for key in ["h", "i", "\t", "\t", RIGHT, RIGHT, ENTER] {
         terminal.send(key)?;
     }
@@ -138,7 +138,7 @@ fn an_attached_client_has_the_dialog_and_typing_does_not_trust() -> Result<()> {
     assert_eq!(get(&url, "/trust")?["status"], "undecided");
     press(&mut terminal, &[RIGHT, RIGHT])?;
     terminal.shows("[Trust this repository]")?;
-    // The files change while the dialog is shown.
+    // The files change while the dialog is open.
     command(&stage, "Say something else.")?;
     terminal.send(ENTER)?;
     let again = terminal.shows("Not stored:")?;
@@ -151,17 +151,17 @@ fn an_attached_client_has_the_dialog_and_typing_does_not_trust() -> Result<()> {
     Ok(())
 }
 
-/// The question that waits.
+/// The pending question.
 fn waiting(url: &str) -> Result<Value> {
     wait_until("a question", || get(url, "/question").is_ok_and(|list| !list[0].is_null()))?;
     Ok(get(url, "/question")?[0].clone())
 }
 
 #[test]
-fn a_dismissal_and_a_decision_withdraw_the_question_of_the_first_prompt() -> Result<()> {
+fn a_dismissal_or_a_decision_withdraws_the_question() -> Result<()> {
     let stage = stage(Script::new().text("One.").text("Two.").text("Three."))?;
     let (_server, url) = serve(program(&stage.project, ["serve"]).env(TRUST.0, TRUST.1))?;
-    // Without a follower nobody is asked.
+    // Without a subscriber no question is asked.
     let _events = ask(&url, "/event")?;
     let says = |text: &str| -> Result<()> {
         let id = new_session(&url)?;
@@ -198,7 +198,7 @@ fn a_dismissal_and_a_decision_withdraw_the_question_of_the_first_prompt() -> Res
 }
 
 #[test]
-fn lines_from_a_pipe_are_prompts_and_not_the_answer_to_the_question() -> Result<()> {
+fn piped_lines_are_prompts_and_not_answers_to_the_question() -> Result<()> {
     let stage = stage(Script::new().text("One.").text("Two."))?;
     let run: Run = program(&stage.project, ["--mini"]).env(TRUST.0, TRUST.1);
     let done = run.stdin("first\n1\n").finish()?;

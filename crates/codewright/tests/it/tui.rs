@@ -1,4 +1,4 @@
-//! The terminal client on a real pseudo-terminal, read as a terminal shows it.
+//! The terminal client on a pseudo-terminal.
 
 use anyhow::{Context as _, Result};
 use codewright_testkit::{Script, Terminal, TerminalOptions, Turn};
@@ -12,7 +12,7 @@ const SIZE: (u16, u16) = (110, 40);
 const ENTER: &str = "\r";
 const ESCAPE: &str = "\u{1b}";
 
-/// The program on a terminal of its own.
+/// Starts the program on a pseudo-terminal.
 fn start(stage: &Stage, args: &[&str]) -> Result<Terminal> {
     start_with(stage, args, &[])
 }
@@ -26,14 +26,14 @@ fn spawn(stage: &Stage, (program, args): (&str, &[&str]), variables: &[(&str, &s
     Terminal::start(&TerminalOptions { program, args, project, variables, size: SIZE })
 }
 
-/// Under a shell that looks at the terminal before and behind the program, and notes its id.
+/// Starts the program under a shell that records the terminal's settings before and after it, and its process id.
 fn under_a_shell(stage: &Stage) -> Result<Terminal> {
     let script = "stty -a > \"$HOME/before\"; sh -c 'echo $$ > \"$HOME/pid\"; exec \"$0\"' \"$0\"; code=$?; \
                   stty -a > \"$HOME/after\"; exit $code";
     spawn(stage, ("sh", &["-c", script, PROGRAM]), &[])
 }
 
-/// Fails unless everything that was switched on was switched off again.
+/// Fails unless all enabled modes were disabled again.
 #[track_caller]
 fn check_restored(written: &str) {
     for (on, off) in [
@@ -50,7 +50,7 @@ fn check_restored(written: &str) {
 }
 
 #[test]
-fn a_prompt_is_answered_a_call_is_allowed_and_the_terminal_is_given_back() -> Result<()> {
+fn a_prompt_is_answered_a_call_allowed_and_the_terminal_restored() -> Result<()> {
     let script = Script::new()
         .turn(
             Turn::text("Working on it.")
@@ -70,7 +70,7 @@ fn a_prompt_is_answered_a_call_is_allowed_and_the_terminal_is_given_back() -> Re
     let asked = terminal.shows("Permission required")?;
     check_has(&asked, &["Working on it.", "$ echo from-the-shell", "[Allow once]", "Allow always", "Reject"]);
     terminal.send(ENTER)?;
-    // The first step has a line at its end, too.
+    // The first step also ends with a line.
     terminal.shows("│1  │2  │")?;
     let done = terminal.shows("▣  Build · plain-model ·")?;
     check_has(&done, &["please do it", "from-the-shell", "Heading", "All done, see total.sh.", "│1  │2  │"]);
@@ -97,7 +97,7 @@ fn a_turn_is_interrupted_by_two_escapes() -> Result<()> {
     terminal.shows("esc again to interrupt")?;
     terminal.send(ESCAPE)?;
     terminal.shows("interrupted")?;
-    // With nothing written the key leaves.
+    // With an empty prompt the key quits.
     terminal.send("\u{3}")?;
     let (code, written) = terminal.ended()?;
     assert_eq!(code, 0);
@@ -125,7 +125,7 @@ fn a_question_is_answered_on_the_screen() -> Result<()> {
 }
 
 #[test]
-fn a_signal_leaves_the_terminal_as_it_was() -> Result<()> {
+fn a_signal_restores_the_terminal() -> Result<()> {
     for (signal, code) in [("-TERM", 143), ("-HUP", 129), ("-INT", 130)] {
         let stage = Stage::plain(Script::new())?;
         let terminal = under_a_shell(&stage)?;
@@ -143,7 +143,7 @@ fn a_signal_leaves_the_terminal_as_it_was() -> Result<()> {
 }
 
 #[test]
-fn whoever_was_stopped_by_others_takes_the_terminal_again() -> Result<()> {
+fn a_client_that_was_stopped_by_a_signal_restores_its_screen() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let mut terminal = under_a_shell(&stage)?;
     terminal.shows("plain-model")?;
@@ -163,7 +163,7 @@ fn whoever_was_stopped_by_others_takes_the_terminal_again() -> Result<()> {
 }
 
 #[test]
-fn nothing_from_a_model_or_a_tool_reaches_the_terminal_as_a_command() -> Result<()> {
+fn text_of_models_and_tools_cannot_control_the_terminal() -> Result<()> {
     let evil = "one\u{1b}]0;owned\u{7}two\u{1b}[2Jthree\u{9b}31m\u{202e}four";
     let script = Script::new()
         .tool("bash", json!({"command": "printf 'a\\033]52;c;aGk=\\007b\\033[2Jc'", "description": "x"}))
@@ -182,7 +182,7 @@ fn nothing_from_a_model_or_a_tool_reaches_the_terminal_as_a_command() -> Result<
 }
 
 #[test]
-fn a_server_is_attached_to_and_its_session_continued() -> Result<()> {
+fn a_client_attaches_to_a_server_and_continues_its_session() -> Result<()> {
     let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
     let (_server, url) = stage.serve()?;
     stage.run(["--attach", &url, "hello"])?.success()?;
@@ -198,19 +198,19 @@ fn a_server_is_attached_to_and_its_session_continued() -> Result<()> {
 }
 
 #[test]
-fn without_a_terminal_it_is_said_what_to_do_instead() -> Result<()> {
+fn without_a_terminal_the_alternatives_are_printed() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let done = stage.program([]).finish()?;
     crate::support::check_code(&done, 1);
     check_has(&done.stderr, &["needs a terminal", "run \"...\""]);
     let done = stage.program(["sevre"]).finish()?;
     crate::support::check_code(&done, 1);
-    check_has(&done.stderr, &["no directory `sevre`", "--help"]);
+    check_has(&done.stderr, &["no directory or command `sevre`", "--help"]);
     Ok(())
 }
 
 #[test]
-fn a_resized_terminal_is_drawn_anew() -> Result<()> {
+fn a_resized_terminal_is_redrawn() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
@@ -222,7 +222,7 @@ fn a_resized_terminal_is_drawn_anew() -> Result<()> {
 }
 
 #[test]
-fn a_server_that_goes_away_and_comes_back_is_found_again() -> Result<()> {
+fn the_client_reconnects_to_a_restarted_server() -> Result<()> {
     let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
     let (server, url) = stage.serve()?;
     let mut terminal = start(&stage, &["attach", &url])?;
@@ -246,13 +246,13 @@ fn a_server_that_goes_away_and_comes_back_is_found_again() -> Result<()> {
 }
 
 #[test]
-fn without_a_model_the_home_view_says_what_to_do() -> Result<()> {
+fn without_a_model_the_home_view_gives_advice() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     stage.project.write_config(&json!({}))?;
     let mut terminal = start(&stage, &[])?;
     let screen = terminal.shows("No model is available yet.")?;
     check_has(&screen, &["/connect", "codewright providers login", "codewright demo"]);
-    // Whoever takes prompts without a key is offered and never chosen.
+    // A provider without a key is offered but not selected.
     check_has(&screen, &["/models", "which receives your prompts", "no model yet"]);
     terminal.send("/connect")?;
     terminal.send(ENTER)?;
@@ -285,7 +285,7 @@ fn the_users_editor_writes_the_prompt() -> Result<()> {
 }
 
 #[test]
-fn a_prompt_and_its_edit_are_taken_back_on_the_screen() -> Result<()> {
+fn a_prompt_and_its_edit_are_undone_on_the_screen() -> Result<()> {
     let edit = json!({"filePath": "note.txt", "content": "written\n"});
     let stage = Stage::git(Script::new().tool("write", edit).text("Written."))?;
     let mut terminal = start(&stage, &["--prompt", "write a note"])?;
@@ -309,7 +309,7 @@ fn a_prompt_and_its_edit_are_taken_back_on_the_screen() -> Result<()> {
 }
 
 #[test]
-fn what_was_chosen_holds_at_the_next_start() -> Result<()> {
+fn choices_are_kept_for_the_next_start() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
@@ -336,7 +336,7 @@ fn what_was_chosen_holds_at_the_next_start() -> Result<()> {
 }
 
 #[test]
-fn a_shell_command_and_a_file_go_with_the_prompt() -> Result<()> {
+fn a_shell_command_and_a_file_are_sent_with_the_prompt() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Seen."))?;
     stage.project.write("src/adder.txt", "the adder's text\n")?;
     let mut terminal = start(&stage, &[])?;
@@ -357,7 +357,7 @@ fn a_shell_command_and_a_file_go_with_the_prompt() -> Result<()> {
 }
 
 #[test]
-fn a_terminal_that_cannot_draw_gets_lines_of_plain_text() -> Result<()> {
+fn a_dumb_terminal_gets_plain_lines() -> Result<()> {
     let script = Script::new()
         .turn(
             Turn::text("First answer.")
@@ -370,9 +370,9 @@ fn a_terminal_that_cannot_draw_gets_lines_of_plain_text() -> Result<()> {
     config["permission"] = json!({"bash": "ask"});
     stage.project.write_config(&config)?;
     let mut terminal = start_with(&stage, &[], &[("TERM", "dumb")])?;
-    terminal.shows("a line is a prompt")?;
+    terminal.shows("each line is a prompt")?;
     terminal.send("hello\r")?;
-    terminal.shows("allow once [y]")?;
+    terminal.shows("Allow once [y]")?;
     terminal.send("y\r")?;
     let screen = terminal.shows("Second answer.")?;
     check_has(&screen, &["First answer.", "from-the-shell"]);
@@ -389,7 +389,7 @@ fn a_terminal_that_cannot_draw_gets_lines_of_plain_text() -> Result<()> {
 }
 
 #[test]
-fn a_pipe_is_answered_line_by_line_where_that_is_asked_for() -> Result<()> {
+fn with_mini_a_pipe_is_answered_line_by_line() -> Result<()> {
     let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
     let done = stage.program(["--mini"]).stdin("one\n\ntwo\n").finish()?;
     crate::support::check_code(&done, 0);
@@ -399,7 +399,7 @@ fn a_pipe_is_answered_line_by_line_where_that_is_asked_for() -> Result<()> {
 }
 
 #[test]
-fn a_long_paste_is_shown_by_its_size_and_sent_whole() -> Result<()> {
+fn a_long_paste_is_summarized_and_sent_completely() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Seen."))?;
     let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
@@ -416,13 +416,13 @@ fn a_long_paste_is_shown_by_its_size_and_sent_whole() -> Result<()> {
 }
 
 #[test]
-fn whoever_suspends_the_client_finds_it_as_it_was() -> Result<()> {
+fn a_suspended_client_resumes_unchanged() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let mut terminal = start(&stage, &["--prompt", "half a prompt"])?;
     terminal.shows("half a prompt")?;
     let given_back = |terminal: &Terminal| terminal.written().matches("\u{1b}[?1049l").count();
     assert_eq!(given_back(&terminal), 0);
-    // Here no shell waits for it, so the system lets it go on at once.
+    // Without a shell the system resumes it immediately.
     terminal.send("\u{1a}")?;
     terminal.until("the terminal to be lent", |_| given_back(&terminal) == 1)?;
     terminal.send(" and more")?;
@@ -435,7 +435,7 @@ fn whoever_suspends_the_client_finds_it_as_it_was() -> Result<()> {
 }
 
 #[test]
-fn what_changed_in_the_directory_is_looked_through() -> Result<()> {
+fn changes_of_the_directory_can_be_reviewed() -> Result<()> {
     let stage = Stage::git(Script::new())?;
     stage.project.write("src/adder.rs", "fn add() {\n    1 + 1\n}\n")?;
     stage.project.write("notes/today.txt", "first\nsecond\n")?;
@@ -448,7 +448,7 @@ fn what_changed_in_the_directory_is_looked_through() -> Result<()> {
     check_has(&screen, &["Diff working tree", "▾ notes", "▾ src", "adder.rs", "+ first", "? all keys"]);
     terminal.send("n")?;
     terminal.shows("1 + 1")?;
-    // The tree folds.
+    // The tree can be folded.
     terminal.send("\t\u{1b}[D\u{1b}[D")?;
     terminal.shows("▸ src")?;
     terminal.send("q")?;
@@ -460,7 +460,7 @@ fn what_changed_in_the_directory_is_looked_through() -> Result<()> {
     Ok(())
 }
 
-/// A program of the user's in front of all others.
+/// Puts a program first in the user's path.
 fn with_program(stage: &Stage, name: &str, script: &str) -> Result<String> {
     use std::os::unix::fs::PermissionsExt as _;
     let path = stage.project.write(format!("bin/{name}"), script)?;
@@ -490,7 +490,7 @@ fn an_answer_is_copied_to_the_terminal_and_to_the_desktop() -> Result<()> {
 }
 
 #[test]
-fn without_a_desktop_it_is_said_that_the_terminal_has_the_text() -> Result<()> {
+fn without_a_desktop_the_terminal_gets_the_text() -> Result<()> {
     let stage = Stage::plain(Script::new().text("The answer is 42."))?;
     let mut terminal = start_with(&stage, &["--prompt", "go"], &[("STY", "1.tty")])?;
     terminal.shows("plain-model")?;
@@ -507,7 +507,7 @@ fn without_a_desktop_it_is_said_that_the_terminal_has_the_text() -> Result<()> {
 }
 
 #[test]
-fn a_picture_of_the_clipboard_goes_with_the_prompt() -> Result<()> {
+fn an_image_of_the_clipboard_is_sent_with_the_prompt() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Seen."))?;
     let script = "#!/bin/sh\ncase \"$*\" in *image/png*) printf '\\211PNG\\r\\n\\032\\nrest';; *) printf text;; esac\n";
     let path = with_program(&stage, "wl-paste", script)?;
@@ -526,7 +526,7 @@ fn a_picture_of_the_clipboard_goes_with_the_prompt() -> Result<()> {
 }
 
 #[test]
-fn servers_places_and_sharing_say_honestly_what_there_is() -> Result<()> {
+fn dialogs_of_unsupported_features_say_so() -> Result<()> {
     let stage = Stage::git(Script::new().text("Done."))?;
     let mut config = codewright_testkit::Project::config(&stage.server.url());
     config["mcp"] = json!({"helper": {"type": "local", "command": ["/nonexistent"], "enabled": false}});
@@ -538,7 +538,7 @@ fn servers_places_and_sharing_say_honestly_what_there_is() -> Result<()> {
     terminal.send("/mcps")?;
     terminal.send(ENTER)?;
     let screen = terminal.shows("MCP servers")?;
-    check_has(&screen, &["helper", "switched off"]);
+    check_has(&screen, &["helper", "disabled"]);
     terminal.send(ESCAPE)?;
     terminal.until("the list to go", |screen| !screen.contains("MCP servers"))?;
     terminal.send("/move")?;
@@ -557,7 +557,7 @@ fn servers_places_and_sharing_say_honestly_what_there_is() -> Result<()> {
 }
 
 #[test]
-fn the_small_client_leaves_what_is_said_in_the_scrollback() -> Result<()> {
+fn the_small_client_keeps_messages_in_the_scrollback() -> Result<()> {
     let script = Script::new()
         .turn(
             Turn::text("Working on it.")
@@ -605,7 +605,7 @@ fn the_small_client_leaves_what_is_said_in_the_scrollback() -> Result<()> {
 }
 
 #[test]
-fn a_terminal_without_utf_8_is_sent_ascii_only() -> Result<()> {
+fn a_terminal_without_utf_8_gets_ascii_only() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Na\u{ef}ve \u{6f22}\u{5b57} and a list:\n\n- one\n"))?;
     let mut terminal = start_with(&stage, &["--prompt", "go"], &[("LANG", "C")])?;
     terminal.shows("plain-model")?;
@@ -615,7 +615,7 @@ fn a_terminal_without_utf_8_is_sent_ascii_only() -> Result<()> {
     terminal.send("\u{3}")?;
     let (code, written) = terminal.ended()?;
     assert_eq!(code, 0);
-    // Behind the end the title is told as it is.
+    // After the end the title is printed unchanged.
     let drawn = written.split("\u{1b}[?1049l").next().unwrap_or_default();
     assert!(drawn.is_ascii(), "{:?}", drawn.chars().filter(|c| !c.is_ascii()).collect::<String>());
     Ok(())
@@ -631,7 +631,7 @@ fn a_shell_has_its_terminal_while_the_client_is_stopped() -> Result<()> {
     terminal.shows("plain-model")?;
     terminal.send("\u{1a}")?;
     terminal.shows("Stopped")?;
-    // Behind the command that is echoed stands what it says.
+    // The output follows the echoed command.
     terminal.send("stty -a | grep -o -w -e -icanon -e icanon | tr c k\r")?;
     let screen = terminal.shows("ikanon")?;
     assert!(!screen.contains("-ikanon"), "{screen}");

@@ -1,4 +1,4 @@
-//! What the agent did to files, taken back and forth through the program.
+//! Undo and redo of changes to files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{Stage, check_code, check_has, get, post, program, serve, wait_until};
 
-/// Every file of a project with its bytes and whether it can be executed, but for git's and ours.
+/// Every file of a project with its content and executable bit, without those of git and this program.
 fn files(project: &Project) -> Result<Vec<(String, Vec<u8>, bool)>> {
     let mut found = Vec::new();
     for path in crate::support::files(project.directory())? {
@@ -23,7 +23,7 @@ fn files(project: &Project) -> Result<Vec<(String, Vec<u8>, bool)>> {
     Ok(found)
 }
 
-/// Two turns: one with the tools that know what they write, one with a command.
+/// Two turns: one with file tools, one with a command.
 fn script() -> Script {
     let command = "printf '\\0\\1\\377' > binary; rm gone.txt; mv old.txt renamed.txt; chmod +x run.sh; mkdir -p \
                    made/deep; echo x > made/deep/new.txt; printf 'a\\nb\\n' > crlf.txt";
@@ -83,17 +83,17 @@ fn back_and_forth(stage: &Stage) -> Result<()> {
 }
 
 #[test]
-fn every_byte_comes_back_and_goes_forth_again_in_a_repository() -> Result<()> {
+fn undo_and_redo_restore_every_byte_in_a_repository() -> Result<()> {
     back_and_forth(&Stage::git(script())?)
 }
 
 #[test]
-fn every_byte_comes_back_and_goes_forth_again_without_one() -> Result<()> {
+fn undo_and_redo_restore_every_byte_without_a_repository() -> Result<()> {
     back_and_forth(&Stage::plain(script())?)
 }
 
 #[test]
-fn what_a_user_did_since_is_kept_and_named_unless_it_is_insisted_on() -> Result<()> {
+fn later_changes_of_the_user_are_kept_unless_forced() -> Result<()> {
     let turn = Turn::tools([
         ("write", json!({"filePath": "a.txt", "content": "agent\n"})),
         ("write", json!({"filePath": "b.txt", "content": "agent\n"})),
@@ -101,7 +101,7 @@ fn what_a_user_did_since_is_kept_and_named_unless_it_is_insisted_on() -> Result<
     let stage = Stage::git(Script::new().turn(turn).text("Done."))?;
     stage.project.write("a.txt", "start\n")?;
     stage.run(["--auto", "go"])?.success()?;
-    // A commit and an edit of the user's.
+    // A commit and an edit by the user.
     stage.project.run_git(&["add", "--all"])?;
     stage.project.run_git(&["commit", "--quiet", "--message=Mine"])?;
     let head = stage.project.run_git(&["rev-parse", "HEAD"])?;
@@ -124,7 +124,7 @@ fn what_a_user_did_since_is_kept_and_named_unless_it_is_insisted_on() -> Result<
 }
 
 #[test]
-fn a_session_of_a_folder_leaves_the_rest_of_the_repository_alone() -> Result<()> {
+fn undo_in_a_subdirectory_does_not_change_the_rest_of_the_repository() -> Result<()> {
     let turn = Turn::tools([("bash", json!({"command": "echo agent > here.txt"}))]);
     let stage = Stage::git(Script::new().turn(turn).text("Done."))?;
     stage.project.write("packages/one/here.txt", "start\n")?;
@@ -143,7 +143,7 @@ fn a_session_of_a_folder_leaves_the_rest_of_the_repository_alone() -> Result<()>
 }
 
 #[test]
-fn an_undo_that_was_killed_is_finished_by_the_same_call() -> Result<()> {
+fn an_undo_that_was_killed_is_finished_by_repeating_it() -> Result<()> {
     const FILES: usize = 400;
     let command = format!("for i in $(seq {FILES}); do echo agent > f$i; done");
     let stage =
@@ -160,9 +160,9 @@ fn an_undo_that_was_killed_is_finished_by_the_same_call() -> Result<()> {
     let message = get(&url, &format!("/session/{id}/message"))?[0]["info"]["id"].clone();
     let body = json!({"messageID": message});
     let path = format!("/session/{id}/revert");
-    let (asked, told) = (url.clone(), (path.clone(), body.clone()));
-    // Nobody hears the answer: the server dies on the way.
-    let caller = std::thread::spawn(move || drop(post(&asked, &told.0, &told.1)));
+    let (server_url, request) = (url.clone(), (path.clone(), body.clone()));
+    // There is no response, because the server is killed.
+    let caller = std::thread::spawn(move || drop(post(&server_url, &request.0, &request.1)));
     let first = stage.project.path("f1");
     wait_until("the first file", || fs::read(&first).is_ok_and(|bytes| bytes == b"start\n"))?;
     // Dropping a program kills it with SIGKILL.
@@ -183,12 +183,12 @@ fn an_undo_that_was_killed_is_finished_by_the_same_call() -> Result<()> {
 }
 
 #[test]
-fn a_patch_is_taken_back_and_forth() -> Result<()> {
+fn a_patch_is_undone_and_redone() -> Result<()> {
     let patch = "*** Begin Patch\n*** Add File: made/new.txt\n+new\n*** Update File: old.txt\n*** Move to: moved.txt\n\
                  @@\n-moves\n+moved\n*** Delete File: gone.txt\n*** End Patch";
     let script = Script::new().tool("apply_patch", json!({"patchText": patch})).text("Patched.");
     let stage = Stage::git(script)?;
-    // Models of this name are given patches in place of edits.
+    // Models with this name get the patch tool instead of edits.
     let mut config = Project::config(&stage.server.url());
     config["model"] = json!("mock/gpt-5-mock");
     config["provider"]["mock"]["models"]["gpt-5-mock"] =

@@ -1,4 +1,4 @@
-//! Fetching from servers, and the skills that a model takes up.
+//! Fetching web pages, and loading skills.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -14,10 +14,10 @@ use crate::support::{Stage, check_has, get, of_type, wait_until};
 const PAGE: &str = "<html><head><title>T</title><style>x{}</style><script>1</script></head><body><h1>Head</h1><p>Para \
                     <b>bold</b> <a href='/x'>link</a></p><ul><li>one</li><li>two</li></ul><pre><code>code()</code></pre>\
                     </body></html>";
-/// How long the slow page takes; nothing waits for it.
+/// The duration of the slow page.
 const SLOW: Duration = Duration::from_secs(30);
 
-/// A server of pages, until the process ends; its address.
+/// A server of pages until the process ends. Returns its address.
 fn pages() -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -26,7 +26,7 @@ fn pages() -> Result<String> {
             thread::spawn(move || {
                 let mut lines = BufReader::new(stream.try_clone().expect("a stream")).lines();
                 let first = lines.next().and_then(Result::ok).unwrap_or_default();
-                // The rest of the request says nothing that matters here.
+                // The rest of the request does not matter.
                 lines.take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty())).for_each(drop);
                 answer(first.split(' ').nth(1).unwrap_or_default(), stream);
             });
@@ -44,7 +44,7 @@ fn answer(path: &str, mut stream: std::net::TcpStream) {
         "/img" => ("200 OK", "Content-Type: image/png\r\n", b"\x89PNG\r\n\x1a\n0000".to_vec()),
         "/long" => ("200 OK", "Content-Type: text/plain\r\n", "line of text here\n".repeat(3000).into()),
         "/endless" => {
-            // Says nothing of its length, and never stops by itself.
+            // A response without a length that never ends.
             drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"));
             while stream.write_all(&[b'x'; 65536]).is_ok() {}
             return;
@@ -57,11 +57,11 @@ fn answer(path: &str, mut stream: std::net::TcpStream) {
     };
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\n{head}Content-Length: {length}\r\nConnection: close\r\n\r\n");
-    // Whoever asked may be gone.
+    // The client may have disconnected.
     drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)));
 }
 
-/// A stage on which fetches of this address need no further leave.
+/// A stage on which fetches of this address are allowed.
 fn stage(pages: &str, calls: Vec<Value>) -> Result<Stage> {
     let script =
         Script::new().turn(Turn::tools(calls.into_iter().map(|input| ("webfetch", input)))).text("ok");
@@ -115,7 +115,7 @@ fn pages_are_fetched_as_recorded() -> Result<()> {
 }
 
 #[test]
-fn what_only_this_machine_can_reach_needs_to_be_named() -> Result<()> {
+fn local_addresses_need_a_rule_that_names_them() -> Result<()> {
     let pages = pages()?;
     let url = format!("{pages}/j.json");
     let stage = Stage::plain(
@@ -131,7 +131,7 @@ fn what_only_this_machine_can_reach_needs_to_be_named() -> Result<()> {
 }
 
 #[test]
-fn a_redirect_to_another_address_of_this_machine_is_asked_for() -> Result<()> {
+fn a_redirect_to_another_local_address_needs_permission() -> Result<()> {
     let pages = pages()?;
     let stage = stage(&pages, vec![json!({"url": format!("{pages}/astray")})])?;
     let done = stage.run(["fetch"])?.success()?;
@@ -140,7 +140,7 @@ fn a_redirect_to_another_address_of_this_machine_is_asked_for() -> Result<()> {
 }
 
 #[test]
-fn a_fetch_that_is_stopped_ends_at_once() -> Result<()> {
+fn an_aborted_fetch_ends_immediately() -> Result<()> {
     let pages = pages()?;
     let stage = stage(&pages, vec![json!({"url": format!("{pages}/slow"), "timeout": 100})])?;
     let run = stage.program(["run", "fetch"]).start()?;
@@ -151,7 +151,7 @@ fn a_fetch_that_is_stopped_ends_at_once() -> Result<()> {
 }
 
 #[test]
-fn skills_are_told_of_listed_and_loaded() -> Result<()> {
+fn skills_are_listed_and_loaded() -> Result<()> {
     let script = Script::new()
         .turn(Turn::tools([("skill", json!({"name": "myskill"})), ("skill", json!({"name": "hidden-one"}))]))
         .text("ok");

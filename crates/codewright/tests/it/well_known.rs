@@ -1,4 +1,4 @@
-//! Signing in at an organisation's address: the command, its token, and the configuration served there.
+//! Sign-in at an organisation's address: the command, its token, and the configuration from there.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{check_code, check_has, get, program, serve, wait_until};
 
-/// An address that serves documents by path, and counts and keeps what it was asked.
+/// A server of documents that records its requests.
 struct Office {
     url: String,
     count: Arc<AtomicUsize>,
@@ -79,7 +79,7 @@ fn auth_file(project: &Project) -> PathBuf {
 }
 
 #[test]
-fn a_command_runs_after_a_yes_and_its_token_is_kept() -> Result<()> {
+fn a_command_runs_after_a_yes_and_its_token_is_stored() -> Result<()> {
     let (project, office) = (Project::plain()?, Office::start()?);
     let mark = project.path("it-ran").display().to_string();
     let token = project.write("token", "canary-token\n")?.display().to_string();
@@ -111,11 +111,11 @@ fn a_command_runs_after_a_yes_and_its_token_is_kept() -> Result<()> {
 }
 
 #[test]
-fn what_an_address_may_not_ask_for_is_refused() -> Result<()> {
+fn forbidden_commands_and_variables_are_rejected() -> Result<()> {
     let (project, office) = (Project::plain()?, Office::start()?);
     for (auth, expected) in [
         (json!({ "command": ["sh", "-c", "exit 3"], "env": "A_TOKEN" }), "ended with exit status: 3"),
-        (json!({ "command": ["true"], "env": "A_TOKEN" }), "printed no token"),
+        (json!({ "command": ["true"], "env": "A_TOKEN" }), "did not print a token"),
         (
             json!({ "command": ["no-such-program-4711"], "env": "A_TOKEN" }),
             "cannot run `no-such-program-4711`",
@@ -127,10 +127,13 @@ fn what_an_address_may_not_ask_for_is_refused() -> Result<()> {
         ),
         (
             json!({ "command": ["echo\u{1b}[2Kls"], "env": "A_TOKEN" }),
-            "cannot be shown as it is, so it is not run",
+            "contains characters that a terminal may display differently; it was not run",
         ),
         (json!({ "command": "echo x", "env": "A_TOKEN" }), "`auth.command` must be a list of strings"),
-        (json!({ "command": ["head", "-c", "100000", "/dev/zero"], "env": "A_TOKEN" }), "printed no token"),
+        (
+            json!({ "command": ["head", "-c", "100000", "/dev/zero"], "env": "A_TOKEN" }),
+            "did not print a token",
+        ),
     ] {
         office.serves(DOCUMENT, json!({ "auth": auth }));
         let done = program(&project, ["providers", "login", &office.url]).stdin("yes\n").finish()?;
@@ -148,7 +151,7 @@ fn what_an_address_may_not_ask_for_is_refused() -> Result<()> {
 }
 
 #[test]
-fn what_is_served_describes_models_and_nothing_that_runs() -> Result<()> {
+fn a_served_document_can_only_configure_models() -> Result<()> {
     let (project, office) = (Project::plain()?, Office::start()?);
     let model = BlockingServer::start(Script::new().default_turn(Turn::text("From the office.")))?;
     let provider = json!({ "acme": {
@@ -163,7 +166,7 @@ fn what_is_served_describes_models_and_nothing_that_runs() -> Result<()> {
     }));
     office.serves("/more.json", json!({ "model": "acme/one" }));
     let run = || program(&project, ["run", "--title", "T", "Hi"]).env("OPENAI_API_KEY", "sk-other");
-    // Nobody is asked before somebody has signed in.
+    // No document is fetched before the sign-in.
     assert!(!run().env("OPENAI_API_KEY", "").finish()?.stdout.contains("office"));
     assert_eq!(office.count(), 0);
     fs::create_dir_all(auth_file(&project).parent().context("no folder")?)?;
@@ -173,11 +176,11 @@ fn what_is_served_describes_models_and_nothing_that_runs() -> Result<()> {
     assert_eq!(done.stdout, "From the office.\n");
     check_has(&done.stderr, &["sets `mcp`, `permission`, which only your own files can set"]);
     let request = model.main_requests().pop().context("nothing was asked")?;
-    // Its own token, and no other key of the user's.
+    // The document can use its own token and no other key.
     assert_eq!(request.headers.get("authorization").unwrap_or_default(), "Bearer canary-token");
     check_has(&office.asked.lock().unwrap(), &["GET /more.json ", "x-token: canary-token"]);
     assert!(!project.path("it-ran").exists());
-    // A copy is good for an hour, and the user's own files go before it.
+    // A cached document is used for an hour, and the user's own files override it.
     assert_eq!(office.count(), 2);
     project.write_config(
         &json!({ "model": "acme/other", "provider": { "acme": { "models": { "other": {} } } } }),
@@ -190,17 +193,17 @@ fn what_is_served_describes_models_and_nothing_that_runs() -> Result<()> {
 }
 
 #[test]
-fn an_address_that_fails_holds_nobody_up() -> Result<()> {
+fn a_failing_address_does_not_block() -> Result<()> {
     let (project, office) = (Project::plain()?, Office::start()?);
     let model = BlockingServer::start(Script::new().default_turn(Turn::text("Here.")))?;
     project.configure(&model.url())?;
     fs::create_dir_all(auth_file(&project).parent().context("no folder")?)?;
     let entry = json!({ "type": "wellknown", "key": "ACME_TOKEN", "token": "canary-token" });
     fs::write(auth_file(&project), json!({ &office.url: entry }).to_string())?;
-    for served in [
-        None,
-        Some(json!({ "config": { "provider": 3 } })),
-        Some(json!({ "config": { "model": "{file:~/.ssh/id}" } })),
+    for (served, expected) in [
+        (None, "it is left out"),
+        (Some(json!({ "config": { "provider": 3 } })), "is ignored"),
+        (Some(json!({ "config": { "model": "{file:~/.ssh/id}" } })), "is ignored"),
     ] {
         if let Some(served) = served {
             office.serves(DOCUMENT, served);
@@ -208,14 +211,14 @@ fn an_address_that_fails_holds_nobody_up() -> Result<()> {
         drop(fs::remove_dir_all(project.home().join(".cache/codewright/served")));
         let done = program(&project, ["run", "Hi"]).finish()?.success()?;
         assert_eq!(done.stdout, "Here.\n");
-        check_has(&done.stderr, &[&office.url, "is ignored"]);
+        check_has(&done.stderr, &[&office.url, expected]);
         assert!(!done.stderr.contains("canary"), "{}", done.stderr);
     }
     Ok(())
 }
 
 #[test]
-fn a_running_server_notices_who_signs_in_and_out_elsewhere() -> Result<()> {
+fn a_running_server_detects_sign_ins_and_sign_outs_elsewhere() -> Result<()> {
     let project = Project::plain()?;
     let (_server, url) = serve(program(&project, ["serve"]))?;
     let connected = || -> Result<bool> {
@@ -227,7 +230,7 @@ fn a_running_server_notices_who_signs_in_and_out_elsewhere() -> Result<()> {
     assert!(connected()?);
     program(&project, ["providers", "logout", "groq"]).finish()?.success()?;
     assert!(!connected()?);
-    // Another key for the same provider counts as well, and what OpenCode stores.
+    // Another key for the same provider is detected too, and so are changes of OpenCode's file.
     let original = project.home().join(".local/share/opencode/auth.json");
     fs::create_dir_all(original.parent().context("no folder")?)?;
     fs::write(&original, json!({ "mistral": { "type": "api", "key": "k" } }).to_string())?;
