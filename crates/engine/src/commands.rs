@@ -310,7 +310,7 @@ impl Engine {
         let cancel = self.0.cancel.child_token();
         let for_session =
             Asker { session_id: &asker.session.id, instance, rules: &rules, tool: None, cancel: &cancel };
-        let checked = check_command((&self.0, instance), &for_session, command).await;
+        let checked = check_command(&self.0, instance, &for_session, command).await;
         checked.map_err(|why| {
             Error::invalid(format!(
                 "the command `{}` runs `{command}`, which is not allowed: {why}",

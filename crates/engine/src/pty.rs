@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::{Pty, PtyId, PtyInput, PtyPatch, PtyStatus, PtyTicket, Shell, Signal};
-use codewright_workspace::{Author, Command, Screen, Seated, open_terminal};
+use codewright_workspace::{Author, Command, Screen, Seated, TerminalSize, open_terminal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +26,7 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 16 * 1024;
 /// The size of a terminal until somebody says otherwise.
-const SIZE: (u16, u16) = (24, 80);
+const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 /// How long a ticket is good, in seconds.
 const TICKET_SECONDS: u64 = 60;
 /// Tickets that wait to be used.

@@ -689,7 +689,7 @@ impl<'a> Conversation<'a> {
             repeated,
             schema: self.step.schema.clone(),
             files: self.step.files.clone(),
-            told: self.step.told.clone(),
+            instructions: self.step.told.clone(),
         };
         self.calls.spawn(carry(cx.call(call)));
     }

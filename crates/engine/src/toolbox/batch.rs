@@ -1,4 +1,4 @@
-//! Several calls as one: each takes the same road as any call, side by side.
+//! Runs a batch of calls in parallel. Each is treated like any call.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,27 +9,28 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::call::{CallCx, Failure, failure, unavailable, within};
 use super::grant::Granted;
-use super::{CallCx, Failure, failure, unavailable, within};
 use crate::run::next::REJECTED;
 use crate::run::recorder::Call;
 
-/// How much more all results together may show than one alone.
+/// The limit for all results together, as a multiple of the limit for one.
 const MORE: usize = 2;
-/// The least that each of the results may show.
+/// The smallest limit for one result.
 const LEAST: Bounds = Bounds { lines: 100, bytes: 4 * 1024 };
 
-/// A call that may begin, or why it may not.
+/// A call that may start, or the reason why it may not.
 type Ready = Result<(Arc<dyn AnyTool>, Value, ToolCx, Granted), String>;
 
 impl CallCx {
-    /// Makes the calls of a batch, once leave was given for all of them and the batch is recorded.
+    /// Runs the calls of a batch after all permissions are granted and the batch is recorded.
     ///
-    /// Leave is asked first and one after the other: whoever refuses a call without a word ends the
-    /// turn, and finds nothing of the batch done.
+    /// Permissions are requested first, one after another: if the user rejects one without feedback, the turn
+    /// ends and no call of the batch has run.
     pub(super) async fn batch(
         &self,
-        (call, recorded): (&Call, oneshot::Receiver<()>),
+        call: &Call,
+        recorded: oneshot::Receiver<()>,
         input: Value,
     ) -> Result<Output, Failure> {
         let calls = Batch::calls(input).map_err(failure)?;
@@ -47,7 +48,7 @@ impl CallCx {
         self.until_recorded(recorded).await?;
         let made = ready.into_iter().map(|(name, ready)| async {
             let result = match ready {
-                Ok((tool, input, cx, granted)) => self.made(&tool, input, (&cx, granted)).await?,
+                Ok((tool, input, cx, granted)) => self.made(&tool, input, &cx, granted).await?,
                 Err(error) => Err(error),
             };
             Ok::<_, Failure>((name, result))
@@ -56,7 +57,7 @@ impl CallCx {
         Ok(Batch::joined(results?))
     }
 
-    /// Asks for leave; the inner error is told as the result of the call, the outer one ends the batch.
+    /// Requests the permissions of a call. The inner error is the result of the call, the outer one ends the batch.
     async fn prepared(&self, call: &Call, inner: BatchCall, bounds: Bounds) -> Result<Ready, Failure> {
         let tool = self.selection.find(&inner.tool).filter(|tool| tool.name() != Batch::NAME);
         let tool = tool.filter(|tool| self.inner.toolbox.find(tool.name()).is_some());
@@ -72,7 +73,7 @@ impl CallCx {
         let cx = ToolCx { bounds, ..cx };
         match self.granted(call, &tool, &input, &cx).await {
             Ok(granted) => Ok(Ok((tool, input, cx, granted))),
-            Err(Failure::Told(error)) if error != REJECTED => Ok(Err(error)),
+            Err(Failure::Message(error)) if error != REJECTED => Ok(Err(error)),
             Err(ended) => Err(ended),
         }
     }
@@ -81,20 +82,21 @@ impl CallCx {
         &self,
         tool: &Arc<dyn AnyTool>,
         input: Value,
-        (cx, granted): (&ToolCx, Granted),
+        cx: &ToolCx,
+        granted: Granted,
     ) -> Result<Result<Output, String>, Failure> {
-        let effect = AssertUnwindSafe(self.effect(tool, input, (cx, granted))).catch_unwind();
+        let effect = AssertUnwindSafe(self.effect(tool, input, cx, granted)).catch_unwind();
         let name = tool.name();
         match within(tool.deadline(), name, effect).await {
             Ok(Ok(Ok(output))) => Ok(Ok(output)),
             Ok(Ok(Err(Failure::Aborted))) | Err(Failure::Aborted) => Err(Failure::Aborted),
-            Ok(Ok(Err(Failure::Told(error)))) | Err(Failure::Told(error)) => Ok(Err(error)),
+            Ok(Ok(Err(Failure::Message(error)))) | Err(Failure::Message(error)) => Ok(Err(error)),
             Ok(Err(_)) => Ok(Err(format!("The {name} tool failed: this is a bug in Codewright."))),
         }
     }
 }
 
-/// The part of the bounds that each of so many results has.
+/// The limits for each of this many results.
 fn share(all: Bounds, calls: usize) -> Bounds {
     let part = |all: usize, least: usize| (all * MORE / calls.max(1)).clamp(least.min(all), all);
     Bounds { lines: part(all.lines, LEAST.lines), bytes: part(all.bytes, LEAST.bytes) }

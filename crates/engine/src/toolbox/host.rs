@@ -1,4 +1,4 @@
-//! What tools cannot do alone, done for one call of one session.
+//! The host of a tool call: questions to the user, subagents, and the agent of the session.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Host for CallHost {
             };
             let prompt = PromptInput {
                 agent: Some(agent.to_owned()),
-                // An agent without a model of its own goes on with this one.
+                // An agent without its own model continues with this one.
                 model: self
                     .instance
                     .agent(agent)
