@@ -61,7 +61,8 @@ impl StopSignal {
 impl Lease {
     pub(crate) fn new(
         log: Arc<dyn Backend>,
-        (session, fence): (SessionId, u64),
+        session: SessionId,
+        fence: u64,
         stop: StopSignal,
         holding: KeepAwake,
     ) -> Self {

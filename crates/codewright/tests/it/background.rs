@@ -70,8 +70,8 @@ fn a_call_can_wait_for_the_end_and_gets_the_exit_code() -> Result<()> {
 #[test]
 fn without_the_experiment_there_are_no_background_commands() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::tools([start("true")])).text("No."))?;
-    let told = stage.json(["go"])?;
-    assert_eq!(of_type(&told, "tool_use")[0]["part"]["tool"], "invalid");
+    let printed = stage.json(["go"])?;
+    assert_eq!(of_type(&printed, "tool_use")[0]["part"]["tool"], "invalid");
     let tools = stage.server.main_requests()[0].body["tools"].to_string();
     assert!(!tools.contains("\"background\""), "{tools}");
     Ok(())
@@ -94,8 +94,8 @@ fn permission_rules_apply_to_background_commands() -> Result<()> {
     stage.project.write("kept", "x")?;
     stage.project.write(".env", "x")?;
     let done = switched(&stage, ["run", "--format", "json", "go"]).finish()?.success()?;
-    let told = lines(&done)?;
-    let mut errors: Vec<String> = of_type(&told, "tool_use")
+    let printed = lines(&done)?;
+    let mut errors: Vec<String> = of_type(&printed, "tool_use")
         .iter()
         .map(|call| call["part"]["state"]["error"].as_str().unwrap_or_default().chars().take(12).collect())
         .collect();

@@ -37,8 +37,8 @@ fn calls_run_in_parallel_and_results_are_in_order() -> Result<()> {
         call("read", json!({"file": "README.md"})),
     ];
     let stage = stage(calls, &json!({}))?;
-    let told = stage.json(["go"])?;
-    let state = &of_type(&told, "tool_use")[0]["part"]["state"];
+    let printed = stage.json(["go"])?;
+    let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
     assert_eq!((&state["status"], &state["title"]), (&json!("completed"), &json!("4 of 6 calls")));
     let calls = state["metadata"]["calls"].as_array().unwrap();
     let statuses: Vec<_> = calls.iter().map(|call| call["status"].as_str().unwrap()).collect();
@@ -70,8 +70,8 @@ fn permission_rules_apply_to_every_call() -> Result<()> {
     ];
     let rules = json!({"bash": {"*": "allow", "rm *": "deny"}, "edit": {"*": "allow", "*.md": "deny"}, "webfetch": "deny"});
     let stage = stage(calls, &rules)?;
-    let told = stage.json(["--auto", "go"])?;
-    let state = &of_type(&told, "tool_use")[0]["part"]["state"];
+    let printed = stage.json(["--auto", "go"])?;
+    let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
     let statuses: Vec<_> =
         state["metadata"]["calls"].as_array().unwrap().iter().map(|call| &call["status"]).collect();
     assert_eq!(statuses, ["error", "error", "completed", "error"]);
@@ -138,8 +138,8 @@ fn long_results_share_the_output_limit() -> Result<()> {
 fn without_the_experiment_there_is_no_batch_tool() -> Result<()> {
     let calls = json!({"tool_calls": [call("bash", json!({"command": "true"}))]});
     let stage = Stage::plain(Script::new().turn(Turn::tools([("batch", calls)])).text("No."))?;
-    let told = stage.json(["go"])?;
-    assert_eq!(of_type(&told, "tool_use")[0]["part"]["tool"], "invalid");
+    let printed = stage.json(["go"])?;
+    assert_eq!(of_type(&printed, "tool_use")[0]["part"]["tool"], "invalid");
     assert!(!stage.server.main_requests()[0].body["tools"].to_string().contains("\"batch\""));
     Ok(())
 }

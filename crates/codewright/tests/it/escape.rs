@@ -90,10 +90,10 @@ fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
     let stage = Stage { server, project };
     let done = stage.run(["--format", "json", "--agent", group.agent, "--model", group.model, "go"])?;
     check_code(&done, 0);
-    let told = lines(&done)?;
+    let printed = lines(&done)?;
     let mut wrong = Vec::new();
     for (number, (attempt, input)) in attempts.iter().zip(&inputs).enumerate() {
-        let calls = of_type(&told, "tool_use");
+        let calls = of_type(&printed, "tool_use");
         let state = calls.iter().map(|call| &call["part"]["state"]).find(|state| state["input"] == *input);
         let Some(state) = state else {
             wrong.push(format!("{input}: was not called"));

@@ -75,7 +75,7 @@ fn the_cost_is_printed_if_the_model_has_prices() -> Result<()> {
 }
 
 /// The program on a pseudo-terminal; `None` if that is not possible.
-#[expect(clippy::print_stderr, reason = "whoever reads the results must see what was not tested")]
+#[expect(clippy::print_stderr, reason = "the results must show that the test was skipped")]
 fn on_a_terminal(stage: &Stage, arguments: &str) -> Result<Option<Finished>> {
     if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: there is no `script` program to make a terminal with");

@@ -37,18 +37,18 @@ fn check_asks(tool: &str, input: impl Fn(&str) -> Value, asked: &str) {
     check_code(&done, 0);
     let asked = asked.replace("$OUTSIDE", &outside);
     check_has(&done.stderr, &[&format!("! permission requested: {asked}; auto-rejecting\n")]);
-    let told = lines(&done).unwrap();
-    let state = &of_type(&told, "tool_use")[0]["part"]["state"];
-    assert_eq!((&state["status"], &state["error"]), (&json!("error"), &json!(REJECTED)), "{told:#?}");
+    let printed = lines(&done).unwrap();
+    let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
+    assert_eq!((&state["status"], &state["error"]), (&json!("error"), &json!(REJECTED)), "{printed:#?}");
     // The turn ends with the rejection.
     assert_eq!(stage.server.main_requests().len(), 1);
     let done = stage.run(["--auto", "--format", "json", "do it"]).unwrap();
     check_code(&done, 0);
     assert_eq!(done.stderr, "");
-    let told = lines(&done).unwrap();
-    let state = &of_type(&told, "tool_use")[0]["part"]["state"];
+    let printed = lines(&done).unwrap();
+    let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
     assert_eq!(state["status"], "completed", "{state}");
-    assert_eq!(of_type(&told, "text")[1]["part"]["text"], "next");
+    assert_eq!(of_type(&printed, "text")[1]["part"]["text"], "next");
     stage.no_problems().unwrap();
 }
 

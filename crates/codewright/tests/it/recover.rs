@@ -105,8 +105,8 @@ fn a_kill_during_a_command() -> Result<()> {
     let call = &parts(&stored[..2], 0, "tool")[0]["state"];
     assert_eq!(call["status"], "error");
     assert_eq!(call["metadata"]["interrupted"], "uncertain", "{call}");
-    let told = stage.results(1)?;
-    assert!(told.len() == 1 && told[0].contains("uncertain"), "{told:?}");
+    let results = stage.results(1)?;
+    assert!(results.len() == 1 && results[0].contains("uncertain"), "{results:?}");
     // It was not run again.
     assert_eq!(stage.project.read("effects")?, "x\n");
     Ok(())
@@ -213,8 +213,8 @@ fn a_second_program_takes_over_when_the_first_is_killed() -> Result<()> {
     end(&own)?;
     assert_eq!(done.stdout, "Taken over.\n");
     assert_eq!(stage.project.read("effects")?, "x\n");
-    let told = stage.results(1)?;
-    assert!(told.len() == 1 && told[0].contains("uncertain"), "{told:?}");
+    let results = stage.results(1)?;
+    assert!(results.len() == 1 && results[0].contains("uncertain"), "{results:?}");
     stage.no_problems()
 }
 

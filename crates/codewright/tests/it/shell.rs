@@ -43,12 +43,12 @@ fn a_command_is_recorded_for_clients_and_sent_to_the_model() -> Result<()> {
     assert_eq!(silent["parts"][0]["state"]["output"], "", "{silent}");
     let (status, answer) = post(&url, &format!("/session/{id}/message"), &prompt("what happened"))?;
     assert_eq!((status, &answer["parts"][1]["text"]), (200, &json!("After shell.")), "{answer}");
-    let told = stage.messages(0)?;
-    let roles: Vec<_> = told.iter().map(|message| message["role"].as_str().unwrap_or_default()).collect();
+    let messages = stage.messages(0)?;
+    let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().unwrap_or_default()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "user", "assistant", "tool", "user"]);
-    assert_eq!(told[1]["content"], "The following tool was executed by the user");
-    assert_eq!(told[2]["tool_calls"][0]["function"]["name"], "bash");
-    assert_eq!(told[3]["content"], "hi\nerr\n");
+    assert_eq!(messages[1]["content"], "The following tool was executed by the user");
+    assert_eq!(messages[2]["tool_calls"][0]["function"]["name"], "bash");
+    assert_eq!(messages[3]["content"], "hi\nerr\n");
     stage.no_problems()?;
     for (session, body, expected) in [
         ("ses_000000000000AAAAAAAAAAAAAA", command("true"), 404),

@@ -48,8 +48,8 @@ fn a_subagent_that_was_killed_is_reported_and_continued() -> Result<()> {
         .tool("task", task("SUBTASK long"))
         .turn(Turn::respond(|request| {
             // The model got the id that continues the work.
-            let told = &request.results[0].text;
-            let id = told.split('`').nth(1).unwrap_or_default().to_owned();
+            let result = &request.results[0].text;
+            let id = result.split('`').nth(1).unwrap_or_default().to_owned();
             let mut input = task("go on");
             input["task_id"] = id.into();
             Turn::steps().tool("task", input)
@@ -65,10 +65,10 @@ fn a_subagent_that_was_killed_is_reported_and_continued() -> Result<()> {
     let (server, url) = stage.serve()?;
     let path = format!("/session/{id}/message");
     wait_until("the end", || get(&url, &path).is_ok_and(|all| all[1]["info"]["time"]["completed"].is_u64()))?;
-    let told = call(&get(&url, &path)?, "task")?;
-    let error = told["state"]["error"].as_str().context("no error")?;
+    let failed = call(&get(&url, &path)?, "task")?;
+    let error = failed["state"]["error"].as_str().context("no error")?;
     check_has(error, &["The program ended while the subagent worked", "ses_"]);
-    assert_eq!(told["state"]["metadata"]["interrupted"], "uncertain");
+    assert_eq!(failed["state"]["metadata"]["interrupted"], "uncertain");
     let child =
         get(&url, &format!("/session/{id}/children"))?[0]["id"].as_str().context("no child")?.to_owned();
     let closed = || {

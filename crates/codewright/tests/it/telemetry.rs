@@ -45,12 +45,13 @@ impl Collector {
         self.sent.lock().unwrap().iter().map(|sent| sent.body.clone()).collect()
     }
 
-    fn spans(&self) -> Result<Vec<Told>> {
+    fn spans(&self) -> Result<Vec<ExportedSpan>> {
         let mut spans = Vec::new();
         for sent in self.sent.lock().unwrap().iter() {
             let body: Value = serde_json::from_str(&sent.body)?;
-            let told = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().context("no spans")?;
-            spans.extend(told.iter().cloned().map(Told));
+            let exported =
+                body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().context("no spans")?;
+            spans.extend(exported.iter().cloned().map(ExportedSpan));
         }
         Ok(spans)
     }
@@ -76,9 +77,9 @@ fn take(stream: TcpStream, kept: &Mutex<Vec<Sent>>) -> Result<()> {
 }
 
 #[derive(Debug)]
-struct Told(Value);
+struct ExportedSpan(Value);
 
-impl Told {
+impl ExportedSpan {
     fn name(&self) -> &str {
         self.0["name"].as_str().unwrap_or_default()
     }
@@ -95,13 +96,13 @@ impl Told {
 }
 
 #[track_caller]
-fn only<'a>(spans: &'a [Told], name: &str) -> &'a Told {
+fn only<'a>(spans: &'a [ExportedSpan], name: &str) -> &'a ExportedSpan {
     let found: Vec<_> = spans.iter().filter(|span| span.name() == name).collect();
-    assert_eq!(found.len(), 1, "{name} in {:?}", spans.iter().map(Told::name).collect::<Vec<_>>());
+    assert_eq!(found.len(), 1, "{name} in {:?}", spans.iter().map(ExportedSpan::name).collect::<Vec<_>>());
     found[0]
 }
 
-fn told_to(run: Run, url: &str) -> Run {
+fn with_collector(run: Run, url: &str) -> Run {
     run.env("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 }
 
@@ -121,7 +122,7 @@ fn a_turn_is_exported_with_its_parts_and_without_content() -> Result<()> {
     let stage = Stage::plain(Script::new().tool("bash", call).text("marzipan-answer"))?;
     stage.project.write("util-secret.txt", "marzipan-file")?;
     let collector = Collector::start()?;
-    let run = told_to(stage.program(["serve", "--port", "0"]), &collector.url)
+    let run = with_collector(stage.program(["serve", "--port", "0"]), &collector.url)
         .env("OTEL_EXPORTER_OTLP_HEADERS", "x-team=hunter2-secret")
         .env("OTEL_SERVICE_NAME", "my-agent")
         .env("OPENAI_API_KEY", "hunter2-secret");
@@ -167,7 +168,7 @@ fn a_turn_is_exported_with_its_parts_and_without_content() -> Result<()> {
 fn a_traceparent_of_a_client_is_used() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let collector = Collector::start()?;
-    let (server, url) = serve(told_to(stage.program(["serve", "--port", "0"]), &collector.url))?;
+    let (server, url) = serve(with_collector(stage.program(["serve", "--port", "0"]), &collector.url))?;
     let address = url.strip_prefix("http://").context("an address")?;
     let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
     let mut stream = TcpStream::connect(address)?;
@@ -181,8 +182,8 @@ fn a_traceparent_of_a_client_is_used() -> Result<()> {
     server.terminate()?;
     check_code(&server.finish()?, 0);
     let spans = collector.spans()?;
-    let told = only(&spans, "GET /session/status");
-    assert_eq!((&told.0["traceId"], &told.0["parentSpanId"]), (&json!(trace), &json!(span)));
+    let exported = only(&spans, "GET /session/status");
+    assert_eq!((&exported.0["traceId"], &exported.0["parentSpanId"]), (&json!(trace), &json!(span)));
     assert_eq!(only(&spans, "GET unknown").fact("http.response.status_code").as_deref(), Some("404"));
     assert!(!collector.all().contains("hunter2-secret"));
     Ok(())
@@ -194,7 +195,7 @@ fn failed_requests_and_calls_are_exported_as_failed() -> Result<()> {
     let script = Script::new().tool("read", json!({"filePath": "nowhere"})).turn(Turn::http_error(400));
     let stage = Stage::plain(script)?;
     let collector = Collector::start()?;
-    let done = told_to(stage.program(["run", "hi"]), &collector.url).finish()?;
+    let done = with_collector(stage.program(["run", "hi"]), &collector.url).finish()?;
     check_code(&done, 1);
     let spans = collector.spans()?;
     let call = only(&spans, "execute_tool read");
@@ -215,7 +216,7 @@ fn an_unreachable_collector_has_no_effect() -> Result<()> {
     for url in urls {
         let stage = Stage::plain(Script::new().text("Hello."))?;
         let begun = Instant::now();
-        let done = told_to(stage.program(["run", "hi"]), &url).finish()?;
+        let done = with_collector(stage.program(["run", "hi"]), &url).finish()?;
         let took = begun.elapsed();
         check_code(&done, 0);
         assert_eq!(done.stdout.trim(), "Hello.");
@@ -233,7 +234,7 @@ fn an_unreachable_collector_has_no_effect() -> Result<()> {
 fn telemetry_can_be_disabled_and_an_invalid_variable_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Hello.").repeat())?;
     let collector = Collector::start()?;
-    let run = |args: [&'static str; 2]| told_to(stage.program(args), &collector.url);
+    let run = |args: [&'static str; 2]| with_collector(stage.program(args), &collector.url);
     run(["run", "hi"]).env("OTEL_SDK_DISABLED", "true").finish()?.success()?;
     let global = stage.project.home().join(".config/codewright");
     std::fs::create_dir_all(&global)?;
@@ -246,6 +247,6 @@ fn telemetry_can_be_disabled_and_an_invalid_variable_is_reported() -> Result<()>
     check_has(&done.stderr, &["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/json"]);
     assert!(collector.sent.lock().unwrap().is_empty());
     run(["run", "hi"]).finish()?.success()?;
-    wait_until("what is told", || !collector.sent.lock().unwrap().is_empty())?;
+    wait_until("the export", || !collector.sent.lock().unwrap().is_empty())?;
     Ok(())
 }

@@ -185,8 +185,8 @@ fn instructions_in_subdirectories_are_sent_when_a_file_next_to_them_is_read() ->
     stage.project.write("a/y.txt", "y\n")?;
     stage.json(["go"])?;
     let results = stage.results(2)?;
-    let told = results.iter().filter(|result| result.contains("<system-reminder>")).count();
-    assert_eq!((results.len(), told), (3, 1), "{results:#?}");
+    let reminders = results.iter().filter(|result| result.contains("<system-reminder>")).count();
+    assert_eq!((results.len(), reminders), (3, 1), "{results:#?}");
     assert!(results[..2].iter().any(|result| result.contains("Nested rules.")), "{results:#?}");
     assert_eq!(
         stage.messages(2)?.iter().filter(|message| message.to_string().contains("Root rules.")).count(),
@@ -284,8 +284,8 @@ fn a_todo_list_is_published_to_subscribers() -> Result<()> {
     };
     next("server.connected")?;
     crate::support::post(&url, &format!("/session/{id}/prompt_async"), &crate::support::prompt("go"))?;
-    let told = next("todo.updated")?;
-    assert_eq!(told["properties"], json!({"sessionID": id, "todos": todos}));
+    let event = next("todo.updated")?;
+    assert_eq!(event["properties"], json!({"sessionID": id, "todos": todos}));
     stage.no_problems()
 }
 

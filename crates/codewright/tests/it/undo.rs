@@ -160,9 +160,9 @@ fn an_undo_that_was_killed_is_finished_by_repeating_it() -> Result<()> {
     let message = get(&url, &format!("/session/{id}/message"))?[0]["info"]["id"].clone();
     let body = json!({"messageID": message});
     let path = format!("/session/{id}/revert");
-    let (asked, told) = (url.clone(), (path.clone(), body.clone()));
+    let (server_url, request) = (url.clone(), (path.clone(), body.clone()));
     // There is no response, because the server is killed.
-    let caller = std::thread::spawn(move || drop(post(&asked, &told.0, &told.1)));
+    let caller = std::thread::spawn(move || drop(post(&server_url, &request.0, &request.1)));
     let first = stage.project.path("f1");
     wait_until("the first file", || fs::read(&first).is_ok_and(|bytes| bytes == b"start\n"))?;
     // Dropping a program kills it with SIGKILL.

@@ -240,9 +240,9 @@ fn a_misspelt_key_is_kept_with_a_warning() {
     let fixture = project("{\n  \"permissoin\": \"ask\",\n  \"mine\": 1\n}");
     let loaded = fixture.load().unwrap();
     assert_eq!(loaded.warnings.len(), 1);
-    let told = loaded.warnings[0].replace(&format!("{}/", fixture.dir.path().display()), "");
+    let message = loaded.warnings[0].replace(&format!("{}/", fixture.dir.path().display()), "");
     assert_eq!(
-        told,
+        message,
         "`project/opencode.json` line 2, column 17: unknown key `permissoin`; did you mean `permission`?"
     );
     assert_eq!(loaded.config.rest.get("permissoin"), Some(&json!("ask")));

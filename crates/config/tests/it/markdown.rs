@@ -134,7 +134,7 @@ fn an_invalid_file_is_reported_and_the_others_are_used() {
     assert!(agent("binary").is_none());
     assert_eq!(agent("model").unwrap().model, None);
     assert_eq!(loaded.config.command.get("folder.md/inner").unwrap().template, "inside");
-    let told = loaded.warnings.join("\n");
+    let warnings = loaded.warnings.join("\n");
     for expected in [
         "front.md` line 2: `description` has a bracket",
         "value.md`: `mode` must be one of",
@@ -142,7 +142,7 @@ fn an_invalid_file_is_reported_and_the_others_are_used() {
         "binary.md` is not UTF-8 text",
         "model.md`: `model` must be",
     ] {
-        assert!(told.contains(expected), "{expected} in {told}");
+        assert!(warnings.contains(expected), "{expected} in {warnings}");
     }
 }
 

@@ -69,8 +69,8 @@ fn a_key_of_the_schema_accepts_valid_values_only() {
             continue;
         }
         let fixture = user(&format!("{{\n  \"{key}\": {wrong}\n}}"));
-        let told = fixture.message(&fixture.load().unwrap_err());
-        assert!(told.contains("opencode/opencode.json` line 2") && told.contains(key), "{told}");
+        let message = fixture.message(&fixture.load().unwrap_err());
+        assert!(message.contains("opencode/opencode.json` line 2") && message.contains(key), "{message}");
     }
 }
 

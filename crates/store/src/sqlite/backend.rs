@@ -57,7 +57,7 @@ impl Backend for Sqlite {
                         lease::LeaseResult::Ours(fence, stop) => {
                             let holding = log.0.feed.hold();
                             let stop = StopSignal::new(stop);
-                            Claim::Held(Lease::new(Arc::new(log), (of, fence), stop, holding))
+                            Claim::Held(Lease::new(Arc::new(log), of, fence, stop, holding))
                         }
                         lease::LeaseResult::Held(holder) => Claim::HeldBy(holder),
                     })

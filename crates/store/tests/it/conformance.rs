@@ -208,11 +208,11 @@ async fn a_change_between_two_pieces_keeps_the_list_valid(store: Store) {
         rest = more;
     }
     let now = to_value(&store.transcript(&id).await.expect("readable"));
-    let (told, now) = (parsed(&json), now.as_array().expect("a list").clone());
+    let (list, now) = (parsed(&json), now.as_array().expect("a list").clone());
     assert_eq!(
-        told.as_array().expect("a list")[1..],
+        list.as_array().expect("a list")[1..],
         now[..],
-        "behind what was told already, all is as it is now"
+        "after the first piece, the list has the current values"
     );
 
     let first = store.messages_json(&id, None, None).await.expect("readable").expect("there");
@@ -222,8 +222,8 @@ async fn a_change_between_two_pieces_keeps_the_list_valid(store: Store) {
         .expect("stored");
     let (last, rest) = store.more_messages_json(first.rest.expect("more")).await.expect("readable");
     assert_eq!(rest, None);
-    let told = parsed(&[&first.json[..], &last].concat());
-    assert_eq!(told.as_array().map(Vec::len), Some(1), "what was told is whole");
+    let list = parsed(&[&first.json[..], &last].concat());
+    assert_eq!(list.as_array().map(Vec::len), Some(1), "the list is valid");
 }
 
 async fn pages_join_to_the_whole_list(store: Store) {
@@ -296,8 +296,8 @@ async fn foreign_events_are_stored_once_and_in_order(store: Store) {
     assert_eq!(store.replay_foreign(vec![event(0), event(1)]).await.expect("taken").len(), 2);
     assert_eq!(store.replay_foreign(vec![event(0), event(1), event(2)]).await.expect("taken").len(), 1);
     let known = HashMap::from([("ses_1".to_owned(), 4), ("ses_x".to_owned(), 1)]);
-    let told = store.history(known).await.expect("readable");
-    assert_eq!(told.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
+    let list = store.history(known).await.expect("readable");
+    assert_eq!(list.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
 }
 
 macro_rules! conformance {

@@ -168,7 +168,7 @@ async fn a_lost_first_page_loses_little() {
 async fn a_file_that_is_not_a_database_is_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
-    let garbage = "this is not a database, whatever its name says\n".repeat(100);
+    let garbage = "this is not a database, despite its name\n".repeat(100);
     fs::write(&path, &garbage).expect("written");
     let store = open_store(&path).await;
     let salvage = store.salvage().cloned().expect("repaired");

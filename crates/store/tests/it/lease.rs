@@ -170,7 +170,7 @@ async fn events_of_another_process_are_in_the_feed() {
     assert_eq!(actor.ask("message ses_1 msg_before"), "stored");
     let mut feed = store.subscribe();
     assert_eq!(actor.ask("message ses_1 msg_1"), "stored");
-    assert_eq!(next(&mut feed).await.position(), Some(3), "what was before is not told again");
+    assert_eq!(next(&mut feed).await.position(), Some(3), "earlier events are not repeated");
     // The events of both processes, in the order of the log.
     for at in 0..20 {
         actor.order(&format!("message ses_1 msg_theirs_{at}"));
@@ -286,7 +286,7 @@ async fn an_owner_receives_a_stop_request_of_another_process() {
     let (one, other) = (open(&path).await, open(&path).await);
     one.append(vec![created("ses_1"), created("ses_2")]).await.expect("stored");
     let id = session_id("ses_1");
-    assert!(!other.ask_to_stop(&id).await.expect("answered"), "nobody has it");
+    assert!(!other.ask_to_stop(&id).await.expect("answered"), "it has no owner");
     let (mut lease, beside) = (acquire(&one, "ses_1").await, acquire(&one, "ses_2").await);
     assert!(!one.ask_to_stop(&id).await.expect("answered"), "it is its own");
     assert!(other.ask_to_stop(&id).await.expect("answered"));

@@ -74,7 +74,7 @@ impl Drop for Actor {
 }
 
 fn print_answer(answer: &str) {
-    writeln!(std::io::stdout(), ">{answer}").expect("somebody listens");
+    writeln!(std::io::stdout(), ">{answer}").expect("the parent reads");
 }
 
 /// Not a test: the process that [`Actor::start`] starts.
