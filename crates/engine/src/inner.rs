@@ -78,7 +78,7 @@ pub(crate) struct Inner {
     /// Session rows are read, changed and written whole; one change at a time.
     pub(crate) sessions: tokio::sync::Mutex<()>,
     /// Starts a run. A field because the calls of a run can start the runs of subagents.
-    pub(crate) start_run: fn(&Arc<Inner>, Entry),
+    pub(crate) start_run: fn(&Arc<Self>, Entry),
 }
 
 impl Inner {

@@ -100,6 +100,18 @@ pub(crate) fn hide_options(agent: &mut Value) {
     }
 }
 
+/// Returns the directories of an instance as clients receive them.
+fn path_reply(dirs: &Dirs, worktree: &Path, directory: &Path) -> PathReply {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    PathReply {
+        home: text(&dirs.home),
+        state: text(&dirs.state),
+        config: text(&dirs.config),
+        worktree: text(worktree),
+        directory: text(directory),
+    }
+}
+
 impl Instance {
     pub(crate) async fn open(opening: &Opening<'_>, directory: &Path) -> Result<Self, Error> {
         let directory = real_directory(directory)?;
@@ -151,14 +163,7 @@ impl Instance {
         let warnings =
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let path = PathReply {
-            home: text(&opening.dirs.home),
-            state: text(&opening.dirs.state),
-            config: text(&opening.dirs.config),
-            worktree: text(&worktree.root),
-            directory: text(&directory),
-        };
+        let path = path_reply(opening.dirs, &worktree.root, &directory);
         Ok(Self {
             git: project_id::git(opening.env, opening.dirs),
             snapshots: snapshots(opening, &project, &worktree, &directory),
