@@ -69,7 +69,7 @@ pub(crate) fn now_ns() -> Result<i64> {
 /// The program is killed when standard input is closed.
 pub(crate) fn main(rest: &[String]) -> Result<()> {
     let [sink, deadline, stdout, stderr, program, args @ ..] = rest else {
-        bail!("`{COMMAND}` takes a sink, a deadline, two files and a program");
+        bail!("`{COMMAND}` needs a sink, a deadline, two files and a program");
     };
     let sink = match sink.as_str() {
         "file" => Sink::File,

@@ -65,7 +65,8 @@ impl Studio {
     fn start(
         &self,
         stage: &Stage,
-        (args, variables): (&[&str], &[(&str, &str)]),
+        args: &[&str],
+        variables: &[(&str, &str)],
         size: (u16, u16),
     ) -> Result<Terminal> {
         let project = &stage.project;
@@ -95,7 +96,7 @@ impl Studio {
     /// Draws a session and most dialogs.
     fn large(&self) -> Result<()> {
         let stage = stage(fix_script())?;
-        let mut terminal = self.start(&stage, (&[], &[]), (118, 40))?;
+        let mut terminal = self.start(&stage, &[], &[], (118, 40))?;
         terminal.shows(MODEL)?;
         self.keep("home", &terminal)?;
         terminal.send("The test of add fails. Fix @calc")?;
@@ -135,7 +136,7 @@ impl Studio {
         let stage = stage(fix_script())?;
         let variables = [("COLORFGBG", "0;15")];
         let args = ["--auto", "--prompt", "The test of add fails. Fix it."];
-        let mut terminal = self.start(&stage, (&args, &variables), (118, 50))?;
+        let mut terminal = self.start(&stage, &args, &variables, (118, 50))?;
         terminal.shows(MODEL)?;
         terminal.send(ENTER)?;
         wait_for_answer(&terminal)?;
@@ -152,7 +153,7 @@ impl Studio {
                 {"label": "Queries", "description": "with their times"}]},
         ]});
         let stage = stage(Script::new().title("A service").tool("question", questions))?;
-        let mut terminal = self.start(&stage, (&["--prompt", "Set up the service."], &[]), (118, 34))?;
+        let mut terminal = self.start(&stage, &["--prompt", "Set up the service."], &[], (118, 34))?;
         terminal.shows(MODEL)?;
         terminal.send(ENTER)?;
         terminal.shows("Which database")?;
@@ -162,7 +163,7 @@ impl Studio {
     fn mini(&self) -> Result<()> {
         let stage = stage(fix_script())?;
         let args = ["--mini", "--auto", "--prompt", "The test of add fails. Fix it."];
-        let mut terminal = self.start(&stage, (&args, &[]), (100, 44))?;
+        let mut terminal = self.start(&stage, &args, &[], (100, 44))?;
         terminal.shows(MODEL)?;
         terminal.send(ENTER)?;
         wait_for_answer(&terminal)?;

@@ -85,7 +85,7 @@ impl Connection {
             .engine
             .as_ref()
             .zip(self.warned.as_ref())
-            .map(|(engine, (instance, _))| engine.trust(instance).status);
+            .map(|(engine, (instance, _))| engine.trust().of(instance).status);
         if status == Some(TrustStatus::Trusted) { Trust::Full } else { Trust::Inert }
     }
 
@@ -114,14 +114,14 @@ impl Connection {
 pub(crate) fn configure_log(engine: &Engine, common: &Common) {
     set_log_level(engine, common.log_level.as_deref());
     if common.print_logs {
-        engine.show_notes();
+        engine.log().show();
     }
 }
 
 /// Sets the least severe level that is logged, by name. Unknown names are ignored.
 pub(crate) fn set_log_level(engine: &Engine, level: Option<&str>) {
     if let Some(level) = level.and_then(Level::parse) {
-        engine.note_from(level);
+        engine.log().set_level(level);
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<En
     let confinement = Confinement::own();
     let options = Options { directory, env, dirs, version: VERSION, clock: Clock::system(), confinement };
     let engine = Engine::open(options).await.map_err(engine_error)?;
-    if let Some(why) = engine.untold() {
+    if let Some(why) = engine.disabled_telemetry() {
         crate::style::warning(why);
     }
     if let Some(salvage) = engine.salvage() {

@@ -11,30 +11,57 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codewright_proto::{
     Action, CreatedTime, MessageId, ModelRef, PartBody, PartId, PartInput, PromptInput, PromptModel, Rule,
-    Session, TextPart, TokenUsage, UserMessage,
+    Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
 use codewright_tools::tags::neutralize;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::run::message;
-use crate::toolbox;
+use crate::run::table::Turn;
+use crate::run::wake::wake;
+use crate::session::locks::Shared;
+use crate::toolbox::cx;
+use crate::{Error, session};
 
 /// Parts of one prompt, its files' expansions not counted.
 const MAX_PARTS: usize = 1000;
+/// The number of times a prompt tries to find its session without a revert.
+const MAX_LOCK_ATTEMPTS: usize = 8;
 /// The largest file that is sent to a model as it is.
 const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Stores a prompt; the run is woken by the caller.
+/// Admits a prompt to a session and wakes the run that answers it, if an answer is wanted.
 pub(crate) async fn admit(
     inner: &Arc<Inner>,
-    session: &Session,
+    id: &SessionId,
     input: PromptInput,
-) -> Result<MessageId, Error> {
+) -> Result<(MessageId, Option<Turn>), Error> {
+    let _lock = lock(inner, id).await?;
+    let session = session::in_use(inner, id).await?;
+    let wants_answer = input.no_reply != Some(true);
+    let message = store(inner, &session, input).await?;
+    Ok((message, wants_answer.then(|| wake(inner, id))))
+}
+
+/// Takes the shared lock of a session, after what was reverted in it has been removed.
+pub(crate) async fn lock(inner: &Inner, id: &SessionId) -> Result<Shared, Error> {
+    for _ in 0..MAX_LOCK_ATTEMPTS {
+        session::revert::clean_up(inner, id).await?;
+        let lock = inner.session_locks.shared(id).await?;
+        // Another client may have reverted it again in between.
+        if inner.session(id).await?.revert.is_none() {
+            return Ok(lock);
+        }
+    }
+    Err(Error::busy(id))
+}
+
+/// Stores a prompt.
+async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Result<MessageId, Error> {
     let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
     if input.parts.is_empty() {
         return Err(Error::invalid("a prompt needs at least one part"));
@@ -201,7 +228,7 @@ async fn expand_file(
     if is_text {
         let input = read_input(&path, query);
         parts.push(synthetic(announce(&input)));
-        let output = match toolbox::read(inner, instance, input, &CancellationToken::new()).await {
+        let output = match cx::read(inner, instance, input, &CancellationToken::new()).await {
             Ok(output) => output,
             Err(reason) => format!("The file could not be read: {reason}"),
         };

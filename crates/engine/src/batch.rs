@@ -5,7 +5,7 @@
 use codewright_proto::{Event, json_bytes};
 
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 /// How many events one append has.
 const MAX_EVENTS: usize = 8_000;

@@ -1,18 +1,19 @@
 //! Credentials as clients see them: given, taken away, or got by signing in. None is ever shown.
 
-use std::collections::{BTreeMap, HashMap};
+pub(crate) mod operations;
+
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codewright_config::{Dirs, Env};
 use codewright_llm::Client;
-use codewright_llm::oauth::{Endpoints, Kind, Method, PendingSignIn, SignIn, methods};
-use codewright_llm::vault::{self, Credential, Vault};
+use codewright_llm::oauth::{Endpoints, Kind, Method, PendingSignIn, SignIn};
+use codewright_llm::vault::{Credential, Vault};
 use codewright_proto::Clock;
 use serde_json::{Value, json};
 
-use crate::error::Resource;
-use crate::{Engine, Error};
+use crate::Error;
 
 /// How long a sign-in that was begun is kept for whoever finishes it.
 const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
@@ -70,115 +71,6 @@ impl SignIns {
     /// Gives up a provider's, and those that nobody finished in time.
     pub(crate) fn forget(&self, provider: &str) {
         self.lock().retain(|name, (.., begun)| name != provider && begun.elapsed() < SIGN_IN_LIFE);
-    }
-}
-
-impl Engine {
-    /// Stores a credential, written as in `auth.json`.
-    pub async fn set_credential(&self, provider: &str, entry: &Value) -> Result<(), Error> {
-        let credential = vault::credential(entry)
-            .ok_or_else(|| Error::invalid(format!("Expected Auth, got {}", shape(entry))))?;
-        self.store_credential(provider, credential).await
-    }
-
-    /// Stores a key under the name that the user gave it, if any.
-    pub async fn set_key(&self, provider: &str, key: &str, label: Option<&str>) -> Result<(), Error> {
-        let credential = Credential::Api { key: key.to_owned().into(), extra: serde_json::Map::new() };
-        self.store_credential(provider, labelled(credential, label)?).await
-    }
-
-    /// Forgets a credential; that there was none is no error.
-    pub async fn remove_credential(&self, provider: &str) -> Result<(), Error> {
-        let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
-        blocking(move || vault.remove(&name).map(drop)).await?;
-        self.0.forget_instances().await;
-        Ok(())
-    }
-
-    /// The ways to sign in, as `GET /provider/auth` lists them.
-    #[must_use]
-    pub fn sign_in_methods(&self) -> Value {
-        let of = |provider: &&str| methods(provider).iter().map(method_json).collect::<Value>();
-        let all = SIGN_IN_PROVIDERS.iter().map(|provider| ((*provider).to_owned(), of(provider)));
-        Value::Object(all.collect())
-    }
-
-    /// Begins a sign-in: where the user goes, and whether the user brings a code back.
-    pub async fn begin_sign_in(
-        &self,
-        provider: &str,
-        method: usize,
-        inputs: &BTreeMap<String, String>,
-    ) -> Result<Value, Error> {
-        // An older one may hold the port that the new one needs.
-        self.0.sign_ins.forget(provider);
-        self.0.attempts.give_up(|of, _| of == provider).await;
-        let begun = self.0.sign_in.begin(provider, method, inputs).await.map_err(told)?;
-        let answer = json!({
-            "url": begun.url,
-            "method": if begun.is_automatic { "auto" } else { "code" },
-            "instructions": begun.instructions,
-        });
-        self.0.sign_ins.lock().insert(provider.to_owned(), (method, begun, Instant::now()));
-        Ok(answer)
-    }
-
-    /// Waits for the end of a sign-in and stores what it gives; `code` is what the user brought back.
-    pub async fn finish_sign_in(
-        &self,
-        provider: &str,
-        method: usize,
-        code: Option<String>,
-    ) -> Result<(), Error> {
-        let begun = self.0.sign_ins.lock().remove(provider);
-        let Some((_, begun, _)) = begun.filter(|(begun, ..)| *begun == method) else {
-            return Err(Error::NoSignIn { provider: provider.to_owned() });
-        };
-        let pasted = async {
-            match code {
-                Some(code) => code,
-                None => std::future::pending().await,
-            }
-        };
-        let credential = self.0.sign_in.finish(begun, pasted).await.map_err(told)?;
-        self.store_credential(provider, credential).await
-    }
-
-    /// What the stored credentials are called, by provider; one that has no name has none here either.
-    #[must_use]
-    pub fn labels(&self) -> BTreeMap<String, Option<String>> {
-        // Whoever opens a directory says what is wrong with a file.
-        let stored = self.0.sign_in.vault().read().unwrap_or_default();
-        let all = stored.iter().map(|(provider, credential, _)| (provider.to_owned(), label(credential)));
-        all.collect()
-    }
-
-    /// Names a stored credential.
-    pub async fn set_label(&self, provider: &str, label: &str) -> Result<(), Error> {
-        let (vault, name, label) = (self.0.sign_in.vault().clone(), provider.to_owned(), label.to_owned());
-        // Under the vault's lock, so that tokens renewed meanwhile stay.
-        let named = blocking(move || {
-            let mut refused = None;
-            let found = vault.amend(&name, |known| match labelled(known.clone(), Some(&label)) {
-                Ok(named) => *known = named,
-                Err(error) => refused = Some(error),
-            })?;
-            Ok(match refused {
-                Some(error) => Err(error),
-                None if found => Ok(()),
-                None => Err(Error::not_found(Resource::Credential, &name)),
-            })
-        });
-        named.await??;
-        self.0.forget_instances().await;
-        Ok(())
-    }
-
-    pub(crate) async fn store_credential(&self, provider: &str, credential: Credential) -> Result<(), Error> {
-        let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
-        blocking(move || vault.set(&name, &credential)).await?;
-        self.0.forget_instances().await;
-        Ok(())
     }
 }
 

@@ -10,8 +10,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::engine::{Engine, Inner};
+use crate::inner::Inner;
 use crate::instance::{self, Instance};
+use crate::interface::Instances;
 use crate::permission::rules::PermissionRules;
 use crate::prompts::Family;
 use crate::redact;
@@ -91,27 +92,27 @@ pub struct Setting {
     pub origin: String,
 }
 
-impl Engine {
+impl Instances<'_> {
     /// What a new conversation of an agent with a model begins with; without names, the configured ones.
     pub async fn prompt_report(
-        &self,
+        self,
         instance: &Arc<Instance>,
         agent: Option<&str>,
         model: Option<&str>,
     ) -> Result<PromptReport, Error> {
         let agent = instance.agent(&instance.agent_name(agent)?)?.clone();
         let model = chosen(instance, &agent, model)?;
-        let prompt = prompt(&self.0, &agent, &model);
+        let prompt = prompt(self.0, &agent, &model);
         let rules = PermissionRules::of_agent(&agent, &[]);
-        let (tools, _) = step::offer(&self.0, instance, (&model, &rules), &prompt);
+        let (tools, _) = step::offer(self.0, instance, (&model, &rules), &prompt);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
-        let found = instance.instructions(&self.0).await;
+        let found = instance.instructions(&self.0.llm).await;
         let now = self.0.clock.now_ms();
         let blocks = step::system_blocks(instance, (&prompt, now), (&model, &tools), &found, &rules)?;
         let text = system::joined(&blocks);
         // Files are remembered after the first time; what a step pays is the second.
         let begun = Instant::now();
-        let again = instance.instructions(&self.0).await;
+        let again = instance.instructions(&self.0.llm).await;
         drop(step::system_blocks(instance, (&prompt, now), (&model, &tools), &again, &rules)?);
         let assembly_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let tool_sizes: Vec<_> = tools.iter().map(|tool| Size::new(&tool.name, tool_bytes(tool))).collect();
@@ -120,7 +121,7 @@ impl Engine {
         let around = text.len() - base;
         let families = Family::ALL.map(|(family, name)| {
             let (tools, _) = step::offer(
-                &self.0,
+                self.0,
                 instance,
                 (&Model { api_id: family.sample().to_owned(), ..(*model).clone() }, &rules),
                 &prompt,

@@ -209,6 +209,14 @@ fn did_you_mean(nearest: &[String]) -> Option<String> {
     (!nearest.is_empty()).then(|| format!("did you mean {}?", nearest.join(", ")))
 }
 
+/// The error and its hint in one text.
+pub(crate) fn describe(error: &Error) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}
+
 /// Whether another process has taken over the session.
 pub(crate) fn is_fenced(error: &Error) -> bool {
     matches!(error, Error::Store(codewright_store::Error::Fenced { .. }))

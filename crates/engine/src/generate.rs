@@ -8,8 +8,8 @@ use codewright_llm::{Message, ModelEvent, Request, UserContent, family};
 use serde::Deserialize;
 
 use crate::debug::chosen;
-use crate::engine::Engine;
 use crate::instance::Instance;
+use crate::interface::Instances;
 use crate::{Error, prompts, request};
 
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -31,10 +31,10 @@ pub struct Generated {
     pub system_prompt: String,
 }
 
-impl Engine {
+impl Instances<'_> {
     /// Has a model write an agent; the configured model without a name.
     pub async fn generate_agent(
-        &self,
+        self,
         instance: &Arc<Instance>,
         description: &str,
         model: Option<&str>,

@@ -2,6 +2,7 @@
 //!
 //! Opened once and then only read; an instance never changes while it is held.
 
+pub(crate) mod cache;
 pub(crate) mod files;
 pub(crate) mod head;
 mod project_id;
@@ -13,34 +14,50 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use codewright_config::{
-    AgentSpec, Config, ControlFiles, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Trust, Worktree,
-    env,
+    AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Trust,
+    Worktree, env,
 };
+use codewright_llm::Client;
+use codewright_llm::oauth::SignIn;
 use codewright_proto::{
-    Action, MessagePath, PathReply, Project, ProjectId, ProjectTime, Session, TrustStatus,
+    Action, Clock, MessagePath, PathReply, Project, ProjectId, ProjectTime, Session, TrustStatus,
 };
 use codewright_snapshot::Snapshots;
+use codewright_store::Store;
 use codewright_tools::Skill;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
-use crate::engine::Inner;
 use crate::models::credentials::{Access, Credentials};
-use crate::models::{Configs, Models};
+use crate::models::source::Source;
+use crate::models::{Configs, Models, Search};
 use crate::permission::rules::PermissionRules;
 use crate::prompts::{self, Family};
 use crate::request::instructions::addresses::Addresses;
 use crate::request::instructions::{Found, Sources};
 use crate::request::skills::location;
 use crate::toolbox::Switches;
-use crate::trust::Standing;
+use crate::trust::{Standing, TrustState};
 use crate::{Error, redact, remote};
 use settled::Settled;
 
 /// Warnings kept by an instance.
 const MAX_WARNINGS: usize = 100;
 const DEFAULT_AGENT: &str = "build";
+
+/// The services that opening a directory uses.
+pub(crate) struct Opening<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) llm: &'a Client,
+    pub(crate) clock: &'a Clock,
+    pub(crate) env: &'a Env,
+    pub(crate) dirs: &'a Dirs,
+    pub(crate) sign_in: &'a SignIn,
+    pub(crate) trust: &'a TrustState,
+    pub(crate) catalog: &'a Source,
+    pub(crate) tasks: &'a TaskTracker,
+}
 
 /// One directory and everything that holds in it.
 pub struct Instance {
@@ -83,25 +100,41 @@ pub(crate) fn hide_options(agent: &mut Value) {
     }
 }
 
+/// Returns the directories of an instance as clients receive them.
+fn path_reply(dirs: &Dirs, worktree: &Path, directory: &Path) -> PathReply {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    PathReply {
+        home: text(&dirs.home),
+        state: text(&dirs.state),
+        config: text(&dirs.config),
+        worktree: text(worktree),
+        directory: text(directory),
+    }
+}
+
 impl Instance {
-    pub(crate) async fn open(inner: &Inner, directory: &Path) -> Result<Self, Error> {
+    pub(crate) async fn open(opening: &Opening<'_>, directory: &Path) -> Result<Self, Error> {
         let directory = real_directory(directory)?;
         let worktree = codewright_config::find_worktree(&directory);
-        let project = project(inner, &worktree).await?;
-        let stored = inner.sign_in.vault().read().map_err(|error| Error::machine(error.to_string()))?;
-        let variables = remote::environment(&inner.env, &stored);
-        let (served, unserved) = remote::served(inner, &stored).await;
-        let input =
-            LoadInput { directory: &directory, worktree: &worktree.root, env: &variables, dirs: &inner.dirs };
+        let project = project(opening, &worktree).await?;
+        let stored = opening.sign_in.vault().read().map_err(|error| Error::machine(error.to_string()))?;
+        let variables = remote::environment(opening.env, &stored);
+        let (served, unserved) = remote::served((opening.llm, opening.dirs, opening.clock), &stored).await;
+        let input = LoadInput {
+            directory: &directory,
+            worktree: &worktree.root,
+            env: &variables,
+            dirs: opening.dirs,
+        };
         let root = if worktree.git { &worktree.root } else { &directory };
-        let decide = |control: &ControlFiles| inner.trust.level(root, control);
+        let decide = |control: &ControlFiles| opening.trust.level(root, control);
         let (loaded, control) = codewright_config::open(input, &served, decide)?;
-        let trust = inner.trust.standing(root, &control);
+        let trust = opening.trust.standing(root, &control);
         let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
-        let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
+        let credentials = Credentials { stored, sign_in: Some(opening.sign_in.clone()) };
         let (skills, unskilled) = skills((input, trusted), &loaded);
         let mut agents =
-            codewright_config::limited_agents(&loaded, &inner.dirs, &worktree.root, &folders(&skills))?;
+            codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
         let Loaded { config, looked_for, mut warnings, origins, parts, .. } = loaded;
         warnings.extend(trust.warning.clone());
         for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
@@ -115,11 +148,13 @@ impl Instance {
         commands.extend(commands::of_skills(&skills, &commands));
         let on = |name| variables.is_on(name) || variables.is_on(env::EXPERIMENTAL);
         let plans_into_files = on(env::EXPERIMENTAL_PLAN_MODE);
-        let instructions = Sources::new(&config, &variables, &inner.dirs);
+        let instructions = Sources::new(&config, &variables, opening.dirs);
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let configs = Configs { config: &config, parts: parts.as_deref() };
         let access = Access { credentials: &credentials, env: &variables };
-        let mut models = Models::open(inner, configs, access, &looked_for).await;
+        let search =
+            Search { catalog: opening.catalog, env: opening.env, dirs: opening.dirs, llm: opening.llm };
+        let mut models = Models::open(search, configs, access, &looked_for).await;
         if let Some(parts) = parts.as_ref().filter(|parts| parts.trust == Trust::Inert) {
             warnings.extend(models.keep_usable(&parts.user));
         }
@@ -127,22 +162,15 @@ impl Instance {
         let settled = Settled::read(&config.raw, &variables, &mut warnings);
         let warnings =
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
-        let warnings = warnings.chain(inner.catalog.open().warning).take(MAX_WARNINGS).collect();
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let path = PathReply {
-            home: text(&inner.dirs.home),
-            state: text(&inner.dirs.state),
-            config: text(&inner.dirs.config),
-            worktree: text(&worktree.root),
-            directory: text(&directory),
-        };
+        let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
+        let path = path_reply(opening.dirs, &worktree.root, &directory);
         Ok(Self {
-            git: project_id::git(inner),
-            snapshots: snapshots(inner, &project, &worktree, &directory),
+            git: project_id::git(opening.env, opening.dirs),
+            snapshots: snapshots(opening, &project, &worktree, &directory),
             keeps_files: config.snapshot != Some(false),
             project,
             models,
-            tasks: inner.tasks.clone(),
+            tasks: opening.tasks.clone(),
             agents,
             default_agent,
             commands,
@@ -302,12 +330,12 @@ impl Instance {
     }
 
     /// The instructions as they are now, and what was left out.
-    pub(crate) async fn instructions(&self, inner: &Inner) -> Found {
+    pub(crate) async fn instructions(&self, llm: &Client) -> Found {
         let mut found = self.instructions.read(&self.worktree.root, &self.directory);
         if self.trust.status != TrustStatus::Trusted {
             found.mark_untrusted();
         }
-        let asked = self.addresses.read(&inner.llm, &self.instructions.rules, self.instructions.addresses());
+        let asked = self.addresses.read(llm, &self.instructions.rules, self.instructions.addresses());
         let (fetched, warnings) = asked.await;
         found.listed.extend(fetched);
         found.warnings.extend(warnings);
@@ -323,9 +351,16 @@ impl Instance {
         }
     }
 
-    /// The file that a session's plan is written into, where plans are.
-    pub(crate) fn plan_file(&self, inner: &Inner, session: &Session) -> Option<PathBuf> {
-        self.plans_into_files.then(|| crate::session::plan_file(inner, self, session))
+    /// The file for a session's plan, if plans are written into files.
+    pub(crate) fn enabled_plan_file(&self, dirs: &Dirs, session: &Session) -> Option<PathBuf> {
+        self.plans_into_files.then(|| self.plan_file(dirs, session))
+    }
+
+    /// The file for a session's plan: next to the project's configuration, or with the program's data.
+    pub(crate) fn plan_file(&self, dirs: &Dirs, session: &Session) -> PathBuf {
+        let directory =
+            if self.worktree.git { self.worktree.root.join(".opencode/plans") } else { dirs.plans() };
+        directory.join(format!("{}-{}.md", session.time.created, session.slug))
     }
 }
 
@@ -427,25 +462,29 @@ fn folders(skills: &[Skill]) -> Vec<PathBuf> {
 }
 
 /// The snapshots of a directory; nothing is made before the first one.
-fn snapshots(inner: &Inner, project: &Project, worktree: &Worktree, directory: &Path) -> Snapshots {
+fn snapshots(opening: &Opening<'_>, project: &Project, worktree: &Worktree, directory: &Path) -> Snapshots {
     let mut options =
-        codewright_snapshot::Options::new(&inner.dirs.data, project.id.as_str(), &worktree.root, directory);
-    options.home = inner.dirs.home.canonicalize().ok();
-    options.search = inner.env.get("PATH").map(OsString::from);
+        codewright_snapshot::Options::new(&opening.dirs.data, project.id.as_str(), &worktree.root, directory);
+    options.home = opening.dirs.home.canonicalize().ok();
+    options.search = opening.env.get("PATH").map(OsString::from);
     Snapshots::new(options)
 }
 
 /// The project of a worktree: remembered, or named after the repository's first commit.
-pub(crate) async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
+pub(crate) async fn project(opening: &Opening<'_>, worktree: &Worktree) -> Result<Project, Error> {
     let root = worktree.root.to_string_lossy().into_owned();
-    if let Some(known) = inner.store.project_of(&root).await? {
+    if let Some(known) = opening.store.project_of(&root).await? {
         // A repository that had no commit when it was first seen may have one now.
         if known.id != ProjectId::global() || !worktree.git {
             return Ok(known);
         }
     }
-    let id = if worktree.git { project_id::first_commit(inner, &worktree.root).await } else { None };
-    let now = inner.clock.now_ms();
+    let id = if worktree.git {
+        project_id::first_commit((opening.env, opening.dirs), &worktree.root).await
+    } else {
+        None
+    };
+    let now = opening.clock.now_ms();
     let project = Project {
         id: id.unwrap_or_else(ProjectId::global),
         worktree: root,
@@ -456,6 +495,6 @@ pub(crate) async fn project(inner: &Inner, worktree: &Worktree) -> Result<Projec
         time: ProjectTime { created: now, updated: now, initialized: None },
         sandboxes: Vec::new(),
     };
-    inner.store.save_project(project.clone()).await?;
+    opening.store.save_project(project.clone()).await?;
     Ok(project)
 }

@@ -3,16 +3,17 @@
 //!
 //! What looks like a credential is taken out of every line, whoever wrote it.
 
+mod operations;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::Engine;
-use crate::engine::Inner;
+use codewright_proto::Clock;
 
 /// The file is put aside when it has so many bytes; one older file is kept.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -66,6 +67,7 @@ impl Level {
 
 /// The file that lines go to; made when the first is written.
 pub(crate) struct Journal {
+    clock: Clock,
     path: PathBuf,
     /// What matters less is not written.
     least: AtomicU8,
@@ -74,9 +76,26 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn new(state: &Path) -> Self {
+    pub(crate) fn new(state: &Path, clock: Clock) -> Self {
         let path = state.join("log").join("codewright.log");
-        Self { path, least: AtomicU8::new(Level::Info as u8), is_shown: AtomicBool::new(false) }
+        Self { clock, path, least: AtomicU8::new(Level::Info as u8), is_shown: AtomicBool::new(false) }
+    }
+
+    /// Writes a line. A line that cannot be written is lost: that is no reason to fail for the caller.
+    pub(crate) async fn note(
+        self: &Arc<Self>,
+        level: Level,
+        service: &str,
+        message: &str,
+        extra: Option<Value>,
+    ) {
+        if !self.takes(level) {
+            return;
+        }
+        let line = line(self.clock.now_ms(), level, (service, message), extra);
+        let journal = Arc::clone(self);
+        // Neither a full disk nor the end of the program is the caller's failure.
+        drop(tokio::task::spawn_blocking(move || journal.append(&line)).await);
     }
 
     fn takes(&self, level: Level) -> bool {
@@ -97,42 +116,6 @@ impl Journal {
         options.create(true).append(true);
         // One write, so that lines of several processes stay whole.
         options.open(&self.path)?.write_all(line.as_bytes())
-    }
-}
-
-impl Inner {
-    /// Writes a line down; that it cannot be written troubles nobody.
-    pub(crate) async fn note(&self, level: Level, service: &str, message: &str, extra: Option<Value>) {
-        if !self.journal.takes(level) {
-            return;
-        }
-        let line = line(self.clock.now_ms(), level, (service, message), extra);
-        let journal = self.journal.clone();
-        // Neither a full disk nor the end of the program is a reason to fail for whoever notes something.
-        drop(tokio::task::spawn_blocking(move || journal.append(&line)).await);
-    }
-}
-
-impl Engine {
-    /// Writes a line down; that it cannot be written troubles nobody.
-    pub async fn note(&self, level: Level, service: &str, message: &str, extra: Option<Value>) {
-        self.0.note(level, service, message, extra).await;
-    }
-
-    /// Whether lines of a level are written down: who writes many of them need not make them otherwise.
-    #[must_use]
-    pub fn notes(&self, level: Level) -> bool {
-        self.0.journal.takes(level)
-    }
-
-    /// Writes down what matters at least so much.
-    pub fn note_from(&self, least: Level) {
-        self.0.journal.least.store(least as u8, Ordering::Relaxed);
-    }
-
-    /// Shows lines on standard error too.
-    pub fn show_notes(&self) {
-        self.0.journal.is_shown.store(true, Ordering::Relaxed);
     }
 }
 

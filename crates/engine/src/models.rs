@@ -7,22 +7,24 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codewright_config::{Config, Env, Ordered, parse_model};
-use codewright_llm::Model;
+use codewright_config::{Config, Dirs, Env, parse_model};
 use codewright_llm::catalog::{self, Catalog};
+use codewright_llm::{Client, Model};
 use serde_json::{Map, Value};
 
 use crate::Error;
-use crate::engine::Inner;
+use source::Source;
 
 pub(crate) mod credentials;
 mod json;
 mod listed;
 mod local;
+pub(crate) mod options;
 mod preference;
 mod provider;
 mod repository;
 pub(crate) mod source;
+mod subscription;
 mod template;
 mod vendor;
 
@@ -42,6 +44,15 @@ pub(crate) struct Models {
     searched: Vec<String>,
 }
 
+/// The services that providers are searched with.
+#[derive(Clone, Copy)]
+pub(crate) struct Search<'a> {
+    pub(crate) catalog: &'a Source,
+    pub(crate) env: &'a Env,
+    pub(crate) dirs: &'a Dirs,
+    pub(crate) llm: &'a Client,
+}
+
 /// The providers that the configuration allows.
 struct Choice {
     disabled: Vec<String>,
@@ -51,13 +62,13 @@ struct Choice {
 impl Models {
     /// Sets up the configured providers, or finds local servers if there are none.
     pub(crate) async fn open(
-        inner: &Inner,
+        search: Search<'_>,
         configs: Configs<'_>,
         access: Access<'_>,
         config_files: &[PathBuf],
     ) -> Self {
         let config = configs.config;
-        let catalog = inner.catalog.open().catalog;
+        let catalog = search.catalog.open().catalog;
         let mut searched: Vec<_> = config_files.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
         let more = catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none()).count();
@@ -65,7 +76,7 @@ impl Models {
             "environment variables: {}, and those of {more} more providers",
             variables.join(", ")
         ));
-        searched.push(inner.dirs.opencode_data.join("auth.json").display().to_string());
+        searched.push(search.dirs.opencode_data.join("auth.json").display().to_string());
         let choice =
             Choice { disabled: config.disabled_providers.clone(), enabled: config.enabled_providers.clone() };
         let mut models = Self {
@@ -78,10 +89,11 @@ impl Models {
         };
         models.providers = models.configured(configs, access);
         if models.providers.iter().all(Provider::is_ambient)
-            && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS)
+            && !search.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS)
         {
             let ambient = std::mem::take(&mut models.providers);
-            models.providers = local::find(inner, &models.catalog, &mut models.searched).await;
+            models.providers =
+                local::find((search.env, search.llm), &models.catalog, &mut models.searched).await;
             models.providers.extend(ambient);
         }
         models
@@ -107,7 +119,8 @@ impl Models {
         let of_catalog = of_catalog.map(|facts| (facts.id.as_str(), facts.key_variables().collect()));
         for (id, variables) in of_rows.chain(of_catalog) {
             let has_key = variables.iter().any(|name| access.env.filled(name).is_some());
-            let is_offered = has_key || access.credentials.has(id) || vendor::is_offered(id, access.env);
+            let is_offered =
+                has_key || access.credentials.has(id) || vendor::list::is_offered(id, access.env);
             if is_offered && self.choice.allows(id) && config.provider.get(id).is_none() {
                 providers.push(Provider::new(id, None, &self.catalog, access));
             }
@@ -170,21 +183,6 @@ impl Choice {
         let disabled = self.disabled.iter().any(|disabled| disabled == id);
         !disabled && self.enabled.as_ref().is_none_or(|enabled| enabled.iter().any(|enabled| enabled == id))
     }
-}
-
-/// Merges `over` into `under`: objects are merged, any other value replaces.
-pub(crate) fn merge(under: &mut Map<String, Value>, over: &Map<String, Value>) {
-    for (name, value) in over {
-        match (under.get_mut(name), value) {
-            (Some(Value::Object(under)), Value::Object(over)) => merge(under, over),
-            (Some(existing), value) => *existing = value.clone(),
-            (None, value) => drop(under.insert(name.clone(), value.clone())),
-        }
-    }
-}
-
-fn pairs(headers: &Ordered<String>) -> Vec<(String, String)> {
-    headers.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()
 }
 
 #[cfg(test)]

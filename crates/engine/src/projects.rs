@@ -8,8 +8,9 @@ use codewright_proto::{Map, Project, ProjectId, Signal};
 use serde::Deserialize;
 
 use crate::error::Resource;
+use crate::interface::{Instances, Projects};
 use crate::session::fork::UNFINISHED;
-use crate::{Engine, Error, Instance};
+use crate::{Error, Instance};
 
 /// How long git may take to make a repository.
 const INIT_DEADLINE: Duration = Duration::from_secs(10);
@@ -27,29 +28,29 @@ pub struct ProjectPatch {
     pub commands: Option<Map>,
 }
 
-impl Engine {
+impl Projects<'_> {
     /// The projects, the most recently used first.
-    pub async fn projects(&self) -> Result<Vec<Project>, Error> {
+    pub async fn list(self) -> Result<Vec<Project>, Error> {
         let mut projects = self.0.store.projects().await?;
         projects.retain(|project| project.id.as_str() != UNFINISHED);
         Ok(projects)
     }
 
     /// One project.
-    pub async fn project(&self, id: &str) -> Result<Project, Error> {
-        let found = self.projects().await?.into_iter().find(|project| project.id.as_str() == id);
+    pub async fn get(self, id: &str) -> Result<Project, Error> {
+        let found = self.list().await?.into_iter().find(|project| project.id.as_str() == id);
         found.ok_or_else(|| Error::not_found(Resource::Project, &id))
     }
 
     /// The project of a directory as it is stored now.
-    pub async fn stored_project(&self, instance: &Instance) -> Result<Project, Error> {
+    pub async fn of_instance(self, instance: &Instance) -> Result<Project, Error> {
         let stored = self.0.store.project_of(&instance.path().worktree).await?;
         Ok(stored.unwrap_or_else(|| instance.project()))
     }
 
     /// Changes what people see of a project.
-    pub async fn update_project(&self, id: &str, patch: ProjectPatch) -> Result<Project, Error> {
-        let mut project = self.project(id).await?;
+    pub async fn update(self, id: &str, patch: ProjectPatch) -> Result<Project, Error> {
+        let mut project = self.get(id).await?;
         if patch.name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME_CHARS) {
             return Err(Error::invalid(format!("a name has at most {MAX_NAME_CHARS} characters")));
         }
@@ -65,8 +66,8 @@ impl Engine {
     }
 
     /// The directories of a project; none of one that is not known.
-    pub async fn project_directories(&self, id: &str) -> Result<Vec<String>, Error> {
-        match self.project(id).await {
+    pub async fn directories(self, id: &str) -> Result<Vec<String>, Error> {
+        match self.get(id).await {
             // What lies in no repository has no directory of its own.
             Ok(project) if project.id == ProjectId::global() => Ok(Vec::new()),
             Ok(project) => Ok(std::iter::once(project.worktree).chain(project.sandboxes).collect()),
@@ -76,29 +77,31 @@ impl Engine {
     }
 
     /// Makes a directory a repository, if it lies in none.
-    pub async fn init_git(&self, instance: &Arc<Instance>) -> Result<Project, Error> {
+    pub async fn init_git(self, instance: &Arc<Instance>) -> Result<Project, Error> {
         if instance.worktree.git {
-            return self.stored_project(instance).await;
+            return self.of_instance(instance).await;
         }
         let made = instance.git.init(&instance.directory, INIT_DEADLINE).await;
         made.map_err(|error| Error::machine(format!("git could not make a repository: {error}")))?;
         let directory = instance.path().directory;
-        self.dispose(instance).await;
-        let instance = self.instance(Path::new(&directory)).await?;
+        Instances(self.0).dispose(instance).await;
+        let instance = self.0.instance(Path::new(&directory)).await?;
         let project = instance.project();
         self.0.store.signal(Signal::ProjectUpdated(project.clone()));
         Ok(project)
     }
+}
 
+impl Instances<'_> {
     /// Puts a directory away; its next request opens it anew, with its files as they are then.
-    pub async fn dispose(&self, instance: &Instance) {
+    pub async fn dispose(self, instance: &Instance) {
         self.0.jobs.end_in(&instance.directory);
         self.0.forget_instance(&instance.directory).await;
         self.0.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
     }
 
     /// Puts all directories away.
-    pub async fn dispose_all(&self) {
+    pub async fn dispose_all(self) {
         self.0.jobs.end_all();
         self.0.forget_instances().await;
         self.0.store.signal(Signal::GlobalDisposed {});

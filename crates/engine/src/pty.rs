@@ -4,20 +4,20 @@
 //! comes late or again begins where it wants, one that is too slow misses what has been dropped and nobody
 //! else notices. A terminal goes when its program ends, when it is closed, and with the server.
 
+mod operations;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use codewright_proto::{Pty, PtyId, PtyInput, PtyPatch, PtyStatus, PtyTicket, Shell, Signal};
-use codewright_workspace::{Author, Command, Screen, Seated, open_terminal};
+use codewright_proto::{Pty, PtyId};
+use codewright_workspace::{Screen, TerminalSize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::engine::{Engine, Inner};
 use crate::error::Resource;
-use crate::instance::Instance;
 
 /// Terminals open at once.
 const MAX_OPEN: usize = 64;
@@ -26,7 +26,7 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 16 * 1024;
 /// The size of a terminal until somebody says otherwise.
-const SIZE: (u16, u16) = (24, 80);
+const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 /// How long a ticket is good, in seconds.
 const TICKET_SECONDS: u64 = 60;
 /// Tickets that wait to be used.
@@ -69,145 +69,6 @@ pub struct Attached {
     terminal: Arc<Terminal>,
     grown: watch::Receiver<()>,
     at: u64,
-}
-
-impl Engine {
-    /// The shells that this machine has.
-    #[must_use]
-    pub fn shells(&self) -> Vec<Shell> {
-        let mut listed = String::new();
-        if let Ok(file) = std::fs::File::open(SHELLS.0) {
-            // What cannot be read is not listed.
-            drop(file.take(SHELLS.1).read_to_string(&mut listed));
-        }
-        let paths = listed.lines().map(str::trim).filter(|line| line.starts_with('/'));
-        let there = paths.filter(|path| Path::new(path).is_file());
-        let shell = |path: &str| {
-            let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let acceptable = !UNLIKE_OTHERS.contains(&name.as_str());
-            Shell { path: path.to_owned(), name, acceptable }
-        };
-        there.map(shell).collect()
-    }
-
-    /// The terminals of a directory.
-    #[must_use]
-    pub fn terminals(&self, instance: &Instance) -> Vec<Pty> {
-        let open = self.0.terminals.lock();
-        open.values().filter(|one| one.directory == instance.directory).map(|one| one.info()).collect()
-    }
-
-    /// Starts a program in a new terminal.
-    pub fn open_terminal(&self, instance: &Instance, input: PtyInput) -> Result<Pty, Error> {
-        if self.0.terminals.lock().len() >= MAX_OPEN {
-            return Err(Error::too_many(format!("there are {MAX_OPEN} terminals already")));
-        }
-        let id = self.0.ids.pty();
-        let shell = instance.settled.shell.as_ref().unwrap_or(&self.0.shell);
-        let program = input.command.unwrap_or_else(|| shell.to_string_lossy().into_owned());
-        let mut args = input.args.unwrap_or_default();
-        if program.ends_with("sh") {
-            args.push("-l".to_owned());
-        }
-        let directory =
-            input.cwd.map_or_else(|| instance.directory.clone(), |cwd| instance.directory.join(cwd));
-        let mut env: Vec<_> = input.env.into_iter().flatten().collect();
-        env.push(("TERM".to_owned(), "xterm-256color".to_owned()));
-        env.push(("OPENCODE_TERMINAL".to_owned(), "1".to_owned()));
-        let command = Command {
-            program: PathBuf::from(&program),
-            args: args.iter().map(Into::into).collect(),
-            directory: directory.clone(),
-            env,
-            env_remove: self.0.child_env.remove.clone(),
-            confinement: self.0.confinement.clone(),
-            author: Author::User,
-        };
-        let (seated, screen) =
-            open_terminal(&command, SIZE).map_err(|error| Error::machine(error.to_string()))?;
-        let end: String = id.as_str().chars().rev().take(4).collect();
-        let title =
-            input.title.unwrap_or_else(|| format!("Terminal {}", end.chars().rev().collect::<String>()));
-        let info = Pty {
-            id: id.clone(),
-            title,
-            command: program,
-            args,
-            cwd: directory.to_string_lossy().into_owned(),
-            status: PtyStatus::Running,
-            pid: seated.id,
-            exit_code: None,
-        };
-        let terminal = Arc::new(Terminal {
-            info: Mutex::new(info.clone()),
-            directory: instance.directory.clone(),
-            screen,
-            text: Mutex::default(),
-            grown: watch::Sender::new(()),
-            closing: self.0.cancel.child_token(),
-        });
-        self.0.terminals.lock().insert(id, Arc::clone(&terminal));
-        self.0.store.signal(Signal::PtyCreated { info: info.clone() });
-        self.0.tasks.spawn(keep(self.0.clone(), terminal, seated));
-        Ok(info)
-    }
-
-    /// One terminal.
-    pub fn terminal(&self, id: &PtyId) -> Result<Pty, Error> {
-        self.0.terminals.find(id).map(|terminal| terminal.info())
-    }
-
-    /// Names a terminal anew, or changes its size.
-    pub fn change_terminal(&self, id: &PtyId, patch: PtyPatch) -> Result<Pty, Error> {
-        let terminal = self.0.terminals.find(id)?;
-        if let Some(size) = patch.size {
-            // One whose program has just ended has no size any more.
-            drop(terminal.screen.resize(size.rows.get(), size.cols.get()));
-        }
-        if let Some(title) = patch.title {
-            lock(&terminal.info).title = title;
-        }
-        let info = terminal.info();
-        self.0.store.signal(Signal::PtyUpdated { info: info.clone() });
-        Ok(info)
-    }
-
-    /// Ends a terminal and its program.
-    pub fn close_terminal(&self, id: &PtyId) -> Result<(), Error> {
-        let terminal = self.0.terminals.find(id)?;
-        terminal.closing.cancel();
-        self.0.drop_terminal(id);
-        Ok(())
-    }
-
-    /// A ticket with which one connection may be made without other credentials.
-    pub fn terminal_ticket(&self, id: &PtyId) -> Result<PtyTicket, Error> {
-        self.0.terminals.find(id)?;
-        let ticket = secret().map_err(|error| Error::machine(format!("no random numbers: {error}")))?;
-        let now = self.0.clock.now_ms();
-        let mut tickets = lock(&self.0.terminals.tickets);
-        tickets.retain(|_, (_, until)| *until > now);
-        if tickets.len() >= MAX_TICKETS {
-            return Err(Error::too_many("too many tickets wait to be used"));
-        }
-        tickets.insert(ticket.clone(), (id.clone(), now + TICKET_SECONDS * 1000));
-        Ok(PtyTicket { ticket, expires_in: TICKET_SECONDS })
-    }
-
-    /// Uses a ticket up; whether it was good for this terminal.
-    #[must_use]
-    pub fn redeem_ticket(&self, id: &PtyId, ticket: &str) -> bool {
-        let found = lock(&self.0.terminals.tickets).remove(ticket);
-        found.is_some_and(|(of, until)| of == *id && until > self.0.clock.now_ms())
-    }
-
-    /// Connects to a terminal: from a place in its text, or, without one, from what comes next.
-    pub fn attach_terminal(&self, id: &PtyId, from: Option<u64>) -> Result<Attached, Error> {
-        let terminal = self.0.terminals.find(id)?;
-        let grown = terminal.grown.subscribe();
-        let end = lock(&terminal.text).end();
-        Ok(Attached { terminal, grown, at: from.map_or(end, |from| from.min(end)) })
-    }
 }
 
 impl Attached {
@@ -261,54 +122,6 @@ impl Terminal {
     fn info(&self) -> Pty {
         lock(&self.info).clone()
     }
-}
-
-impl Inner {
-    /// Forgets a terminal, and says so once.
-    fn drop_terminal(&self, id: &PtyId) {
-        if self.terminals.lock().remove(id).is_some() {
-            self.store.signal(Signal::PtyDeleted { id: id.clone() });
-        }
-    }
-}
-
-/// Reads a terminal until its program has ended or it is closed.
-async fn keep(inner: Arc<Inner>, terminal: Arc<Terminal>, mut seated: Seated) {
-    let mut chunk = vec![0; CHUNK_BYTES];
-    let mut is_open = true;
-    let code = loop {
-        tokio::select! {
-            count = terminal.screen.read(&mut chunk), if is_open => {
-                is_open = count > 0;
-                lock(&terminal.text).push(&chunk[..count]);
-                terminal.grown.send_replace(());
-            }
-            code = seated.wait() => break Some(code),
-            () = terminal.closing.cancelled() => break None,
-        }
-    };
-    match code {
-        Some(code) => {
-            // What was written last: the other end is closed, so this ends.
-            while is_open {
-                let count = terminal.screen.read(&mut chunk).await;
-                is_open = count > 0;
-                lock(&terminal.text).push(&chunk[..count]);
-            }
-            let exit_code = u32::try_from(code).unwrap_or_default();
-            let id = {
-                let mut info = lock(&terminal.info);
-                (info.status, info.exit_code) = (PtyStatus::Exited, Some(exit_code));
-                info.id.clone()
-            };
-            // That it ended says enough: only what a client takes away is said to be deleted.
-            inner.terminals.lock().remove(&id);
-            inner.store.signal(Signal::PtyExited { id, exit_code });
-        }
-        None => seated.end().await,
-    }
-    lock(&terminal.text).is_over = true;
-    terminal.grown.send_replace(());
 }
 
 impl Text {

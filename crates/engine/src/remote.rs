@@ -6,11 +6,11 @@
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
-use codewright_config::{Env, Remote};
+use codewright_config::{Dirs, Env, Remote};
+use codewright_llm::Client;
 use codewright_llm::oauth::well_known;
 use codewright_llm::vault::{Credential, Stored};
-
-use crate::engine::Inner;
+use codewright_proto::Clock;
 
 /// How long a copy is good.
 const FRESH: Duration = Duration::from_secs(60 * 60);
@@ -29,16 +29,19 @@ pub(crate) fn environment(env: &Env, stored: &Stored) -> Env {
 }
 
 /// What the addresses serve, and what was wrong.
-pub(crate) async fn served(inner: &Inner, stored: &Stored) -> (Vec<Remote>, Vec<String>) {
+pub(crate) async fn served(
+    (llm, dirs, clock): (&Client, &Dirs, &Clock),
+    stored: &Stored,
+) -> (Vec<Remote>, Vec<String>) {
     let until = tokio::time::Instant::now() + WAIT;
     let (mut served, mut warnings) = (Vec::new(), Vec::new());
     for (url, variable, token) in signed_in(stored).take(ADDRESSES_LIMIT) {
-        let path = copy(inner, url);
-        let (text, age) = read(inner, &path);
+        let path = copy(dirs, url);
+        let (text, age) = read(clock, &path);
         let text = match text.filter(|_| age.is_some_and(|age| age < FRESH)) {
             Some(text) => Some(text),
             None => {
-                let asked = well_known::config(&inner.llm, url, variable, token);
+                let asked = well_known::config(llm, url, variable, token);
                 match tokio::time::timeout_at(until, asked).await {
                     Ok(Ok(config)) => {
                         let text = config.to_string();
@@ -51,7 +54,7 @@ pub(crate) async fn served(inner: &Inner, stored: &Stored) -> (Vec<Remote>, Vec<
                             Ok(Err(error)) => error.to_string(),
                             Ok(Ok(_)) | Err(_) => format!("it did not answer within {} s", WAIT.as_secs()),
                         };
-                        let (text, _) = read(inner, &path);
+                        let (text, _) = read(clock, &path);
                         let instead = if text.is_some() { "an older copy is used" } else { "it is left out" };
                         warnings
                             .push(format!("the configuration of `{url}` cannot be had, {instead}: {why}"));
@@ -74,20 +77,20 @@ fn signed_in(stored: &Stored) -> impl Iterator<Item = (&str, &str, &str)> {
     })
 }
 
-fn copy(inner: &Inner, url: &str) -> PathBuf {
+fn copy(dirs: &Dirs, url: &str) -> PathBuf {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "-.".contains(c) { c } else { '_' };
     let name: String = url.chars().map(safe).take(NAME_LIMIT_CHARS).collect();
-    inner.dirs.cache.join("served").join(format!("{name}.json"))
+    dirs.cache.join("served").join(format!("{name}.json"))
 }
 
 /// The copy, and how long ago it was made.
-fn read(inner: &Inner, path: &PathBuf) -> (Option<String>, Option<Duration>) {
+fn read(clock: &Clock, path: &PathBuf) -> (Option<String>, Option<Duration>) {
     let Ok(metadata) = std::fs::metadata(path) else { return (None, None) };
     if metadata.len() > COPY_LIMIT_BYTES {
         return (None, None);
     }
     let written = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let age = written.map(|written| Duration::from_millis(inner.clock.now_ms()).saturating_sub(written));
+    let age = written.map(|written| Duration::from_millis(clock.now_ms()).saturating_sub(written));
     (std::fs::read_to_string(path).ok(), age)
 }
 

@@ -12,7 +12,7 @@ use codewright_llm::{Message, Model, Protocol, Request, ToolChoice, ToolSpec, Us
 use codewright_proto::{MessageWithParts, Session, UserMessage};
 use serde_json::{Map, Value};
 
-use crate::models::merge;
+use crate::models::options::merge;
 use crate::prompts;
 use crate::run::structured;
 

@@ -2,19 +2,22 @@
 
 mod change;
 mod context;
-pub(crate) mod doors;
 pub(crate) mod fork;
+pub(crate) mod locks;
 pub(crate) mod revert;
 pub(crate) mod shell;
 mod summarize;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use codewright_proto::{Event, Session, SessionId, SessionInput, SessionTime, TokenUsage};
+use codewright_proto::{
+    Event, Message, MessageWithParts, ModelRef, PromptModel, Session, SessionId, SessionInput, SessionTime,
+    TokenUsage,
+};
 
 use crate::Error;
-use crate::engine::{DEFAULT_TITLE, Inner};
+use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::request::system::civil;
 
@@ -29,7 +32,9 @@ const SECOND_WORDS: [&str; 24] = [
     "sparrow", "willow",
 ];
 
-/// What a session is called that another one started.
+/// The title of a session until it has one of its own.
+pub(crate) const DEFAULT_TITLE: &str = "New session - ";
+/// The title of a subagent's session until it has one of its own.
 const DEFAULT_CHILD_TITLE: &str = "Child session - ";
 
 /// Makes a session and stores it.
@@ -80,19 +85,45 @@ fn new(inner: &Inner, instance: &Instance, input: SessionInput) -> Session {
     }
 }
 
+/// A session as work in it finds it: a fork has no agent and no model of its own, and counts what its
+/// messages used, only from its first prompt on, and until then those of the last prompt it holds are its own.
+pub(crate) async fn in_use(inner: &Inner, id: &SessionId) -> Result<Session, Error> {
+    let mut session = inner.session(id).await?;
+    if session.agent.is_some() && session.model.is_some() {
+        return Ok(session);
+    }
+    let transcript = inner.store.transcript(id).await?;
+    let last = transcript.iter().rev().find_map(|message| match &message.info {
+        Message::User(prompt) => Some(prompt),
+        Message::Assistant(_) => None,
+    });
+    let Some(last) = last else { return Ok(session) };
+    if (session.tokens, session.cost) == (TokenUsage::default(), 0.0) {
+        (session.tokens, session.cost) = used(&transcript);
+    }
+    session.agent.get_or_insert_with(|| last.agent.clone());
+    session.model.get_or_insert_with(|| {
+        let PromptModel { provider_id, model_id, variant } = last.model.clone();
+        ModelRef { id: model_id, provider_id, variant }
+    });
+    Ok(session)
+}
+
+/// What the answers of a transcript used.
+fn used(transcript: &[MessageWithParts]) -> (TokenUsage, f64) {
+    let (mut tokens, mut cost) = (TokenUsage::default(), 0.0);
+    for message in transcript {
+        if let Message::Assistant(info) = &message.info {
+            tokens.add(&info.tokens);
+            cost += info.cost;
+        }
+    }
+    (tokens, cost)
+}
+
 fn slug(random: u64) -> String {
     let pick = |words: &[&'static str; 24], at: u64| words[(at % 24) as usize];
     format!("{}-{}", pick(&FIRST_WORDS, random), pick(&SECOND_WORDS, random >> 32))
-}
-
-/// The file that holds a session's plan: beside the project's configuration, or with our data.
-pub(crate) fn plan_file(inner: &Inner, instance: &Instance, session: &Session) -> PathBuf {
-    let directory = if instance.worktree.git {
-        instance.worktree.root.join(".opencode/plans")
-    } else {
-        inner.dirs.plans()
-    };
-    directory.join(format!("{}-{}.md", session.time.created, session.slug))
 }
 
 /// The directory as seen from the worktree; empty at its root.

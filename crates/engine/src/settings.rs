@@ -9,7 +9,9 @@ use codewright_config::LoadInput;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use crate::{Engine, Error, Instance, redact};
+use crate::interface::{Instances, Settings};
+use crate::trust::operations::keep;
+use crate::{Error, Instance, redact};
 
 /// The file that changes go to.
 const FILE: &str = "codewright.json";
@@ -21,27 +23,27 @@ const MAX_CHANGE_BYTES: usize = 512 * 1024;
 /// One change at a time: a file is read, changed and written whole.
 static CHANGING: Mutex<()> = Mutex::const_new(());
 
-impl Engine {
+impl Settings<'_> {
     /// Lays a change over a directory's configuration; what of it was taken.
-    pub async fn change_config(&self, instance: &Instance, change: Value) -> Result<Value, Error> {
+    pub async fn change(self, instance: &Instance, change: Value) -> Result<Value, Error> {
         let change = self.taken(change)?;
         let path = instance.directory.join(FILE);
         lay(path.clone(), &change, instance.config_json()).await?;
-        self.dispose(instance).await;
-        self.keep_trust(instance, &path).await?;
+        Instances(self.0).dispose(instance).await;
+        keep(self.0, instance, &path).await?;
         let mut taken = Value::Object(change);
         redact::hide(&mut taken);
         Ok(taken)
     }
 
     /// The configuration that holds in every directory, without what may be secret.
-    pub fn global_config(&self) -> Result<Value, Error> {
-        let mut shown = self.raw_global_config()?;
+    pub fn global(self) -> Result<Value, Error> {
+        let mut shown = self.raw_global()?;
         redact::hide(&mut shown);
         Ok(shown)
     }
 
-    fn raw_global_config(&self) -> Result<Value, Error> {
+    fn raw_global(self) -> Result<Value, Error> {
         let (dirs, nowhere) = (&self.0.dirs, Path::new("/"));
         Ok(codewright_config::global(LoadInput {
             directory: nowhere,
@@ -52,15 +54,15 @@ impl Engine {
     }
 
     /// Lays a change over the configuration that holds everywhere; the whole of it then.
-    pub async fn change_global_config(&self, change: Value) -> Result<Value, Error> {
+    pub async fn change_global(self, change: Value) -> Result<Value, Error> {
         let change = self.taken(change)?;
-        lay(self.0.dirs.own_config.join(FILE), &change, self.raw_global_config()?).await?;
-        self.dispose_all().await;
-        self.global_config()
+        lay(self.0.dirs.own_config.join(FILE), &change, self.raw_global()?).await?;
+        Instances(self.0).dispose_all().await;
+        self.global()
     }
 
     /// A change without what no configuration has.
-    fn taken(&self, change: Value) -> Result<Map<String, Value>, Error> {
+    fn taken(self, change: Value) -> Result<Map<String, Value>, Error> {
         let Value::Object(change) = change else {
             return Err(Error::invalid("a change of the configuration is an object"));
         };

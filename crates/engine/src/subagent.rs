@@ -4,8 +4,5 @@
 //! like any other. It works under the permission rules of its call, ends with that call,
 //! and never stops whoever waits for it: stopping goes downwards only.
 
-mod handover;
-mod table;
-
-pub(crate) use handover::{Call, Caller, delegate};
-pub(crate) use table::Subagents;
+pub(crate) mod handover;
+pub(crate) mod table;

@@ -9,14 +9,11 @@ use std::pin::Pin;
 use codewright_config::{Dirs, Env, LoadInput, env};
 use codewright_llm::{Client, Error as Refusal, Model};
 use codewright_proto::{Clock, TokenUsage};
-use codewright_telemetry::{Batch, Context, Deliver, Delivery, Kind, Settings, Span, Tracer};
+use codewright_telemetry::{Batch, Deliver, Delivery, Kind, Settings, Span, Tracer};
 use serde_json::json;
 
-use crate::engine::Inner;
-use crate::{Engine, Level};
-
 /// The request methods that are exported by name.
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub(crate) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// Sends spans over the network of the program.
 struct Collector(Client);
@@ -58,44 +55,9 @@ fn is_switched_off(env: &Env, dirs: &Dirs) -> bool {
     config.map_or(true, |config| config["experimental"]["openTelemetry"] == json!(false))
 }
 
-impl Engine {
-    /// Starts the span of a client's request. `parent` is its `traceparent` header.
-    #[must_use]
-    pub fn request_span(&self, method: &str, route: &str, parent: Option<&str>) -> Span {
-        let tracer = &self.0.tracer;
-        if !tracer.is_on() {
-            return Span::default();
-        }
-        // A client can send any method; only known ones are exported.
-        let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("_OTHER");
-        let parent = parent.and_then(Context::parse).map(|parent| tracer.adopt(parent));
-        let mut span = tracer.child_span(&format!("{method} {route}"), Kind::Server, parent);
-        span.set("http.request.method", method);
-        span.set("http.route", route);
-        span
-    }
-
-    /// Returns the problem with the variables of the collector and its effect.
-    #[must_use]
-    pub fn untold(&self) -> Option<&str> {
-        self.0.untold.as_deref()
-    }
-}
-
-impl Inner {
-    /// Exports the remaining spans, and logs what could not be exported.
-    pub(crate) async fn tell_the_rest(&self) {
-        let counts = self.tracer.close().await;
-        if counts.dropped + counts.lost > 0 {
-            let about = json!({ "told": counts.exported, "dropped": counts.dropped, "lost": counts.lost });
-            self.note(Level::Warn, "telemetry", "some spans could not be exported", Some(about)).await;
-        }
-    }
-}
-
 /// Starts the span of a model request.
-pub(crate) fn request(inner: &Inner, model: &Model) -> Span {
-    let mut span = inner.tracer.span_on("chat", &model.id, Kind::Client);
+pub(crate) fn request(tracer: &Tracer, model: &Model) -> Span {
+    let mut span = tracer.span_on("chat", &model.id, Kind::Client);
     span.set("gen_ai.operation.name", "chat");
     span.set("gen_ai.provider.name", model.provider_id.as_str());
     span.set("gen_ai.request.model", model.id.as_str());

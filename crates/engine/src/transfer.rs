@@ -10,7 +10,8 @@ use std::path::Path;
 
 use codewright_proto::{Project, SessionId};
 
-use crate::engine::{Engine, Inner};
+use crate::inner::Inner;
+use crate::interface::Transfer;
 use crate::{Error, instance};
 
 mod document;
@@ -40,30 +41,25 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
-impl Engine {
+impl Transfer<'_> {
     /// The project that a directory belongs to, without opening the directory.
-    pub async fn project_of(&self, directory: &Path) -> Result<Project, Error> {
+    pub async fn project_of(self, directory: &Path) -> Result<Project, Error> {
         let directory = resolved(directory)?;
-        instance::project(&self.0, &codewright_config::find_worktree(&directory)).await
+        instance::project(&self.0.opening(), &codewright_config::find_worktree(&directory)).await
     }
 
     /// Imports one exported session into the project of a directory, all of it or nothing.
     ///
     /// `name` is what errors call the document.
-    pub async fn import_session(
-        &self,
-        directory: &Path,
-        name: &str,
-        text: String,
-    ) -> Result<Imported, Error> {
+    pub async fn import_session(self, directory: &Path, name: &str, text: String) -> Result<Imported, Error> {
         let directory = resolved(directory)?;
-        document::import(&self.0, &directory, name, text).await
+        document::import(self.0, &directory, name, text).await
     }
 
     /// Imports a published session by its address, like [`Engine::import_session`].
-    pub async fn import_share(&self, directory: &Path, address: &str) -> Result<Imported, Error> {
-        let config = self.instance(directory).await?.config_json();
-        let text = share::fetch(&self.0, config["enterprise"]["url"].as_str(), address).await?;
+    pub async fn import_share(self, directory: &Path, address: &str) -> Result<Imported, Error> {
+        let config = self.0.instance(directory).await?.config_json();
+        let text = share::fetch(self.0, config["enterprise"]["url"].as_str(), address).await?;
         self.import_session(directory, address, text).await
     }
 
@@ -71,23 +67,23 @@ impl Engine {
     ///
     /// `progress` hears how many sessions of how many have been looked at.
     pub async fn import_installation(
-        &self,
+        self,
         database: &Path,
         mode: Mode,
         progress: impl FnMut(usize, usize),
     ) -> Result<Summary, Error> {
-        installation::import(&self.0, database, mode, progress).await
+        installation::import(self.0, database, mode, progress).await
     }
 
     /// A session with its messages, one at a time.
-    pub async fn export_session(&self, id: &SessionId, texts: Texts) -> Result<Export, Error> {
-        Export::open(std::sync::Arc::clone(&self.0), id, texts).await
+    pub async fn export_session(self, id: &SessionId, texts: Texts) -> Result<Export, Error> {
+        Export::open(std::sync::Arc::clone(self.0), id, texts).await
     }
 
     /// The file that holds the sessions.
     #[must_use]
-    pub fn database(&self) -> std::path::PathBuf {
-        database(&self.0)
+    pub fn database(self) -> std::path::PathBuf {
+        database(self.0)
     }
 }
 

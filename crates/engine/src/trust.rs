@@ -5,7 +5,8 @@
 //! only the inert parts of the configuration apply (see `codewright_config::Class`).
 
 mod decisions;
-mod question;
+pub(crate) mod operations;
+pub(crate) mod question;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -13,16 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::{ControlFiles, Dirs, Env, Trust, env};
-use codewright_proto::{
-    Signal, TrustChange, TrustChangeKind, TrustChoice, TrustDismissal, TrustInput, TrustRecord, TrustReply,
-    TrustRequest, TrustStatus,
-};
+use codewright_proto::{TrustChange, TrustChangeKind, TrustReply, TrustRequest, TrustStatus};
 
-use crate::Error;
-use crate::engine::Engine;
-use crate::instance::Instance;
-use decisions::{Decision, Decisions, Stamp};
-pub(crate) use question::ask;
+use decisions::{Decisions, Stamp};
 
 /// The error for a decision about control files that have changed since.
 const STALE: &str =
@@ -206,104 +200,6 @@ impl Standing {
         let more = self.requests.len().saturating_sub(MAX_NAMED);
         let more = if more == 0 { String::new() } else { format!(", and {more} more") };
         Some(format!("`{root}` is not trusted, so its configuration does not: {}{more}", named.join("; ")))
-    }
-}
-
-impl Engine {
-    /// Returns the trust of a directory.
-    #[must_use]
-    pub fn trust(&self, instance: &Instance) -> TrustReply {
-        instance.trust.reply()
-    }
-
-    /// Returns one sentence about the parts of a directory's configuration that wait for trust; `None` if all parts
-    /// apply.
-    #[must_use]
-    pub fn trust_notice(&self, instance: &Instance) -> Option<String> {
-        instance.trust.notice()
-    }
-
-    /// Stores the user's decision about a directory, which is opened from scratch afterwards.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the control files are not those that the user was shown, or if the decision cannot be stored.
-    pub async fn decide_trust(&self, instance: &Instance, input: TrustInput) -> Result<TrustReply, Error> {
-        let inner = &self.0;
-        // The files may have changed since the directory was opened.
-        inner.forget_instance(&instance.directory).await;
-        let instance = inner.instance(&instance.directory).await?;
-        let standing = &instance.trust;
-        if standing.fingerprint != input.fingerprint {
-            return Err(Error::stale(STALE));
-        }
-        if let (TrustChoice::Trust, Some(limit)) = (input.decision, &standing.limit) {
-            return Err(Error::invalid(format!("`{}` cannot be trusted: {limit}", standing.root.display())));
-        }
-        let decision = Decision {
-            path: standing.root.display().to_string(),
-            uid: owner(&standing.root),
-            decision: input.decision,
-            time: inner.clock.now_ms(),
-            files: standing.files.clone(),
-            requests: standing.requests.iter().map(|request| request.text.clone()).collect(),
-        };
-        inner.trust.decisions.add(decision).await?;
-        // Running work keeps the old configuration until its next step.
-        inner.forget_instance(&instance.directory).await;
-        inner.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
-        inner.trust.settle(&standing.root);
-        Ok(inner.instance(&instance.directory).await?.trust.reply())
-    }
-
-    /// Records that the user was asked about a directory and did not decide. No session of this process asks about
-    /// these control files again.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the control files are not those that the user was shown.
-    pub fn dismiss_trust(&self, instance: &Instance, dismissal: &TrustDismissal) -> Result<(), Error> {
-        if instance.trust.fingerprint != dismissal.fingerprint {
-            return Err(Error::stale(STALE));
-        }
-        self.0.trust.dismiss(&instance.trust);
-        self.0.trust.settle(&instance.trust.root);
-        Ok(())
-    }
-
-    /// Keeps a directory trusted after its user has changed one of its control files through this program.
-    pub(crate) async fn keep_trust(&self, before: &Instance, changed: &Path) -> Result<(), Error> {
-        let had_trust = matches!(before.trust.status, TrustStatus::Trusted | TrustStatus::Unneeded);
-        let instance = self.0.instance(&before.directory).await?;
-        let shown =
-            changed.strip_prefix(&instance.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
-        let others = |standing: &Standing| -> BTreeMap<String, String> {
-            // Git's files are read only if there is something to decide.
-            let is_other =
-                |path: &&String| **path != shown && !path.starts_with(".git/") && *path != ".gitmodules";
-            let files = standing.files.iter().filter(|(path, _)| is_other(path));
-            files.map(|(path, digest)| (path.clone(), digest.clone())).collect()
-        };
-        let is_only_change = others(&before.trust) == others(&instance.trust);
-        if had_trust && is_only_change && instance.trust.status == TrustStatus::Undecided {
-            let fingerprint = instance.trust.fingerprint.clone();
-            let input = TrustInput { decision: TrustChoice::Trust, fingerprint };
-            self.decide_trust(&instance, input).await?;
-        }
-        Ok(())
-    }
-
-    /// Returns the stored decisions, newest first.
-    pub fn trust_decisions(&self) -> Result<Vec<TrustRecord>, Error> {
-        self.0.trust.decisions.list()
-    }
-
-    /// Removes the decision about a directory. Returns whether it existed.
-    pub async fn remove_trust(&self, path: &str) -> Result<bool, Error> {
-        let removed = self.0.trust.decisions.remove(path).await?;
-        self.0.forget_instances().await;
-        self.0.store.signal(Signal::GlobalDisposed {});
-        Ok(removed)
     }
 }
 

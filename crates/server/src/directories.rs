@@ -45,7 +45,7 @@ impl Directories {
         if let Some(home) = self.lock().get(id) {
             return Some(Arc::clone(home));
         }
-        let session = engine.session(id).await.ok()?;
+        let session = engine.sessions().get(id).await.ok()?;
         Some(self.learn(&session))
     }
 

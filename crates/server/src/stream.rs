@@ -65,8 +65,8 @@ struct Reader {
 pub(crate) async fn open(app: App, scope: Scope, after: Option<u64>, closing: CancellationToken) -> Response {
     let heartbeat = heartbeat_timer(&app);
     let reader = Reader {
-        subscription: app.engine.subscribe(),
-        _following: app.engine.follow().await,
+        subscription: app.engine.events().subscribe(),
+        _following: app.engine.events().follow().await,
         app,
         scope,
         replay: after,
@@ -141,7 +141,7 @@ impl Reader {
     async fn next_of_log(&mut self, after: u64) -> Option<Option<Arc<Envelope>>> {
         if self.page.is_empty() {
             // A failure ends the stream: the client reconnects and resumes.
-            let events = self.app.engine.events_after(after, PAGE_EVENTS).await.ok()?;
+            let events = self.app.engine.events().after(after, PAGE_EVENTS).await.ok()?;
             self.page = events.into_iter().map(Arc::new).collect();
         }
         let next = self.page.pop_front();

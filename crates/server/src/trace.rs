@@ -61,7 +61,7 @@ pub(crate) async fn trace(State(app): State<App>, request: Request, next: Next) 
     }
     drop(span);
     let level = level(status);
-    if app.engine.notes(level) {
+    if app.engine.log().writes(level) {
         let message = response.extensions_mut().remove::<ErrorMessage>();
         let details = json!({
             "request": id.to_str().unwrap_or_default(),
@@ -70,7 +70,7 @@ pub(crate) async fn trace(State(app): State<App>, request: Request, next: Next) 
             "error": message.map(|ErrorMessage(text)| text),
         });
         let path: String = path.chars().take(MAX_PATH_BYTES).collect();
-        app.engine.note(level, "server", &format!("{method} {path}"), Some(details)).await;
+        app.engine.log().write(level, "server", &format!("{method} {path}"), Some(details)).await;
     }
     response.headers_mut().insert(REQUEST_ID, id);
     response

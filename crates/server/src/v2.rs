@@ -24,7 +24,7 @@ pub(crate) const PAGE_EVENTS: usize = 256;
 /// as missing.
 pub(crate) async fn load_revert(engine: &Engine, fold: &mut event::Fold, session: &SessionId, from_seq: u64) {
     if from_seq > 0
-        && let Ok(Some(before)) = engine.session_before(session, from_seq).await
+        && let Ok(Some(before)) = engine.events().session_before(session, from_seq).await
     {
         fold.set_revert(before.revert);
     }
@@ -37,10 +37,10 @@ pub(crate) async fn load_message(engine: &Engine, fold: &mut event::Fold, envelo
         return;
     }
     // A message that has been removed since has no more events.
-    let Ok(stored) = engine.message(&part.session_id, &part.message_id).await else { return };
+    let Ok(stored) = engine.sessions().message(&part.session_id, &part.message_id).await else { return };
     let prompt = match &stored.info {
         Message::Assistant(info) if info.summary == Some(true) => {
-            engine.message(&part.session_id, &info.parent_id).await.ok()
+            engine.sessions().message(&part.session_id, &info.parent_id).await.ok()
         }
         Message::Assistant(_) | Message::User(_) => None,
     };

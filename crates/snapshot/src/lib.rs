@@ -192,7 +192,7 @@ impl Snapshots {
         to: TreeId,
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
-        objects::diff_text(&self.repository, (from, to), cancel).await
+        objects::diff_text(&self.repository, from, to, cancel).await
     }
 
     /// The file at a path of a tree, if there is one.

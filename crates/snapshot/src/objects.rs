@@ -203,7 +203,8 @@ impl Conversation {
 /// The differences of two trees as `git diff` prints them.
 pub(crate) async fn diff_text(
     repository: &Repository,
-    (from, to): (TreeId, TreeId),
+    from: TreeId,
+    to: TreeId,
     cancel: &CancellationToken,
 ) -> Result<String, Error> {
     let mut alternates = repository.all_objects();

@@ -128,8 +128,8 @@ impl Owner {
         self.jobs.iter().for_each(|job| job.stop.cancel());
     }
 
-    fn at_work(&self) -> usize {
-        self.jobs.iter().filter(|job| job.is_at_work()).count()
+    fn running(&self) -> usize {
+        self.jobs.iter().filter(|job| job.is_running()).count()
     }
 }
 
@@ -138,16 +138,17 @@ impl OwnJobs {
     pub(crate) fn begin(
         &self,
         line: &str,
-        (command, limits): (Command, Limits),
+        command: Command,
+        limits: Limits,
         tasks: &TaskTracker,
     ) -> Result<Arc<Job>, ToolError> {
         let job = {
             let mut table = self.all.lock();
-            let all: usize = table.owners.values().map(Owner::at_work).sum();
-            let own = table.owners.get(&self.owner).map_or(0, Owner::at_work);
+            let all: usize = table.owners.values().map(Owner::running).sum();
+            let own = table.owners.get(&self.owner).map_or(0, Owner::running);
             if table.is_closed || own >= MAX_OF_SESSION || all >= MAX_OF_ALL {
                 return Err(ToolError::Model(format!(
-                    "Too many commands work in the background: at most {MAX_OF_SESSION} of one session, \
+                    "Too many commands run in the background: at most {MAX_OF_SESSION} of one session, \
                      {MAX_OF_ALL} of all. Stop one first."
                 )));
             }
@@ -159,8 +160,8 @@ impl OwnJobs {
             let owner = table.owners.entry(self.owner.clone()).or_default();
             owner.directory.clone_from(&self.directory);
             owner.jobs.push_back(job.clone());
-            while owner.jobs.len() - owner.at_work() > MAX_ENDED
-                && let Some(oldest) = owner.jobs.iter().position(|job| !job.is_at_work())
+            while owner.jobs.len() - owner.running() > MAX_ENDED
+                && let Some(oldest) = owner.jobs.iter().position(|job| !job.is_running())
             {
                 owner.jobs.remove(oldest);
             }
@@ -201,7 +202,7 @@ impl Job {
         drop(tokio::time::timeout(limit, ended).await);
     }
 
-    fn is_at_work(&self) -> bool {
+    fn is_running(&self) -> bool {
         self.state.borrow().end.is_none()
     }
 }

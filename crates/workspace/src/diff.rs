@@ -42,7 +42,7 @@ pub fn unified(name: &str, old: &str, new: &str) -> Diff {
     let _ = writeln!(diff.patch, "Index: {name}\n{}\n--- {name}\n+++ {name}", "=".repeat(67));
     let header_bytes = diff.patch.len();
     for hunk in similar::group_diff_ops(ops, CONTEXT_LINES) {
-        hunk_text(&mut diff, &hunk, (&old, &new), skipped);
+        hunk_text(&mut diff, &hunk, &old, &new, skipped);
     }
     if diff.patch.len() > MAX_PATCH_BYTES {
         diff.patch.truncate(header_bytes);
@@ -139,7 +139,7 @@ fn shifted(op: DiffOp, by: usize) -> DiffOp {
     }
 }
 
-fn hunk_text(diff: &mut Diff, hunk: &[DiffOp], (old, new): (&[&str], &[&str]), skipped: usize) {
+fn hunk_text(diff: &mut Diff, hunk: &[DiffOp], old: &[&str], new: &[&str], skipped: usize) {
     let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
     let old_range = first.old_range().start..last.old_range().end;
     let new_range = first.new_range().start..last.new_range().end;
@@ -265,7 +265,7 @@ mod tests {
                 (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
             let mut whole = Diff { patch: String::new(), additions: 0, deletions: 0 };
             for hunk in similar::group_diff_ops(compare(&a, &b), CONTEXT_LINES) {
-                hunk_text(&mut whole, &hunk, (&a, &b), 0);
+                hunk_text(&mut whole, &hunk, &a, &b, 0);
             }
             let diff = unified("a", &old, &new);
             let hunks: String = diff.patch.split_inclusive('\n').skip(4).collect();

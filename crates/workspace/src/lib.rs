@@ -21,7 +21,7 @@ pub use path::{Place, Workspace, normalize, physical, relative};
 pub use private::{make_private_directory, private_file, repair_private_directory};
 pub use process::{
     Author, Command, Confinement, Descent, End, Ended, Limits, Output, Rest, SUPERVISE, Screen, Seated,
-    deny_tracing, has_commands, open_terminal, process_descent, run, socket_descent, supervise,
+    TerminalSize, deny_tracing, has_commands, open_terminal, process_descent, run, socket_descent, supervise,
 };
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{

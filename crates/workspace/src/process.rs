@@ -29,7 +29,7 @@ use held::{Ends, GRACE, Held, REAP};
 pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};
 pub use output::Output;
 pub use supervisor::{SUPERVISE, deny_tracing, supervise};
-pub use terminal::{Screen, Seated, open_terminal};
+pub use terminal::{Screen, Seated, TerminalSize, open_terminal};
 
 use crate::Error;
 

@@ -53,7 +53,7 @@ impl Sandbox {
         });
         fs::write(project.join("opencode.json"), serde_json::to_vec_pretty(&config)?)?;
         for args in [
-            &["init", "--offline", "--initial-branch=main"][..],
+            &["init", "--quiet", "--initial-branch=main"][..],
             &["add", "--all"],
             &["-c", "user.name=Bench", "-c", "user.email=bench@localhost", "commit", "-qm", "First"],
         ] {

@@ -75,7 +75,7 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
 
 /// Measures and prints the rows as JSON.
 pub(crate) fn main(rest: &[String]) -> Result<()> {
-    let [program, runs] = rest else { anyhow::bail!("`{COMMAND}` takes a program and a number") };
+    let [program, runs] = rest else { anyhow::bail!("`{COMMAND}` needs a program and a number") };
     let runs: usize = runs.parse()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut rows = runtime.block_on(appends(runs))?;

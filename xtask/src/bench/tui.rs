@@ -299,7 +299,7 @@ impl Subject {
     }
 }
 
-/// Types words and takes them back; the milliseconds of each key, sorted.
+/// Types words, deletes them again and returns the milliseconds of each key, sorted.
 fn type_keys(screen: &mut Screen) -> Result<Vec<f64>> {
     let (row, first) = screen.cursor();
     let mut times = Vec::with_capacity(KEYS);

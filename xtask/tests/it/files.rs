@@ -65,6 +65,25 @@ fn every_crate_with_examples_in_its_docs_tests_them() {
     assert_eq!(faults, [""; 0], "remove `doctest = false` from these manifests");
 }
 
+/// Whether a line builds a path outside the repository from the folder of a crate, which is two levels deep.
+fn leaves_repository(line: &str) -> bool {
+    let mut literals = line.split('"').skip(1).step_by(2);
+    line.contains("CARGO_MANIFEST_DIR")
+        && literals.any(|text| text.trim_start_matches('/').starts_with("../../.."))
+}
+
+#[test]
+fn no_test_reads_files_outside_the_repository() {
+    let mut sources = files(&root().join("crates"), "rs");
+    sources.extend(files(&root().join("xtask/src"), "rs"));
+    let outside: Vec<String> = sources
+        .iter()
+        .filter(|path| fs::read_to_string(path).unwrap().lines().any(leaves_repository))
+        .map(|path| display(path))
+        .collect();
+    assert_eq!(outside, [""; 0], "copy the files into the repository");
+}
+
 #[test]
 fn no_file_is_named_mod() {
     let mut sources = files(root(), "rs");

@@ -65,7 +65,7 @@ async fn create(
         Some(path) => working_directory(Some(path))?,
         None => PathBuf::from(instance.path().directory).join(".opencode"),
     };
-    let generated = engine.generate_agent(instance, &description, args.model.as_deref()).await;
+    let generated = engine.instances().generate_agent(instance, &description, args.model.as_deref()).await;
     let generated = generated.map_err(engine_error)?;
     let file = folder.join("agent").join(format!("{}.md", generated.identifier));
     std::fs::create_dir_all(folder.join("agent"))

@@ -24,7 +24,7 @@ pub(crate) fn main(args: &DbArgs) -> anyhow::Result<ExitCode> {
     // Opening the engine creates the database if it does not exist yet.
     let path = runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
-        let path = engine.database();
+        let path = engine.transfer().database();
         engine.close().await?;
         anyhow::Ok(path)
     })?;

@@ -31,7 +31,8 @@ pub(crate) fn main(args: &DebugArgs) -> anyhow::Result<ExitCode> {
         DebugCommand::Prompt { agent, model, json, .. } => {
             let (agent, model, json) = (agent.clone(), model.clone(), *json);
             in_directory(move |engine, instance| async move {
-                let report = engine.prompt_report(&instance, agent.as_deref(), model.as_deref()).await;
+                let report =
+                    engine.instances().prompt_report(&instance, agent.as_deref(), model.as_deref()).await;
                 let report = report.map_err(engine_error)?;
                 for warning in &report.warnings {
                     style::warning(warning);

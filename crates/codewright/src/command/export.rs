@@ -36,7 +36,7 @@ async fn export(engine: &Engine, args: &ExportArgs) -> anyhow::Result<ExitCode> 
         None => choose(engine).await?,
     };
     let texts = if args.sanitize { Texts::Redacted } else { Texts::Whole };
-    let mut export = engine.export_session(&id, texts).await.map_err(engine_error)?;
+    let mut export = engine.transfer().export_session(&id, texts).await.map_err(engine_error)?;
     style::note(&format!("Exporting session: {id}"));
     let mut output = Output::new();
     let written = write(&mut export, &mut output).await?;
@@ -70,14 +70,14 @@ fn indented(value: &Value, indent: &str) -> anyhow::Result<String> {
 
 /// Lets the user choose one of the newest sessions.
 async fn choose(engine: &Engine) -> anyhow::Result<SessionId> {
-    let project = engine.project_of(engine.default_directory()).await.map_err(engine_error)?;
+    let project = engine.transfer().project_of(engine.default_directory()).await.map_err(engine_error)?;
     let filter = SessionFilter {
         project: Some(project.id),
         roots: true,
         limit: Some(MAX_CHOICES),
         ..SessionFilter::default()
     };
-    let sessions = engine.sessions(filter).await.map_err(engine_error)?;
+    let sessions = engine.sessions().list(filter).await.map_err(engine_error)?;
     if sessions.is_empty() {
         bail!("this project has no sessions yet");
     }

@@ -43,10 +43,14 @@ pub(crate) fn main(args: &ImportArgs) -> anyhow::Result<ExitCode> {
 
 async fn import_one(engine: &Engine, file: &str) -> anyhow::Result<ExitCode> {
     let imported = if file.starts_with("https://") || file.starts_with("http://") {
-        engine.import_share(engine.default_directory(), file).await.map_err(engine_error)?
+        engine.transfer().import_share(engine.default_directory(), file).await.map_err(engine_error)?
     } else {
         let (name, text) = read(file)?;
-        engine.import_session(engine.default_directory(), &name, text).await.map_err(engine_error)?
+        engine
+            .transfer()
+            .import_session(engine.default_directory(), &name, text)
+            .await
+            .map_err(engine_error)?
     };
     let Imported { session, outcome, notes } = imported;
     match outcome {
@@ -95,7 +99,8 @@ async fn import_all(engine: &Engine, args: &ImportArgs, dirs: &Dirs) -> anyhow::
     let database = database(args.data.as_deref(), dirs)?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
     let mut progress = Progress { shown: None, is_terminal: io::stderr().is_terminal() };
-    let summary = engine.import_installation(&database, mode, |n, count| progress.update(n, count)).await;
+    let summary =
+        engine.transfer().import_installation(&database, mode, |n, count| progress.update(n, count)).await;
     progress.end();
     let summary = summary.map_err(engine_error)?;
     let mut output = Output::new();

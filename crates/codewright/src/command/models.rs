@@ -24,7 +24,7 @@ async fn models(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
     }
     let engine = open_engine(env, &working_directory(None)?).await?;
     if args.refresh {
-        engine.refresh_models().await.map_err(engine_error)?;
+        engine.providers().refresh_models().await.map_err(engine_error)?;
         style::note("the model list is up to date");
     }
     let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;

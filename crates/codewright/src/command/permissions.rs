@@ -33,7 +33,7 @@ pub(crate) fn main(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
 
 async fn list(engine: &Engine, all: bool, format: ListFormat) -> anyhow::Result<ExitCode> {
     let saved = if all {
-        engine.saved_permissions(None).await.map_err(engine_error)?
+        engine.permissions().saved(None).await.map_err(engine_error)?
     } else {
         of_this_project(engine).await?
     };
@@ -56,8 +56,8 @@ async fn list(engine: &Engine, all: bool, format: ListFormat) -> anyhow::Result<
 /// The permissions that can apply in the working directory.
 async fn of_this_project(engine: &Engine) -> anyhow::Result<Vec<SavedPermission>> {
     let directory = engine.default_directory();
-    let project = engine.project_of(directory).await.map_err(engine_error)?.id;
-    let mut saved = engine.saved_permissions(Some(project.clone())).await.map_err(engine_error)?;
+    let project = engine.transfer().project_of(directory).await.map_err(engine_error)?.id;
+    let mut saved = engine.permissions().saved(Some(project.clone())).await.map_err(engine_error)?;
     if project == ProjectId::global() {
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         saved.retain(|one| directory.to_string_lossy() == one.directory);
@@ -100,7 +100,7 @@ fn table(saved: &[SavedPermission]) -> String {
 }
 
 async fn revoke(engine: &Engine, id: &str) -> anyhow::Result<ExitCode> {
-    if !engine.revoke_permission(id).await.map_err(engine_error)? {
+    if !engine.permissions().revoke(id).await.map_err(engine_error)? {
         bail!(
             "there is no saved permission `{}`; `codewright permissions list --all` lists the ids",
             clean_line(id)
@@ -113,7 +113,7 @@ async fn revoke(engine: &Engine, id: &str) -> anyhow::Result<ExitCode> {
 async fn revoke_all(engine: &Engine) -> anyhow::Result<ExitCode> {
     let mut count = 0;
     for one in of_this_project(engine).await? {
-        count += usize::from(engine.revoke_permission(&one.id).await.map_err(engine_error)?);
+        count += usize::from(engine.permissions().revoke(&one.id).await.map_err(engine_error)?);
     }
     let noun = if count == 1 { "permission" } else { "permissions" };
     style::note(&format!("{count} {noun} revoked in this project"));

@@ -90,10 +90,10 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     let served = codewright_server::serve(endpoint.listener, router, cancel.clone());
     let mut served = std::pin::pin!(served);
     engine.recover();
-    engine.note(Level::Info, "server", &format!("listening on {}", endpoint.address), None).await;
+    engine.log().write(Level::Info, "server", &format!("listening on {}", endpoint.address), None).await;
     let keeper = engine.clone();
     tokio::select! {
-        never = keeper.keep_models_fresh() => match never {},
+        never = keeper.providers().keep_models_fresh() => match never {},
         ended = &mut served => ended.context("the server ended")?,
         _ = interrupt.recv() => stop(&cancel, served, &mut interrupt).await?,
         _ = terminate.recv() => stop(&cancel, served, &mut terminate).await?,
@@ -105,7 +105,7 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
         // If this fails, the next server removes the file.
         std::fs::remove_file(path).ok();
     }
-    engine.note(Level::Info, "server", "ended", None).await;
+    engine.log().write(Level::Info, "server", "ended", None).await;
     engine.close().await?;
     // Tasks of disconnected clients finish with the engine; no new ones can start.
     tasks.close();

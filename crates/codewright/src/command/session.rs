@@ -38,9 +38,9 @@ pub(crate) fn main(args: &SessionArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn list(engine: &Engine, limit: Option<usize>, format: ListFormat) -> anyhow::Result<ExitCode> {
-    let project = engine.project_of(engine.default_directory()).await.map_err(engine_error)?;
+    let project = engine.transfer().project_of(engine.default_directory()).await.map_err(engine_error)?;
     let filter = SessionFilter { project: Some(project.id), roots: true, limit, ..SessionFilter::default() };
-    let sessions = engine.sessions(filter).await.map_err(engine_error)?;
+    let sessions = engine.sessions().list(filter).await.map_err(engine_error)?;
     if sessions.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -105,7 +105,7 @@ fn moment(time: Local, today: Option<Local>) -> String {
 
 async fn delete(engine: &Engine, id: &str) -> anyhow::Result<ExitCode> {
     let id = SessionId::parse(id)?;
-    engine.delete_session(&id).await.map_err(engine_error)?;
+    engine.sessions().delete(&id).await.map_err(engine_error)?;
     style::note(&format!("Session {id} deleted"));
     Ok(ExitCode::SUCCESS)
 }

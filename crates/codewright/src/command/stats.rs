@@ -46,12 +46,18 @@ async fn stats(engine: &Engine, args: &StatsArgs) -> anyhow::Result<ExitCode> {
     };
     let project = match args.project.as_deref() {
         None => None,
-        Some("") => {
-            Some(engine.project_of(engine.default_directory()).await.map_err(engine_error)?.id.to_string())
-        }
+        Some("") => Some(
+            engine
+                .transfer()
+                .project_of(engine.default_directory())
+                .await
+                .map_err(engine_error)?
+                .id
+                .to_string(),
+        ),
         Some(id) => Some(id.to_owned()),
     };
-    let database = engine.database();
+    let database = engine.transfer().database();
     let usage = tokio::task::spawn_blocking(move || inspect::usage(&database, since, project.as_deref()));
     let Ok(usage) = usage.await else { bail!("computing the statistics failed") };
     let text = report(&usage?, args, models);

@@ -36,7 +36,7 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn list(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
-    let records = engine.trust_decisions().map_err(engine_error)?;
+    let records = engine.trust().decisions().map_err(engine_error)?;
     let mut output = Output::new();
     if is_json {
         return exit_code(output.write(&format!("{}\n", serde_json::to_string_pretty(&records)?)));
@@ -56,14 +56,14 @@ fn list(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
 
 async fn show(engine: &Engine) -> anyhow::Result<ExitCode> {
     let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
-    exit_code(Output::new().write(&status_text(&engine.trust(&instance))))
+    exit_code(Output::new().write(&status_text(&engine.trust().of(&instance))))
 }
 
 async fn add(engine: &Engine) -> anyhow::Result<ExitCode> {
     let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
-    let fingerprint = engine.trust(&instance).fingerprint;
+    let fingerprint = engine.trust().of(&instance).fingerprint;
     let input = TrustInput { decision: TrustChoice::Trust, fingerprint };
-    let reply = engine.decide_trust(&instance, input).await.map_err(engine_error)?;
+    let reply = engine.trust().decide(&instance, input).await.map_err(engine_error)?;
     exit_code(Output::new().write(&status_text(&reply)))
 }
 
@@ -72,10 +72,10 @@ async fn remove(engine: &Engine, directory: Option<&Path>) -> anyhow::Result<Exi
     // A directory that no longer exists is matched by its stored path.
     let path = directory.canonicalize().unwrap_or(directory);
     let mut candidates = path.ancestors().map(|above| above.display().to_string());
-    let decisions = engine.trust_decisions().map_err(engine_error)?;
+    let decisions = engine.trust().decisions().map_err(engine_error)?;
     let stored = candidates.find(|path| decisions.iter().any(|record| record.path == *path));
     let Some(stored) = stored else { bail!("there is no trust decision about `{}`", path.display()) };
-    engine.remove_trust(&stored).await.map_err(engine_error)?;
+    engine.trust().remove(&stored).await.map_err(engine_error)?;
     style::note(&format!("Removed the trust decision about `{stored}`"));
     Ok(ExitCode::SUCCESS)
 }

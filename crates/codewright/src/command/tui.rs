@@ -105,7 +105,7 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
         match connection.engine().cloned() {
             None => client.await,
             Some(engine) => tokio::select! {
-                never = engine.keep_models_fresh() => match never {},
+                never = engine.providers().keep_models_fresh() => match never {},
                 ended = client => ended,
             },
         }

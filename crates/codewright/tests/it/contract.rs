@@ -1,11 +1,11 @@
-//! Recorded cases of OpenCode are replayed, event by event.
+//! Replays the recorded OpenCode sessions.
 
 use std::path::Path;
 use std::thread;
 
 use codewright_testkit::contract::{folder, play};
 
-/// Cases without any difference; `cargo xtask contract` runs all cases.
+/// Cases in which nothing may differ. The cases in neither list differ; `cargo xtask contract` shows how.
 const EXACT: [&str; 32] = [
     "abort-stream",
     "abort-tool",
@@ -41,7 +41,7 @@ const EXACT: [&str; 32] = [
     "todowrite",
 ];
 
-/// Cases with the same sequence and structure, which differ in texts and counts.
+/// Cases that are the same in sequence and shape and differ only in texts and counts of Codewright.
 const ALIKE: [&str; 9] = [
     "apply-patch",
     "error-401",
@@ -55,7 +55,7 @@ const ALIKE: [&str; 9] = [
 ];
 
 #[test]
-fn recorded_cases_are_reproduced() {
+fn recorded_cases_match() {
     let folder = folder();
     let program = Path::new(env!("CARGO_BIN_EXE_codewright"));
     let different: Vec<_> = thread::scope(|scope| {

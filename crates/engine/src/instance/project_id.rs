@@ -6,10 +6,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use codewright_config::{Dirs, Env};
 use codewright_proto::ProjectId;
 use codewright_workspace::git::{Call, Git};
-
-use crate::engine::Inner;
 
 /// How long git may take to find the first commit; it is looked for once for each repository.
 const GIT_DEADLINE: Duration = Duration::from_secs(5);
@@ -17,15 +16,14 @@ const GIT_DEADLINE: Duration = Duration::from_secs(5);
 const NAME_DIGITS: [usize; 2] = [40, 64];
 
 /// Git for the user whose program this is.
-pub(super) fn git(inner: &Inner) -> Git {
-    let dirs = &inner.dirs;
+pub(super) fn git(env: &Env, dirs: &Dirs) -> Git {
     let config_home = dirs.config.parent().unwrap_or(&dirs.config);
-    Git::new(inner.env.get(codewright_config::env::PATH), &dirs.home, config_home)
+    Git::new(env.get(codewright_config::env::PATH), &dirs.home, config_home)
 }
 
 /// The project of the repository here; `None` without git, without a commit, or if the search takes too long.
-pub(super) async fn first_commit(inner: &Inner, worktree: &Path) -> Option<ProjectId> {
-    let repository = git(inner).open(worktree).await.ok()?;
+pub(super) async fn first_commit((env, dirs): (&Env, &Dirs), worktree: &Path) -> Option<ProjectId> {
+    let repository = git(env, dirs).open(worktree).await.ok()?;
     let args = ["rev-list", "--max-parents=0", "HEAD"];
     let listed =
         repository.output(Call { args: &args, input: None, deadline: GIT_DEADLINE }).await.ok()??;

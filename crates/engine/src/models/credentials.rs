@@ -2,11 +2,9 @@
 
 use codewright_config::Env;
 use codewright_llm::gitlab::Who;
-use codewright_llm::oauth::{SignIn, is_known};
+use codewright_llm::oauth::SignIn;
 use codewright_llm::vault::{Credential, Stored};
-use codewright_llm::{Auth, Cost, Model};
-
-use super::vendor::{self, Subscription};
+use codewright_llm::{Auth, Model};
 
 /// The stored credentials of all providers.
 #[derive(Default)]
@@ -26,10 +24,10 @@ pub(crate) struct Access<'a> {
 /// A sign-in that authorizes requests to a provider.
 #[derive(Debug, Clone)]
 pub(super) struct SignedIn {
-    sign_in: SignIn,
-    provider: String,
+    pub(super) sign_in: SignIn,
+    pub(super) provider: String,
     /// The address that belongs to the sign-in.
-    url: Option<String>,
+    pub(super) url: Option<String>,
 }
 
 impl Credentials {
@@ -52,19 +50,6 @@ impl Credentials {
         };
         note.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
     }
-
-    /// The sign-in of a provider, if it can authorize requests.
-    pub(super) fn sign_in(&self, provider: &str) -> Option<SignedIn> {
-        let Some(Credential::OAuth(tokens)) = self.stored.get(provider) else { return None };
-        let sign_in = self.sign_in.clone().filter(|_| is_known(provider))?;
-        let url = vendor::subscription(provider).map(|subscription| (subscription.url)(tokens));
-        Some(SignedIn { sign_in, provider: provider.to_owned(), url })
-    }
-
-    /// Whether the provider has a key or a sign-in.
-    pub(super) fn has(&self, provider: &str) -> bool {
-        self.key(provider).is_some() || self.sign_in(provider).is_some()
-    }
 }
 
 impl SignedIn {
@@ -80,27 +65,5 @@ impl SignedIn {
         }
         template.api_key = None;
         template.auth = Auth::SignIn { sign_in: self.sign_in.clone(), provider: self.provider.clone() };
-    }
-}
-
-/// Adapts one model to the subscription that pays for it.
-pub(super) fn adapt(model: &mut Model) {
-    let Some(subscription) = subscription(model) else { return };
-    (model.cost, model.long_cost) = (Cost::default(), None);
-    if let Some(protocol) = (subscription.protocol)(&model.api_id) {
-        model.protocol = protocol;
-    }
-}
-
-/// The subscription that pays for a model.
-pub(super) fn subscription(model: &Model) -> Option<Subscription> {
-    match &model.auth {
-        Auth::SignIn { provider, .. } => vendor::subscription(provider),
-        Auth::Protocol
-        | Auth::Bearer
-        | Auth::Header(_)
-        | Auth::Aws(_)
-        | Auth::Google(_)
-        | Auth::GitLab(_) => None,
     }
 }

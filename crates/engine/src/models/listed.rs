@@ -9,9 +9,10 @@ use codewright_llm::catalog::{self, CostFacts, ModelFacts, Thinker};
 use codewright_llm::{Cost, Model};
 use serde_json::{Map, Value};
 
+use super::options::{merge, pairs};
 use super::provider::Provider;
+use super::subscription;
 use super::template::Route;
-use super::{credentials, merge, pairs};
 
 /// The context assumed of a model without a description, in tokens.
 const ASSUMED_CONTEXT: u64 = 128_000;
@@ -76,14 +77,14 @@ impl Listed {
                 model.headers.extend(pairs(&written.headers));
                 merge(&mut model.options, &written.options);
             }
-            credentials::adapt(&mut model);
+            subscription::adapt(&mut model);
             for account in &setup.accounts {
                 account.adapt(&mut model);
             }
             Arc::new(model)
         });
         let (npm, api) = (npm.to_owned(), api.to_owned());
-        let subscription = model.as_ref().ok().and_then(|model| credentials::subscription(model));
+        let subscription = model.as_ref().ok().and_then(|model| subscription::subscription(model));
         if subscription.is_some() {
             facts.cost = None;
         }

@@ -4,24 +4,28 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use codewright_config::{Env, ProviderConfig};
+use codewright_llm::Client;
 use codewright_llm::catalog::{self, Catalog};
 
 use super::credentials::{Access, Credentials};
 use super::listed::Listed;
 use super::provider::Provider;
-use super::vendor::local_url;
-use crate::engine::Inner;
+use super::vendor::list::local_url;
 
 /// The longest wait for the list of a server's models.
 const DEADLINE: Duration = Duration::from_millis(400);
 
 /// Asks the usual ports for models, and records each address in `searched`.
-pub(super) async fn find(inner: &Inner, catalog: &Arc<Catalog>, searched: &mut Vec<String>) -> Vec<Provider> {
+pub(super) async fn find(
+    (env, llm): (&Env, &Client),
+    catalog: &Arc<Catalog>,
+    searched: &mut Vec<String>,
+) -> Vec<Provider> {
     let rows = catalog::providers().iter().filter(|row| row.local);
     let requests = rows.map(|row| {
-        let base_url = local_url(row, &inner.env);
+        let base_url = local_url(row, env);
         async move {
-            let models = codewright_llm::list_models(&inner.llm, &base_url, None, DEADLINE).await;
+            let models = codewright_llm::list_models(llm, &base_url, None, DEADLINE).await;
             (row, base_url, models)
         }
     });

@@ -12,8 +12,6 @@ use crate::Error;
 
 /// The number of suggestions for an unknown name.
 const NEAREST: usize = 3;
-/// Words in the names of a provider's preferred models, the most preferred last.
-pub(super) const PREFERRED: [&str; 4] = ["gpt-5", "claude-sonnet-4", "big-pickle", "gemini-3-pro"];
 /// The family whose newest model does small work, for each provider.
 const SMALL: [(&str, &str); 3] =
     [("anthropic", "claude-haiku"), ("openai", "gpt-nano"), ("google", "gemini-flash")];

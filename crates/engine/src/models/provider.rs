@@ -8,9 +8,11 @@ use codewright_llm::{Auth, Model};
 
 use super::credentials::{Access, SignedIn};
 use super::listed::Listed;
-use super::preference::PREFERRED;
-use super::vendor::{self, Account, Input, Key, Wire};
+use super::vendor::{Account, Input, Key, Wire, list};
 use crate::Error;
+
+/// Words in the names of a provider's preferred models, the most preferred last.
+const PREFERRED: [&str; 4] = ["gpt-5", "claude-sonnet-4", "big-pickle", "gemini-3-pro"];
 
 /// A provider and its models.
 pub(crate) struct Provider {
@@ -227,7 +229,7 @@ impl Setup {
         let variables = variables(id, facts, access);
         let of_row = row.map(|row| row.npm);
         let library = written.npm.as_deref().or(of_row).or(facts.map(|facts| facts.npm.as_str()));
-        let accounts = vendor::accounts(&Input {
+        let accounts = list::accounts(&Input {
             id,
             catalog_id: &catalog_id,
             written: &written,
@@ -274,14 +276,14 @@ impl Setup {
 /// The variables of addresses that have a value for the provider named `id`.
 fn variables(id: &str, facts: Option<&ProviderFacts>, access: Access<'_>) -> Vec<(String, String)> {
     let of_catalog = facts.into_iter().flat_map(|facts| &facts.env).map(String::as_str);
-    let names = of_catalog.chain(vendor::notes().map(|note| note.variable));
+    let names = of_catalog.chain(list::notes().map(|note| note.variable));
     names.filter_map(|name| Some((name.to_owned(), variable(name, id, access)?))).collect()
 }
 
 /// The value of an address's variable: from the environment, or stored next to the key.
 fn variable(name: &str, id: &str, access: Access<'_>) -> Option<String> {
     let from_env = || access.env.filled(name).map(str::to_owned);
-    let Some(note) = vendor::notes().find(|note| note.variable == name) else { return from_env() };
+    let Some(note) = list::notes().find(|note| note.variable == name) else { return from_env() };
     let stored = access.credentials.note(id, note.key_field, &[note.sign_in_field]);
     let stored = stored.map(|text| match note.domain {
         Some(domain) => text.trim_end_matches(domain).to_owned(),

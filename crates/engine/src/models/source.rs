@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use codewright_config::{Dirs, Env, env};
+use codewright_config::{Dirs, Env, env as names};
+use codewright_llm::Client;
 use codewright_llm::catalog::{Catalog, LIMIT_BYTES};
+use codewright_proto::Clock;
 
 use crate::Error;
-use crate::engine::Inner;
 
 /// The age at which a copy is replaced.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
@@ -45,9 +46,9 @@ impl Source {
     }
 
     /// Fetches a copy, even if the last one is recent.
-    pub(crate) async fn refresh(&self, inner: &Inner) -> Result<(), Error> {
-        let url = address(&inner.env);
-        let text = codewright_llm::fetch(&inner.llm, &url, LIMIT_BYTES, FETCH_DEADLINE).await?;
+    pub(crate) async fn refresh(&self, env: &Env, llm: &Client) -> Result<(), Error> {
+        let url = address(env);
+        let text = codewright_llm::fetch(llm, &url, LIMIT_BYTES, FETCH_DEADLINE).await?;
         let path = self.path.clone();
         let opened = tokio::task::spawn_blocking(move || -> Result<Opened, Error> {
             let text = Catalog::compact(&text)?;
@@ -63,12 +64,12 @@ impl Source {
     }
 
     /// Fetches a copy when the last one is a day old. Never returns.
-    pub(crate) async fn keep_fresh(&self, inner: &Inner) -> Infallible {
-        while !inner.env.is_on(env::DISABLE_MODELS_FETCH) {
-            let age = age(&self.path, inner.clock.now_ms());
+    pub(crate) async fn keep_fresh(&self, env: &Env, llm: &Client, clock: &Clock) -> Infallible {
+        while !env.is_on(names::DISABLE_MODELS_FETCH) {
+            let age = age(&self.path, clock.now_ms());
             if age.is_none_or(|age| age >= FRESH) {
                 // Without a network the last copy is used until the next attempt.
-                drop(self.refresh(inner).await);
+                drop(self.refresh(env, llm).await);
             }
             tokio::time::sleep(age.map_or(FRESH, |age| FRESH.saturating_sub(age)).max(FRESH / 24)).await;
         }
@@ -77,7 +78,7 @@ impl Source {
 }
 
 fn address(env: &Env) -> String {
-    let base = env.filled(env::MODELS_URL).unwrap_or(ADDRESS);
+    let base = env.filled(names::MODELS_URL).unwrap_or(ADDRESS);
     if base.ends_with(".json") { base.to_owned() } else { format!("{}/api.json", base.trim_end_matches('/')) }
 }
 

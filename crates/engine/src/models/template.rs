@@ -6,7 +6,7 @@ use codewright_config::{ModelConfig, Timeout};
 use codewright_llm::{Model, Protocol, Secret, catalog};
 use serde_json::Value;
 
-use super::pairs;
+use super::options::pairs;
 use super::provider::Setup;
 use super::vendor::{Account, Wire};
 

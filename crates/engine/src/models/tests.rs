@@ -17,7 +17,7 @@ fn set_up_with(id: &str, config: Value, env: &[(&str, &str)], credentials: &Cred
     let config = json!({ "provider": { id: config } }).to_string();
     let env =
         Env::from_pairs(env.iter().copied().chain([("HOME", home), ("OPENCODE_CONFIG_CONTENT", &config)]));
-    let dirs = codewright_config::Dirs::new(&env).unwrap();
+    let dirs = Dirs::new(&env).unwrap();
     let input = codewright_config::LoadInput {
         directory: folder.path(),
         worktree: folder.path(),
@@ -247,7 +247,7 @@ fn stored(id: &str, tokens: &Value, config: Value, env: &[(&str, &str)]) -> Prov
     let given = json!({ id: tokens }).to_string();
     let vault = codewright_llm::vault::Vault::new(nowhere.clone(), nowhere, Some(given));
     let stored = vault.read().unwrap();
-    let client = codewright_llm::Client::new("test").unwrap();
+    let client = Client::new("test").unwrap();
     let sign_in = codewright_llm::oauth::SignIn::new(client, vault, || 0);
     set_up_with(id, config, env, &Credentials { stored, sign_in: Some(sign_in) })
 }

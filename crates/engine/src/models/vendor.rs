@@ -1,4 +1,4 @@
-//! The vendors that need code: one file each, and one row in [`VENDORS`].
+//! The vendors that need code: one file each, and one row in the list ([`list`]).
 //!
 //! A vendor declares its differences in a [`Vendor`] and answers for one provider as an
 //! [`Account`]. Everything else about a provider is data: the catalog and the configuration.
@@ -17,25 +17,12 @@ mod azure;
 mod cloudflare;
 mod copilot;
 mod gitlab;
+pub(super) mod list;
 mod ollama;
 mod openai;
 mod snowflake;
 mod vertex;
 mod zen;
-
-/// Every vendor. If several serve one model, the first one does.
-const VENDORS: [&Vendor; 10] = [
-    &gitlab::VENDOR,
-    &vertex::VENDOR,
-    &aws::VENDOR,
-    &cloudflare::VENDOR,
-    &azure::VENDOR,
-    &zen::VENDOR,
-    &openai::VENDOR,
-    &copilot::VENDOR,
-    &snowflake::VENDOR,
-    &ollama::VENDOR,
-];
 
 /// The differences of a vendor that do not depend on a provider's configuration.
 struct Vendor {
@@ -190,33 +177,6 @@ impl Input<'_> {
 /// A text among a provider's options that only its vendor understands.
 pub(super) fn option<'a>(written: &'a ProviderConfig, name: &str) -> Option<&'a str> {
     written.options.rest.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
-/// Opens the accounts that a provider may use.
-pub(super) fn accounts(input: &Input<'_>) -> Vec<Box<dyn Account>> {
-    VENDORS.iter().filter_map(|vendor| (vendor.open)(input)).collect()
-}
-
-/// Whether the provider with this id is offered without a key of its own.
-pub(super) fn is_offered(id: &str, env: &Env) -> bool {
-    VENDORS.iter().any(|vendor| (vendor.is_offered)(id, env))
-}
-
-/// The parts of addresses that may be stored next to a key.
-pub(super) fn notes() -> impl Iterator<Item = &'static Note> {
-    VENDORS.iter().flat_map(|vendor| vendor.notes)
-}
-
-/// The subscription that a sign-in to the provider uses.
-pub(super) fn subscription(provider: &str) -> Option<Subscription> {
-    let mut subscriptions = VENDORS.iter().filter_map(|vendor| vendor.subscription);
-    subscriptions.find(|subscription| subscription.provider == provider)
-}
-
-/// The address of a server on this machine.
-pub(super) fn local_url(row: &ProviderRow, env: &Env) -> String {
-    let url = VENDORS.iter().find_map(|vendor| (vendor.local_url)(row, env));
-    url.unwrap_or_else(|| row.base_url.to_owned())
 }
 
 /// Whether the library is this one, whatever its version.

@@ -6,17 +6,11 @@
 use std::sync::Arc;
 
 use codewright_config::AgentSpec;
-use codewright_proto::{Action, Rule, Session};
+use codewright_proto::{Action, Rule};
 use codewright_tools::Implied;
 
 use super::evaluate::{evaluate, is_named, is_off, matches, strictest};
 use super::implied::judge;
-use crate::Error;
-use crate::engine::Inner;
-use crate::instance::Instance;
-
-/// How many sessions may stand above one; what is above them is not looked at.
-const MAX_ABOVE: usize = 64;
 
 /// Rules in layers: the session's own, then those of each caller, up to the user's session.
 #[derive(Debug, Clone, PartialEq)]
@@ -159,43 +153,6 @@ impl PermissionRules {
         }
         about
     }
-}
-
-/// Returns the permission rules of a session that works with this agent.
-///
-/// A subagent that a call waits for works under the rules of that call. Otherwise the sessions
-/// above are looked up, each with the agent that it has now.
-pub(crate) async fn rules(
-    inner: &Inner,
-    instance: &Instance,
-    session: &Session,
-    agent: &str,
-) -> Result<PermissionRules, Error> {
-    let own = own(instance, session, agent)?;
-    if let Some(above) = inner.subagents.above(&session.id) {
-        return Ok(own.under(&above));
-    }
-    let mut above = Vec::new();
-    let mut next = session.parent_id.clone();
-    while let Some(id) = next.take().filter(|_| above.len() < MAX_ABOVE) {
-        let Some(parent) = inner.store.session(&id).await? else { break };
-        let instance = inner.instance(std::path::Path::new(&parent.directory)).await?;
-        // An agent that is gone stands for the one that sessions begin with.
-        let named = parent.agent.as_deref().filter(|name| instance.agent(name).is_ok());
-        let agent = instance.agent_name(named)?;
-        above.push(self::own(&instance, &parent, &agent)?);
-        next = parent.parent_id;
-    }
-    Ok(own.under(&above))
-}
-
-/// An agent's rules, then the session's.
-fn own(instance: &Instance, session: &Session, agent: &str) -> Result<PermissionRules, Error> {
-    let mut more: Vec<Rule> = session.permission.iter().flatten().cloned().collect();
-    if session.parent_id.is_some() {
-        more.extend(instance.settled.rules_below());
-    }
-    Ok(PermissionRules::of_agent(instance.agent(agent)?, &more))
 }
 
 #[cfg(test)]

@@ -28,10 +28,11 @@ use super::message;
 use super::recorder::{Record, Recorder};
 use super::step::{self, Attempt, Step};
 use crate::Error;
-use crate::engine::Inner;
+use crate::error::describe;
 use crate::error::message_error;
+use crate::inner::Inner;
 use crate::instance::Instance;
-use crate::models::merge;
+use crate::models::options::merge;
 use crate::{prompts, request};
 use plan::{Plan, Settings, Then};
 
@@ -182,7 +183,7 @@ pub(crate) async fn compact(
     let model = match instance.models.find(&wanted.provider_id, &wanted.model_id) {
         Ok(model) => model,
         Err(error) => {
-            let error = MessageError::UnknownError { message: super::describe(&error), reference: None };
+            let error = MessageError::UnknownError { message: describe(&error), reference: None };
             return step::fail(lease, inner, recorder, error).await;
         }
     };

@@ -5,7 +5,7 @@ use codewright_proto::{
     TokenUsage, UserMessage,
 };
 
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 /// The empty answer of an agent to a prompt.
 pub(crate) fn answer(

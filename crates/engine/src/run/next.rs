@@ -3,16 +3,14 @@
 //! The decision is a value, so that it can be tested as a table and read without
 //! knowing how any of it is done.
 
-use codewright_proto::{Message, MessageWithParts, PartBody, ToolState};
+use codewright_proto::{Message, MessageWithParts, PartBody};
 
 use super::compact::plan::{marker, open_request};
+use super::refusal::is_refused;
 use super::structured;
-use crate::session::shell::RAN;
 
-/// What the model is told when a user refuses a call without a word. The turn ends with it.
-pub(crate) const REJECTED: &str = "The user rejected permission to use this specific tool call.";
-/// What a question ends with that the user would not answer. The turn ends with it.
-const DISMISSED: &str = "The user dismissed this question";
+/// What the model is told about the message that holds the command.
+pub(crate) const RAN: &str = "The following tool was executed by the user";
 
 /// What becomes of a turn when the user refuses a call without a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,17 +102,6 @@ fn is_command(prompt: &MessageWithParts) -> bool {
     matches!(&part.body, PartBody::Text(text) if text.synthetic == Some(true) && *text.text == *RAN)
 }
 
-/// Whether the user refused a call without a word, which ends the turn.
-pub(crate) fn is_refused(state: &ToolState) -> bool {
-    matches!(state, ToolState::Error { error, .. } if error == REJECTED || error == DISMISSED)
-}
-
-/// Whether the user refused a call of the last answer without a word.
-pub(crate) fn was_refused(transcript: &[MessageWithParts]) -> bool {
-    let parts = transcript.last().into_iter().flat_map(|last| &last.parts);
-    parts.into_iter().any(|part| matches!(&part.body, PartBody::Tool(call) if is_refused(&call.state)))
-}
-
 /// The work that a prompt hands to other agents, in order.
 pub(crate) fn subtasks(prompt: &MessageWithParts) -> impl Iterator<Item = &PartBody> {
     prompt.parts.iter().map(|part| &part.body).filter(|body| matches!(body, PartBody::Subtask { .. }))
@@ -126,6 +113,9 @@ fn wants_value(prompt: &MessageWithParts) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use codewright_proto::ToolState;
+
+    use super::super::refusal::REJECTED;
     use super::*;
     use codewright_proto::{
         AssistantMessage, AssistantTime, Clock, CreatedTime, Ids, Map, MessageError, MessagePath, Part,

@@ -21,10 +21,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::files::Done;
-use super::recover::{INTERRUPTED, UNCERTAIN};
 use super::structured;
 use crate::toolbox::changes_nothing;
 
+/// The key under which a call's metadata says how it was cut off.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+/// It may have taken effect.
+pub(crate) const UNCERTAIN: &str = "uncertain";
 /// What a call is told when the turn ends before it does.
 pub(crate) const CALL_ABORTED: &str = "Tool execution aborted";
 

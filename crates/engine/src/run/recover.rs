@@ -13,16 +13,13 @@ use codewright_proto::{
 use codewright_store::{Claim, Lease};
 use serde_json::Value;
 
+use super::recorder::{INTERRUPTED, UNCERTAIN};
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::toolbox::changes_nothing;
 
-/// The key under which a call's metadata says how it was cut off.
-pub(crate) const INTERRUPTED: &str = "interrupted";
 /// It never began, or it changed nothing: it can be made again.
 const NOT_STARTED: &str = "not_started";
-/// It may have taken effect.
-pub(crate) const UNCERTAIN: &str = "uncertain";
 
 const NEVER_RAN: &str = "The program ended before this call started: it did not run.";
 const HARMLESS: &str =

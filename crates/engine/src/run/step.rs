@@ -26,18 +26,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::{Files, left_by_last};
 use super::recorder::{Call, CallUpdate, Record, Recorder};
-use super::{compact, message, retry, set_status, structured, summary, tell_idle};
-use crate::engine::Inner;
+use super::status::{set_status, signal_idle};
+use super::{compact, message, retry, structured, summary};
+use crate::error::describe;
 use crate::error::message_error;
+use crate::inner::Inner;
 use crate::instance::Instance;
-use crate::models::{merge, prices};
-use crate::permission::rules::{PermissionRules, rules};
+use crate::models::options::merge;
+use crate::models::prices;
+use crate::permission::rules::PermissionRules;
+use crate::permission::session::session_rules;
 use crate::request::instructions::Found;
 use crate::request::skills;
 use crate::request::system::{self, Block, Facts};
 use crate::request::{self, Parts};
-use crate::subagent::Caller;
-use crate::toolbox::{CallCx, Selection, spec};
+use crate::subagent::handover::Caller;
+use crate::toolbox::Selection;
+use crate::toolbox::call::CallCx;
+use crate::toolbox::spec::spec;
 use crate::{Error, Level, telemetry};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
@@ -111,11 +117,11 @@ pub(crate) async fn step(
     if super::title::is_wanted(&transcript) {
         super::title::start(inner, &instance, &session, &transcript);
     }
-    let Some(instructions) = cancel.run_until_cancelled(instance.instructions(inner)).await else {
+    let Some(instructions) = cancel.run_until_cancelled(instance.instructions(&inner.llm)).await else {
         return fail(lease, inner, recorder, MessageError::aborted()).await;
     };
     let cx = Preparing { inner, session: &session, prompt: &prompt, transcript: &transcript };
-    let rules = rules(inner, &instance, &session, &prompt.agent).await;
+    let rules = session_rules(inner, &instance, &session, &prompt.agent).await;
     let prepared = rules.and_then(|rules| prepare(instance, &cx, rules, &instructions));
     let misses = structured::misses(&transcript, &prompt.id);
     let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.instance, &transcript));
@@ -123,7 +129,7 @@ pub(crate) async fn step(
     let step = match prepared {
         Ok(step) => Step { files: Some(files.clone()), ..step },
         Err(error) => {
-            let message = super::describe(&error);
+            let message = describe(&error);
             let error = match error {
                 Error::UnknownModel { .. } | Error::NoProvider { .. } | Error::NoKey { .. } => {
                     MessageError::ProviderAuthError { provider_id: prompt.model.provider_id.clone(), message }
@@ -325,7 +331,7 @@ fn prepare(
         ));
     }
     let schema = structured::wanted(prompt);
-    let plan_file = instance.plan_file(inner, session);
+    let plan_file = instance.enabled_plan_file(&inner.dirs, session);
     let parts = Parts {
         session,
         transcript,
@@ -536,7 +542,7 @@ impl<'a> Conversation<'a> {
     }
 
     async fn hold(mut self) -> Result<Attempt, Error> {
-        let span = telemetry::request(self.inner, &self.step.model);
+        let span = telemetry::request(&self.inner.tracer, &self.step.model);
         let asked = self.inner.llm.stream(&self.step.model, &self.step.request);
         let stream = match self.cancel.run_until_cancelled(asked).await {
             None => return Ok(self.tell(span, Attempt::Aborted)),
@@ -780,7 +786,7 @@ pub(crate) async fn give_up(
     error: MessageError,
 ) -> Result<(), Error> {
     tell_failure(inner, &recorder, error.clone()).await;
-    tell_idle(inner, &recorder.message().session_id);
+    signal_idle(inner, &recorder.message().session_id);
     recorder.unfinish();
     recorder.close(Some(error));
     flush(lease, inner, &mut recorder).await
@@ -806,7 +812,7 @@ async fn note_failure(inner: &Inner, message: &AssistantMessage, error: &Message
         "statusCode": told["data"]["statusCode"],
         "model": format!("{}/{}", message.provider_id, message.model_id),
     });
-    inner.note(Level::Warn, "session", words, Some(about)).await;
+    inner.journal.note(Level::Warn, "session", words, Some(about)).await;
 }
 
 /// Adds what the step used to its session.

@@ -15,13 +15,15 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::files::Files;
-use super::next::{is_refused, subtasks};
+use super::next::subtasks;
 use super::recorder::Recorder;
+use super::refusal::is_refused;
 use super::step::{self, Attempt, Step};
 use crate::Error;
-use crate::engine::Inner;
-use crate::permission::rules::rules;
-use crate::subagent::Caller;
+use crate::error::describe;
+use crate::inner::Inner;
+use crate::permission::session::session_rules;
+use crate::subagent::handover::Caller;
 use crate::toolbox::Selection;
 
 /// What the model is asked once other agents have done their work.
@@ -62,7 +64,7 @@ pub(crate) async fn subtask(
     let step = async {
         let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on);
         let caller = Caller {
-            rules: rules(inner, &instance, &session, &prompt.agent).await?,
+            rules: session_rules(inner, &instance, &session, &prompt.agent).await?,
             model: Some(PromptModel { variant: None, ..model.clone() }),
             switched_off: off.map(|(tool, _)| tool.clone()).collect(),
             named: vec![agent.clone()],
@@ -77,7 +79,7 @@ pub(crate) async fn subtask(
         Ok(step) => step,
         Err(error) => {
             let error: Error = error;
-            let error = MessageError::UnknownError { message: super::describe(&error), reference: None };
+            let error = MessageError::UnknownError { message: describe(&error), reference: None };
             return step::fail(lease, inner, recorder, error).await;
         }
     };

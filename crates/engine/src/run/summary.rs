@@ -12,7 +12,7 @@ use codewright_store::Lease;
 use super::compact::plan::marker;
 use super::structured::wanted;
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::instance::Instance;
 
 /// The most files in the summary of one turn.

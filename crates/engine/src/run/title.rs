@@ -11,9 +11,10 @@ use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent,
 use codewright_proto::{MessageWithParts, Part, PartBody, Session};
 use codewright_telemetry::carry;
 
-use crate::engine::{DEFAULT_TITLE, Inner};
+use crate::inner::Inner;
 use crate::instance::Instance;
-use crate::models::merge;
+use crate::models::options::merge;
+use crate::session::DEFAULT_TITLE;
 use crate::{prompts, request, telemetry};
 
 /// The agent that writes titles.
@@ -115,7 +116,7 @@ fn title_request(session: &Session, agent: &AgentSpec, model: &Model, text: Stri
 }
 
 async fn ask(inner: &Inner, model: &Model, request: &Request) -> Option<String> {
-    let _span = telemetry::request(inner, model);
+    let _span = telemetry::request(&inner.tracer, model);
     let mut stream = inner.llm.stream(model, request).await.ok()?;
     let mut answer = String::new();
     while let Some(event) = stream.next().await {

@@ -10,24 +10,26 @@ use codewright_proto::{
 use codewright_store::SessionFilter;
 
 use crate::Error;
-use crate::engine::{Engine, Inner};
 use crate::error::Resource;
+use crate::inner::Inner;
+use crate::interface::Sessions;
+use crate::run::stop::stop;
 
-impl Engine {
+impl Sessions<'_> {
     /// The sessions that a session started, the most recently changed first.
-    pub async fn children(&self, id: &SessionId) -> Result<Vec<Session>, Error> {
+    pub async fn children(self, id: &SessionId) -> Result<Vec<Session>, Error> {
         self.0.session(id).await?;
-        children(&self.0, id).await
+        children(self.0, id).await
     }
 
     /// A session's list of things to do.
-    pub async fn todos(&self, id: &SessionId) -> Result<Vec<Todo>, Error> {
+    pub async fn todos(self, id: &SessionId) -> Result<Vec<Todo>, Error> {
         self.0.session(id).await?;
         Ok(self.0.store.todos(id).await?)
     }
 
     /// What a prompt changed; without one, what is taken back at this moment.
-    pub async fn diff(&self, id: &SessionId, message: Option<&MessageId>) -> Result<Vec<FileDiff>, Error> {
+    pub async fn diff(self, id: &SessionId, message: Option<&MessageId>) -> Result<Vec<FileDiff>, Error> {
         let Some(message) = message else {
             return match self.0.store.session(id).await? {
                 Some(session) => self.taken_back(&session).await,
@@ -43,7 +45,7 @@ impl Engine {
 
     /// Chooses who answers a session's next prompt, and with which model.
     pub async fn choose(
-        &self,
+        self,
         id: &SessionId,
         agent: Option<String>,
         model: Option<ModelRef>,
@@ -63,7 +65,7 @@ impl Engine {
     }
 
     /// Changes what a client may change of a session.
-    pub async fn update_session(&self, id: &SessionId, patch: SessionPatch) -> Result<Session, Error> {
+    pub async fn update(self, id: &SessionId, patch: SessionPatch) -> Result<Session, Error> {
         let SessionPatch { title, metadata, permission, time } = patch;
         let archived = time.and_then(|time| time.archived).map(archived).transpose()?;
         // Naming a session and putting it away do not make it a recent one.
@@ -93,13 +95,13 @@ impl Engine {
     }
 
     /// Stops a session and those it started, and removes them with all their messages.
-    pub async fn delete_session(&self, id: &SessionId) -> Result<bool, Error> {
+    pub async fn delete(self, id: &SessionId) -> Result<bool, Error> {
         let mut family = vec![self.0.session(id).await?];
         let mut known = HashSet::from([id.clone()]);
         let mut at = 0;
         while let Some(parent) = family.get(at).map(|session| session.id.clone()) {
-            self.stop(&parent).await?;
-            let young = children(&self.0, &parent).await?;
+            stop(self.0, &parent).await?;
+            let young = children(self.0, &parent).await?;
             family.extend(young.into_iter().filter(|child| known.insert(child.id.clone())));
             at += 1;
         }
@@ -109,13 +111,13 @@ impl Engine {
         self.0.store.append(events).await?;
         for id in &known {
             self.0.jobs.end(id.as_str());
-            crate::transfer::forget(&self.0, id).await;
+            crate::transfer::forget(self.0, id).await;
         }
         Ok(true)
     }
 
     /// Makes a session private; none is ever public here.
-    pub async fn unshare(&self, id: &SessionId) -> Result<Session, Error> {
+    pub async fn unshare(self, id: &SessionId) -> Result<Session, Error> {
         let now = self.0.clock.now_ms();
         let change = |session: &mut Session| {
             session.share = None;
@@ -125,23 +127,23 @@ impl Engine {
     }
 
     /// Removes a message and its parts; files stay as they are.
-    pub async fn remove_message(&self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
+    pub async fn remove_message(self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
         self.0.session(id).await?;
-        let _alone = self.0.doors.alone(&self.0, id).await?;
+        let _alone = self.0.session_locks.exclusive((&self.0.runs, &self.0.store), id).await?;
         let Some(found) = self.0.store.message(id, message).await? else { return Ok(true) };
-        remove_messages(&self.0, id, (&[found.info], Vec::new()), |_| {}).await?;
+        remove_messages(self.0, id, (&[found.info], Vec::new()), |_| {}).await?;
         Ok(true)
     }
 
     /// Removes a part of a message.
     pub async fn remove_part(
-        &self,
+        self,
         id: &SessionId,
         message: &MessageId,
         part: &PartId,
     ) -> Result<bool, Error> {
         self.0.session(id).await?;
-        let _entered = self.0.doors.enter(id).await?;
+        let _entered = self.0.session_locks.shared(id).await?;
         let Some(found) = self.0.store.message(id, message).await? else { return Ok(true) };
         if found.parts.iter().any(|known| known.id == *part) {
             let event = Event::PartRemoved {
@@ -155,10 +157,10 @@ impl Engine {
     }
 
     /// Gives a part of a message a new value, or the message a new part.
-    pub async fn update_part(&self, part: Part) -> Result<Part, Error> {
+    pub async fn update_part(self, part: Part) -> Result<Part, Error> {
         let (id, message) = (&part.session_id, &part.message_id);
         self.0.session(id).await?;
-        let _entered = self.0.doors.enter(id).await?;
+        let _entered = self.0.session_locks.shared(id).await?;
         if self.0.store.message(id, message).await?.is_none() {
             return Err(Error::not_found(Resource::Message, message));
         }

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use codewright_proto::{MessageId, MessageWithParts, SessionId, json_bytes};
 
 use super::revert;
+use crate::Error;
+use crate::interface::Sessions;
 use crate::request::history::{is_enough, visible};
-use crate::{Engine, Error};
 
 /// How many messages are read at a time.
 const PAGE: usize = 8;
@@ -23,10 +24,10 @@ enum TakenBack {
     FromGone,
 }
 
-impl Engine {
+impl Sessions<'_> {
     /// What a model is told of a session at this moment: what still counts, from the last summary on. More than
     /// so many bytes, as JSON, are an error.
-    pub async fn context(&self, id: &SessionId, most_bytes: usize) -> Result<Vec<MessageWithParts>, Error> {
+    pub async fn context(self, id: &SessionId, most_bytes: usize) -> Result<Vec<MessageWithParts>, Error> {
         let session = self.0.session(id).await?;
         let mut taken_back = match &session.revert {
             None => TakenBack::Nothing,

@@ -8,15 +8,15 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use codewright_proto::{
-    AssistantMessage, Event, Message, MessageId, MessageWithParts, ModelRef, Part, PartBody, Project,
-    ProjectId, ProjectTime, PromptModel, Session, SessionId, SessionInput, TokenUsage, ToolState,
-    UserMessage,
+    AssistantMessage, Event, Message, MessageId, MessageWithParts, Part, PartBody, Project, ProjectId,
+    ProjectTime, Session, SessionId, SessionInput, ToolState, UserMessage,
 };
 use codewright_store::SessionFilter;
 
 use crate::batch::Batch;
-use crate::engine::{Engine, Inner};
 use crate::error::Resource;
+use crate::inner::Inner;
+use crate::interface::Sessions;
 use crate::session::revert;
 use crate::{Error, session};
 
@@ -25,10 +25,10 @@ pub(crate) const UNFINISHED: &str = "unfinished";
 /// A fork that is still unfinished after this long was left behind by a process that died.
 const LEFT_BEHIND_MS: u64 = 24 * 60 * 60 * 1000;
 
-impl Engine {
+impl Sessions<'_> {
     /// A new session with the messages of another, up to but without `until`.
-    pub async fn fork_session(&self, id: &SessionId, until: Option<MessageId>) -> Result<Session, Error> {
-        let inner = &self.0;
+    pub async fn fork(self, id: &SessionId, until: Option<MessageId>) -> Result<Session, Error> {
+        let inner = self.0;
         let source = inner.session(id).await?;
         let instance = inner.instance(Path::new(&source.directory)).await?;
         // What a session was taken back by is no part of it.
@@ -104,44 +104,6 @@ async fn clear_left_behind(inner: &Inner) -> Result<(), Error> {
         inner.store.append(events).await?;
     }
     Ok(())
-}
-
-impl Inner {
-    /// A session as work in it finds it: a fork has no agent and no model of its own, and counts what its
-    /// messages used, only from its first prompt on, and until then those of the last prompt it holds are its own.
-    pub(crate) async fn session_in_use(&self, id: &SessionId) -> Result<Session, Error> {
-        let mut session = self.session(id).await?;
-        if session.agent.is_some() && session.model.is_some() {
-            return Ok(session);
-        }
-        let transcript = self.store.transcript(id).await?;
-        let last = transcript.iter().rev().find_map(|message| match &message.info {
-            Message::User(prompt) => Some(prompt),
-            Message::Assistant(_) => None,
-        });
-        let Some(last) = last else { return Ok(session) };
-        if (session.tokens, session.cost) == (TokenUsage::default(), 0.0) {
-            (session.tokens, session.cost) = used(&transcript);
-        }
-        session.agent.get_or_insert_with(|| last.agent.clone());
-        session.model.get_or_insert_with(|| {
-            let PromptModel { provider_id, model_id, variant } = last.model.clone();
-            ModelRef { id: model_id, provider_id, variant }
-        });
-        Ok(session)
-    }
-}
-
-/// What the answers of a transcript used.
-fn used(transcript: &[MessageWithParts]) -> (TokenUsage, f64) {
-    let (mut tokens, mut cost) = (TokenUsage::default(), 0.0);
-    for message in transcript {
-        if let Message::Assistant(info) = &message.info {
-            tokens.add(&info.tokens);
-            cost += info.cost;
-        }
-    }
-    (tokens, cost)
 }
 
 /// The messages as a fork holds them.

@@ -19,8 +19,9 @@ use codewright_snapshot::{Change, Content, Respect, Snapshots, StepChange, TreeI
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::engine::{Engine, Inner};
+use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::interface::Sessions;
 use point::{Point, Recorded, counting, point, recorded, steps_before, travelled};
 
 /// The longest diff that is kept with a session, in bytes.
@@ -35,28 +36,28 @@ pub struct Restored {
     pub kept: Vec<KeptFile>,
 }
 
-impl Engine {
+impl Sessions<'_> {
     /// Takes a session back, or forth, to the moment before a message or part.
     ///
     /// Nothing is changed for a message that is not there. A session at work is refused.
-    pub async fn revert(&self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
+    pub async fn revert(self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
         self.take_back(id, input, Files::Taken).await
     }
 
     /// The same for the messages alone: files are, or are put back, as the last turn left them.
-    pub async fn revert_messages(&self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
+    pub async fn revert_messages(self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
         self.take_back(id, input, Files::Left).await
     }
 
     /// Removes for good what a session is taken back by; one that is not is left as it is.
-    pub async fn commit_revert(&self, id: &SessionId) -> Result<(), Error> {
-        clean_up(&self.0, id).await
+    pub async fn commit_revert(self, id: &SessionId) -> Result<(), Error> {
+        clean_up(self.0, id).await
     }
 
-    async fn take_back(&self, id: &SessionId, input: RevertInput, files: Files) -> Result<Session, Error> {
-        let inner = &self.0;
+    async fn take_back(self, id: &SessionId, input: RevertInput, files: Files) -> Result<Session, Error> {
+        let inner = self.0;
         inner.session(id).await?;
-        let _alone = inner.doors.alone(inner, id).await?;
+        let _alone = inner.session_locks.exclusive((&inner.runs, &inner.store), id).await?;
         let session = inner.session(id).await?;
         let transcript = inner.store.transcript(id).await?;
         let Some(point) = point(&transcript, &input.message_id, input.part_id.as_ref()) else {
@@ -94,10 +95,10 @@ impl Engine {
     }
 
     /// Takes a session forth again, to where it was before it was first taken back.
-    pub async fn unrevert(&self, id: &SessionId, input: UnrevertInput) -> Result<Restored, Error> {
-        let inner = &self.0;
+    pub async fn unrevert(self, id: &SessionId, input: UnrevertInput) -> Result<Restored, Error> {
+        let inner = self.0;
         inner.session(id).await?;
-        let _alone = inner.doors.alone(inner, id).await?;
+        let _alone = inner.session_locks.exclusive((&inner.runs, &inner.store), id).await?;
         let session = inner.session(id).await?;
         let Some(revert) = session.revert.clone() else {
             return Ok(Restored { session, kept: Vec::new() });
@@ -118,10 +119,10 @@ impl Engine {
     }
 
     /// What has been taken back at this moment, as patches.
-    pub(super) async fn taken_back(&self, session: &Session) -> Result<Vec<FileDiff>, Error> {
+    pub(super) async fn taken_back(self, session: &Session) -> Result<Vec<FileDiff>, Error> {
         let Some(revert) = &session.revert else { return Ok(Vec::new()) };
         let transcript = self.0.store.transcript(&session.id).await?;
-        let road = Road::new(&self.0, session, &transcript).await?;
+        let road = Road::new(self.0, session, &transcript).await?;
         let now = road.tree().await;
         Ok(road.diffs(revert.snapshot.as_deref().and_then(TreeId::parse), now, road.at).await)
     }
@@ -136,7 +137,7 @@ pub(crate) async fn clean_up(inner: &Inner, id: &SessionId) -> Result<(), Error>
     if inner.session(id).await?.revert.is_none() {
         return Ok(());
     }
-    let _alone = inner.doors.alone(inner, id).await?;
+    let _alone = inner.session_locks.exclusive((&inner.runs, &inner.store), id).await?;
     // Somebody else may have been faster.
     let session = inner.session(id).await?;
     let Some(revert) = &session.revert else { return Ok(()) };

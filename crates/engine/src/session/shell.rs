@@ -17,38 +17,39 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::admit::choose_model;
-use crate::engine::{Engine, Inner};
+use crate::admit::{choose_model, lock};
+use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::interface::Sessions;
 use crate::run::message;
-use crate::toolbox::tool_cx;
+use crate::run::next::RAN;
+use crate::run::occupy;
+use crate::toolbox::cx::tool_cx;
 
-/// What the model is told about the message that holds the command.
-pub(crate) const RAN: &str = "The following tool was executed by the user";
 /// Reports of a running command that are not recorded yet; newer ones are left out while it is full.
 const PENDING_REPORTS: usize = 4;
 /// The digits of Crockford's base 32, which call ids of our own are written in.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-impl Engine {
+impl Sessions<'_> {
     /// Runs a user's command and waits for its end; the message that holds it.
-    pub async fn shell(&self, id: &SessionId, input: ShellInput) -> Result<MessageWithParts, Error> {
-        let entered = self.enter(id).await?;
-        let session = self.0.session_in_use(id).await?;
+    pub async fn shell(self, id: &SessionId, input: ShellInput) -> Result<MessageWithParts, Error> {
+        let held = lock(self.0, id).await?;
+        let session = super::in_use(self.0, id).await?;
         let instance = self.0.instance(std::path::Path::new(&session.directory)).await?;
         let agent = instance.agent_name(Some(&input.agent))?;
         let wanted = PromptInput { model: input.model.clone(), ..PromptInput::default() };
         let model = choose_model(&instance, &session, &wanted, &agent)?;
         let work = Work { inner: self.0.clone(), instance, id: id.clone(), input, agent, model };
         let (ended, end) = oneshot::channel();
-        let started = self.0.runs.begin(&self.0, id, move |cancel| async move {
+        let started = occupy(self.0, id, move |cancel| async move {
             // Whoever asked may be gone.
             drop(ended.send(work.run(&cancel).await));
         });
         if !started {
             return Err(Error::busy(id));
         }
-        drop(entered);
+        drop(held);
         let done = end.await.map_err(|_| Error::aborted("the command was given up"))??;
         self.message(id, &done).await
     }

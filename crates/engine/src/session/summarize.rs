@@ -3,23 +3,25 @@
 use codewright_proto::{ModelRef, PromptModel, SessionId, SummarizeInput};
 
 use crate::Error;
-use crate::engine::Engine;
+use crate::admit::lock;
+use crate::interface::Sessions;
 use crate::run::compact::{self, Cause};
+use crate::run::wake::wake;
 
-impl Engine {
+impl Sessions<'_> {
     /// Puts a summary in the place of the conversation so far, and waits for the end of the turn.
     ///
     /// A session at work summarises when its present step is over. A summary that fails is told
     /// by the session's events and leaves the conversation as it was.
-    pub async fn summarize(&self, id: &SessionId, input: SummarizeInput) -> Result<bool, Error> {
+    pub async fn summarize(self, id: &SessionId, input: SummarizeInput) -> Result<bool, Error> {
         let model = PromptModel { provider_id: input.provider_id, model_id: input.model_id, variant: None };
         let cause = if input.auto == Some(true) { Cause::AskedOnTheWay } else { Cause::Asked };
         self.ask_for_summary(id, model, cause).await
     }
 
     /// The same with the session's own model, else the configured one.
-    pub async fn compact(&self, id: &SessionId) -> Result<bool, Error> {
-        let session = self.0.session_in_use(id).await?;
+    pub async fn compact(self, id: &SessionId) -> Result<bool, Error> {
+        let session = super::in_use(self.0, id).await?;
         let model = match session.model {
             Some(ModelRef { id, provider_id, .. }) => {
                 PromptModel { provider_id, model_id: id, variant: None }
@@ -33,15 +35,15 @@ impl Engine {
         self.ask_for_summary(id, model, Cause::Asked).await
     }
 
-    async fn ask_for_summary(&self, id: &SessionId, model: PromptModel, cause: Cause) -> Result<bool, Error> {
-        let entered = self.enter(id).await?;
-        let session = self.0.session_in_use(id).await?;
+    async fn ask_for_summary(self, id: &SessionId, model: PromptModel, cause: Cause) -> Result<bool, Error> {
+        let held = lock(self.0, id).await?;
+        let session = super::in_use(self.0, id).await?;
         let instance = self.0.instance(std::path::Path::new(&session.directory)).await?;
         instance.models.find(&model.provider_id, &model.model_id)?;
         let agent = instance.agent_name(session.agent.as_deref())?;
-        compact::ask(&self.0, id, (&agent, &model), cause).await?;
-        let turn = self.0.runs.wake(&self.0, id);
-        drop(entered);
+        compact::ask(self.0, id, (&agent, &model), cause).await?;
+        let turn = wake(self.0, id);
+        drop(held);
         turn.ended().await;
         Ok(true)
     }

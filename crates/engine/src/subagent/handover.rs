@@ -14,11 +14,12 @@ use codewright_tools::{Progress, TaskInput, TaskOutcome, ToolError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::{Engine, Inner};
+use crate::admit::admit;
+use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
-use crate::run::Turn;
-use crate::run::next::REJECTED;
+use crate::run::refusal::REJECTED;
+use crate::run::table::Turn;
 use crate::session;
 
 /// How deep work may be handed down unless the configuration says otherwise.
@@ -154,8 +155,7 @@ async fn child(
 async fn foreground(call: &Call<'_>, child: &SessionId, prompt: PromptInput) -> Result<String, ToolError> {
     let noted = call.inner.subagents.begin((call.session, child), &call.caller.rules, false);
     let _noted = noted.ok_or_else(crowded)?;
-    let engine = Engine(call.inner.clone());
-    let (message, turn) = engine.admit(child, prompt).await.map_err(ToolError::model)?;
+    let (message, turn) = admit(call.inner, child, prompt).await.map_err(ToolError::model)?;
     // Whatever becomes of this call, nobody works on for it.
     let stopped = StopOnDrop { inner: call.inner, child, armed: true };
     if let Some(turn) = turn
@@ -259,7 +259,7 @@ async fn begin_in_background(
     let (inner, parent) = (call.inner.clone(), call.session.clone());
     // Registered before the prompt is admitted, so that the first step already has the caller's rules.
     let noted = inner.subagents.begin((&parent, &child), &call.caller.rules, true).ok_or_else(crowded)?;
-    let (message, turn) = Engine(inner.clone()).admit(&child, prompt).await.map_err(ToolError::model)?;
+    let (message, turn) = admit(&inner, &child, prompt).await.map_err(ToolError::model)?;
     call.inner.tasks.spawn(async move {
         if let Some(turn) = turn {
             turn.ended().await;
@@ -281,7 +281,7 @@ async fn begin_in_background(
         let part = PartInput::Text { id: None, text, synthetic: Some(true), ignored: None, metadata: None };
         let prompt = PromptInput { parts: vec![part], ..PromptInput::default() };
         // The session may be gone by now; then nobody waits for the report.
-        drop(Engine(inner.clone()).admit(&parent, prompt).await);
+        drop(admit(&inner, &parent, prompt).await);
     });
     Ok(())
 }

@@ -17,7 +17,7 @@ use super::item::{Reader, Strictness, Wrong};
 use super::merge::{self, Incoming, Messages, Mode};
 use super::provenance::Rest;
 use super::{Imported, Outcome};
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::{Error, instance, session};
 
 /// The largest exported session.
@@ -78,7 +78,7 @@ pub(super) async fn import(
     drop(document.take_rest());
     let notes = std::mem::take(&mut document.notes);
     let worktree = codewright_config::find_worktree(directory);
-    info.project_id = instance::project(inner, &worktree).await?.id;
+    info.project_id = instance::project(&inner.opening(), &worktree).await?.id;
     info.directory = directory.to_string_lossy().into_owned();
     info.path = Some(session::relative(directory, &worktree.root));
     let session = info.id.clone();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::provenance::{self, Rest};
 use super::sanitize;
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 /// Whether an export contains texts, paths and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

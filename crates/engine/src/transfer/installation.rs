@@ -19,7 +19,7 @@ use super::item::{Reader, Strictness, repair_session};
 use super::merge::{self, Incoming, Messages};
 use super::provenance::Rest;
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 /// The most skipped sessions that are named.
 const MAX_NAMED: usize = 1_000;

@@ -12,7 +12,7 @@ use codewright_proto::{
 use super::provenance::{self, Origin, Provenance, Rest};
 use crate::Error;
 use crate::batch::Batch;
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 /// The result of merging an incoming session.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 /// The most JSON that is kept for one session.
 const MAX_REST_BYTES: usize = 64 * 1024 * 1024;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 use super::MAX_DOCUMENT_BYTES;
 

@@ -10,8 +10,9 @@ use codewright_proto::{
 use tokio_util::sync::CancellationToken;
 
 use super::Standing;
+use super::operations::decide;
 use crate::Error;
-use crate::engine::{Engine, Inner};
+use crate::inner::Inner;
 use crate::permission::evaluate::evaluate;
 use crate::question::Reply;
 
@@ -42,7 +43,7 @@ pub(crate) async fn ask(
     let rules = session.permission.as_deref().unwrap_or_default();
     let is_denied =
         evaluate(rules.iter(), "question", "*").is_some_and(|rule: &Rule| rule.action == Action::Deny);
-    if is_denied || !inner.has_followers() {
+    if is_denied || !inner.instances.heads.has_followers() {
         return Ok(());
     }
     let root = inner.instance(directory).await?.trust.root.clone();
@@ -74,7 +75,7 @@ pub(crate) async fn ask(
         return Ok(());
     };
     let input = TrustInput { decision, fingerprint: instance.trust.fingerprint.clone() };
-    if let Err(error) = Engine(Arc::clone(inner)).decide_trust(&instance, input).await {
+    if let Err(error) = decide(inner, &instance, input).await {
         inner.trust.dismiss(&instance.trust);
         inner.instance(directory).await?.warn(&format!("the trust decision is not stored: {error}"));
     }

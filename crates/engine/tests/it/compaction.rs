@@ -86,10 +86,10 @@ async fn a_requested_summary_replaces_the_conversation() {
     let session = desk.session().await;
     desk.prompt(&session, "first").await;
     desk.prompt(&session, "second").await;
-    let before = desk.engine.session(&session.id).await.unwrap();
-    let mut events = desk.engine.subscribe();
+    let before = desk.engine.sessions().get(&session.id).await.unwrap();
+    let mut events = desk.engine.events().subscribe();
     let input = SummarizeInput { provider_id: "mock".into(), model_id: "plain-model".into(), auto: None };
-    let done = tokio::time::timeout(DEADLINE, desk.engine.summarize(&session.id, input)).await;
+    let done = tokio::time::timeout(DEADLINE, desk.engine.sessions().summarize(&session.id, input)).await;
     assert!(done.unwrap().unwrap());
     let mut heard = Vec::new();
     while heard.last().map(String::as_str) != Some("session.idle") {
@@ -141,7 +141,7 @@ async fn a_requested_summary_replaces_the_conversation() {
         (info.mode.as_str(), &info.parent_id, info.finish.as_deref()),
         ("compaction", transcript[4].info.id(), Some("stop"))
     );
-    let after = desk.engine.session(&session.id).await.unwrap();
+    let after = desk.engine.sessions().get(&session.id).await.unwrap();
     assert_eq!(after.tokens.input, before.tokens.input + info.tokens.input);
     let asked = &summaries(&desk)[0];
     assert!(asked.get("tools").is_none(), "{asked}");
@@ -211,7 +211,7 @@ async fn a_request_that_is_too_long_is_repeated_after_a_summary() {
     let desk = Desk::new(script).await;
     let session = desk.session().await;
     desk.prompt(&session, "first").await;
-    let mut events = desk.engine.subscribe();
+    let mut events = desk.engine.events().subscribe();
     desk.prompt(&session, "second").await;
     let expected = [
         "user build: first",
@@ -253,7 +253,7 @@ async fn fails_after(desk: &Desk, prompts: &[&str], requests: usize) -> MessageE
         shape(&transcript)
     );
     let Message::Assistant(info) = &transcript.last().unwrap().info else { panic!("an answer") };
-    assert!(desk.engine.statuses().is_empty());
+    assert!(desk.engine.sessions().statuses().is_empty());
     info.error.clone().expect("an error")
 }
 
@@ -295,7 +295,7 @@ async fn a_failed_summary_does_not_change_the_conversation() {
     let desk = Desk::new(Script::new().summary(Turn::http_error(401)).text("one").text("two")).await;
     let session = desk.session().await;
     desk.prompt(&session, "first").await;
-    assert!(desk.engine.compact(&session.id).await.unwrap());
+    assert!(desk.engine.sessions().compact(&session.id).await.unwrap());
     let last = desk.transcript(&session).await.pop().unwrap();
     assert!(
         matches!(&last.info, Message::Assistant(info) if info.summary == Some(true) && info.error.is_some())
@@ -389,8 +389,9 @@ async fn a_session_of_five_thousand_messages_continues_in_a_small_window() {
     };
     let script = Script::new().summary(Turn::respond(counted)).default_turn(Turn::respond(counted));
     let desk = Desk::with(script, small(CONTEXT)).await;
-    let imported = desk.engine.import_session(&desk.project, "long", long_document(5_000)).await.unwrap();
-    let session = desk.engine.session(&imported.session).await.unwrap();
+    let imported =
+        desk.engine.transfer().import_session(&desk.project, "long", long_document(5_000)).await.unwrap();
+    let session = desk.engine.sessions().get(&imported.session).await.unwrap();
     for n in 0..PROMPTS {
         desk.prompt(&session, &format!("prompt {n}: {}", "more to do. ".repeat(20))).await;
     }
@@ -429,7 +430,10 @@ async fn the_most_recent_turns_are_kept_next_to_a_summary() {
         desk.prompt(&session, words).await;
     }
     let input = SummarizeInput { provider_id: "mock".into(), model_id: "plain-model".into(), auto: None };
-    tokio::time::timeout(DEADLINE, desk.engine.summarize(&session.id, input)).await.unwrap().unwrap();
+    tokio::time::timeout(DEADLINE, desk.engine.sessions().summarize(&session.id, input))
+        .await
+        .unwrap()
+        .unwrap();
     let asked = said(&summaries(&desk)[0]).join("\n");
     assert!(asked.contains("first") && !asked.contains("second"), "{asked}");
     desk.prompt(&session, "fourth").await;

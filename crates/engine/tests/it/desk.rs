@@ -120,16 +120,16 @@ impl Desk {
 
     pub(crate) async fn session(&self) -> Session {
         let input = SessionInput { title: Some("Test".to_owned()), ..SessionInput::default() };
-        self.engine.create_session(&self.instance, input).await.unwrap()
+        self.engine.sessions().create(&self.instance, input).await.unwrap()
     }
 
     pub(crate) async fn prompt(&self, session: &Session, text: &str) -> MessageWithParts {
-        let prompt = self.engine.prompt(&session.id, prompt(text));
+        let prompt = self.engine.sessions().prompt(&session.id, prompt(text));
         tokio::time::timeout(DEADLINE, prompt).await.expect("the turn ends").unwrap()
     }
 
     pub(crate) async fn transcript(&self, session: &Session) -> Vec<MessageWithParts> {
-        self.engine.messages(&session.id, None).await.unwrap()
+        self.engine.sessions().messages(&session.id, None).await.unwrap()
     }
 
     /// Checks that every sent request follows the protocol.

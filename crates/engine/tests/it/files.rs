@@ -74,7 +74,7 @@ async fn an_edit_and_a_new_file_are_recorded_with_their_step() {
     let diffs = summary(&transcript[0]);
     let diffs: Vec<_> = diffs.iter().map(counts).collect();
     assert_eq!(diffs, [("a.txt", 1, 1, "modified"), ("deep/er/b.txt", 1, 0, "added")]);
-    let total = desk.engine.session(&session.id).await.unwrap().summary.unwrap();
+    let total = desk.engine.sessions().get(&session.id).await.unwrap().summary.unwrap();
     assert_eq!((total.additions, total.deletions, total.files), (2, 1, 2));
     desk.assert_clean();
 }
@@ -86,12 +86,12 @@ async fn changes_by_commands_are_recorded_and_concurrent_changes_by_the_user_are
     let desk = Desk::new(Script::new().turn(thinking).text("Done.")).await;
     std::fs::write(desk.project.join("gone.txt"), "gone\n").unwrap();
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     wait_for_delta(&mut feed).await;
     std::fs::write(desk.project.join("users.txt"), "mine\n").unwrap();
     let ended = async {
-        while !desk.engine.statuses().is_empty() {
+        while !desk.engine.sessions().statuses().is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -91,10 +91,10 @@ async fn a_picture_from_a_tool_is_seen() {
 #[tokio::test]
 async fn a_title_request_sets_low_reasoning() {
     let desk = Desk::with(Script::new().title("A name").text("Hello."), over_gemini()).await;
-    let session = desk.engine.create_session(&desk.instance, SessionInput::default()).await.unwrap();
+    let session = desk.engine.sessions().create(&desk.instance, SessionInput::default()).await.unwrap();
     desk.prompt(&session, "hi").await;
     let named = async {
-        while desk.engine.session(&session.id).await.unwrap().title != "A name" {
+        while desk.engine.sessions().get(&session.id).await.unwrap().title != "A name" {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };

@@ -169,7 +169,7 @@ impl Ward {
                 variant: None,
             };
             let input = PromptInput { model: Some(model), ..prompt("go on") };
-            let turn = self.desk.engine.prompt(&session.id, input);
+            let turn = self.desk.engine.sessions().prompt(&session.id, input);
             tokio::time::timeout(DEADLINE, turn).await.expect("the turn ends").unwrap();
             let problems = self.desk.server.problems();
             assert_eq!(problems, Vec::<String>::new(), "{name} with {provider_id}");

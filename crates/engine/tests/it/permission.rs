@@ -33,20 +33,20 @@ fn answer(reply: PermissionReply, message: Option<&str>) -> PermissionAnswer {
 async fn a_call_waits_for_its_permission() {
     let desk = Desk::with(Script::new().turn(bash("echo one && ls")).text("done"), ask_for_bash()).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
     assert_eq!(request.permission, "bash");
     assert_eq!(request.patterns, ["echo one", "ls"]);
     assert_eq!(request.always, ["echo *", "ls *"]);
     assert_eq!(request.metadata["command"], "echo one && ls");
-    assert_eq!(desk.engine.permissions().await.unwrap(), std::slice::from_ref(&request));
-    desk.engine.answer_permission(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
+    assert_eq!(desk.engine.permissions().pending().await.unwrap(), std::slice::from_ref(&request));
+    desk.engine.permissions().answer(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
     idle(&mut feed).await;
     let calls = calls(&desk.transcript(&session).await);
     assert!(matches!(&calls[0].1, ToolState::Completed { output, .. } if output.starts_with("one\n")));
-    assert!(desk.engine.permissions().await.unwrap().is_empty());
-    let again = desk.engine.answer_permission(&request.id, answer(PermissionReply::Once, None)).await;
+    assert!(desk.engine.permissions().pending().await.unwrap().is_empty());
+    let again = desk.engine.permissions().answer(&request.id, answer(PermissionReply::Once, None)).await;
     assert!(again.unwrap_err().to_string().contains("not found"));
 }
 
@@ -55,13 +55,13 @@ async fn a_reply_of_always_saves_only_the_same_request() {
     let script = Script::new().turn(bash("echo one")).turn(bash("echo two")).turn(bash("ls")).text("done");
     let desk = Desk::with(script, ask_for_bash()).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let first = asked(&mut feed).await;
-    desk.engine.answer_permission(&first.id, answer(PermissionReply::Always, None)).await.unwrap();
+    desk.engine.permissions().answer(&first.id, answer(PermissionReply::Always, None)).await.unwrap();
     let second = asked(&mut feed).await;
     assert_eq!(second.patterns, ["ls"]);
-    desk.engine.answer_permission(&second.id, answer(PermissionReply::Once, None)).await.unwrap();
+    desk.engine.permissions().answer(&second.id, answer(PermissionReply::Once, None)).await.unwrap();
     idle(&mut feed).await;
     assert_eq!(calls(&desk.transcript(&session).await).len(), 3);
 }
@@ -71,16 +71,16 @@ async fn a_rejection_ends_the_turn_unless_it_has_a_message() {
     let script = Script::new().turn(bash("echo one")).turn(bash("echo two")).text("used python");
     let desk = Desk::with(script, ask_for_bash()).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
-    desk.engine.answer_permission(&request.id, answer(PermissionReply::Reject, None)).await.unwrap();
+    desk.engine.permissions().answer(&request.id, answer(PermissionReply::Reject, None)).await.unwrap();
     idle(&mut feed).await;
     assert_eq!(desk.server.main_requests().len(), 1);
-    desk.engine.prompt_async(&session.id, prompt("again")).await.unwrap();
+    desk.engine.sessions().prompt_async(&session.id, prompt("again")).await.unwrap();
     let request = asked(&mut feed).await;
     let reply = answer(PermissionReply::Reject, Some("use python instead"));
-    desk.engine.answer_permission(&request.id, reply).await.unwrap();
+    desk.engine.permissions().answer(&request.id, reply).await.unwrap();
     idle(&mut feed).await;
     let transcript = desk.transcript(&session).await;
     let errors: Vec<_> = calls(&transcript)
@@ -102,10 +102,10 @@ async fn a_turn_continues_after_a_rejection_if_configured() {
     let config = json!({"permission": {"bash": "ask"}, "experimental": {"continue_loop_on_deny": true}});
     let desk = Desk::with(Script::new().turn(bash("echo one")).text("without it, then"), config).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
-    desk.engine.answer_permission(&request.id, answer(PermissionReply::Reject, None)).await.unwrap();
+    desk.engine.permissions().answer(&request.id, answer(PermissionReply::Reject, None)).await.unwrap();
     idle(&mut feed).await;
     assert_eq!(text(desk.transcript(&session).await.last().unwrap()), "without it, then");
     desk.assert_clean();
@@ -131,7 +131,7 @@ async fn a_denied_call_is_reported_to_the_model_and_the_turn_continues() {
     let desk = Desk::new(Script::new().turn(bash("echo one")).text("understood")).await;
     let rules = vec![Rule::new("bash", "echo *", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
-    let session = desk.engine.create_session(&desk.instance, input).await.unwrap();
+    let session = desk.engine.sessions().create(&desk.instance, input).await.unwrap();
     assert_eq!(text(&desk.prompt(&session, "go").await), "understood");
     let calls = calls(&desk.transcript(&session).await);
     let ToolState::Error { error, .. } = &calls[0].1 else { panic!("{:?}", calls[0]) };
@@ -143,14 +143,14 @@ async fn an_approval_does_not_override_a_rule_that_denies() {
     let script = Script::new().turn(bash("echo one")).text("a").turn(bash("echo two")).text("b");
     let desk = Desk::with(script, ask_for_bash()).await;
     let first = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&first.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&first.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
-    desk.engine.answer_permission(&request.id, answer(PermissionReply::Always, None)).await.unwrap();
+    desk.engine.permissions().answer(&request.id, answer(PermissionReply::Always, None)).await.unwrap();
     idle(&mut feed).await;
     let rules = vec![Rule::new("bash", "*", Action::Ask), Rule::new("bash", "echo *", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
-    let second = desk.engine.create_session(&desk.instance, input).await.unwrap();
+    let second = desk.engine.sessions().create(&desk.instance, input).await.unwrap();
     desk.prompt(&second, "go").await;
     let calls = calls(&desk.transcript(&second).await);
     assert!(matches!(&calls[0].1, ToolState::Error { .. }), "{:?}", calls[0]);
@@ -162,12 +162,12 @@ async fn the_third_identical_call_of_an_answer_asks() {
     let turn = Turn::tools([("glob", glob.clone()), ("glob", glob.clone()), ("glob", glob)]);
     let desk = Desk::new(Script::new().turn(turn).text("done")).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
     assert_eq!(request.permission, "doom_loop");
     assert_eq!((request.patterns.as_slice(), request.tool.is_none()), (&["glob".to_owned()][..], true));
-    desk.engine.answer_permission(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
+    desk.engine.permissions().answer(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
     idle(&mut feed).await;
 }
 
@@ -175,11 +175,11 @@ async fn the_third_identical_call_of_an_answer_asks() {
 async fn an_abort_withdraws_the_question() {
     let desk = Desk::with(Script::new().turn(bash("echo one")).text("after"), ask_for_bash()).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     asked(&mut feed).await;
-    desk.engine.abort(&session.id).await.unwrap();
-    assert!(desk.engine.permissions().await.unwrap().is_empty());
+    desk.engine.sessions().abort(&session.id).await.unwrap();
+    assert!(desk.engine.permissions().pending().await.unwrap().is_empty());
     assert_eq!(text(&desk.prompt(&session, "again").await), "after");
     desk.assert_clean();
 }
@@ -197,13 +197,14 @@ async fn tool_switches_become_rules_of_the_session() {
     let desk = Desk::with(Script::new().text("one").text("two"), json!({})).await;
     let edit = Rule::new("edit", "*", Action::Ask);
     let input = SessionInput { permission: Some(vec![edit.clone()]), ..SessionInput::default() };
-    let session = desk.engine.create_session(&desk.instance, input).await.unwrap();
-    let rules = async || desk.engine.session(&session.id).await.unwrap().permission.unwrap_or_default();
-    desk.engine.prompt(&session.id, prompt("go")).await.unwrap();
+    let session = desk.engine.sessions().create(&desk.instance, input).await.unwrap();
+    let rules =
+        async || desk.engine.sessions().get(&session.id).await.unwrap().permission.unwrap_or_default();
+    desk.engine.sessions().prompt(&session.id, prompt("go")).await.unwrap();
     assert_eq!(rules().await, [edit]);
     let tools = [("bash".to_owned(), false), ("write".to_owned(), true)];
     let switched = PromptInput { tools: Some(tools.into()), ..prompt("go on") };
-    desk.engine.prompt(&session.id, switched).await.unwrap();
+    desk.engine.sessions().prompt(&session.id, switched).await.unwrap();
     let expected = [Rule::new("bash", "*", Action::Deny), Rule::new("write", "*", Action::Allow)];
     assert_eq!(rules().await, expected);
 }

@@ -37,13 +37,13 @@ async fn a_plan_is_carried_out_when_the_user_agrees() {
     let script = Script::new().turn(Turn::steps().tool("plan_exit", json!({}))).text("built");
     let desk = Desk::with_env(script, [("OPENCODE_EXPERIMENTAL_PLAN_MODE", "1")]).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, to("plan")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, to("plan")).await.unwrap();
     let request = asked(&mut feed).await;
     let path = format!(".opencode/plans/{}-{}.md", session.time.created, session.slug);
     assert!(request.questions[0].question.contains(&path), "{request:?}");
     assert_eq!(request.questions[0].custom, Some(false));
-    desk.engine.answer_question(&request.id, vec![vec!["Yes".into()]]).unwrap();
+    desk.engine.questions().answer(&request.id, vec![vec!["Yes".into()]]).unwrap();
     idle(&mut feed).await;
     let transcript = desk.transcript(&session).await;
     let agents = transcript.iter().map(|message| match &message.info {
@@ -54,7 +54,7 @@ async fn a_plan_is_carried_out_when_the_user_agrees() {
     let ToolState::Completed { title, .. } = &calls(&transcript)[0].1 else { panic!() };
     assert_eq!(title, "Switching to build agent");
     assert!(text(&transcript[2]).contains(&path));
-    assert_eq!(desk.engine.session(&session.id).await.unwrap().agent.as_deref(), Some("build"));
+    assert_eq!(desk.engine.sessions().get(&session.id).await.unwrap().agent.as_deref(), Some("build"));
     assert!(offered(&desk, 0).contains(&"plan_exit".to_owned()));
     assert!(!offered(&desk, 1).iter().any(|name| name.starts_with("plan_")));
     desk.assert_clean();
@@ -65,14 +65,14 @@ async fn a_rejected_plan_ends_the_turn() {
     let script = Script::new().turn(Turn::steps().tool("plan_exit", json!({}))).text("never");
     let desk = Desk::with_env(script, [("OPENCODE_EXPERIMENTAL", "1")]).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, to("plan")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, to("plan")).await.unwrap();
     let request = asked(&mut feed).await;
-    desk.engine.answer_question(&request.id, vec![vec!["No".into()]]).unwrap();
+    desk.engine.questions().answer(&request.id, vec![vec!["No".into()]]).unwrap();
     idle(&mut feed).await;
     assert_eq!(desk.transcript(&session).await.len(), 2);
     assert_eq!(desk.server.main_requests().len(), 1);
-    assert_eq!(desk.engine.session(&session.id).await.unwrap().agent.as_deref(), Some("plan"));
+    assert_eq!(desk.engine.sessions().get(&session.id).await.unwrap().agent.as_deref(), Some("plan"));
 }
 
 #[tokio::test]
@@ -81,12 +81,12 @@ async fn planning_can_be_proposed_if_enabled() {
     let on = [("OPENCODE_EXPERIMENTAL_PLAN_MODE", "1"), ("OPENCODE_EXPERIMENTAL_PLAN_ENTER", "1")];
     let desk = Desk::with_env(script, on).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, to("build")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, to("build")).await.unwrap();
     let request = asked(&mut feed).await;
-    desk.engine.answer_question(&request.id, vec![vec!["Yes".into()]]).unwrap();
+    desk.engine.questions().answer(&request.id, vec![vec!["Yes".into()]]).unwrap();
     idle(&mut feed).await;
-    assert_eq!(desk.engine.session(&session.id).await.unwrap().agent.as_deref(), Some("plan"));
+    assert_eq!(desk.engine.sessions().get(&session.id).await.unwrap().agent.as_deref(), Some("plan"));
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn without_the_experiment_there_is_no_plan_tool() {
     let desk = Desk::new(Script::new().text("a").text("b")).await;
     let session = desk.session().await;
     for agent in ["plan", "build"] {
-        desk.engine.prompt(&session.id, to(agent)).await.unwrap();
+        desk.engine.sessions().prompt(&session.id, to(agent)).await.unwrap();
     }
     for nth in [0, 1] {
         assert!(!offered(&desk, nth).iter().any(|name| name.starts_with("plan_")));
@@ -127,7 +127,7 @@ async fn a_background_subagent_reports_later() {
         matches!(&told.1, ToolState::Completed { output, .. } if output.contains("state=\"running\"")),
         "{told:?}"
     );
-    let mut feed = desk.engine.subscribe();
+    let mut feed = desk.engine.events().subscribe();
     std::fs::write(desk.project.join("go"), "").unwrap();
     let id = session.id.clone();
     wait_for(&mut feed, |published| match published.notice().fact {
@@ -154,10 +154,10 @@ async fn background_subagents_end_with_their_session() {
     let desk = Desk::with_env(script, [("OPENCODE_EXPERIMENTAL", "1")]).await;
     let session = desk.session().await;
     desk.prompt(&session, "go").await;
-    let child = desk.engine.children(&session.id).await.unwrap().remove(0);
-    assert!(desk.engine.statuses().contains_key(&child.id));
-    desk.engine.abort(&session.id).await.unwrap();
-    assert!(!desk.engine.statuses().contains_key(&child.id));
+    let child = desk.engine.sessions().children(&session.id).await.unwrap().remove(0);
+    assert!(desk.engine.sessions().statuses().contains_key(&child.id));
+    desk.engine.sessions().abort(&session.id).await.unwrap();
+    assert!(!desk.engine.sessions().statuses().contains_key(&child.id));
     // The subagent that was stopped with the session does not report to it.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     assert_eq!(desk.server.main_requests().len(), 3);

@@ -33,7 +33,7 @@ fn prompt_contains(request: &Recorded, n: usize, words: &str) -> bool {
 
 async fn ask(desk: &Desk, session: &codewright_proto::Session, agent: &str, words: &str) {
     let input = PromptInput { agent: Some(agent.to_owned()), ..prompt(words) };
-    let turn = desk.engine.prompt(&session.id, input);
+    let turn = desk.engine.sessions().prompt(&session.id, input);
     tokio::time::timeout(DEADLINE, turn).await.expect("the turn ends").unwrap();
 }
 
@@ -81,7 +81,10 @@ async fn a_first_request_costs_at_most_six_tenths_of_the_originals() {
             variant: None,
         };
         let input = PromptInput { model: Some(model_ref), ..prompt("Please look") };
-        tokio::time::timeout(DEADLINE, desk.engine.prompt(&session.id, input)).await.unwrap().unwrap();
+        tokio::time::timeout(DEADLINE, desk.engine.sessions().prompt(&session.id, input))
+            .await
+            .unwrap()
+            .unwrap();
         let body = desk.server.main_requests().pop().unwrap().body;
         let names: Vec<_> = body["tools"]
             .as_array()
@@ -210,8 +213,8 @@ async fn a_command_becomes_a_prompt_and_emits_an_event_at_its_end() {
     let desk = Desk::with(Script::new().text("done"), config).await;
     std::fs::write(desk.project.join("note.txt"), "remember\n").unwrap();
     let session = desk.session().await;
-    let mut events = desk.engine.subscribe();
-    let run = desk.engine.command(&session.id, command("hello", "'big world' !`touch evil`"));
+    let mut events = desk.engine.events().subscribe();
+    let run = desk.engine.sessions().command(&session.id, command("hello", "'big world' !`touch evil`"));
     let answer = tokio::time::timeout(DEADLINE, run).await.unwrap().unwrap();
     let executed = wait_for(&mut events, |published| match published.notice().fact {
         codewright_proto::Fact::Signal(signal @ Signal::CommandExecuted { .. }) => Some(json!(signal)),
@@ -244,7 +247,7 @@ async fn a_command_becomes_a_prompt_and_emits_an_event_at_its_end() {
         })
         .collect();
     assert_eq!(kinds, ["note.txt", "agent explore"]);
-    let unknown = desk.engine.command(&session.id, command("nope", "")).await.unwrap_err();
+    let unknown = desk.engine.sessions().command(&session.id, command("nope", "")).await.unwrap_err();
     assert!(
         unknown.to_string().starts_with("command `nope` not found; there are init, review, hello"),
         "{unknown}"
@@ -377,8 +380,12 @@ async fn the_report_shows_every_block_with_its_origin_and_size() {
     for (name, words) in [("AGENTS.md", "Rules."), ("more.md", "More.")] {
         std::fs::write(desk.project.join(name), words).unwrap();
     }
-    let report =
-        desk.engine.prompt_report(&desk.instance, Some("plan"), Some("mockanth/claude-mock")).await.unwrap();
+    let report = desk
+        .engine
+        .instances()
+        .prompt_report(&desk.instance, Some("plan"), Some("mockanth/claude-mock"))
+        .await
+        .unwrap();
     assert_eq!(
         (report.agent.as_str(), report.model.as_str(), report.family),
         ("plan", "mockanth/claude-mock", "claude")
@@ -413,7 +420,7 @@ async fn a_command_for_a_subagent_runs_in_its_own_session() {
     let config = json!({"command": {"subt": {"template": "SUBTASKCMD $ARGUMENTS", "agent": "explore", "description": "sub"}}});
     let desk = Desk::with(Script::new().text("sub result").text("parent continue"), config).await;
     let session = desk.session().await;
-    let run = desk.engine.command(&session.id, command("subt", "zz"));
+    let run = desk.engine.sessions().command(&session.id, command("subt", "zz"));
     let answer = tokio::time::timeout(DEADLINE, run).await.unwrap().unwrap();
     assert_eq!(text(&answer), "parent continue");
     let transcript = desk.transcript(&session).await;

@@ -37,15 +37,15 @@ async fn idle(feed: &mut Subscription) {
 async fn an_answer_reaches_the_model_as_recorded() {
     let desk = Desk::new(Script::new().turn(asks()).text("Blue it is.")).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
     // A client that connects later finds the question too.
-    assert_eq!(desk.engine.questions(), std::slice::from_ref(&request));
+    assert_eq!(desk.engine.questions().pending(), std::slice::from_ref(&request));
     let shown = serde_json::to_value(&request).unwrap();
     assert_eq!(shown["questions"], colour()["questions"]);
     assert!(shown["tool"]["callID"].is_string() && shown["tool"]["messageID"].is_string(), "{shown}");
-    desk.engine.answer_question(&request.id, vec![vec!["Blue".into()]]).unwrap();
+    desk.engine.questions().answer(&request.id, vec![vec!["Blue".into()]]).unwrap();
     let replied = wait_for(&mut feed, |published| match published.notice().fact {
         Fact::Signal(Signal::QuestionReplied { request_id, answers, .. }) => Some((request_id, answers)),
         _ => None,
@@ -61,8 +61,8 @@ async fn an_answer_reaches_the_model_as_recorded() {
     assert_eq!(title, "Asked 1 question");
     assert_eq!(json!(metadata), json!({"answers": [["Blue"]], "truncated": false}));
     assert_eq!(text(transcript.last().unwrap()), "Blue it is.");
-    assert!(desk.engine.questions().is_empty());
-    let again = desk.engine.answer_question(&request.id, vec![]).unwrap_err().to_string();
+    assert!(desk.engine.questions().pending().is_empty());
+    let again = desk.engine.questions().answer(&request.id, vec![]).unwrap_err().to_string();
     assert_eq!(again, format!("Question request not found: {}", request.id));
     desk.assert_clean();
 }
@@ -75,16 +75,21 @@ async fn answers_must_match_the_questions_and_missing_ones_are_reported() {
     ]});
     let desk = Desk::new(Script::new().tool("question", two).text("ok")).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
     let three = vec![vec![]; 3];
     assert!(
-        desk.engine.answer_question(&request.id, three).unwrap_err().to_string().contains("3 answers to 2")
+        desk.engine
+            .questions()
+            .answer(&request.id, three)
+            .unwrap_err()
+            .to_string()
+            .contains("3 answers to 2")
     );
     let long = vec![vec!["x".repeat(300 * 1024)]];
-    assert!(desk.engine.answer_question(&request.id, long).unwrap_err().to_string().contains("256 KiB"));
-    desk.engine.answer_question(&request.id, vec![vec!["x".into(), "y".into()]]).unwrap();
+    assert!(desk.engine.questions().answer(&request.id, long).unwrap_err().to_string().contains("256 KiB"));
+    desk.engine.questions().answer(&request.id, vec![vec!["x".into(), "y".into()]]).unwrap();
     idle(&mut feed).await;
     let ToolState::Completed { output, title, .. } = &calls(&desk.transcript(&session).await)[0].1 else {
         panic!()
@@ -97,10 +102,10 @@ async fn answers_must_match_the_questions_and_missing_ones_are_reported() {
 async fn a_rejection_ends_the_turn() {
     let desk = Desk::new(Script::new().turn(asks()).text("never said")).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
-    desk.engine.reject_question(&request.id).unwrap();
+    desk.engine.questions().reject(&request.id).unwrap();
     idle(&mut feed).await;
     let calls = calls(&desk.transcript(&session).await);
     let ToolState::Error { error, .. } = &calls[0].1 else { panic!("{:?}", calls[0]) };
@@ -112,16 +117,16 @@ async fn a_rejection_ends_the_turn() {
 async fn an_abort_withdraws_a_question_with_an_event() {
     let desk = Desk::new(Script::new().turn(asks()).text("after")).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let request = asked(&mut feed).await;
-    desk.engine.abort(&session.id).await.unwrap();
+    desk.engine.sessions().abort(&session.id).await.unwrap();
     wait_for(&mut feed, |published| match published.notice().fact {
         Fact::Signal(Signal::QuestionRejected { request_id, .. }) if request_id == request.id => Some(()),
         _ => None,
     })
     .await;
-    assert!(desk.engine.questions().is_empty());
+    assert!(desk.engine.questions().pending().is_empty());
     assert_eq!(text(&desk.prompt(&session, "again").await), "after");
     desk.assert_clean();
 }
@@ -131,7 +136,7 @@ async fn a_session_that_forbids_questions_is_not_offered_the_tool() {
     let desk = Desk::new(Script::new().turn(asks()).text("ok")).await;
     let rules = vec![Rule::new("question", "*", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
-    let session = desk.engine.create_session(&desk.instance, input).await.unwrap();
+    let session = desk.engine.sessions().create(&desk.instance, input).await.unwrap();
     desk.prompt(&session, "go").await;
     let calls = calls(&desk.transcript(&session).await);
     assert_eq!(calls[0].0, "invalid");

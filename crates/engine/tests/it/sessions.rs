@@ -1,6 +1,6 @@
 //! Operations on sessions between their prompts.
 
-use codewright_engine::{Engine, Error, Published, Wanted};
+use codewright_engine::{Engine, Error, PermissionInput, Published};
 use codewright_proto::{
     Action, Event, FileAttachment, Map, Message, MessageWithParts, Part, PartBody, PartInput, PromptInput,
     Session, SessionId, SessionInput, SessionPatch, TextPart, TimePatch, ToolState,
@@ -12,7 +12,7 @@ use crate::desk::{DEADLINE, Desk, prompt};
 
 async fn child(desk: &Desk, parent: &SessionId) -> Session {
     let input = SessionInput { parent_id: Some(parent.clone()), ..SessionInput::default() };
-    desk.engine.create_session(&desk.instance, input).await.unwrap()
+    desk.engine.sessions().create(&desk.instance, input).await.unwrap()
 }
 
 fn note(text: &str) -> PromptInput {
@@ -21,7 +21,7 @@ fn note(text: &str) -> PromptInput {
 
 /// Returns all events of a session in order.
 async fn log(engine: &Engine, id: &SessionId) -> Vec<Event> {
-    let all = engine.events_after(0, 100_000).await.unwrap();
+    let all = engine.events().after(0, 100_000).await.unwrap();
     all.into_iter().map(|envelope| envelope.event).filter(|event| event.session_id() == id).collect()
 }
 
@@ -30,7 +30,7 @@ async fn a_patch_changes_only_its_fields_and_only_rules_and_metadata_update_the_
     let desk = Desk::new(Script::new()).await;
     let session = desk.session().await;
     let patch = |patch: serde_json::Value| serde_json::from_value::<SessionPatch>(patch).unwrap();
-    let change = async |value| desk.engine.update_session(&session.id, patch(value)).await;
+    let change = async |value| desk.engine.sessions().update(&session.id, patch(value)).await;
     let named = change(json!({"title": "Renamed"})).await.unwrap();
     assert_eq!((named.title.as_str(), &named.time), ("Renamed", &session.time));
     let away = change(json!({"time": {"archived": 1_700_000_000_000.5}})).await.unwrap();
@@ -63,11 +63,13 @@ async fn deleting_a_session_stops_and_deletes_its_children() {
     assert!(child_one.title.starts_with("Child session - "), "{}", child_one.title);
     let grandchild = child(&desk, &child_one.id).await;
     let other = desk.session().await;
-    assert_eq!(desk.engine.children(&session.id).await.unwrap(), vec![child_one.clone()]);
-    desk.engine.prompt_async(&grandchild.id, prompt("work")).await.unwrap();
+    assert_eq!(desk.engine.sessions().children(&session.id).await.unwrap(), vec![child_one.clone()]);
+    desk.engine.sessions().prompt_async(&grandchild.id, prompt("work")).await.unwrap();
     desk.server.wait_for_request(1, DEADLINE).await.unwrap();
-    let mut events = desk.engine.subscribe();
-    assert!(tokio::time::timeout(DEADLINE, desk.engine.delete_session(&session.id)).await.unwrap().unwrap());
+    let mut events = desk.engine.events().subscribe();
+    assert!(
+        tokio::time::timeout(DEADLINE, desk.engine.sessions().delete(&session.id)).await.unwrap().unwrap()
+    );
     let mut gone = Vec::new();
     while gone.len() < 3 {
         let published = tokio::time::timeout(DEADLINE, events.next()).await.unwrap().unwrap();
@@ -79,10 +81,10 @@ async fn deleting_a_session_stops_and_deletes_its_children() {
     }
     assert_eq!(gone, [grandchild.id.clone(), child_one.id.clone(), session.id.clone()]);
     for id in [&session.id, &child_one.id, &grandchild.id] {
-        assert!(matches!(desk.engine.session(id).await, Err(Error::NotFound { .. })));
+        assert!(matches!(desk.engine.sessions().get(id).await, Err(Error::NotFound { .. })));
     }
-    assert!(desk.engine.session(&other.id).await.is_ok());
-    assert!(desk.engine.statuses().is_empty());
+    assert!(desk.engine.sessions().get(&other.id).await.is_ok());
+    assert!(desk.engine.sessions().statuses().is_empty());
 }
 
 #[tokio::test]
@@ -92,19 +94,21 @@ async fn messages_and_parts_are_removed_and_replaced() {
     desk.prompt(&session, "first").await;
     desk.prompt(&session, "second").await;
     let [first, one, second, two] = <[_; 4]>::try_from(desk.transcript(&session).await).unwrap();
-    let used = desk.engine.session(&session.id).await.unwrap().tokens;
-    assert!(desk.engine.remove_message(&session.id, two.info.id()).await.unwrap());
-    let left = desk.engine.session(&session.id).await.unwrap().tokens;
+    let used = desk.engine.sessions().get(&session.id).await.unwrap().tokens;
+    assert!(desk.engine.sessions().remove_message(&session.id, two.info.id()).await.unwrap());
+    let left = desk.engine.sessions().get(&session.id).await.unwrap().tokens;
     let Message::Assistant(info) = &two.info else { panic!("an answer") };
     assert_eq!((left.input, left.output), (used.input - info.tokens.input, used.output - info.tokens.output));
-    assert!(desk.engine.remove_part(&session.id, second.info.id(), &second.parts[0].id).await.unwrap());
+    assert!(
+        desk.engine.sessions().remove_part(&session.id, second.info.id(), &second.parts[0].id).await.unwrap()
+    );
     let mut part = first.parts[0].clone();
     part.body = PartBody::Text(TextPart { text: "changed".into(), ..TextPart::default() });
-    assert_eq!(desk.engine.update_part(part.clone()).await.unwrap(), part);
+    assert_eq!(desk.engine.sessions().update_part(part.clone()).await.unwrap(), part);
     let stranger = Part { message_id: two.info.id().clone(), ..part.clone() };
-    assert!(matches!(desk.engine.update_part(stranger).await, Err(Error::NotFound { .. })));
+    assert!(matches!(desk.engine.sessions().update_part(stranger).await, Err(Error::NotFound { .. })));
     let taken = Part { message_id: second.info.id().clone(), ..part.clone() };
-    assert!(matches!(desk.engine.update_part(taken).await, Err(Error::Invalid { .. })));
+    assert!(matches!(desk.engine.sessions().update_part(taken).await, Err(Error::Invalid { .. })));
     let now = desk.transcript(&session).await;
     let first = MessageWithParts { parts: vec![part], ..first };
     let second = MessageWithParts { parts: Vec::new(), ..second };
@@ -115,13 +119,13 @@ async fn messages_and_parts_are_removed_and_replaced() {
 async fn a_running_session_keeps_its_messages() {
     let desk = Desk::new(Script::new().turn(Turn::steps().text("x").hang())).await;
     let session = desk.session().await;
-    desk.engine.prompt_async(&session.id, prompt("work")).await.unwrap();
+    desk.engine.sessions().prompt_async(&session.id, prompt("work")).await.unwrap();
     desk.server.wait_for_request(1, DEADLINE).await.unwrap();
     let id = desk.transcript(&session).await[0].info.id().clone();
-    let refused = desk.engine.remove_message(&session.id, &id).await.unwrap_err();
+    let refused = desk.engine.sessions().remove_message(&session.id, &id).await.unwrap_err();
     assert_eq!(refused.to_string(), format!("Session is busy: {}", session.id));
-    desk.engine.abort(&session.id).await.unwrap();
-    assert!(desk.engine.remove_message(&session.id, &id).await.unwrap());
+    desk.engine.sessions().abort(&session.id).await.unwrap();
+    assert!(desk.engine.sessions().remove_message(&session.id, &id).await.unwrap());
 }
 
 #[tokio::test]
@@ -133,7 +137,7 @@ async fn a_fork_refers_to_its_own_messages_only() {
         "permission": [{"permission": "bash", "pattern": "*", "action": "deny"}],
     });
     let input = serde_json::from_value(input).unwrap();
-    let session = desk.engine.create_session(&desk.instance, input).await.unwrap();
+    let session = desk.engine.sessions().create(&desk.instance, input).await.unwrap();
     desk.prompt(&session, "first").await;
     let transcript = desk.transcript(&session).await;
     let (question, answer) = (transcript[0].info.id().clone(), transcript[1].info.id().clone());
@@ -150,12 +154,12 @@ async fn a_fork_refers_to_its_own_messages_only() {
         "status": "completed", "input": {}, "output": "ok", "title": "", "metadata": {},
         "time": {"start": 1, "end": 2}, "attachments": [attachment],
     }});
-    desk.engine.update_part(part(call, "prt_call")).await.unwrap();
+    desk.engine.sessions().update_part(part(call, "prt_call")).await.unwrap();
     let compaction = json!({"type": "compaction", "auto": false, "tail_start_id": question});
-    desk.engine.update_part(part(compaction, "prt_mark")).await.unwrap();
-    desk.engine.prompt(&session.id, note("left out")).await.unwrap();
+    desk.engine.sessions().update_part(part(compaction, "prt_mark")).await.unwrap();
+    desk.engine.sessions().prompt(&session.id, note("left out")).await.unwrap();
     let last = desk.transcript(&session).await[2].info.id().clone();
-    let fork = desk.engine.fork_session(&session.id, Some(last)).await.unwrap();
+    let fork = desk.engine.sessions().fork(&session.id, Some(last)).await.unwrap();
     assert_eq!((fork.title.as_str(), &fork.parent_id), ("Base (fork #4)", &None));
     assert_eq!(json!(fork.metadata), json!({"kept": true}));
     assert_eq!(fork.permission.as_ref().map(Vec::len), Some(1));
@@ -192,7 +196,7 @@ async fn a_fork_refers_to_its_own_messages_only() {
         _ => None,
     });
     assert_eq!(tail.as_ref(), Some(copied[0].info.id()));
-    let refused = desk.engine.fork_session(&session.id, Some(copied[0].info.id().clone())).await;
+    let refused = desk.engine.sessions().fork(&session.id, Some(copied[0].info.id().clone())).await;
     assert!(matches!(refused, Err(Error::NotFound { .. })));
 }
 
@@ -201,13 +205,13 @@ async fn a_fork_continues_like_its_origin_at_its_first_prompt() {
     let desk = Desk::new(Script::new().text("one").text("two")).await;
     let session = desk.session().await;
     let planned = PromptInput { agent: Some("plan".to_owned()), ..prompt("first") };
-    desk.engine.prompt(&session.id, planned).await.unwrap();
-    let origin = desk.engine.session(&session.id).await.unwrap();
-    let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
+    desk.engine.sessions().prompt(&session.id, planned).await.unwrap();
+    let origin = desk.engine.sessions().get(&session.id).await.unwrap();
+    let fork = desk.engine.sessions().fork(&session.id, None).await.unwrap();
     assert_eq!((&fork.agent, &fork.model), (&None, &None));
     assert_eq!((fork.tokens.input, fork.cost), (0, 0.0));
-    desk.engine.prompt(&fork.id, prompt("second")).await.unwrap();
-    let used = desk.engine.session(&fork.id).await.unwrap();
+    desk.engine.sessions().prompt(&fork.id, prompt("second")).await.unwrap();
+    let used = desk.engine.sessions().get(&fork.id).await.unwrap();
     assert_eq!((used.agent.as_deref(), &used.model), (Some("plan"), &origin.model));
     assert_eq!(used.tokens.input, 2 * origin.tokens.input);
     desk.assert_clean();
@@ -218,10 +222,10 @@ async fn a_client_request_in_a_fresh_fork_is_judged_by_the_agent_of_its_origin()
     let desk = Desk::new(Script::new()).await;
     let session = desk.session().await;
     let planning = PromptInput { agent: Some("plan".to_owned()), no_reply: Some(true), ..prompt("look") };
-    desk.engine.prompt(&session.id, planning).await.unwrap();
-    let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
+    desk.engine.sessions().prompt(&session.id, planning).await.unwrap();
+    let fork = desk.engine.sessions().fork(&session.id, None).await.unwrap();
     for id in [&session.id, &fork.id] {
-        let wanted = Wanted {
+        let wanted = PermissionInput {
             id: None,
             permission: "edit".to_owned(),
             patterns: vec!["src/a.rs".to_owned()],
@@ -230,7 +234,7 @@ async fn a_client_request_in_a_fresh_fork_is_judged_by_the_agent_of_its_origin()
             tool: None,
             agent: None,
         };
-        let (_, action) = desk.engine.want_permission(id, wanted).await.unwrap();
+        let (_, action) = desk.engine.permissions().request(id, wanted).await.unwrap();
         assert_eq!(action, Action::Deny, "{id}");
     }
 }
@@ -239,17 +243,17 @@ async fn a_client_request_in_a_fresh_fork_is_judged_by_the_agent_of_its_origin()
 async fn a_fork_is_one_transaction_or_hidden_until_it_is_whole() {
     let desk = Desk::new(Script::new()).await;
     let session = desk.session().await;
-    desk.engine.prompt(&session.id, note("small")).await.unwrap();
-    let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
+    desk.engine.sessions().prompt(&session.id, note("small")).await.unwrap();
+    let fork = desk.engine.sessions().fork(&session.id, None).await.unwrap();
     assert!(matches!(log(&desk.engine, &fork.id).await[0], Event::SessionCreated { .. }));
     // More parts than one transaction can contain.
     for _ in 0..11 {
         let parts = (0..1000).map(|n| PartInput::text(n.to_string())).collect();
-        desk.engine.prompt(&session.id, PromptInput { parts, ..note("") }).await.unwrap();
+        desk.engine.sessions().prompt(&session.id, PromptInput { parts, ..note("") }).await.unwrap();
     }
-    let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
+    let fork = desk.engine.sessions().fork(&session.id, None).await.unwrap();
     assert_eq!(fork.directory, session.directory);
-    assert_eq!(desk.engine.session(&fork.id).await.unwrap(), fork);
+    assert_eq!(desk.engine.sessions().get(&fork.id).await.unwrap(), fork);
     let parts: usize = desk.transcript(&fork).await.iter().map(|message| message.parts.len()).sum();
     assert_eq!(parts, 11_001);
     let events = log(&desk.engine, &fork.id).await;

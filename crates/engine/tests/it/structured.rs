@@ -24,7 +24,7 @@ async fn ask(desk: &Desk, model: (&str, &str), retry_count: Option<u32>) -> Mess
     let model = PromptModel { provider_id: model.0.to_owned(), model_id: model.1.to_owned(), variant: None };
     let format = OutputFormat::JsonSchema { schema: schema(), retry_count };
     let input = PromptInput { model: Some(model), format: Some(format), ..prompt("give") };
-    let turn = desk.engine.prompt(&session.id, input);
+    let turn = desk.engine.sessions().prompt(&session.id, input);
     tokio::time::timeout(DEADLINE, turn).await.expect("the turn ends").unwrap()
 }
 
@@ -135,7 +135,7 @@ async fn the_next_prompt_is_answered_with_text() {
     let desk =
         Desk::new(Script::new().tool("StructuredOutput", json!({ "answer": 42 })).text("Words.")).await;
     let answer = ask(&desk, MODELS[0], None).await;
-    let session = desk.engine.session(&info(&answer).session_id).await.unwrap();
+    let session = desk.engine.sessions().get(&info(&answer).session_id).await.unwrap();
     assert_eq!(text(&desk.prompt(&session, "and now").await), "Words.");
     let body = desk.server.main_requests().pop().unwrap().body;
     assert_eq!(body["tool_choice"], "auto");

@@ -18,7 +18,7 @@ fn task(description: &str, prompt: &str, agent: &str) -> Value {
 }
 
 async fn children(desk: &Desk, session: &Session) -> Vec<Session> {
-    let mut children = desk.engine.children(&session.id).await.unwrap();
+    let mut children = desk.engine.sessions().children(&session.id).await.unwrap();
     children.sort_by(|a, b| b.id.cmp(&a.id));
     children
 }
@@ -242,7 +242,7 @@ async fn at_work() -> (Desk, Session, Session) {
         .text("after");
     let desk = Desk::new(script).await;
     let session = desk.session().await;
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     let begun = desk.project.join("begun");
     let wait = async {
         while !begun.exists() {
@@ -264,9 +264,9 @@ fn aborted(transcript: &[MessageWithParts]) -> bool {
 #[tokio::test]
 async fn stopping_the_caller_stops_the_subagent() {
     let (desk, session, child) = at_work().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.abort(&session.id).await.unwrap();
-    if desk.engine.statuses().contains_key(&child.id) {
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().abort(&session.id).await.unwrap();
+    if desk.engine.sessions().statuses().contains_key(&child.id) {
         idle(&mut feed, &child).await;
     }
     assert!(aborted(&desk.transcript(&child).await));
@@ -278,8 +278,8 @@ async fn stopping_the_caller_stops_the_subagent() {
 #[tokio::test]
 async fn stopping_a_subagent_does_not_stop_its_caller() {
     let (desk, session, child) = at_work().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.abort(&child.id).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().abort(&child.id).await.unwrap();
     idle(&mut feed, &session).await;
     let transcript = desk.transcript(&session).await;
     let told = calls(&transcript);
@@ -352,14 +352,14 @@ async fn a_subagent_has_no_more_permissions_than_its_caller() {
     let desk = Desk::with(script, unequal()).await;
     std::fs::write(desk.project.join("precious"), "gold").unwrap();
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, to("careful", "go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, to("careful", "go")).await.unwrap();
     let request = asked(&mut feed).await;
     let child = children(&desk, &session).await.remove(0);
     // A permission that the caller would have to request is requested for the child.
     assert_eq!((&request.session_id, request.patterns[0].as_str()), (&child.id, "touch asked"));
     let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
-    desk.engine.answer_permission(&request.id, answer).await.unwrap();
+    desk.engine.permissions().answer(&request.id, answer).await.unwrap();
     idle(&mut feed, &session).await;
     let calls = calls(&desk.transcript(&child).await);
     assert!(error(&calls[0]).contains(r#""pattern":"rm *""#), "{calls:?}");
@@ -375,7 +375,7 @@ async fn every_use_of_a_restricted_sessions_child_is_restricted() {
     std::fs::write(desk.project.join("precious"), "gold").unwrap();
     let forbid = vec![Rule::new("bash", "rm *", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(forbid), ..SessionInput::default() };
-    let parent = desk.engine.create_session(&desk.instance, input).await.unwrap();
+    let parent = desk.engine.sessions().create(&desk.instance, input).await.unwrap();
     // Neither a client's child session nor its own rules can have more permissions.
     let allow = vec![Rule::new("*", "*", Action::Allow)];
     let input = SessionInput {
@@ -384,7 +384,7 @@ async fn every_use_of_a_restricted_sessions_child_is_restricted() {
         permission: Some(allow),
         ..SessionInput::default()
     };
-    let child = desk.engine.create_session(&desk.instance, input).await.unwrap();
+    let child = desk.engine.sessions().create(&desk.instance, input).await.unwrap();
     desk.prompt(&child, "go").await;
     assert!(error(&calls(&desk.transcript(&child).await)[0]).contains("rm *"));
     assert!(desk.project.join("precious").exists());
@@ -399,7 +399,7 @@ async fn a_tool_that_the_prompt_disabled_is_disabled_in_subagents() {
     let desk = Desk::new(script).await;
     let session = desk.session().await;
     let input = PromptInput { tools: Some([("bash".to_owned(), false)].into()), ..prompt("go") };
-    tokio::time::timeout(DEADLINE, desk.engine.prompt(&session.id, input)).await.unwrap().unwrap();
+    tokio::time::timeout(DEADLINE, desk.engine.sessions().prompt(&session.id, input)).await.unwrap().unwrap();
     let requests = desk.server.main_requests();
     for request in [&requests[0], &requests[1]] {
         let mut names =
@@ -436,8 +436,10 @@ async fn a_prompt_can_delegate_work_directly() {
         parts: vec![subtask("SUBTASKCMD one"), subtask("SUBTASKCMD two")],
         ..PromptInput::default()
     };
-    let answer =
-        tokio::time::timeout(DEADLINE, desk.engine.prompt(&session.id, input)).await.unwrap().unwrap();
+    let answer = tokio::time::timeout(DEADLINE, desk.engine.sessions().prompt(&session.id, input))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(text(&answer), "parent continue");
     let transcript = desk.transcript(&session).await;
     let roles: Vec<_> = transcript.iter().map(|message| matches!(message.info, Message::User(_))).collect();
@@ -473,7 +475,7 @@ async fn naming_an_agent_permits_calling_it() {
         PartInput::Agent { id: None, name: "explore".into(), source: None },
     ];
     let input = PromptInput { parts, ..PromptInput::default() };
-    tokio::time::timeout(DEADLINE, desk.engine.prompt(&session.id, input)).await.unwrap().unwrap();
+    tokio::time::timeout(DEADLINE, desk.engine.sessions().prompt(&session.id, input)).await.unwrap().unwrap();
     let transcript = desk.transcript(&session).await;
     assert!(output(&calls(&transcript)[0]).contains("found"));
     let kinds: Vec<_> =
@@ -506,6 +508,6 @@ async fn the_changes_of_a_subagent_are_reverted_with_the_callers_turn() {
     assert!(desk.project.join("made.txt").exists());
     let first = desk.transcript(&session).await[0].info.id().clone();
     let input = codewright_proto::RevertInput { message_id: first, part_id: None, force: None };
-    desk.engine.revert(&session.id, input).await.unwrap();
+    desk.engine.sessions().revert(&session.id, input).await.unwrap();
     assert!(!desk.project.join("made.txt").exists());
 }

@@ -19,7 +19,7 @@ async fn a_prompt_is_answered_and_counted() {
     let Message::Assistant(info) = &answer.info else { panic!("an answer") };
     assert_eq!(info.finish.as_deref(), Some("stop"));
     assert!(info.time.completed.is_some() && info.tokens.input > 0);
-    let session = desk.engine.session(&session.id).await.unwrap();
+    let session = desk.engine.sessions().get(&session.id).await.unwrap();
     assert_eq!(session.tokens.input, info.tokens.input);
     assert_eq!(session.model.unwrap().id, "plain-model");
     desk.assert_clean();
@@ -135,7 +135,7 @@ async fn a_retry_after_an_overload_is_visible() {
         .body(json!({ "error": { "message": "Rate limit reached" } }));
     let desk = Desk::new(Script::new().turn(busy).text("After retry.")).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
+    let mut feed = desk.engine.events().subscribe();
     assert_eq!(text(&desk.prompt(&session, "go").await), "After retry.");
     let message = wait_for(&mut feed, |published| match published.notice().fact {
         Fact::Signal(Signal::SessionStatus {
@@ -167,11 +167,11 @@ async fn a_providers_error_is_stored_and_the_session_continues() {
 async fn an_abort_during_an_answer_keeps_the_received_text() {
     let desk = Desk::new(Script::new().turn(Turn::text("Starting to speak").hang()).text("after")).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     wait_for_delta(&mut feed).await;
-    assert!(desk.engine.abort(&session.id).await.unwrap());
-    assert!(desk.engine.statuses().is_empty());
+    assert!(desk.engine.sessions().abort(&session.id).await.unwrap());
+    assert!(desk.engine.sessions().statuses().is_empty());
     let transcript = desk.transcript(&session).await;
     let Message::Assistant(info) = &transcript[1].info else { panic!("an answer") };
     assert_eq!(info.error, Some(MessageError::aborted()));
@@ -186,19 +186,19 @@ async fn a_prompt_that_is_aborted_at_once_has_an_aborted_answer() {
     // At any point of its progress.
     for pause in [0, 0, 0, 1, 2, 4, 8, 16] {
         let session = desk.session().await;
-        let asked = desk.engine.prompt(&session.id, prompt("go"));
+        let asked = desk.engine.sessions().prompt(&session.id, prompt("go"));
         let stopped = async {
-            while desk.engine.statuses().is_empty() {
+            while desk.engine.sessions().statuses().is_empty() {
                 tokio::task::yield_now().await;
             }
             tokio::time::sleep(Duration::from_millis(pause)).await;
-            desk.engine.abort(&session.id).await.unwrap()
+            desk.engine.sessions().abort(&session.id).await.unwrap()
         };
         let (answer, stopped) = tokio::join!(asked, stopped);
         let Message::Assistant(info) = answer.expect("an answer").info else { panic!("an answer") };
         assert!(stopped && info.error == Some(MessageError::aborted()), "{pause}: {info:?}");
         assert_eq!(desk.transcript(&session).await.len(), 2);
-        assert!(desk.engine.statuses().is_empty());
+        assert!(desk.engine.sessions().statuses().is_empty());
     }
 }
 
@@ -207,8 +207,8 @@ async fn an_abort_during_a_command_keeps_its_output() {
     let turn = Turn::steps().tool("bash", json!({ "command": "echo start; sleep 300; echo end" }));
     let desk = Desk::new(Script::new().turn(turn).text("after")).await;
     let session = desk.session().await;
-    let mut feed = desk.engine.subscribe();
-    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
     wait_for(&mut feed, |published| {
         let Fact::Event(Event::PartUpdated { part, .. }) = published.notice().fact else { return None };
         let PartBody::Tool(call) = part.body else { return None };
@@ -216,7 +216,7 @@ async fn an_abort_during_a_command_keeps_its_output() {
         (shown["output"] == "start\n").then_some(())
     })
     .await;
-    desk.engine.abort(&session.id).await.unwrap();
+    desk.engine.sessions().abort(&session.id).await.unwrap();
     let calls = calls(&desk.transcript(&session).await);
     let ToolState::Completed { output, metadata, .. } = &calls[0].1 else { panic!("{:?}", calls[0]) };
     assert!(output.starts_with("start\n") && output.contains("<shell_metadata>"), "{output}");
@@ -231,9 +231,9 @@ async fn a_prompt_during_a_turn_is_answered_by_the_same_run() {
     let desk = Desk::new(Script::new().turn(first).text("both answered")).await;
     let session = desk.session().await;
     let (engine, id) = (desk.engine.clone(), session.id.clone());
-    let mut feed = desk.engine.subscribe();
+    let mut feed = desk.engine.events().subscribe();
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(async move { engine.prompt(&id, prompt("first")).await });
+    tasks.spawn(async move { engine.sessions().prompt(&id, prompt("first")).await });
     wait_for(&mut feed, |published| {
         let Fact::Event(Event::PartUpdated { part, .. }) = published.notice().fact else { return None };
         matches!(part.body, PartBody::Tool(_)).then_some(())
@@ -251,10 +251,14 @@ async fn a_prompt_during_a_turn_is_answered_by_the_same_run() {
 #[tokio::test]
 async fn a_new_session_gets_a_title_in_the_background() {
     let desk = Desk::new(Script::new().title("A good name").text("Hello.")).await;
-    let session =
-        desk.engine.create_session(&desk.instance, codewright_proto::SessionInput::default()).await.unwrap();
+    let session = desk
+        .engine
+        .sessions()
+        .create(&desk.instance, codewright_proto::SessionInput::default())
+        .await
+        .unwrap();
     assert!(session.title.starts_with("New session - "));
-    let mut feed = desk.engine.subscribe();
+    let mut feed = desk.engine.events().subscribe();
     desk.prompt(&session, "hi").await;
     wait_for(&mut feed, |published| {
         let Fact::Event(Event::SessionUpdated { info, .. }) = published.notice().fact else { return None };
@@ -296,7 +300,7 @@ async fn a_fork_has_the_messages_under_new_ids() {
     let desk = Desk::new(Script::new().text("one").text("two")).await;
     let session = desk.session().await;
     desk.prompt(&session, "hi").await;
-    let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
+    let fork = desk.engine.sessions().fork(&session.id, None).await.unwrap();
     assert_eq!(fork.title, "Test (fork #1)");
     assert_eq!(text(&desk.prompt(&fork, "more").await), "two");
     assert_eq!(desk.transcript(&session).await.len(), 2);

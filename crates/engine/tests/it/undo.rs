@@ -70,7 +70,7 @@ impl Bench {
     /// A prompt whose answer changes files. A change is a name and bytes, or `None` to remove the file.
     async fn turn(&self, changes: &[(&str, Option<&[u8]>)]) -> MessageId {
         let input = PromptInput { no_reply: Some(true), ..prompt("go") };
-        let message = self.desk.engine.prompt(&self.session.id, input).await.unwrap();
+        let message = self.desk.engine.sessions().prompt(&self.session.id, input).await.unwrap();
         let id = message.info.id().clone();
         let mut step = Step::default();
         for (name, bytes) in changes {
@@ -102,16 +102,17 @@ impl Bench {
         self.parts.set(self.parts.get() + 1);
         let id = PartId::parse(&format!("prt_zz{:04}", self.parts.get())).unwrap();
         let part = Part { id, session_id: self.session.id.clone(), message_id: message.clone(), body };
-        self.desk.engine.update_part(part).await.unwrap();
+        self.desk.engine.sessions().update_part(part).await.unwrap();
     }
 
     async fn revert(&self, message: &MessageId, force: bool) -> Session {
         let input = RevertInput { message_id: message.clone(), part_id: None, force: force.then_some(true) };
-        self.desk.engine.revert(&self.session.id, input).await.unwrap()
+        self.desk.engine.sessions().revert(&self.session.id, input).await.unwrap()
     }
 
     async fn unrevert(&self) -> Vec<String> {
-        let done = self.desk.engine.unrevert(&self.session.id, UnrevertInput::default()).await.unwrap();
+        let done =
+            self.desk.engine.sessions().unrevert(&self.session.id, UnrevertInput::default()).await.unwrap();
         assert_eq!(done.session.revert, None);
         done.kept.into_iter().map(|kept| format!("{}: {}", kept.file, kept.reason)).collect()
     }
@@ -173,7 +174,7 @@ async fn the_revert_state_of_a_session_is_as_recorded() {
     bench.write("util.py", "def add(a, b):\n    return a + b\n");
     bench.turn(&[("util.py", Some(b"def add(a, b):\n    return 0\n"))]).await;
     let second = bench.turn(&[("extra.py", Some(b"x = 1\n"))]).await;
-    let mut events = bench.desk.engine.subscribe();
+    let mut events = bench.desk.engine.events().subscribe();
     let session = bench.revert(&second, false).await;
     let revert = session.revert.clone().unwrap();
     assert_eq!((revert.message_id, revert.part_id), (second.clone(), None));
@@ -193,18 +194,18 @@ async fn the_revert_state_of_a_session_is_as_recorded() {
         envelope.event,
         Event::SessionUpdated { session_id: session.id.clone(), info: session.clone() }
     );
-    assert_eq!(bench.desk.engine.diff(&session.id, None).await.unwrap(), *diff);
+    assert_eq!(bench.desk.engine.sessions().diff(&session.id, None).await.unwrap(), *diff);
     assert_eq!(bench.desk.transcript(&bench.session).await.len(), 2, "messages stay until the next prompt");
     // A fork contains only the visible messages.
-    let fork = bench.desk.engine.fork_session(&session.id, None).await.unwrap();
+    let fork = bench.desk.engine.sessions().fork(&session.id, None).await.unwrap();
     assert_eq!(bench.desk.transcript(&fork).await.len(), 1);
-    let mut events = bench.desk.engine.subscribe();
+    let mut events = bench.desk.engine.events().subscribe();
     bench.desk.prompt(&bench.session, "third").await;
     let Published::Event(envelope) = events.next().await.unwrap() else { panic!("a removal") };
     assert_eq!(envelope.event, Event::MessageRemoved { session_id: session.id.clone(), message_id: second });
     let Published::Event(envelope) = events.next().await.unwrap() else { panic!("the session") };
     assert!(matches!(&envelope.event, Event::SessionUpdated { info, .. } if info.revert.is_none()));
-    assert_eq!(bench.desk.engine.diff(&session.id, None).await.unwrap(), []);
+    assert_eq!(bench.desk.engine.sessions().diff(&session.id, None).await.unwrap(), []);
     assert!(!bench.path("extra.py").exists());
     bench.desk.assert_clean();
 }
@@ -299,17 +300,17 @@ async fn a_missing_message_changes_nothing_and_a_running_session_is_refused() {
     let hang = Turn::steps().text("x").hang();
     let bench = Bench::new(Script::new().turn(hang)).await;
     let first = bench.turn(&[("a.txt", Some(b"A\n"))]).await;
-    let before = bench.desk.engine.session(&bench.session.id).await.unwrap();
+    let before = bench.desk.engine.sessions().get(&bench.session.id).await.unwrap();
     assert_eq!(bench.revert(&MessageId::parse("msg_nope").unwrap(), false).await, before);
     assert_eq!(bench.unrevert().await, Vec::<String>::new());
-    bench.desk.engine.prompt_async(&bench.session.id, prompt("work")).await.unwrap();
+    bench.desk.engine.sessions().prompt_async(&bench.session.id, prompt("work")).await.unwrap();
     bench.desk.server.wait_for_request(1, DEADLINE).await.unwrap();
     let input = || RevertInput { message_id: first.clone(), part_id: None, force: None };
-    let refused = bench.desk.engine.revert(&bench.session.id, input()).await;
+    let refused = bench.desk.engine.sessions().revert(&bench.session.id, input()).await;
     assert!(matches!(refused, Err(Error::Busy { .. })), "{refused:?}");
-    let refused = bench.desk.engine.unrevert(&bench.session.id, UnrevertInput::default()).await;
+    let refused = bench.desk.engine.sessions().unrevert(&bench.session.id, UnrevertInput::default()).await;
     assert!(matches!(refused, Err(Error::Busy { .. })));
-    bench.desk.engine.abort(&bench.session.id).await.unwrap();
-    bench.desk.engine.revert(&bench.session.id, input()).await.unwrap();
+    bench.desk.engine.sessions().abort(&bench.session.id).await.unwrap();
+    bench.desk.engine.sessions().revert(&bench.session.id, input()).await.unwrap();
     assert!(!bench.path("a.txt").exists());
 }

@@ -140,7 +140,7 @@ pub(super) async fn sessions(
         search: non_empty(&list.search),
         ..SessionFilter::default()
     };
-    let mut sessions = app.engine.sessions(filter).await?;
+    let mut sessions = app.engine.sessions().list(filter).await?;
     if let Some(project) = &list.project {
         sessions.retain(|session| session.project_id.as_str() == project);
     }
@@ -177,7 +177,7 @@ fn parse_id<T>(key: &str, id: Result<T, ParseIdError>) -> Result<T, Error> {
 
 /// Returns a session, or the error of the v2 API about a missing session.
 async fn find_session(app: &App, id: &SessionId) -> Result<Session, Error> {
-    app.engine.session(id).await.map_err(|error| match error {
+    app.engine.sessions().get(id).await.map_err(|error| match error {
         codewright_engine::Error::NotFound { .. } => Error::Missing {
             tag: "SessionNotFoundError",
             key: "sessionID",
@@ -189,7 +189,7 @@ async fn find_session(app: &App, id: &SessionId) -> Result<Session, Error> {
 }
 
 pub(super) async fn active(State(app): State<App>) -> Json<Value> {
-    let busy = app.engine.statuses().into_keys();
+    let busy = app.engine.sessions().statuses().into_keys();
     let data: Map<_, _> = busy.map(|id| (id.to_string(), json!({"type": "running"}))).collect();
     Json(json!({"data": data}))
 }

@@ -30,17 +30,17 @@ pub(super) async fn set(
     One(provider): One<String>,
     Payload(entry): Payload<Value>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.set_credential(&provider, &entry).await?;
+    app.engine.providers().set_credential(&provider, &entry).await?;
     Ok(Json(true))
 }
 
 pub(super) async fn remove(State(app): State<App>, One(provider): One<String>) -> Result<Json<bool>, Error> {
-    app.engine.remove_credential(&provider).await?;
+    app.engine.providers().remove_credential(&provider).await?;
     Ok(Json(true))
 }
 
 pub(super) async fn methods(State(app): State<App>) -> Json<Value> {
-    Json(app.engine.sign_in_methods())
+    Json(app.engine.providers().sign_in_methods())
 }
 
 pub(super) async fn begin(
@@ -48,7 +48,12 @@ pub(super) async fn begin(
     One(provider): One<String>,
     Payload(body): Payload<BeginBody>,
 ) -> Result<Json<Value>, Error> {
-    Ok(Json(app.engine.begin_sign_in(&provider, body.method, &body.inputs.unwrap_or_default()).await?))
+    Ok(Json(
+        app.engine
+            .providers()
+            .begin_sign_in(&provider, body.method, &body.inputs.unwrap_or_default())
+            .await?,
+    ))
 }
 
 pub(super) async fn finish(
@@ -56,6 +61,6 @@ pub(super) async fn finish(
     One(provider): One<String>,
     Payload(body): Payload<FinishBody>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.finish_sign_in(&provider, body.method, body.code).await?;
+    app.engine.providers().finish_sign_in(&provider, body.method, body.code).await?;
     Ok(Json(true))
 }

@@ -18,11 +18,11 @@ pub(super) async fn change(
     Payload(change): Payload<Value>,
 ) -> Result<Json<Value>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.change_config(&location.instance, change).await }).await.map(Json)
+    app.finish(async move { engine.settings().change(&location.instance, change).await }).await.map(Json)
 }
 
 pub(super) async fn read_global(State(app): State<App>) -> Result<Json<Value>, Error> {
-    Ok(Json(app.engine.global_config()?))
+    Ok(Json(app.engine.settings().global()?))
 }
 
 pub(super) async fn change_global(
@@ -30,5 +30,5 @@ pub(super) async fn change_global(
     Payload(change): Payload<Value>,
 ) -> Result<Json<Value>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.change_global_config(change).await }).await.map(Json)
+    app.finish(async move { engine.settings().change_global(change).await }).await.map(Json)
 }

@@ -59,7 +59,7 @@ pub(super) async fn worktrees(
     State(app): State<App>,
     location: Location,
 ) -> Result<Json<Vec<String>>, Error> {
-    Ok(Json(app.engine.stored_project(&location.instance).await?.sandboxes))
+    Ok(Json(app.engine.projects().of_instance(&location.instance).await?.sandboxes))
 }
 
 /// Returns false, because no turn can move to the background.
@@ -133,8 +133,8 @@ pub(super) async fn sessions(
         start: query.start,
         ..SessionFilter::default()
     };
-    let projects = app.engine.projects().await?;
-    let mut found = app.engine.sessions(filter).await?;
+    let projects = app.engine.projects().list().await?;
+    let mut found = app.engine.sessions().list(filter).await?;
     found.retain(|session| {
         cursor.is_none_or(|cursor| session.time.updated < cursor)
             && (archived || session.time.archived.is_none())

@@ -30,12 +30,12 @@ pub(super) async fn agents(location: Location) -> Json<Value> {
 
 /// Disposes the instance. The next request for its directory creates a new one.
 pub(super) async fn dispose(State(app): State<App>, location: Location) -> Json<bool> {
-    app.engine.dispose(&location.instance).await;
+    app.engine.instances().dispose(&location.instance).await;
     Json(true)
 }
 
 pub(super) async fn dispose_all(State(app): State<App>) -> Json<bool> {
-    app.engine.dispose_all().await;
+    app.engine.instances().dispose_all().await;
     Json(true)
 }
 

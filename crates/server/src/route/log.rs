@@ -39,6 +39,6 @@ pub(super) async fn write(
         LineLevel::Error => Level::Error,
         LineLevel::Warn => Level::Warn,
     };
-    app.engine.note(level, &line.service, &line.message, line.extra.map(Value::Object)).await;
+    app.engine.log().write(level, &line.service, &line.message, line.extra.map(Value::Object)).await;
     Ok(Json(true))
 }

@@ -13,7 +13,7 @@ pub(super) async fn list(
     State(app): State<App>,
     location: Location,
 ) -> Result<Json<Vec<PermissionRequest>>, Error> {
-    let pending = app.engine.permissions().await?;
+    let pending = app.engine.permissions().pending().await?;
     Ok(Json(app.in_directory(&location, pending, |request| &request.session_id).await))
 }
 
@@ -42,7 +42,7 @@ pub(super) async fn respond(
 impl crate::state::Server {
     async fn answer(&self, id: PermissionId, answer: PermissionAnswer) -> Result<Json<bool>, Error> {
         let engine = self.engine.clone();
-        self.finish(async move { engine.answer_permission(&id, answer).await }).await?;
+        self.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
         Ok(Json(true))
     }
 }

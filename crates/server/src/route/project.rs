@@ -13,11 +13,11 @@ use crate::state::App;
 pub(super) async fn list(State(app): State<App>, location: Location) -> Result<Json<Vec<Project>>, Error> {
     // Opening the directory has stored its project.
     drop(location);
-    Ok(Json(app.engine.projects().await?))
+    Ok(Json(app.engine.projects().list().await?))
 }
 
 pub(super) async fn current(State(app): State<App>, location: Location) -> Result<Json<Project>, Error> {
-    Ok(Json(app.engine.stored_project(&location.instance).await?))
+    Ok(Json(app.engine.projects().of_instance(&location.instance).await?))
 }
 
 pub(super) async fn update(
@@ -26,18 +26,18 @@ pub(super) async fn update(
     Payload(patch): Payload<ProjectPatch>,
 ) -> Result<Json<Project>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.update_project(&id, patch).await }).await.map(Json)
+    app.finish(async move { engine.projects().update(&id, patch).await }).await.map(Json)
 }
 
 pub(super) async fn init_git(State(app): State<App>, location: Location) -> Result<Json<Project>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.init_git(&location.instance).await }).await.map(Json)
+    app.finish(async move { engine.projects().init_git(&location.instance).await }).await.map(Json)
 }
 
 pub(super) async fn directories(
     State(app): State<App>,
     One(id): One<String>,
 ) -> Result<Json<Vec<Value>>, Error> {
-    let directories = app.engine.project_directories(&id).await?;
+    let directories = app.engine.projects().directories(&id).await?;
     Ok(Json(directories.into_iter().map(|directory| json!({"directory": directory})).collect()))
 }

@@ -34,11 +34,11 @@ const SEND_DEADLINE: Duration = Duration::from_secs(30);
 const PING_EVERY: Duration = Duration::from_secs(30);
 
 pub(super) async fn shells(State(app): State<App>) -> Json<Vec<Shell>> {
-    Json(app.engine.shells())
+    Json(app.engine.terminals().shells())
 }
 
 pub(super) async fn list(State(app): State<App>, location: Location) -> Json<Vec<Pty>> {
-    Json(app.engine.terminals(&location.instance))
+    Json(app.engine.terminals().list(&location.instance))
 }
 
 pub(super) async fn create(
@@ -46,11 +46,11 @@ pub(super) async fn create(
     location: Location,
     Payload(input): Payload<PtyInput>,
 ) -> Result<Json<Pty>, Error> {
-    Ok(Json(app.engine.open_terminal(&location.instance, input)?))
+    Ok(Json(app.engine.terminals().open(&location.instance, input)?))
 }
 
 pub(super) async fn read(State(app): State<App>, One(id): One<PtyId>) -> Result<Json<Pty>, Error> {
-    Ok(Json(app.engine.terminal(&id)?))
+    Ok(Json(app.engine.terminals().get(&id)?))
 }
 
 pub(super) async fn update(
@@ -58,11 +58,11 @@ pub(super) async fn update(
     One(id): One<PtyId>,
     Payload(patch): Payload<PtyPatch>,
 ) -> Result<Json<Pty>, Error> {
-    Ok(Json(app.engine.change_terminal(&id, patch)?))
+    Ok(Json(app.engine.terminals().change(&id, patch)?))
 }
 
 pub(super) async fn remove(State(app): State<App>, One(id): One<PtyId>) -> Result<Json<bool>, Error> {
-    app.engine.close_terminal(&id)?;
+    app.engine.terminals().close(&id)?;
     Ok(Json(true))
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn ticket(
         let body = Json(json!({"_tag": "PtyForbiddenError", "message": message}));
         return Err((StatusCode::FORBIDDEN, body).into_response());
     }
-    app.engine.terminal_ticket(&id).map(Json).map_err(|error| Error::from(error).into_response())
+    app.engine.terminals().ticket(&id).map(Json).map_err(|error| Error::from(error).into_response())
 }
 
 #[derive(Deserialize)]
@@ -94,10 +94,10 @@ pub(super) async fn connect(
 ) -> Response {
     let reject = |status: StatusCode| (status, Body::empty()).into_response();
     let is_allowed = match &query.ticket {
-        Some(ticket) => app.engine.redeem_ticket(&id, ticket),
+        Some(ticket) => app.engine.terminals().redeem_ticket(&id, ticket),
         None => true,
     };
-    if app.engine.terminal(&id).is_err() {
+    if app.engine.terminals().get(&id).is_err() {
         return reject(StatusCode::NOT_FOUND);
     }
     if !is_allowed {
@@ -111,7 +111,7 @@ pub(super) async fn connect(
             Err(_) => return reject(StatusCode::BAD_REQUEST),
         },
     };
-    let (Ok(attached), Ok(socket)) = (app.engine.attach_terminal(&id, from), socket) else {
+    let (Ok(attached), Ok(socket)) = (app.engine.terminals().attach(&id, from), socket) else {
         return reject(StatusCode::BAD_REQUEST);
     };
     let Connection { slot, closing } = connection;

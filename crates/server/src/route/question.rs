@@ -9,7 +9,7 @@ use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
 pub(super) async fn list(State(app): State<App>, location: Location) -> Json<Vec<QuestionRequest>> {
-    let pending = app.engine.questions();
+    let pending = app.engine.questions().pending();
     Json(app.in_directory(&location, pending, |request| &request.session_id).await)
 }
 
@@ -18,11 +18,11 @@ pub(super) async fn reply(
     One(id): One<QuestionId>,
     Payload(answer): Payload<QuestionAnswers>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.answer_question(&id, answer.answers)?;
+    app.engine.questions().answer(&id, answer.answers)?;
     Ok(Json(true))
 }
 
 pub(super) async fn reject(State(app): State<App>, One(id): One<QuestionId>) -> Result<Json<bool>, Error> {
-    app.engine.reject_question(&id)?;
+    app.engine.questions().reject(&id)?;
     Ok(Json(true))
 }

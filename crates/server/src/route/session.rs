@@ -62,9 +62,9 @@ pub(super) async fn list(
         ..SessionFilter::default()
     };
     let Some(path) = path else {
-        return Ok(json(Bytes::from_owner(app.engine.sessions_json(filter).await?)));
+        return Ok(json(Bytes::from_owner(app.engine.sessions().list_json(filter).await?)));
     };
-    let mut sessions = app.engine.sessions(filter).await?;
+    let mut sessions = app.engine.sessions().list(filter).await?;
     sessions.retain(|session| {
         session.path.as_deref().is_some_and(|at| std::path::Path::new(at).starts_with(&path))
     });
@@ -78,19 +78,19 @@ pub(super) async fn create(
     Payload(input): Payload<SessionInput>,
 ) -> Result<Json<Session>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.create_session(&location.instance, input).await }).await.map(Json)
+    app.finish(async move { engine.sessions().create(&location.instance, input).await }).await.map(Json)
 }
 
 pub(super) async fn statuses(
     State(app): State<App>,
     location: Location,
 ) -> Json<BTreeMap<SessionId, SessionStatus>> {
-    let statuses = app.in_directory(&location, app.engine.statuses(), |(id, _)| id).await;
+    let statuses = app.in_directory(&location, app.engine.sessions().statuses(), |(id, _)| id).await;
     Json(statuses.into_iter().collect())
 }
 
 pub(super) async fn read(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Session>, Error> {
-    Ok(Json(app.engine.session(&id).await?))
+    Ok(Json(app.engine.sessions().get(&id).await?))
 }
 
 pub(super) async fn update(
@@ -99,12 +99,12 @@ pub(super) async fn update(
     Payload(change): Payload<SessionPatch>,
 ) -> Result<Json<Session>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.update_session(&id, change).await }).await.map(Json)
+    app.finish(async move { engine.sessions().update(&id, change).await }).await.map(Json)
 }
 
 pub(super) async fn remove(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<bool>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.delete_session(&id).await }).await.map(Json)
+    app.finish(async move { engine.sessions().delete(&id).await }).await.map(Json)
 }
 
 /// The largest integer that all JSON parsers represent exactly.
@@ -165,11 +165,11 @@ pub(super) async fn messages(
         if before.is_some() && page.limit.is_none() {
             return Err(Error::query("`before` needs a `limit`"));
         }
-        let all = app.engine.messages_json(&id, None, None).await?;
+        let all = app.engine.sessions().messages_json(&id, None, None).await?;
         return Ok(stream_list(app.engine.clone(), all.json, all.rest));
     };
     let before = before.map(Cursor::read).transpose()?;
-    let page = app.engine.messages_json(&id, Some(limit), before).await?;
+    let page = app.engine.sessions().messages_json(&id, Some(limit), before).await?;
     let mut response = stream_list(app.engine.clone(), page.json, page.rest);
     if let Some((time, id)) = page.next {
         let next = Cursor { id, time }.write();
@@ -198,7 +198,11 @@ fn stream_list(engine: Engine, first: StoredJson, rest: Option<Rest>) -> Respons
         let engine = engine.clone();
         async move {
             let Some(rest) = rest else { return Ok(None) };
-            engine.more_messages_json(rest).await.map(|(piece, rest)| Some((Bytes::from_owner(piece), rest)))
+            engine
+                .sessions()
+                .more_messages_json(rest)
+                .await
+                .map(|(piece, rest)| Some((Bytes::from_owner(piece), rest)))
         }
     });
     let all = stream::once(future::ready(Ok(first))).chain(more);
@@ -225,7 +229,7 @@ pub(super) async fn message(
     State(app): State<App>,
     Two(id, message): Two<SessionId, MessageId>,
 ) -> Result<Json<MessageWithParts>, Error> {
-    Ok(Json(app.engine.message(&id, &message).await?))
+    Ok(Json(app.engine.sessions().message(&id, &message).await?))
 }
 
 /// Responds when the turn has ended.
@@ -236,7 +240,7 @@ pub(super) async fn prompt(
     Payload(input): Payload<PromptInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    respond_when_done(&app, closing, async move { engine.prompt(&id, input).await }).await
+    respond_when_done(&app, closing, async move { engine.sessions().prompt(&id, input).await }).await
 }
 
 /// Runs a command and responds when the turn has ended.
@@ -247,7 +251,7 @@ pub(super) async fn command(
     Payload(input): Payload<CommandInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    respond_when_done(&app, closing, async move { engine.command(&id, input).await }).await
+    respond_when_done(&app, closing, async move { engine.sessions().command(&id, input).await }).await
 }
 
 /// The body of `POST /session/{id}/init`.
@@ -275,7 +279,8 @@ pub(super) async fn init(
         ..CommandInput::default()
     };
     let engine = app.engine.clone();
-    respond_when_done(&app, closing, async move { engine.command(&id, input).await.map(|_| true) }).await
+    respond_when_done(&app, closing, async move { engine.sessions().command(&id, input).await.map(|_| true) })
+        .await
 }
 
 /// Runs a shell command of the user and responds when it has ended.
@@ -286,7 +291,7 @@ pub(super) async fn shell(
     Payload(input): Payload<ShellInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    respond_when_done(&app, closing, async move { engine.shell(&id, input).await }).await
+    respond_when_done(&app, closing, async move { engine.sessions().shell(&id, input).await }).await
 }
 
 /// Compacts the session and responds when the summary is complete.
@@ -297,7 +302,7 @@ pub(super) async fn summarize(
     Payload(input): Payload<SummarizeInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    respond_when_done(&app, closing, async move { engine.summarize(&id, input).await }).await
+    respond_when_done(&app, closing, async move { engine.sessions().summarize(&id, input).await }).await
 }
 
 /// Compacts the session with its own model.
@@ -307,7 +312,7 @@ pub(super) async fn compact(
     closing: Option<Extension<Closing>>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
-    respond_when_done(&app, closing, async move { engine.compact(&id).await }).await
+    respond_when_done(&app, closing, async move { engine.sessions().compact(&id).await }).await
 }
 
 /// Responds when the work has ended.
@@ -356,13 +361,13 @@ pub(super) async fn prompt_async(
     Payload(input): Payload<PromptInput>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.prompt_async(&id, input).await }).await?;
+    app.finish(async move { engine.sessions().prompt_async(&id, input).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn abort(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<bool>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.abort(&id).await }).await.map(Json)
+    app.finish(async move { engine.sessions().abort(&id).await }).await.map(Json)
 }
 
 pub(super) async fn fork(
@@ -371,5 +376,5 @@ pub(super) async fn fork(
     Payload(input): Payload<ForkInput>,
 ) -> Result<Json<Session>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.fork_session(&id, input.message_id).await }).await.map(Json)
+    app.finish(async move { engine.sessions().fork(&id, input.message_id).await }).await.map(Json)
 }

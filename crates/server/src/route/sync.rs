@@ -32,7 +32,7 @@ pub(super) async fn replay(
     app.finish(async move {
         // The project must be stored before its session.
         engine.instance(&std::path::Path::new(&directory).join(replay.directory)).await?;
-        engine.replay_foreign(replay.events).await
+        engine.events().replay_foreign(replay.events).await
     })
     .await?;
     Ok(Json(json!({"sessionID": session})))
@@ -45,7 +45,7 @@ pub(super) async fn history(
     State(app): State<App>,
     Payload(positions): Payload<HashMap<String, u64>>,
 ) -> Result<Json<Vec<Logged>>, Error> {
-    Ok(Json(app.engine.history(positions).await?))
+    Ok(Json(app.engine.events().history(positions).await?))
 }
 
 /// Returns true: there are no workspaces that need synchronization.

@@ -10,7 +10,7 @@ use crate::extract::{Location, Params, Payload};
 use crate::state::App;
 
 pub(super) async fn read(State(app): State<App>, location: Location) -> Json<TrustReply> {
-    Json(app.engine.trust(&location.instance))
+    Json(app.engine.trust().of(&location.instance))
 }
 
 pub(super) async fn decide(
@@ -19,7 +19,7 @@ pub(super) async fn decide(
     Payload(input): Payload<TrustInput>,
 ) -> Result<Json<TrustReply>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.decide_trust(&location.instance, input).await }).await.map(Json)
+    app.finish(async move { engine.trust().decide(&location.instance, input).await }).await.map(Json)
 }
 
 pub(super) async fn dismiss(
@@ -27,12 +27,12 @@ pub(super) async fn dismiss(
     location: Location,
     Payload(dismissal): Payload<TrustDismissal>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.dismiss_trust(&location.instance, &dismissal)?;
+    app.engine.trust().dismiss(&location.instance, &dismissal)?;
     Ok(Json(true))
 }
 
 pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<TrustRecord>>, Error> {
-    Ok(Json(app.engine.trust_decisions()?))
+    Ok(Json(app.engine.trust().decisions()?))
 }
 
 #[derive(Deserialize)]
@@ -45,5 +45,5 @@ pub(super) async fn remove(
     Params(directory): Params<Directory>,
 ) -> Result<Json<bool>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.remove_trust(&directory.path).await }).await.map(Json)
+    app.finish(async move { engine.trust().remove(&directory.path).await }).await.map(Json)
 }

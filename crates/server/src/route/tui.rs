@@ -178,10 +178,10 @@ async fn publish(app: &App, location: &Location, published: Published) -> Result
         Published::Select(Select { session_id }) => {
             let session_id =
                 SessionId::parse(&session_id).map_err(|error| Error::payload(error.to_string()))?;
-            app.engine.session(&session_id).await?;
+            app.engine.sessions().get(&session_id).await?;
             Signal::TuiSessionSelect { session_id }
         }
     };
-    app.engine.signal(signal);
+    app.engine.events().signal(signal);
     Ok(Json(true))
 }

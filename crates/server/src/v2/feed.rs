@@ -99,7 +99,7 @@ impl Sessions {
         let Some((fold, _)) = self.0.get_mut(session) else { return Vec::new() };
         let Some((message, last)) = fold.pending_prompt() else { return Vec::new() };
         // The feed may not have delivered all events of the prompt yet; the log has all of them.
-        let Ok(next) = engine.events_of(session, last + 1, 1).await else { return Vec::new() };
+        let Ok(next) = engine.events().of_session(session, last + 1, 1).await else { return Vec::new() };
         if next.first().is_some_and(|next| is_part_of(next, message)) {
             return Vec::new();
         }
@@ -139,11 +139,11 @@ fn is_part_of(envelope: &Envelope, prompt: &MessageId) -> bool {
 async fn fold_log(engine: &Engine, next: &Envelope) -> Fold {
     let (session, until) = (next.event.session_id(), next.seq);
     let (mut fold, mut events) = (Fold::default(), Vec::new());
-    let mut at = engine.seq_before(session, until, LOOK_BACK).await.unwrap_or(until);
+    let mut at = engine.events().seq_before(session, until, LOOK_BACK).await.unwrap_or(until);
     load_revert(engine, &mut fold, session, at).await;
     while at < until {
         let limit = PAGE_EVENTS.min((until - at) as usize);
-        let Ok(page) = engine.events_of(session, at, limit).await else { break };
+        let Ok(page) = engine.events().of_session(session, at, limit).await else { break };
         let Some(last) = page.last() else { break };
         at = last.seq + 1;
         for envelope in page.iter().take_while(|envelope| envelope.seq < until) {

@@ -283,14 +283,15 @@ async fn clearing_a_revert_from_long_ago_is_published() {
     let stage = json!({"messageID": "msg_own"}).to_string();
     assert_eq!(ask(&router, "POST", &format!("{path}/revert/stage"), &stage).await.0, 200);
     // More events than are read back.
-    let stored = bench.engine.message(&session.id, &MessageId::parse("msg_own").unwrap()).await.unwrap();
+    let stored =
+        bench.engine.sessions().message(&session.id, &MessageId::parse("msg_own").unwrap()).await.unwrap();
     let mut part = json!(stored.parts[0]);
     part["text"] = json!("x".repeat(1024 * 1024));
     let own = format!("/session/{}/message/msg_own/part/{}", session.id, stored.parts[0].id);
     for _ in 0..3 {
         assert_eq!(ask(&router, "PATCH", &own, &part.to_string()).await.0, 200);
     }
-    let last = bench.engine.events_of(&session.id, 0, 1000).await.unwrap().last().unwrap().seq;
+    let last = bench.engine.events().of_session(&session.id, 0, 1000).await.unwrap().last().unwrap().seq;
     let mut response = send(&router, request("GET", "/api/event").body(Body::empty()).unwrap()).await;
     let (status, _) = ask(&router, "POST", &format!("{path}/revert/clear"), "").await;
     assert!(status < 300, "{status}");

@@ -138,22 +138,22 @@ impl Route {
                 json!({"parts": vec![entry; dice.roll(3000)]}).to_string().into_bytes()
             }
             _ => match &self.schema {
-                Some(schema) => self.value(schema, (dice, ids), DEPTH).to_string().into_bytes(),
+                Some(schema) => self.value(schema, dice, ids, DEPTH).to_string().into_bytes(),
                 None => dice.value().to_string().into_bytes(),
             },
         }
     }
 
-    fn value(&self, schema: &Value, (dice, ids): (&mut Dice, &Ids), depth: usize) -> Value {
+    fn value(&self, schema: &Value, dice: &mut Dice, ids: &Ids, depth: usize) -> Value {
         if depth == 0 || dice.one_in(14) {
             return dice.value();
         }
         if let Some(name) = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
-            return self.value(&self.shapes[name], (dice, ids), depth - 1);
+            return self.value(&self.shapes[name], dice, ids, depth - 1);
         }
         for choice in ["anyOf", "oneOf", "allOf"] {
             if let Some(shapes) = schema[choice].as_array().filter(|shapes| !shapes.is_empty()) {
-                return self.value(dice.pick(shapes), (dice, ids), depth);
+                return self.value(dice.pick(shapes), dice, ids, depth);
             }
         }
         if let Some(values) = schema["enum"].as_array().filter(|values| !values.is_empty()) {
@@ -169,14 +169,14 @@ impl Route {
                     let is_required =
                         schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
                     if (is_required || dice.one_in(2)) && !EXCLUDED.contains(&name.as_str()) {
-                        object.insert(name.clone(), self.value(shape, (&mut *dice, ids), depth - 1));
+                        object.insert(name.clone(), self.value(shape, &mut *dice, ids, depth - 1));
                     }
                 }
                 Value::Object(object)
             }
-            Some("array") => (0..dice.roll(4))
-                .map(|_| self.value(&schema["items"], (&mut *dice, ids), depth - 1))
-                .collect(),
+            Some("array") => {
+                (0..dice.roll(4)).map(|_| self.value(&schema["items"], &mut *dice, ids, depth - 1)).collect()
+            }
             Some("string") => json!(text(schema, dice, ids)),
             Some("number" | "integer") => dice.number(),
             Some("boolean") => json!(dice.one_in(2)),

@@ -79,7 +79,7 @@ impl Wire {
         match dice.roll(40) {
             0 => cut_off(&mut stream, dice, &whole),
             1 => slowly(&mut stream, dice, &whole),
-            2 => self.chunked(&mut stream, dice, (route, path), body),
+            2 => self.chunked(&mut stream, dice, &format!("{} {path}", route.method), body),
             3 => {
                 let garbage = dice.bytes();
                 // The server may accept, refuse or close it.
@@ -155,17 +155,12 @@ impl Wire {
         (head, is_whole)
     }
 
-    fn chunked(
-        &self,
-        stream: &mut TcpStream,
-        dice: &mut Dice,
-        (route, path): (&Route, &str),
-        body: &[u8],
-    ) -> Answer {
+    /// Sends a body with an invalid or incomplete chunked encoding; `target` is the method and the path.
+    fn chunked(&self, stream: &mut TcpStream, dice: &mut Dice, target: &str, body: &[u8]) -> Answer {
         const SIZES: [&str; 5] = ["ffffffffffffffffff", "-1", "zz", "0", "7fffffffffffffff"];
         let start = format!(
-            "{} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
-            route.method, self.address
+            "{target} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+            self.address
         );
         let size = if dice.one_in(2) { format!("{:x}", body.len()) } else { (*dice.pick(&SIZES)).to_owned() };
         let end = if dice.one_in(3) { "" } else { "\r\n0\r\n\r\n" };

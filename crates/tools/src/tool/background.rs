@@ -134,7 +134,7 @@ async fn start(input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
     let timeout = input.lifetime.map_or(DEFAULT_LIFETIME, Duration::from_millis).min(MAX_LIFETIME);
     let spill = cx.new_output_path();
     let limits = Limits { timeout, lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
-    let job = cx.jobs.begin(line.command(), (command, limits), &cx.background)?;
+    let job = cx.jobs.begin(line.command(), command, limits, &cx.background)?;
     // A command that fails at once is reported by this call.
     job.ended(START_WAIT).await;
     Ok(shown(&job, &job.state()))

@@ -4,6 +4,7 @@ mod arity;
 mod braces;
 mod git;
 mod limits;
+mod line;
 mod nested;
 mod options;
 mod parse;
@@ -11,6 +12,7 @@ mod reach;
 mod scan;
 mod sed;
 mod touch;
+mod variable;
 mod word;
 mod wrapper;
 
@@ -22,7 +24,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::limits::{Analysis, Limits};
-use self::parse::{Line, Setting, parse};
+use self::line::Line;
+use self::parse::{Setting, parse};
 use self::reach::Start;
 use crate::ask::{Implied, inside_of};
 use crate::trim::{Bounds, MAX_BYTES, MAX_LINES, tail};

@@ -48,7 +48,8 @@ impl Tool for PlanEnter {
     async fn run(&self, _input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let file = cx.host.plan_file().await?;
         let question = format!("Make a plan first? It would be written to {file}.");
-        agreed(cx, ("Plan", question), ("Plan first; nothing is changed", "Continue without a plan")).await?;
+        let yes = "Plan first; nothing is changed";
+        agreed(cx, Proposal { header: "Plan", question, yes, no: "Continue without a plan" }).await?;
         let word = format!("The user wants a plan first. Write it to `{file}` and change nothing else.");
         cx.host.switch_agent("plan", word).await?;
         Ok(Output::new("Switching to plan agent", "The user agreed: the plan agent continues."))
@@ -80,11 +81,22 @@ impl Tool for PlanExit {
     async fn run(&self, _input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let file = cx.host.plan_file().await?;
         let question = format!("The plan in {file} is ready. Carry it out now?");
-        agreed(cx, ("Build", question), ("The build agent carries it out", "Keep planning")).await?;
+        let yes = "The build agent carries it out";
+        agreed(cx, Proposal { header: "Build", question, yes, no: "Keep planning" }).await?;
         let word = format!("The plan in `{file}` is approved. Files may be changed again: carry it out.");
         cx.host.switch_agent("build", word).await?;
         Ok(Output::new("Switching to build agent", "The user agreed: the build agent continues."))
     }
+}
+
+/// A question to the user with the answers "yes" and "no".
+struct Proposal<'a> {
+    header: &'a str,
+    question: String,
+    /// What "yes" means.
+    yes: &'a str,
+    /// What "no" means.
+    no: &'a str,
 }
 
 fn nothing() -> Value {
@@ -96,19 +108,15 @@ fn nothing() -> Value {
 }
 
 /// Asks the user, and fails as a refused question does unless the answer is yes.
-async fn agreed(
-    cx: &ToolCx,
-    (header, question): (&str, String),
-    (yes, no): (&str, &str),
-) -> Result<(), ToolError> {
+async fn agreed(cx: &ToolCx, proposal: Proposal<'_>) -> Result<(), ToolError> {
     let choice = |label: &str, description: &str| Choice {
         label: label.to_owned(),
         description: description.to_owned(),
     };
     let question = Question {
-        question,
-        header: header.to_owned(),
-        options: vec![choice(YES, yes), choice("No", no)],
+        question: proposal.question,
+        header: proposal.header.to_owned(),
+        options: vec![choice(YES, proposal.yes), choice("No", proposal.no)],
         multiple: None,
         custom: Some(false),
     };

@@ -151,7 +151,7 @@ fn read(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> 
             let is_readable = |path: &Path| cx.read_rules.access(&workspace, path) == Access::Open;
             Ok(with_instructions(
                 output,
-                &nested::found(&place.real, &directory, (&cx.instructions, &is_readable)),
+                &nested::found(&place.real, &directory, &cx.instructions, &is_readable),
             ))
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! One JSON-RPC request is posted to one server. The pages that it finds are not fetched.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -95,10 +96,10 @@ impl Tool for WebSearch {
         let arguments = json!({
             "query": input.query,
             "type": input.kind.as_deref().unwrap_or("auto"),
-            "numResults": whole(input.num_results, RESULTS, (1, MAX_RESULTS)),
+            "numResults": whole(input.num_results, RESULTS, 1..=MAX_RESULTS),
             "livecrawl": input.livecrawl.as_deref().unwrap_or("fallback"),
             "contextMaxCharacters":
-                whole(input.context_max_characters, CONTEXT_CHARACTERS, (500, MAX_CONTEXT_CHARACTERS)),
+                whole(input.context_max_characters, CONTEXT_CHARACTERS, 500..=MAX_CONTEXT_CHARACTERS),
         });
         let found = search("web_search_exa", arguments, cx).await?;
         Ok(Output { title: format!("Web search: {}", input.query), output: found, ..Output::default() })
@@ -157,15 +158,15 @@ impl Tool for CodeSearch {
     async fn run(&self, input: CodeInput, cx: &ToolCx) -> Result<Output, ToolError> {
         let (least, usual, most) = TOKENS;
         let arguments =
-            json!({"query": input.query, "tokensNum": whole(input.tokens_num, usual, (least, most))});
+            json!({"query": input.query, "tokensNum": whole(input.tokens_num, usual, least..=most)});
         let found = search("get_code_context_exa", arguments, cx).await?;
         Ok(Output { title: format!("Code search: {}", input.query), output: found, ..Output::default() })
     }
 }
 
-fn whole(number: Option<f64>, usual: u64, (least, most): (u64, u64)) -> u64 {
+fn whole(number: Option<f64>, usual: u64, range: RangeInclusive<u64>) -> u64 {
     // Fractions are cut off, and a value that is not a number becomes the minimum.
-    number.map_or(usual, |number| (number as u64).clamp(least, most))
+    number.map_or(usual, |number| (number as u64).clamp(*range.start(), *range.end()))
 }
 
 async fn search(tool: &str, arguments: Value, cx: &ToolCx) -> Result<String, ToolError> {
@@ -268,7 +269,7 @@ mod tests {
             (Some(1e300), 50),
             (Some(f64::NAN), 1),
         ] {
-            assert_eq!(whole(number, RESULTS, (1, MAX_RESULTS)), expected, "{number:?}");
+            assert_eq!(whole(number, RESULTS, 1..=MAX_RESULTS), expected, "{number:?}");
         }
     }
 }

@@ -73,7 +73,7 @@ impl Git {
         let foreign = dirs.foreign(worktree);
         let own = if foreign.is_some() { Path::new("/dev/null") } else { &dirs.own };
         let common = if foreign.is_some() { own } else { &dirs.common };
-        let allowed = self.settings(worktree, (own, common)).await?;
+        let allowed = self.settings(worktree, own, common).await?;
         if let Some(foreign) = foreign
             && !allowed.is_safe(worktree)
         {
@@ -94,7 +94,7 @@ impl Git {
     }
 
     /// The allowed settings of a repository and of the user.
-    async fn settings(&self, worktree: &Path, (own, common): (&Path, &Path)) -> Result<Allowed, Error> {
+    async fn settings(&self, worktree: &Path, own: &Path, common: &Path) -> Result<Allowed, Error> {
         let mut command = self.start(worktree, Settings::User)?;
         command.env("GIT_DIR", own).env("GIT_COMMON_DIR", common).env("GIT_WORK_TREE", worktree);
         command.args(["config", "--list", "--show-scope", "-z"]);

@@ -59,7 +59,7 @@ impl Allowed {
             let Some((section, key)) = key.split_once('.') else { continue };
             allowed.take(section, key, value);
             if matches!(scope, b"system" | b"global") {
-                allowed.take_from_user((section, key), value, home);
+                allowed.take_from_user(section, key, value, home);
             }
         }
         allowed
@@ -82,12 +82,12 @@ impl Allowed {
         }
     }
 
-    fn take_from_user(&mut self, key: (&str, &str), value: &str, home: &Path) {
+    fn take_from_user(&mut self, section: &str, key: &str, value: &str, home: &Path) {
         let file = || {
             let path = value.strip_prefix("~/").map_or_else(|| PathBuf::from(value), |rest| home.join(rest));
             path.is_absolute().then_some(path)
         };
-        match key {
+        match (section, key) {
             ("core", "attributesfile") => self.attributes = file(),
             ("core", "excludesfile") => self.excludes = file(),
             // An empty value removes the ones before it.

@@ -34,8 +34,15 @@ pub struct Seated {
     pub id: u32,
 }
 
-/// Starts a program in a new terminal with this number of rows and columns.
-pub fn open_terminal(command: &Command, (rows, columns): (u16, u16)) -> Result<(Seated, Screen), Error> {
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy)]
+pub struct TerminalSize {
+    pub rows: u16,
+    pub columns: u16,
+}
+
+/// Starts a program in a new terminal of this size.
+pub fn open_terminal(command: &Command, size: TerminalSize) -> Result<(Seated, Screen), Error> {
     let failed = |source| Error::Start { program: command.program.clone(), source };
     if command.confinement == Confinement::Group {
         return Err(failed(std::io::Error::new(ErrorKind::Unsupported, "terminals need a supervisor")));
@@ -44,7 +51,7 @@ pub fn open_terminal(command: &Command, (rows, columns): (u16, u16)) -> Result<(
     #[expect(deprecated, reason = "its replacement is unsafe; nothing else owns the descriptor")]
     let master = AsyncFd::new(master).map_err(failed)?;
     let screen = Screen(master);
-    screen.resize(rows, columns).map_err(failed)?;
+    screen.resize(size.rows, size.columns).map_err(failed)?;
     // It must not become the terminal of this process.
     let flags = OFlag::O_NOCTTY.bits();
     let seat = File::options().read(true).write(true).custom_flags(flags).open(&path).map_err(failed)?;

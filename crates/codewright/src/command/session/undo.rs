@@ -29,7 +29,7 @@ pub(super) async fn undo(engine: &Engine, args: &UndoArgs) -> anyhow::Result<Exi
     };
     let session = revert(engine, &session.id, prompt, args.force).await?;
     let kept = session.revert.map(|revert| revert.kept).unwrap_or_default();
-    let diffs = engine.diff(&session.id, None).await.map_err(engine_error)?;
+    let diffs = engine.sessions().diff(&session.id, None).await.map_err(engine_error)?;
     let mut output = Output::new();
     let mut text = format!("Undone: {}\n", excerpt(prompt));
     text.push_str(&changes(&diffs));
@@ -53,10 +53,10 @@ pub(super) async fn redo(engine: &Engine, args: &UndoArgs) -> anyhow::Result<Exi
         }
         None => {
             let input = UnrevertInput { force: args.force.then_some(true) };
-            engine.unrevert(&session.id, input).await.map_err(engine_error)?.kept
+            engine.sessions().unrevert(&session.id, input).await.map_err(engine_error)?.kept
         }
     };
-    let diffs = engine.diff(&session.id, None).await.map_err(engine_error)?;
+    let diffs = engine.sessions().diff(&session.id, None).await.map_err(engine_error)?;
     let mut text = format!("Redone: {}\n", prompts.get(at).map(excerpt).unwrap_or_default());
     text.push_str(&kept_files(&kept, "redo", args.force));
     if prompts.len() > at + 1 {
@@ -70,17 +70,17 @@ pub(super) async fn redo(engine: &Engine, args: &UndoArgs) -> anyhow::Result<Exi
 /// The session of the arguments, or the last one of the directory.
 async fn find_session(engine: &Engine, args: &UndoArgs) -> anyhow::Result<Session> {
     if let Some(id) = &args.session {
-        return engine.session(&SessionId::parse(id)?).await.map_err(engine_error);
+        return engine.sessions().get(&SessionId::parse(id)?).await.map_err(engine_error);
     }
     let directory = Some(engine.default_directory().to_string_lossy().into_owned());
     let filter = SessionFilter { directory, roots: true, limit: Some(1), ..SessionFilter::default() };
-    let mut found = engine.sessions(filter).await.map_err(engine_error)?;
+    let mut found = engine.sessions().list(filter).await.map_err(engine_error)?;
     found.pop().context("there is no session in this directory")
 }
 
 /// The user's prompts of a session, oldest first.
 async fn prompts(engine: &Engine, session: &Session) -> anyhow::Result<Vec<MessageWithParts>> {
-    let messages = engine.messages(&session.id, None).await.map_err(engine_error)?;
+    let messages = engine.sessions().messages(&session.id, None).await.map_err(engine_error)?;
     let is_prompt = |message: &MessageWithParts| {
         let is_by_user = |body: &PartBody| match body {
             PartBody::Text(text) => text.synthetic != Some(true),
@@ -107,7 +107,7 @@ async fn revert(
 ) -> anyhow::Result<Session> {
     let message_id = prompt.info.id().clone();
     let input = RevertInput { message_id, part_id: None, force: force.then_some(true) };
-    engine.revert(id, input).await.map_err(engine_error)
+    engine.sessions().revert(id, input).await.map_err(engine_error)
 }
 
 /// The start of a prompt.

@@ -33,7 +33,8 @@ mod tests {
             ("http://127.0.0.1:9", "http://127.0.0.1:9/v1"),
         ] {
             let env = Env::from_pairs([("OLLAMA_HOST", host)]);
-            let found = super::super::local_url(row, &env).replace("127.0.0.1:11434", "localhost:11434");
+            let found =
+                super::super::list::local_url(row, &env).replace("127.0.0.1:11434", "localhost:11434");
             assert_eq!(found, expected.replace("127.0.0.1:11434", "localhost:11434"), "{host}");
         }
     }

@@ -78,7 +78,12 @@ impl Reader {
         let after = self.after.unwrap_or(0);
         match self.next_seq {
             Some(seq) => Ok(seq),
-            None => Ok(self.app.engine.seq_before(&self.session, after.saturating_add(1), LOOK_BACK).await?),
+            None => Ok(self
+                .app
+                .engine
+                .events()
+                .seq_before(&self.session, after.saturating_add(1), LOOK_BACK)
+                .await?),
         }
     }
 
@@ -116,7 +121,8 @@ impl Reader {
                 load_revert(&self.app.engine, &mut self.fold, &self.session, from_seq).await;
             }
             self.next_seq = Some(from_seq);
-            self.page = self.app.engine.events_of(&self.session, from_seq, PAGE_EVENTS).await?.into();
+            self.page =
+                self.app.engine.events().of_session(&self.session, from_seq, PAGE_EVENTS).await?.into();
         }
         let next = self.page.pop_front();
         if let Some(envelope) = &next {
@@ -129,7 +135,7 @@ impl Reader {
 /// Returns the admission of a prompt, read from the log.
 pub(super) async fn admission(app: &App, session: &SessionId, message: &MessageId) -> Result<Value, Error> {
     let missing = || Error::MissingMessage { session: session.clone(), message: message.clone() };
-    let from_seq = app.engine.first_seq(session, message).await?.ok_or_else(missing)?;
+    let from_seq = app.engine.events().first_seq(session, message).await?.ok_or_else(missing)?;
     let mut events = prompt_at(app, session, message, from_seq).await?.into_iter();
     // The event `prompted` directly follows the admission.
     let found = (events.next().filter(|event| event.admitted.as_ref() == Some(message)), events.next());
@@ -158,7 +164,7 @@ async fn prompt_at(
 ) -> Result<Vec<NumberedEvent>, Error> {
     let (mut fold, mut events, mut next_seq) = (Fold::default(), Vec::new(), from_seq);
     loop {
-        let page = app.engine.events_of(session, next_seq, PROMPT_EVENTS).await?;
+        let page = app.engine.events().of_session(session, next_seq, PROMPT_EVENTS).await?;
         for envelope in &page {
             fold.push(envelope, &mut events);
             if fold.pending_prompt().is_none_or(|(pending, _)| pending != message) {
@@ -240,7 +246,7 @@ pub(in crate::route) async fn follow(
     // A client that reconnects sends the last event it received, which takes precedence over the initial query.
     let after = last_event(&headers)?.or(initial);
     let follower = Follower {
-        subscription: app.engine.subscribe(),
+        subscription: app.engine.events().subscribe(),
         heartbeat: heartbeat_timer(&app),
         reader: Reader::new(app, id, after),
         closing: Closing::token(closing),

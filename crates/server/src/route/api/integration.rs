@@ -15,7 +15,7 @@ use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
 pub(in crate::route) async fn list(State(app): State<App>, location: Location) -> Json<Value> {
-    let (sign_ins, labels) = (app.engine.sign_in_methods(), app.engine.labels());
+    let (sign_ins, labels) = (app.engine.providers().sign_in_methods(), app.engine.providers().labels());
     let all = location.instance.connections();
     with_location(&location, all.iter().map(|one| shape::integration(one, &sign_ins, &labels)).collect())
 }
@@ -25,7 +25,7 @@ pub(in crate::route) async fn read(
     location: Location,
     One(id): One<String>,
 ) -> Json<Value> {
-    let (sign_ins, labels) = (app.engine.sign_in_methods(), app.engine.labels());
+    let (sign_ins, labels) = (app.engine.providers().sign_in_methods(), app.engine.providers().labels());
     let all = location.instance.connections();
     let found = all.iter().find(|(provider, ..)| *provider == id);
     with_location(&location, found.map_or(Value::Null, |one| shape::integration(one, &sign_ins, &labels)))
@@ -43,7 +43,8 @@ pub(in crate::route) async fn connect_key(
     Payload(body): Payload<Key>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.set_key(&provider, &body.key, body.label.as_deref()).await }).await?;
+    app.finish(async move { engine.providers().set_key(&provider, &body.key, body.label.as_deref()).await })
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -63,7 +64,7 @@ pub(in crate::route) async fn connect(
 ) -> Result<Json<Value>, Error> {
     let engine = app.engine.clone();
     let ConnectBody { method_id, inputs, label } = body;
-    let begin = async move { engine.begin_attempt(&provider, &method_id, &inputs, label).await };
+    let begin = async move { engine.providers().begin_attempt(&provider, &method_id, &inputs, label).await };
     let attempt = app.finish(begin).await?;
     let data = json!({
         "attemptID": attempt.id,
@@ -80,7 +81,7 @@ pub(in crate::route) async fn status(
     location: Location,
     One(id): One<String>,
 ) -> Result<Json<Value>, Error> {
-    let (attempt, progress) = app.engine.attempt(&id)?;
+    let (attempt, progress) = app.engine.providers().attempt(&id)?;
     let time = time(&attempt);
     let data = match progress {
         Progress::Pending => json!({"status": "pending", "time": time}),
@@ -92,7 +93,7 @@ pub(in crate::route) async fn status(
 }
 
 pub(in crate::route) async fn cancel(State(app): State<App>, One(id): One<String>) -> StatusCode {
-    app.engine.cancel_attempt(&id).await;
+    app.engine.providers().cancel_attempt(&id).await;
     StatusCode::NO_CONTENT
 }
 
@@ -107,7 +108,7 @@ pub(in crate::route) async fn complete(
     One(id): One<String>,
     Payload(Complete { code }): Payload<Complete>,
 ) -> Result<StatusCode, Error> {
-    app.engine.complete_attempt(&id, code).await?;
+    app.engine.providers().complete_attempt(&id, code).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -127,7 +128,7 @@ pub(in crate::route) async fn rename(
     Payload(Label { label }): Payload<Label>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.set_label(&id, &label).await }).await?;
+    app.finish(async move { engine.providers().set_label(&id, &label).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -136,6 +137,6 @@ pub(in crate::route) async fn disconnect(
     One(id): One<String>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.remove_credential(&id).await }).await?;
+    app.finish(async move { engine.providers().remove_credential(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -58,9 +58,9 @@ pub(in crate::route) async fn prompt(
         None => None,
     };
     if let Some(message_id) = &message_id
-        && app.engine.has_message(&id, message_id).await?
+        && app.engine.sessions().has_message(&id, message_id).await?
     {
-        let stored = app.engine.message(&id, message_id).await?;
+        let stored = app.engine.sessions().message(&id, message_id).await?;
         if !matches!(stored.info, Message::User(_)) || !prompt.matches(&stored.parts) {
             return Err(Error::Conflict { resource: message_id.to_string() });
         }
@@ -73,7 +73,7 @@ pub(in crate::route) async fn prompt(
         ..PromptInput::default()
     };
     let (engine, of) = (app.engine.clone(), id.clone());
-    let message_id = app.finish(async move { engine.submit(&of, input).await }).await?;
+    let message_id = app.finish(async move { engine.sessions().submit(&of, input).await }).await?;
     Ok(Json(json!({ "data": admission(&app, &id, &message_id).await? })))
 }
 
@@ -106,7 +106,7 @@ pub(in crate::route) async fn messages(
         (Some(_), Some(_)) => return Err(Error::Cursor("a cursor cannot be combined with `order`")),
         (Some(text), None) => Some(page::decode::<Cursor>(text)?),
     };
-    let infos = app.engine.infos(&id).await?;
+    let infos = app.engine.sessions().infos(&id).await?;
     let keys: Vec<(u64, &str)> = infos.iter().map(|info| (info.created(), info.id().as_str())).collect();
     let order = cursor.as_ref().map_or(page.order.unwrap_or(Order::Desc), |cursor| cursor.order);
     let anchor = cursor.as_ref().map(|cursor| &cursor.anchor);
@@ -153,7 +153,7 @@ struct Edges {
 
 /// Returns the JSON of a message, or `None` if it was removed.
 async fn text(app: &App, id: &SessionId, message: &MessageId) -> Result<Option<Box<RawValue>>, Error> {
-    let Ok(stored) = app.engine.message(id, message).await else { return Ok(None) };
+    let Ok(stored) = app.engine.sessions().message(id, message).await else { return Ok(None) };
     serialize(app, id, &stored).await.map(Some)
 }
 
@@ -166,10 +166,10 @@ pub(in crate::route) async fn one(
     Two(id, message): Two<SessionId, MessageId>,
 ) -> Result<Json<Value>, Error> {
     find_session(&app, &id).await?;
-    if !app.engine.has_message(&id, &message).await? {
+    if !app.engine.sessions().has_message(&id, &message).await? {
         return Err(Error::MissingMessage { session: id, message });
     }
-    let found = app.engine.message(&id, &message).await?;
+    let found = app.engine.sessions().message(&id, &message).await?;
     Ok(Json(json!({ "data": convert(&app, &id, &found).await })))
 }
 
@@ -184,7 +184,7 @@ pub(in crate::route) async fn context(
     One(id): One<SessionId>,
 ) -> Result<Json<Context>, Error> {
     find_session(&app, &id).await?;
-    let mut context = app.engine.context(&id, MAX_CONTEXT_BYTES).await?;
+    let mut context = app.engine.sessions().context(&id, MAX_CONTEXT_BYTES).await?;
     // The prompt that requested a summary is represented by the summary.
     context.retain(|message| Reason::of(&message.parts).is_none());
     let mut data = Vec::with_capacity(context.len());
@@ -197,7 +197,7 @@ pub(in crate::route) async fn context(
 async fn convert(app: &App, id: &SessionId, stored: &MessageWithParts) -> Value {
     let reason = match &stored.info {
         Message::Assistant(info) if info.summary == Some(true) => {
-            let prompt = app.engine.message(id, &info.parent_id).await.ok();
+            let prompt = app.engine.sessions().message(id, &info.parent_id).await.ok();
             prompt.and_then(|prompt| Reason::of(&prompt.parts))
         }
         Message::Assistant(_) | Message::User(_) => None,

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_engine::{self as engine, Resource, Wanted};
+use codewright_engine::{self as engine, PermissionInput, Resource};
 use codewright_proto::{
     Map, PermissionAnswer, PermissionId, PermissionRequest, ProjectId, QuestionAnswers, QuestionId,
     SessionId, ToolRef,
@@ -18,7 +18,8 @@ use crate::state::App;
 use crate::v2::pending::permission;
 
 pub(in crate::route) async fn questions(State(app): State<App>, location: Location) -> Json<Value> {
-    let pending = app.in_directory(&location, app.engine.questions(), |request| &request.session_id).await;
+    let pending =
+        app.in_directory(&location, app.engine.questions().pending(), |request| &request.session_id).await;
     with_location(&location, json!(pending))
 }
 
@@ -27,7 +28,7 @@ pub(in crate::route) async fn questions_of(
     One(id): One<SessionId>,
 ) -> Result<Json<Value>, Error> {
     find_session(&app, &id).await?;
-    let pending = app.engine.questions();
+    let pending = app.engine.questions().pending();
     let data: Vec<_> = pending.into_iter().filter(|request| request.session_id == id).collect();
     Ok(Json(json!({ "data": data })))
 }
@@ -38,7 +39,7 @@ pub(in crate::route) async fn reply(
     Payload(answer): Payload<QuestionAnswers>,
 ) -> Result<StatusCode, Error> {
     check_question(&app, &session, &id).await?;
-    app.engine.answer_question(&id, answer.answers)?;
+    app.engine.questions().answer(&id, answer.answers)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -47,14 +48,14 @@ pub(in crate::route) async fn reject(
     Two(session, id): Two<SessionId, QuestionId>,
 ) -> Result<StatusCode, Error> {
     check_question(&app, &session, &id).await?;
-    app.engine.reject_question(&id)?;
+    app.engine.questions().reject(&id)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Fails if the session has no such pending question: a client of one session must not answer for another one.
 async fn check_question(app: &App, session: &SessionId, id: &QuestionId) -> Result<(), Error> {
     find_session(app, session).await?;
-    let mut pending = app.engine.questions().into_iter();
+    let mut pending = app.engine.questions().pending().into_iter();
     let is_pending = pending.any(|request| request.id == *id && request.session_id == *session);
     let missing = || engine::Error::NotFound { resource: Resource::Question, id: id.to_string() };
     if is_pending { Ok(()) } else { Err(missing().into()) }
@@ -64,7 +65,7 @@ pub(in crate::route) async fn permissions(
     State(app): State<App>,
     location: Location,
 ) -> Result<Json<Value>, Error> {
-    let pending = app.engine.permissions().await?;
+    let pending = app.engine.permissions().pending().await?;
     let pending = app.in_directory(&location, pending, |request| &request.session_id).await;
     Ok(with_location(&location, pending.iter().map(permission).collect()))
 }
@@ -74,7 +75,7 @@ pub(in crate::route) async fn permissions_of(
     One(id): One<SessionId>,
 ) -> Result<Json<Value>, Error> {
     find_session(&app, &id).await?;
-    let pending = app.engine.permissions().await?;
+    let pending = app.engine.permissions().pending().await?;
     let data: Vec<_> = pending.iter().filter(|request| request.session_id == id).map(permission).collect();
     Ok(Json(json!({ "data": data })))
 }
@@ -107,7 +108,7 @@ pub(in crate::route) async fn request_permission(
 ) -> Result<Json<Value>, Error> {
     let id = body.id.as_deref().map(|id| parse_id("id", PermissionId::parse(id))).transpose()?;
     find_session(&app, &session).await?;
-    let wanted = Wanted {
+    let wanted = PermissionInput {
         id,
         permission: body.action,
         patterns: body.resources,
@@ -117,7 +118,8 @@ pub(in crate::route) async fn request_permission(
         agent: body.agent,
     };
     let engine = app.engine.clone();
-    let (id, effect) = app.finish(async move { engine.want_permission(&session, wanted).await }).await?;
+    let (id, effect) =
+        app.finish(async move { engine.permissions().request(&session, wanted).await }).await?;
     Ok(Json(json!({"data": {"id": id, "effect": effect}})))
 }
 
@@ -128,7 +130,7 @@ pub(in crate::route) async fn reply_permission(
 ) -> Result<StatusCode, Error> {
     pending_permission(&app, &session, &id).await?;
     let engine = app.engine.clone();
-    app.finish(async move { engine.answer_permission(&id, answer).await }).await?;
+    app.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -139,7 +141,7 @@ async fn pending_permission(
     id: &PermissionId,
 ) -> Result<PermissionRequest, Error> {
     find_session(app, session).await?;
-    let mut pending = app.engine.permissions().await?.into_iter();
+    let mut pending = app.engine.permissions().pending().await?.into_iter();
     let found = pending.find(|request| request.id == *id && request.session_id == *session);
     let missing = || engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() };
     Ok(found.ok_or_else(missing)?)
@@ -157,7 +159,7 @@ pub(in crate::route) async fn saved(
     Params(query): Params<SavedQuery>,
 ) -> Result<Json<Value>, Error> {
     let project = query.project.map(|id| ProjectId(id.into()));
-    let saved = app.engine.saved_permissions(project).await?;
+    let saved = app.engine.permissions().saved(project).await?;
     let data = saved.iter().map(|one| {
         json!({"id": one.id, "projectID": one.project_id, "action": one.action, "resource": one.resource})
     });
@@ -170,6 +172,6 @@ pub(in crate::route) async fn revoke(
     One(id): One<String>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.revoke_permission(&id).await }).await?;
+    app.finish(async move { engine.permissions().revoke(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -28,7 +28,7 @@ pub(in crate::route) async fn stage(
 ) -> Result<Json<Value>, Error> {
     let message_id = parse_id("messageID", MessageId::parse(&body.message_id))?;
     find_session(&app, &id).await?;
-    if !app.engine.has_message(&id, &message_id).await? {
+    if !app.engine.sessions().has_message(&id, &message_id).await? {
         return Err(Error::MissingMessage { session: id, message: message_id });
     }
     let engine = app.engine.clone();
@@ -36,8 +36,8 @@ pub(in crate::route) async fn stage(
         .finish(async move {
             let input = RevertInput { message_id, part_id: None, force: None };
             match body.files {
-                Some(false) => engine.revert_messages(&id, input).await,
-                Some(true) | None => engine.revert(&id, input).await,
+                Some(false) => engine.sessions().revert_messages(&id, input).await,
+                Some(true) | None => engine.sessions().revert(&id, input).await,
             }
         })
         .await?;
@@ -50,7 +50,7 @@ pub(in crate::route) async fn clear(
 ) -> Result<StatusCode, Error> {
     find_session(&app, &id).await?;
     let engine = app.engine.clone();
-    app.finish(async move { engine.unrevert(&id, UnrevertInput::default()).await }).await?;
+    app.finish(async move { engine.sessions().unrevert(&id, UnrevertInput::default()).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -60,6 +60,6 @@ pub(in crate::route) async fn commit(
 ) -> Result<StatusCode, Error> {
     find_session(&app, &id).await?;
     let engine = app.engine.clone();
-    app.finish(async move { engine.commit_revert(&id).await }).await?;
+    app.finish(async move { engine.sessions().commit_revert(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -47,8 +47,8 @@ pub(in crate::route) async fn create(
     let engine = app.engine.clone();
     let create = async move {
         match id {
-            Some(id) => engine.create_session_as(&instance, id, input).await,
-            None => engine.create_session(&instance, input).await,
+            Some(id) => engine.sessions().create_as(&instance, id, input).await,
+            None => engine.sessions().create(&instance, input).await,
         }
     };
     let session = app.finish(create).await?;
@@ -67,7 +67,7 @@ pub(in crate::route) async fn agent(
 ) -> Result<StatusCode, Error> {
     find_session(&app, &id).await?;
     let engine = app.engine.clone();
-    app.finish(async move { engine.choose(&id, Some(agent), None).await }).await?;
+    app.finish(async move { engine.sessions().choose(&id, Some(agent), None).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -83,7 +83,7 @@ pub(in crate::route) async fn model(
 ) -> Result<StatusCode, Error> {
     find_session(&app, &id).await?;
     let engine = app.engine.clone();
-    app.finish(async move { engine.choose(&id, None, Some(model)).await }).await?;
+    app.finish(async move { engine.sessions().choose(&id, None, Some(model)).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -93,7 +93,7 @@ pub(in crate::route) async fn interrupt(
 ) -> Result<StatusCode, Error> {
     find_session(&app, &id).await?;
     let engine = app.engine.clone();
-    app.finish(async move { engine.abort(&id).await }).await?;
+    app.finish(async move { engine.sessions().abort(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -105,8 +105,8 @@ pub(in crate::route) async fn wait(
 ) -> Result<StatusCode, Error> {
     find_session(&app, &id).await?;
     let closing = Closing::token(closing);
-    let mut feed = app.engine.subscribe();
-    while app.engine.statuses().contains_key(&id) {
+    let mut feed = app.engine.events().subscribe();
+    while app.engine.sessions().statuses().contains_key(&id) {
         let next = closing.run_until_cancelled(feed.next()).await;
         next.ok_or(Error::Closing)?.map_err(|_| Error::Closing)?;
     }
@@ -119,6 +119,6 @@ pub(in crate::route) async fn compact(
 ) -> Result<StatusCode, Error> {
     find_session(&app, &id).await?;
     let engine = app.engine.clone();
-    app.finish(async move { engine.compact(&id).await }).await?;
+    app.finish(async move { engine.sessions().compact(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

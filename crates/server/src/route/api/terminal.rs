@@ -14,7 +14,7 @@ use crate::route::pty::TICKET_HEADER;
 use crate::state::App;
 
 pub(in crate::route) async fn list(State(app): State<App>, location: Location) -> Json<Value> {
-    with_location(&location, json!(app.engine.terminals(&location.instance)))
+    with_location(&location, json!(app.engine.terminals().list(&location.instance)))
 }
 
 pub(in crate::route) async fn create(
@@ -22,7 +22,7 @@ pub(in crate::route) async fn create(
     location: Location,
     Payload(input): Payload<PtyInput>,
 ) -> Result<Json<Value>, Error> {
-    Ok(with_location(&location, json!(app.engine.open_terminal(&location.instance, input)?)))
+    Ok(with_location(&location, json!(app.engine.terminals().open(&location.instance, input)?)))
 }
 
 pub(in crate::route) async fn read(
@@ -30,7 +30,7 @@ pub(in crate::route) async fn read(
     location: Location,
     One(id): One<PtyId>,
 ) -> Result<Json<Value>, Error> {
-    Ok(with_location(&location, json!(app.engine.terminal(&id)?)))
+    Ok(with_location(&location, json!(app.engine.terminals().get(&id)?)))
 }
 
 pub(in crate::route) async fn update(
@@ -39,14 +39,14 @@ pub(in crate::route) async fn update(
     One(id): One<PtyId>,
     Payload(patch): Payload<PtyPatch>,
 ) -> Result<Json<Value>, Error> {
-    Ok(with_location(&location, json!(app.engine.change_terminal(&id, patch)?)))
+    Ok(with_location(&location, json!(app.engine.terminals().change(&id, patch)?)))
 }
 
 pub(in crate::route) async fn remove(
     State(app): State<App>,
     One(id): One<PtyId>,
 ) -> Result<StatusCode, Error> {
-    app.engine.close_terminal(&id)?;
+    app.engine.terminals().close(&id)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -60,6 +60,6 @@ pub(in crate::route) async fn ticket(
         let body = json!({"_tag": "ForbiddenError", "message": "Invalid PTY connect token request"});
         return Err((StatusCode::FORBIDDEN, Json(body)).into_response());
     }
-    let ticket = app.engine.terminal_ticket(&id).map_err(|error| Error::from(error).into_response())?;
+    let ticket = app.engine.terminals().ticket(&id).map_err(|error| Error::from(error).into_response())?;
     Ok(with_location(&location, json!(ticket)))
 }

@@ -15,14 +15,14 @@ pub(in crate::route) async fn children(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Vec<Session>>, Error> {
-    Ok(Json(app.engine.children(&id).await?))
+    Ok(Json(app.engine.sessions().children(&id).await?))
 }
 
 pub(in crate::route) async fn todos(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Vec<Todo>>, Error> {
-    Ok(Json(app.engine.todos(&id).await?))
+    Ok(Json(app.engine.sessions().todos(&id).await?))
 }
 
 #[derive(Deserialize)]
@@ -38,7 +38,7 @@ pub(in crate::route) async fn diff(
 ) -> Result<Json<Vec<FileDiff>>, Error> {
     let message = query.message_id.as_deref().map(MessageId::parse).transpose();
     let message = message.map_err(|error| Error::query(error.to_string()))?;
-    Ok(Json(app.engine.diff(&id, message.as_ref()).await?))
+    Ok(Json(app.engine.sessions().diff(&id, message.as_ref()).await?))
 }
 
 pub(in crate::route) async fn remove_message(
@@ -46,7 +46,7 @@ pub(in crate::route) async fn remove_message(
     Two(id, message): Two<SessionId, MessageId>,
 ) -> Result<Json<bool>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.remove_message(&id, &message).await }).await.map(Json)
+    app.finish(async move { engine.sessions().remove_message(&id, &message).await }).await.map(Json)
 }
 
 pub(in crate::route) async fn remove_part(
@@ -54,7 +54,7 @@ pub(in crate::route) async fn remove_part(
     Three(id, message, part): Three<SessionId, MessageId, PartId>,
 ) -> Result<Json<bool>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.remove_part(&id, &message, &part).await }).await.map(Json)
+    app.finish(async move { engine.sessions().remove_part(&id, &message, &part).await }).await.map(Json)
 }
 
 pub(in crate::route) async fn update_part(
@@ -67,7 +67,7 @@ pub(in crate::route) async fn update_part(
         return Err(Error::Invalid { message, kind: "Payload" });
     }
     let engine = app.engine.clone();
-    app.finish(async move { engine.update_part(value).await }).await.map(Json)
+    app.finish(async move { engine.sessions().update_part(value).await }).await.map(Json)
 }
 
 pub(in crate::route) async fn revert(
@@ -80,7 +80,7 @@ pub(in crate::route) async fn revert(
         check_prefix("partID", "prt", part.as_str())?;
     }
     let engine = app.engine.clone();
-    app.finish(async move { engine.revert(&id, input).await }).await.map(Json)
+    app.finish(async move { engine.sessions().revert(&id, input).await }).await.map(Json)
 }
 
 /// An unreverted session, and the files that were not restored.
@@ -98,7 +98,7 @@ pub(in crate::route) async fn unrevert(
     Payload(input): Payload<UnrevertInput>,
 ) -> Result<Json<Unreverted>, Error> {
     let engine = app.engine.clone();
-    let result = app.finish(async move { engine.unrevert(&id, input).await }).await?;
+    let result = app.finish(async move { engine.sessions().unrevert(&id, input).await }).await?;
     Ok(Json(Unreverted { session: result.session, kept: result.kept }))
 }
 
@@ -117,7 +117,7 @@ pub(in crate::route) async fn share(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Session>, Error> {
-    app.engine.session(&id).await?;
+    app.engine.sessions().get(&id).await?;
     Err(Error::NotSupported { feature: "sharing a session" })
 }
 
@@ -126,5 +126,5 @@ pub(in crate::route) async fn unshare(
     One(id): One<SessionId>,
 ) -> Result<Json<Session>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.unshare(&id).await }).await.map(Json)
+    app.finish(async move { engine.sessions().unshare(&id).await }).await.map(Json)
 }

@@ -5,7 +5,9 @@
 //! the commands that it runs. The result can only make a decision stricter.
 
 use super::limits::{Limit, Reason};
-use super::parse::{Input, Line, Redirect, Setting, Simple, parse, parse_with};
+use super::line::{Input, Line, Redirect, Simple};
+use super::parse::{Setting, parse, parse_with};
+use super::variable;
 use super::word::{Values, Variables, Word};
 use super::wrapper::{self, Inner};
 use super::{arity, git, scan};
@@ -52,7 +54,7 @@ impl Search<'_> {
     fn line(&mut self, line: &Line, depth: usize) {
         for (name, value) in &line.sets {
             self.set(name, value);
-            self.inner(wrapper::variable(name, value), &Input::Nothing, depth);
+            self.inner(variable::effects(name, value), &Input::Nothing, depth);
         }
         for script in &line.hidden {
             self.hidden(script, depth);
@@ -139,11 +141,11 @@ impl Search<'_> {
             self.imply(&written(&short), spelled, &known(&short));
             self.inner(git::inner(&words), &simple.input, depth);
         }
-        for (variable, value) in wrapper::assignments(&name, &words) {
+        for (variable, value) in variable::assignments(&name, &words) {
             self.set(&variable, &value);
-            self.inner(wrapper::variable(&variable, &value), &simple.input, depth);
+            self.inner(variable::effects(&variable, &value), &simple.input, depth);
         }
-        if wrapper::computed_variables(&name, &words).iter().any(|variable| wrapper::is_special(variable)) {
+        if variable::computed_variables(&name, &words).iter().any(|variable| variable::is_special(variable)) {
             self.inner([Inner::Unknown], &simple.input, depth);
         }
         let inner = wrapper::inner(&name, &words);

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::limits::Reason;
-use super::parse::Simple;
+use super::line::Simple;
 use super::*;
 
 /// Parses a line with the home `/h`. Returns the reason if its effect is unknown.

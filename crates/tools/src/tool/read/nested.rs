@@ -50,7 +50,8 @@ pub(super) struct Instruction {
 pub(super) fn found(
     file: &Path,
     directory: &Path,
-    (loaded, is_readable): (&LoadedInstructions, &dyn Fn(&Path) -> bool),
+    loaded: &LoadedInstructions,
+    is_readable: &dyn Fn(&Path) -> bool,
 ) -> Vec<Instruction> {
     let mut left = MAX_ADDED_BYTES;
     let mut found = Vec::new();

@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 
 use super::grant::Granted;
 use super::{CallCx, Failure, failure, unavailable, within};
-use crate::run::next::REJECTED;
 use crate::run::recorder::Call;
+use crate::run::refusal::REJECTED;
 
 /// How much more all results together may show than one alone.
 const MORE: usize = 2;

@@ -7,16 +7,16 @@ use codewright_proto::{Action, Map, PermissionId, PermissionRequest, SessionId, 
 use tokio::sync::oneshot;
 
 use super::gate::Pending;
-use super::rules::rules;
+use super::session::session_rules;
 use crate::Error;
-use crate::engine::Engine;
+use crate::interface::Permissions;
 
 /// Questions that wait at once; a client's own beyond is refused.
 const MAX_WAITING: usize = 1000;
 
 /// What a client wants leave for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct PermissionInput {
     /// An id made by the client.
     pub id: Option<PermissionId>,
     /// The permission key.
@@ -33,16 +33,16 @@ pub struct Wanted {
     pub agent: Option<String>,
 }
 
-impl Engine {
+impl Permissions<'_> {
     /// Decides about something that a client would do in a session; where a user has to decide, the
     /// question waits from now on under the id that is given back.
-    pub async fn want_permission(
-        &self,
+    pub async fn request(
+        self,
         id: &SessionId,
-        wanted: Wanted,
+        wanted: PermissionInput,
     ) -> Result<(PermissionId, Action), Error> {
-        let inner = &self.0;
-        let session = inner.session_in_use(id).await?;
+        let inner = self.0;
+        let session = crate::session::in_use(inner, id).await?;
         let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
         let own = wanted.id.unwrap_or_else(|| inner.ids.permission());
         // An agent that is not there has no rules that would allow anything.
@@ -50,7 +50,7 @@ impl Engine {
             return Ok((own, Action::Deny));
         }
         let agent = instance.agent_name(wanted.agent.as_deref().or(session.agent.as_deref()))?;
-        let rules = rules(inner, &instance, &session, &agent).await?;
+        let rules = session_rules(inner, &instance, &session, &agent).await?;
         let patterns = if wanted.patterns.is_empty() { vec!["*".to_owned()] } else { wanted.patterns };
         let action = inner.gate.judge((&rules, &instance), &wanted.permission, &patterns).await?;
         if action != Action::Ask {
@@ -70,7 +70,7 @@ impl Engine {
     }
 
     /// Puts a question, once; it is stored when this returns.
-    async fn put(&self, pending: Pending) -> Result<(), Error> {
+    async fn put(self, pending: Pending) -> Result<(), Error> {
         let request = &pending.request;
         // Of two with one id the second finds the first.
         let _turn = self.0.sessions.lock().await;

@@ -6,11 +6,11 @@ use codewright_proto::{PartInput, PromptInput, Question, QuestionOption, Session
 use codewright_tools::{Answers, Boxed, Host, Progress, TaskInput, TaskOutcome, ToolError, UserQuestion};
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::{Engine, Inner};
+use crate::admit::admit;
+use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::question::Reply;
-use crate::session::plan_file;
-use crate::subagent::{self, Caller};
+use crate::subagent::handover::{self, Caller};
 
 /// The host of one call.
 pub(crate) struct CallHost {
@@ -39,7 +39,7 @@ impl Host for CallHost {
     }
 
     fn delegate(&self, input: TaskInput) -> Boxed<'_, TaskOutcome> {
-        let call = subagent::Call {
+        let call = handover::Call {
             inner: &self.inner,
             instance: &self.instance,
             session: &self.session_id,
@@ -47,13 +47,13 @@ impl Host for CallHost {
             progress: &self.progress,
             cancel: &self.cancel,
         };
-        Box::pin(subagent::delegate(call, input))
+        Box::pin(handover::delegate(call, input))
     }
 
     fn plan_file(&self) -> Boxed<'_, String> {
         Box::pin(async move {
             let session = self.inner.session(&self.session_id).await.map_err(ToolError::model)?;
-            Ok(plan_file(&self.inner, &self.instance, &session).to_string_lossy().into_owned())
+            Ok(self.instance.plan_file(&self.inner.dirs, &session).to_string_lossy().into_owned())
         })
     }
 
@@ -78,7 +78,7 @@ impl Host for CallHost {
                 parts: vec![text],
                 ..PromptInput::default()
             };
-            let admitted = Engine(self.inner.clone()).admit(&self.session_id, prompt).await;
+            let admitted = admit(&self.inner, &self.session_id, prompt).await;
             admitted.map(drop).map_err(ToolError::model)
         })
     }

@@ -1,0 +1,311 @@
+//! Running a command: its template becomes a prompt.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codewright_config::parse_model;
+use codewright_proto::{
+    CommandInput, MessageWithParts, ModelRef, PartInput, PromptInput, PromptModel, Session, SessionId,
+    Signal, media_type,
+};
+use codewright_tools::tags::neutralize;
+use codewright_workspace::{Author, Command as Program, End, Limits};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::template::{self, Piece};
+use super::{Command, SKILL};
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::interface::Sessions;
+use crate::permission::gate::Asker;
+use crate::permission::session::session_rules;
+use crate::toolbox::call::check_command;
+use crate::{Error, session};
+
+/// How long one shell command of a template may take.
+const SHELL_DEADLINE: Duration = Duration::from_secs(60);
+/// What is taken of its output.
+const SHELL_LINES: usize = 2000;
+const SHELL_BYTES: usize = 50 * 1024;
+/// Shell commands of one template.
+const MAX_SHELLS: usize = 32;
+/// Files that one command attaches by naming them.
+const MAX_REFERENCES: usize = 50;
+
+impl Sessions<'_> {
+    /// Runs a command in a session and waits for the end of the turn; the last answer.
+    pub async fn command(self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
+        let session = session::in_use(self.0, id).await?;
+        let instance = self.0.instance(Path::new(&session.directory)).await?;
+        let known = instance.commands.iter().find(|command| command.name == input.command);
+        let Some(command) = known.cloned() else {
+            let names = instance.commands.iter().map(|command| command.name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            return Err(Error::invalid(format!("command `{}` not found; there are {names}", input.command)));
+        };
+        let (name, arguments) = (input.command.clone(), input.arguments.clone());
+        let prompt = self.prompt_of(&instance, &session, (command, input)).await?;
+        let answer = self.prompt(id, prompt).await?;
+        let message_id = answer.info.id().clone();
+        self.0.store.signal(Signal::CommandExecuted { session_id: id.clone(), name, arguments, message_id });
+        Ok(answer)
+    }
+
+    /// The prompt that a command becomes.
+    async fn prompt_of(
+        self,
+        instance: &Instance,
+        session: &Session,
+        (command, input): (Command, CommandInput),
+    ) -> Result<PromptInput, Error> {
+        let agent = command.agent.as_deref().or(input.agent.as_deref()).or(session.agent.as_deref());
+        let agent = instance.agent(&instance.agent_name(agent)?)?.clone();
+        let parsed = |written: &str| {
+            parse_model(written)
+                .ok_or_else(|| Error::invalid(format!("the model `{written}` is not written provider/model")))
+        };
+        // The command's model, else that of its agent, else what the client wants.
+        let model = match (&command.model, &command.agent) {
+            (Some(written), _) => Some(parsed(written)?),
+            (None, Some(_)) if agent.model.is_some() => agent.model.clone(),
+            _ => input.model.as_deref().map(parsed).transpose()?,
+        };
+        let variant = command.variant.clone().or(input.variant);
+        // What a skill says about shells, places and names is an example to its reader.
+        let mut parts = match command.source {
+            SKILL => vec![PartInput::text(asked_of(&command.template, &input.arguments))],
+            _ => {
+                let asker = Template { session, agent: &agent.name, command: &command };
+                self.parts(instance, asker, &input.arguments).await?
+            }
+        };
+        let is_subagent = agent.mode == codewright_config::AgentMode::Subagent;
+        if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
+            return Ok(self.subtask(instance, session, (command, &agent.name), (parts, model, variant)));
+        }
+        parts.extend(input.parts);
+        Ok(PromptInput {
+            message_id: input.message_id,
+            model,
+            agent: Some(agent.name),
+            variant,
+            parts,
+            ..PromptInput::default()
+        })
+    }
+
+    /// A prompt that hands the command to an agent in a session of its own.
+    fn subtask(
+        self,
+        instance: &Instance,
+        session: &Session,
+        (command, agent): (Command, &str),
+        (parts, model, variant): (Vec<PartInput>, Option<PromptModel>, Option<String>),
+    ) -> PromptInput {
+        let text = parts.into_iter().find_map(|part| match part {
+            PartInput::Text { text, .. } => Some(text),
+            _ => None,
+        });
+        let of_session = |model: &ModelRef| PromptModel {
+            provider_id: model.provider_id.clone(),
+            model_id: model.id.clone(),
+            variant: None,
+        };
+        let model = model.or_else(|| session.model.as_ref().map(of_session)).or_else(|| {
+            let (provider_id, model_id) = instance.models.default_model().ok()?;
+            Some(PromptModel { provider_id, model_id, variant: None })
+        });
+        let part = PartInput::Subtask {
+            id: None,
+            prompt: text.unwrap_or_default(),
+            description: command.description.unwrap_or_default(),
+            agent: agent.to_owned(),
+            model,
+            command: Some(command.name),
+        };
+        // The session's own agent goes on with what comes back.
+        PromptInput { agent: session.agent.clone(), variant, parts: vec![part], ..PromptInput::default() }
+    }
+
+    /// The text of a filled template, and the files and agents that it names.
+    async fn parts(
+        self,
+        instance: &Instance,
+        asker: Template<'_>,
+        arguments: &str,
+    ) -> Result<Vec<PartInput>, Error> {
+        let template = asker.command.template.as_str();
+        let pieces = template::filled(template, arguments);
+        let shells = pieces.iter().filter(|piece| matches!(piece, Piece::Shell(_))).count();
+        if shells > MAX_SHELLS {
+            return Err(Error::invalid(format!(
+                "a command has at most {MAX_SHELLS} shell commands, this one {shells}"
+            )));
+        }
+        let parameters = template::parameters(template, arguments);
+        let (mut text, mut named) = (String::new(), Vec::new());
+        for piece in pieces {
+            match piece {
+                Piece::Text(piece) => {
+                    named.extend(template::references(&piece).into_iter().map(|at| piece[at].to_owned()));
+                    text.push_str(&piece);
+                }
+                Piece::Shell(command) => {
+                    self.check_template(instance, asker, &command).await?;
+                    let output = shell(self.0, instance, command, (&parameters, arguments)).await;
+                    text.push_str(&neutralize(&output));
+                }
+            }
+        }
+        let mut parts = vec![PartInput::text(text.trim())];
+        let mut seen = Vec::new();
+        for name in named {
+            if seen.contains(&name) || parts.len() > MAX_REFERENCES {
+                continue;
+            }
+            // What the user wrote is the user's; a repository's template names only files of its worktree.
+            let is_users = !asker.command.is_of_repository || arguments.contains(&format!("@{name}"));
+            parts.extend(
+                referred(self.0, instance, &name).filter(|part| is_users || is_inside(instance, part)),
+            );
+            seen.push(name);
+        }
+        Ok(parts)
+    }
+
+    /// Holds a shell command of a repository's template to the rules that hold for the model's commands.
+    ///
+    /// # Errors
+    ///
+    /// If a rule or the user forbids it.
+    async fn check_template(
+        self,
+        instance: &Instance,
+        asker: Template<'_>,
+        command: &str,
+    ) -> Result<(), Error> {
+        if !asker.command.is_of_repository {
+            return Ok(());
+        }
+        let rules = session_rules(self.0, instance, asker.session, asker.agent).await?;
+        let cancel = self.0.cancel.child_token();
+        let for_session =
+            Asker { session_id: &asker.session.id, instance, rules: &rules, tool: None, cancel: &cancel };
+        let checked = check_command((self.0, instance), &for_session, command).await;
+        checked.map_err(|why| {
+            Error::invalid(format!(
+                "the command `{}` runs `{command}`, which is not allowed: {why}",
+                asker.command.name
+            ))
+        })
+    }
+}
+
+/// A command's template, and for whom it is filled in.
+#[derive(Clone, Copy)]
+struct Template<'a> {
+    session: &'a Session,
+    agent: &'a str,
+    command: &'a Command,
+}
+
+/// Whether a file that a template names lies inside the worktree, after links are resolved.
+fn is_inside(instance: &Instance, part: &PartInput) -> bool {
+    let PartInput::File { url, .. } = part else { return true };
+    let path = url::Url::parse(url).ok().and_then(|url| url.to_file_path().ok());
+    let root = if instance.worktree.git { &instance.worktree.root } else { &instance.directory };
+    let real = path.and_then(|path| path.canonicalize().ok());
+    real.zip(root.canonicalize().ok()).is_some_and(|(real, root)| real.starts_with(root))
+}
+
+/// A skill, and what the user wants with it.
+fn asked_of(skill: &str, arguments: &str) -> String {
+    match arguments.trim() {
+        "" => skill.to_owned(),
+        arguments => format!("{skill}\n\n{arguments}"),
+    }
+}
+
+/// The file or the agent of a name; nothing if there is neither.
+fn referred(inner: &Inner, instance: &Instance, name: &str) -> Option<PartInput> {
+    let root =
+        if instance.worktree.root.parent().is_none() { &instance.directory } else { &instance.worktree.root };
+    let path = match name.strip_prefix("~/") {
+        Some(below) => inner.dirs.home.join(below),
+        None => root.join(name),
+    };
+    // A command is written for the worktree, but users also mean the directory they are in.
+    let path = [path, instance.directory.join(name)].into_iter().find(|path| path.exists());
+    let Some(path) = path else {
+        let agent = instance.agent(name).ok()?;
+        return Some(PartInput::Agent { id: None, name: agent.name.clone(), source: None });
+    };
+    let mime = if path.is_dir() { "application/x-directory" } else { media_type(&path.to_string_lossy()) };
+    Some(PartInput::File {
+        id: None,
+        mime: mime.to_owned(),
+        filename: Some(name.to_owned()),
+        url: file_url(&path),
+        source: None,
+    })
+}
+
+/// A path as an address; what an address gives a meaning is escaped.
+fn file_url(path: &Path) -> String {
+    let mut url = String::from("file://");
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                url.push(byte as char);
+            }
+            other => url.push_str(&format!("%{other:02X}")),
+        }
+    }
+    url
+}
+
+/// What a shell command of a template prints; why it printed nothing otherwise.
+async fn shell(
+    inner: &Inner,
+    instance: &Instance,
+    command: String,
+    (parameters, arguments): (&[String], &str),
+) -> String {
+    let mut env = inner.child_env.set.clone();
+    env.push(("ARGUMENTS".to_owned(), arguments.to_owned()));
+    let fixed = ["-c".to_owned(), command, "sh".to_owned()];
+    let program = Program {
+        program: PathBuf::from("/bin/sh"),
+        args: fixed.iter().chain(parameters).map(Into::into).collect(),
+        directory: instance.directory.clone(),
+        env,
+        env_remove: inner.child_env.remove.clone(),
+        confinement: inner.confinement.clone(),
+        author: Author::Model,
+    };
+    let spill = inner.dirs.tool_output().join(inner.ids.tool_output().to_string());
+    let limits = Limits { timeout: SHELL_DEADLINE, lines: SHELL_LINES, bytes: SHELL_BYTES, spill };
+    let cancel: CancellationToken = inner.cancel.child_token();
+    match codewright_workspace::run(program, limits, &cancel, &mut |_| {}).await {
+        Ok(ended) => {
+            let note = match ended.end {
+                End::Exited(_) => "",
+                End::TimedOut => "\n(stopped: it took longer than a minute)",
+                End::Cancelled => "\n(stopped)",
+            };
+            let output = ended.output;
+            let text = if output.is_long() { output.tail(SHELL_BYTES) } else { output.text() };
+            format!("{text}{note}")
+        }
+        Err(error) => format!("(the command could not be run: {error})"),
+    }
+}
+
+impl Instance {
+    /// The commands, as `GET /command` lists them.
+    #[must_use]
+    pub fn commands_json(&self) -> Value {
+        json!(self.commands)
+    }
+}

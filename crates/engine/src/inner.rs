@@ -1,0 +1,152 @@
+//! The state of an engine, which all of its work shares.
+//!
+//! Each field is a table or a service that knows nothing of this struct. Work is done by functions
+//! that borrow it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codewright_config::{Dirs, Env};
+use codewright_llm::oauth::SignIn;
+use codewright_proto::{Clock, Event, Ids, Session, SessionId};
+use codewright_store::{Condition, Store};
+use codewright_telemetry::Tracer;
+use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
+use codewright_workspace::Confinement;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::Error;
+use crate::attempt::Attempts;
+use crate::credential::SignIns;
+use crate::error::Resource;
+use crate::instance::cache::Instances;
+use crate::instance::{Instance, Opening};
+use crate::journal::Journal;
+use crate::known::Known;
+use crate::models::source::Source;
+use crate::outputs::Outputs;
+use crate::permission::gate::Gate;
+use crate::pty::Terminals;
+use crate::question::Questions;
+use crate::run::table::{Entry, Runs};
+use crate::session::locks::SessionLocks;
+use crate::subagent::table::Subagents;
+use crate::toolbox::Toolbox;
+use crate::trust::TrustState;
+
+/// The number of times a change of a session is tried while other processes change it too.
+const UPDATE_ATTEMPTS: u32 = 100;
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) llm: codewright_llm::Client,
+    pub(crate) web: Arc<dyn Web>,
+    pub(crate) sign_in: SignIn,
+    pub(crate) sign_ins: SignIns,
+    pub(crate) attempts: Attempts,
+    pub(crate) ids: Ids,
+    pub(crate) clock: Clock,
+    pub(crate) env: Env,
+    pub(crate) dirs: Dirs,
+    pub(crate) version: &'static str,
+    pub(crate) runs: Runs,
+    pub(crate) session_locks: SessionLocks,
+    pub(crate) gate: Gate,
+    pub(crate) questions: Questions,
+    pub(crate) trust: TrustState,
+    pub(crate) subagents: Subagents,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) search: SearchEngine,
+    pub(crate) locks: FileLocks,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) tracer: Tracer,
+    /// Why telemetry is off although it was configured.
+    pub(crate) disabled_telemetry: Option<String>,
+    pub(crate) known: Known,
+    pub(crate) jobs: Jobs,
+    pub(crate) catalog: Source,
+    pub(crate) child_env: Environment,
+    pub(crate) shell: PathBuf,
+    pub(crate) confinement: Confinement,
+    pub(crate) outputs: Outputs,
+    pub(crate) terminals: Terminals,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) directory: PathBuf,
+    pub(crate) instances: Instances,
+    /// Session rows are read, changed and written whole; one change at a time.
+    pub(crate) sessions: tokio::sync::Mutex<()>,
+    /// Starts a run. A field because the calls of a run can start the runs of subagents.
+    pub(crate) start_run: fn(&Arc<Self>, Entry),
+}
+
+impl Inner {
+    pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Error> {
+        self.store.session(id).await?.ok_or_else(|| Error::not_found(Resource::Session, id))
+    }
+
+    /// Reads, changes and stores a session, undisturbed by other changes in any process.
+    pub(crate) async fn update_session(
+        &self,
+        id: &SessionId,
+        change: impl Fn(&mut Session),
+    ) -> Result<Session, Error> {
+        self.update_session_after(id, Vec::new(), change).await
+    }
+
+    /// Stores other events and a changed session as one.
+    pub(crate) async fn update_session_after(
+        &self,
+        id: &SessionId,
+        events: Vec<Event>,
+        change: impl Fn(&mut Session),
+    ) -> Result<Session, Error> {
+        let _turn = self.sessions.lock().await;
+        let mut attempt = 1;
+        loop {
+            let found = self.store.session_at(id).await?;
+            let (seq, mut info) = found.ok_or_else(|| Error::not_found(Resource::Session, id))?;
+            change(&mut info);
+            let mut events = events.clone();
+            events.push(Event::SessionUpdated { session_id: id.clone(), info: info.clone() });
+            let unchanged = Condition::RowUntouched { session: id.clone(), seq };
+            match self.store.append_if(unchanged, events).await {
+                Ok(_) => return Ok(info),
+                // Another process was faster; what it stored is read and changed instead.
+                Err(codewright_store::Error::Moved { .. }) if attempt < UPDATE_ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The instance of a directory; the first caller opens it, and others wait for that directory only.
+    pub(crate) async fn instance(&self, directory: &Path) -> Result<Arc<Instance>, Error> {
+        self.instances.get(&self.opening(), directory).await
+    }
+
+    /// The services that opening a directory uses.
+    pub(crate) fn opening(&self) -> Opening<'_> {
+        Opening {
+            store: &self.store,
+            llm: &self.llm,
+            clock: &self.clock,
+            env: &self.env,
+            dirs: &self.dirs,
+            sign_in: &self.sign_in,
+            trust: &self.trust,
+            catalog: &self.catalog,
+            tasks: &self.tasks,
+        }
+    }
+
+    /// Opens directories again when they are next needed; callers that hold an instance keep it.
+    pub(crate) async fn forget_instances(&self) {
+        self.instances.forget_all().await;
+    }
+
+    /// Opens one directory again when it is next needed.
+    pub(crate) async fn forget_instance(&self, directory: &Path) {
+        self.instances.forget(directory).await;
+    }
+}

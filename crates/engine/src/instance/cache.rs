@@ -1,0 +1,111 @@
+//! The open directories of this process.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codewright_llm::oauth::SignIn;
+use codewright_llm::vault::{Stamp, Stored};
+use tokio::sync::OnceCell;
+
+use super::head::Heads;
+use super::{Instance, Opening};
+use crate::Error;
+
+/// Directories held open at once; the one used longest ago is closed for another.
+const MAX_INSTANCES: usize = 64;
+
+/// A directory that is open, or being opened.
+type InstanceCell = Arc<OnceCell<Arc<Instance>>>;
+
+/// The open directories, with the credentials that they were opened with.
+#[derive(Default)]
+pub(crate) struct Instances {
+    pub(crate) heads: Arc<Heads>,
+    open: tokio::sync::Mutex<HashMap<PathBuf, (u64, InstanceCell)>>,
+    seen: Mutex<Seen>,
+}
+
+/// The credentials at the last look.
+#[derive(Default)]
+struct Seen {
+    stamp: Option<Stamp>,
+    stored: Stored,
+}
+
+impl Instances {
+    /// The instance of a directory; the first caller opens it, and others wait for that directory only.
+    pub(crate) async fn get(&self, opening: &Opening<'_>, directory: &Path) -> Result<Arc<Instance>, Error> {
+        self.notice_credentials(opening.sign_in).await;
+        if opening.trust.has_changed() {
+            self.forget_all().await;
+        }
+        let cell = self.cell(directory, opening.clock.now_ms()).await;
+        let open = async {
+            // Rare and large: it must not take room in the future of everything that needs a directory.
+            let instance = Box::pin(Instance::open(opening, directory)).await?;
+            self.heads.open(&instance).await;
+            Ok(Arc::new(instance))
+        };
+        cell.get_or_try_init(|| open).await.cloned()
+    }
+
+    /// Opens directories anew when another process has signed in or out; two looks at files decide.
+    async fn notice_credentials(&self, sign_in: &SignIn) {
+        let vault = sign_in.vault();
+        let stamp = vault.stamp();
+        if self.seen.lock().unwrap_or_else(PoisonError::into_inner).stamp == Some(stamp) {
+            return;
+        }
+        // Whoever opens a directory says what is wrong with a file.
+        let Ok(stored) = vault.read() else { return };
+        let changed = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_first = seen.stamp.replace(stamp).is_none();
+            let changed = !is_first && !seen.stored.is_like(&stored);
+            seen.stored = stored;
+            changed
+        };
+        if changed {
+            self.forget_all().await;
+        }
+    }
+
+    /// Opens directories anew from now on; whoever holds one keeps it as it was.
+    pub(crate) async fn forget_all(&self) {
+        let mut instances = self.open.lock().await;
+        instances.clear();
+        self.heads.put_all_away();
+    }
+
+    /// Opens one directory anew from now on.
+    pub(crate) async fn forget(&self, directory: &Path) {
+        let mut instances = self.open.lock().await;
+        // It may have been named by other paths too.
+        instances.retain(|named, cell| {
+            let (_, cell) = cell;
+            named != directory && cell.get().is_none_or(|instance| instance.directory != directory)
+        });
+        self.heads.put_away(&directory.to_string_lossy());
+    }
+
+    async fn cell(&self, directory: &Path, now: u64) -> InstanceCell {
+        let mut instances = self.open.lock().await;
+        if let Some((used, cell)) = instances.get_mut(directory) {
+            *used = now;
+            return cell.clone();
+        }
+        if instances.len() >= MAX_INSTANCES
+            && let Some(oldest) =
+                instances.iter().min_by_key(|(_, (used, _))| *used).map(|(path, _)| path.clone())
+        {
+            let put_away = instances.remove(&oldest);
+            if let Some(instance) = put_away.as_ref().and_then(|(_, cell)| cell.get()) {
+                self.heads.put_away(&instance.path().directory);
+            }
+        }
+        let cell = InstanceCell::default();
+        instances.insert(directory.to_owned(), (now, cell.clone()));
+        cell
+    }
+}

@@ -1,0 +1,51 @@
+//! The parts of the engine's interface: one small type for each subject.
+//!
+//! Each borrows the engine and is made by a method of [`crate::Engine`]. Its methods are next to the
+//! code that they call.
+
+mod events;
+mod permissions;
+mod providers;
+mod questions;
+mod sessions;
+
+use std::sync::Arc;
+
+use crate::inner::Inner;
+
+macro_rules! parts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            pub struct $name<'a>(pub(crate) &'a Arc<Inner>);
+        )*
+    };
+}
+
+parts! {
+    /// The stored events and the subscription to new ones.
+    Events,
+    /// Sessions, their messages, prompts and commands.
+    Sessions,
+    /// Permission requests and saved approvals.
+    Permissions,
+    /// The questions of tools to the user.
+    Questions,
+    /// The model catalog, credentials and sign-ins.
+    Providers,
+    /// Open directories and their agents.
+    Instances,
+    /// The projects that directories belong to.
+    Projects,
+    /// The pseudo-terminals of clients.
+    Terminals,
+    /// Which directories the user trusts.
+    Trust,
+    /// Changes of the configuration.
+    Settings,
+    /// Import and export of sessions.
+    Transfer,
+    /// The log file.
+    Log,
+}

@@ -1,0 +1,81 @@
+//! Reading stored events and following new ones.
+
+use std::collections::HashMap;
+
+use codewright_proto::{Envelope, MessageId, Session, SessionId, Signal};
+use codewright_store::{Incoming, Logged, PageLimit, Subscription};
+
+use super::Events;
+use crate::Error;
+use crate::instance::head::Following;
+
+impl Events<'_> {
+    /// Everything that happens from now on.
+    #[must_use]
+    pub fn subscribe(self) -> Subscription {
+        self.0.store.subscribe()
+    }
+
+    /// Watches the repositories of open directories, until the returned value is dropped.
+    pub async fn follow(self) -> Following {
+        self.0.instances.heads.follow(&self.0.store).await
+    }
+
+    /// Stored events after a position, oldest first.
+    pub async fn after(self, position: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
+        Ok(self.0.store.events(position, limit).await?)
+    }
+
+    /// Stored events of one session from a `seq` on, oldest first; fewer than `limit` where they are large,
+    /// none only at the end.
+    pub async fn of_session(
+        self,
+        id: &SessionId,
+        from_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, Error> {
+        Ok(self.0.store.events_of(id, from_seq, limit).await?)
+    }
+
+    /// The `seq` of the first of the last events of a session before `until_seq` that fit into `limit`.
+    pub async fn seq_before(self, id: &SessionId, until_seq: u64, limit: PageLimit) -> Result<u64, Error> {
+        Ok(self.0.store.seq_before(id, until_seq, limit).await?)
+    }
+
+    /// The `seq` of the event by which a message came to be; none if it does not exist.
+    pub async fn first_seq(self, id: &SessionId, message: &MessageId) -> Result<Option<u64>, Error> {
+        Ok(self.0.store.first_seq(id, message).await?)
+    }
+
+    /// A session as it was before an event of its log.
+    pub async fn session_before(self, id: &SessionId, until_seq: u64) -> Result<Option<Session>, Error> {
+        Ok(self.0.store.session_before(id, until_seq).await?)
+    }
+
+    /// Takes over events of another store, in order; what is known is skipped.
+    pub async fn replay_foreign(self, events: Vec<Incoming>) -> Result<(), Error> {
+        use codewright_store::Error as Refused;
+        match self.0.store.replay_foreign(events).await {
+            Ok(_) => Ok(()),
+            Err(
+                error @ (Refused::Gap { .. }
+                | Refused::Invalid { .. }
+                | Refused::Taken { .. }
+                | Refused::Unknown { .. }
+                | Refused::TooLarge { .. }
+                | Refused::Unreadable { .. }),
+            ) => Err(Error::invalid(error.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The stored events behind those that are known, in order, a piece at a time.
+    pub async fn history(self, known: HashMap<String, u64>) -> Result<Vec<Logged>, Error> {
+        Ok(self.0.store.history(known).await?)
+    }
+
+    /// Tells every reader what is true only now.
+    pub fn signal(self, signal: Signal) {
+        self.0.store.signal(signal);
+    }
+}

@@ -1,0 +1,17 @@
+//! Waking a run for a prompt that was admitted.
+
+use std::sync::Arc;
+
+use codewright_proto::SessionId;
+
+use super::table::Turn;
+use crate::inner::Inner;
+
+/// Makes sure that a run answers the prompt that was just admitted to a session.
+pub(crate) fn wake(inner: &Arc<Inner>, id: &SessionId) -> Turn {
+    let (turn, entry) = inner.runs.admit(id, &inner.cancel);
+    if let Some(entry) = entry {
+        (inner.start_run)(inner, entry);
+    }
+    turn
+}

@@ -1,0 +1,500 @@
+//! One call of a tool, from its arguments to its recorded result.
+//!
+//! Decode, ask, gate, run, trim, record: so no tool can forget permission and none
+//! contains any. A call always ends in a state that the model can be told, whatever
+//! it was called with and however it fails.
+
+mod batch;
+mod grant;
+mod host;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_proto::{
+    Event, FileAttachment, FileChange, Map, MessageId, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
+};
+use codewright_telemetry::{Kind, within as within_span};
+use codewright_tools::{
+    AnyTool, Ask, Bash, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output,
+    PermissionRequests, Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, trim,
+};
+use futures_util::FutureExt as _;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::selection::Selection;
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::permission::approval::Scope;
+use crate::permission::gate::{Asker, By, Verdict};
+use crate::permission::reading::read_rules;
+use crate::run::files::Files;
+use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
+use crate::run::refusal::REJECTED;
+use crate::run::structured;
+use crate::subagent::handover::Caller;
+use grant::Granted;
+use host::CallHost;
+
+use super::cx::tool_cx;
+use super::{INVALID, changes_nothing, effect};
+
+/// How long it may take to learn what a call needs leave for.
+const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
+/// The third identical call of one answer asks first.
+const DOOM_LOOP: usize = 2;
+/// How much of arguments that are no JSON is repeated to the model.
+const MAX_QUOTED_CHARS: usize = 2000;
+
+/// What one call works with.
+pub(crate) struct CallCx {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) session_id: SessionId,
+    pub(crate) message_id: MessageId,
+    pub(crate) selection: Selection,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) updates: mpsc::Sender<CallUpdate>,
+    pub(crate) cancel: CancellationToken,
+    /// How often the same answer made this very call before.
+    pub(crate) repeated: usize,
+    /// The schema of the value that the prompt asks for.
+    pub(crate) schema: Option<Arc<Value>>,
+    /// The files of the step.
+    pub(crate) files: Option<Arc<Files>>,
+    /// The instruction files that the model has been told.
+    pub(crate) told: LoadedInstructions,
+}
+
+/// How a call ended without a result.
+enum Failure {
+    /// The model is told.
+    Told(String),
+    /// The turn was stopped.
+    Aborted,
+}
+
+impl CallCx {
+    /// Makes a call, and tells how long it took.
+    pub(crate) async fn call(self, call: Call) {
+        // A model may invent names; what is told has ours alone.
+        let tool = self.selection.find(&call.name);
+        let name = tool.as_ref().map_or("invalid", |tool| tool.name());
+        let mut span = self.inner.tracer.span_on("execute_tool", name, Kind::Internal);
+        span.set("gen_ai.operation.name", "execute_tool");
+        span.set("gen_ai.tool.name", name);
+        if let Some(class) = within_span(span.context(), self.to_the_end(call)).await {
+            span.fail(class);
+        }
+    }
+
+    /// Runs a call to its end and reports how far it is; the class of its failure.
+    async fn to_the_end(&self, call: Call) -> Option<&'static str> {
+        let start = self.inner.clock.now_ms();
+        let input = arguments(&call.arguments);
+        if let (Some(schema), true, Ok(input)) = (&self.schema, call.name == structured::TOOL, &input) {
+            self.hand_in(&call, input.clone(), schema, start).await;
+            return None;
+        }
+        let last = match (self.selection.find(&call.name), input) {
+            (None, _) => self.invalid(&call, unavailable(&call.name, &self.selection.offered), start).await,
+            (Some(_), Err(error)) => self.invalid(&call, error, start).await,
+            (Some(tool), Ok(input)) => {
+                let (stored, recorded) = oneshot::channel();
+                let running = self.running(&call, &tool, &input, start);
+                self.report(CallUpdate { stored: Some(stored), ..running }).await;
+                let work = self.work((&call, recorded), &tool, input.clone(), start);
+                let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+                    let name = tool.name();
+                    Err(Failure::Told(format!("The {name} tool failed: this is a bug in Codewright.")))
+                });
+                let state = self.state(input, start, result);
+                CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state, stored: None }
+            }
+        };
+        let class = match &last.state {
+            ToolState::Error { .. } if self.cancel.is_cancelled() => Some("aborted"),
+            ToolState::Error { .. } => Some("tool"),
+            ToolState::Pending { .. } | ToolState::Running { .. } | ToolState::Completed { .. } => None,
+        };
+        self.report(last).await;
+        class
+    }
+
+    /// Takes the value that the prompt asks for.
+    async fn hand_in(&self, call: &Call, input: Value, schema: &Value, start: u64) {
+        let update = |state| {
+            let tool = structured::TOOL.to_owned();
+            CallUpdate { call_id: call.id.clone(), tool, state, stored: None }
+        };
+        let time = Span { start, end: None };
+        let running = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
+        self.report(update(running)).await;
+        let time = ToolSpan { start, end: self.inner.clock.now_ms(), compacted: None };
+        self.report(update(structured::judged(input, schema, time))).await;
+    }
+
+    async fn work(
+        &self,
+        (call, recorded): (&Call, oneshot::Receiver<()>),
+        tool: &Arc<dyn AnyTool>,
+        input: Value,
+        start: u64,
+    ) -> Result<Output, Failure> {
+        if self.repeated >= DOOM_LOOP {
+            self.gate(&doom_loop(tool.name(), &input), None).await?;
+        }
+        if tool.name() == Batch::NAME {
+            return within(tool.deadline(), tool.name(), self.batch((call, recorded), input)).await?;
+        }
+        let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
+        let granted = self.granted(call, tool, &input, &cx).await?;
+        self.until_recorded(recorded).await?;
+        within(tool.deadline(), tool.name(), self.effect(tool, input, (&cx, granted))).await?
+    }
+
+    /// An effect never precedes its record; a step that cannot record is over.
+    async fn until_recorded(&self, recorded: oneshot::Receiver<()>) -> Result<(), Failure> {
+        let recorded = self.cancel.run_until_cancelled(recorded).await;
+        if !matches!(recorded, Some(Ok(()))) || self.cancel.is_cancelled() {
+            return Err(Failure::Aborted);
+        }
+        Ok(())
+    }
+
+    fn tool_ref(&self, call: &Call) -> ToolRef {
+        ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() }
+    }
+
+    /// Does what leave was given for.
+    async fn effect(
+        &self,
+        tool: &Arc<dyn AnyTool>,
+        input: Value,
+        (cx, granted): (&ToolCx, Granted),
+    ) -> Result<Output, Failure> {
+        let command = self.files.as_ref().filter(|_| effect(tool.name()) == Effect::Unknown);
+        if let Some(files) = command {
+            let ready = self.cancel.run_until_cancelled(files.before_command()).await;
+            ready.ok_or(Failure::Aborted)?;
+        }
+        if let Some(files) = self.files.as_ref().filter(|_| !changes_nothing(tool.name())) {
+            let ready = self.cancel.run_until_cancelled(files.before_change()).await;
+            ready.ok_or(Failure::Aborted)?;
+        }
+        let done = match self.still_granted(granted, (tool, &input), cx).await {
+            Ok(()) => tool.run(input, cx).await.or_else(|error| match error {
+                // What a stopped call had so far is worth keeping.
+                ToolError::Cancelled(Some(output)) => Ok(*output),
+                error => Err(failure(error)),
+            }),
+            Err(refused) => Err(refused),
+        };
+        // Of a stopped turn the step itself sees to that: its caller does not wait so long.
+        if let Some(files) = command.filter(|_| !self.cancel.is_cancelled()) {
+            files.after_command().await;
+        }
+        let output = done?;
+        let facts = tool.facts();
+        self.report_edits(&(facts.edits)(&output.metadata));
+        if facts.todos == TodoAccess::Write {
+            self.store_todos(&output).await?;
+        }
+        if facts.limits_output { Ok(output) } else { trim(output, cx).await.map_err(failure) }
+    }
+
+    async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<By, Failure> {
+        let asker = Asker {
+            session_id: &self.session_id,
+            instance: &self.instance,
+            rules: &self.caller.rules,
+            tool,
+            cancel: &self.cancel,
+        };
+        gate(&self.inner, ask, &asker).await
+    }
+
+    /// The same gate for what a call finds out to need while it runs.
+    fn permission_requests(&self, tool: ToolRef) -> PermissionRequests {
+        let (inner, session_id, caller) =
+            (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
+        let (instance, cancel) = (Arc::clone(&self.instance), self.cancel.clone());
+        PermissionRequests::new(move |ask| {
+            let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
+            let (instance, cancel, tool) = (Arc::clone(&instance), cancel.clone(), Some(tool.clone()));
+            async move {
+                let rules = &caller.rules;
+                let asker =
+                    Asker { session_id: &session_id, instance: &instance, rules, tool, cancel: &cancel };
+                gate(&inner, &ask, &asker).await.map(drop).map_err(|failure| match failure {
+                    Failure::Told(message) => ToolError::Model(message),
+                    Failure::Aborted => ToolError::Cancelled(None),
+                })
+            }
+        })
+    }
+
+    /// Shows how far a call is.
+    fn progress(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> Progress {
+        let (updates, call_id, name, input) =
+            (self.updates.clone(), call.id.clone(), tool.name().to_owned(), input.clone());
+        Progress::new(move |metadata, title| {
+            let time = Span { start, end: None };
+            let state = ToolState::Running { input: input.clone(), title, metadata: Some(metadata), time };
+            let update = CallUpdate { call_id: call_id.clone(), tool: name.clone(), state, stored: None };
+            // Progress that nobody has time for is left out; the end is always reported.
+            drop(updates.try_send(update));
+        })
+    }
+
+    /// What a call is given.
+    async fn call_cx(
+        &self,
+        call: &Call,
+        tool: &Arc<dyn AnyTool>,
+        progress: Progress,
+    ) -> Result<ToolCx, Failure> {
+        let host = Arc::new(CallHost {
+            inner: self.inner.clone(),
+            instance: self.instance.clone(),
+            caller: self.caller.clone(),
+            progress: progress.clone(),
+            session_id: self.session_id.clone(),
+            tool: self.tool_ref(call),
+            cancel: self.cancel.clone(),
+        });
+        let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
+        let permission_requests = self.permission_requests(self.tool_ref(call));
+        let has_todos = tool.facts().todos == TodoAccess::Read;
+        let todos = if has_todos { self.todos().await? } else { Arc::default() };
+        let skills = self.instance.skills(&self.caller.rules).into();
+        let known = self.inner.known.of(&self.session_id);
+        let read_rules = self.read_rules(tool.facts()).await?;
+        let can_delegate = self.selection.offered.iter().any(|tool| tool.name() == Task::NAME);
+        Ok(ToolCx {
+            effects,
+            permission_requests,
+            read_rules,
+            skills,
+            todos,
+            known,
+            jobs: self.inner.jobs.of(self.session_id.as_str(), &self.instance.directory),
+            instructions: self.told.clone(),
+            host,
+            can_delegate,
+            ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)
+        })
+    }
+
+    /// The rules that filter the files which a tool finds.
+    async fn read_rules(&self, facts: &Facts) -> Result<ReadRules, Failure> {
+        if !facts.finds_files {
+            return Ok(ReadRules::open());
+        }
+        let approvals = self.inner.gate.approvals(&Scope::of(&self.instance)).await;
+        let approvals = approvals
+            .map_err(|error| Failure::Told(format!("The saved permissions could not be read: {error}")))?;
+        Ok(read_rules(&self.caller.rules, approvals))
+    }
+
+    /// Reports the files that a call changed to clients.
+    fn report_edits(&self, edits: &[(&str, FileEdit)]) {
+        let directory = self.instance.directory_text();
+        let signal = |signal| self.inner.store.signal(signal);
+        // A removed file was not edited.
+        for (file, _) in edits.iter().filter(|(_, edit)| *edit != FileEdit::Removed) {
+            signal(Signal::FileEdited { directory: directory.clone(), file: (*file).to_owned() });
+        }
+        for (file, edit) in edits {
+            let event = match edit {
+                FileEdit::Added => FileChange::Add,
+                FileEdit::Changed => FileChange::Change,
+                FileEdit::Removed => FileChange::Unlink,
+            };
+            let (directory, file) = (directory.clone(), (*file).to_owned());
+            signal(Signal::FileWatcherUpdated { directory, file, event });
+        }
+    }
+
+    /// The session's todo list.
+    async fn todos(&self) -> Result<Arc<[Value]>, Failure> {
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::Told(format!("The list could not be read: {error}"));
+        let todos = self.inner.store.todos(&self.session_id).await.map_err(|error| failed(&error))?;
+        match serde_json::to_value(todos) {
+            Ok(Value::Array(todos)) => Ok(todos.into()),
+            Ok(_) => Ok(Arc::default()),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Stores the todo list that a call wrote.
+    async fn store_todos(&self, output: &Output) -> Result<(), Failure> {
+        let Some(todos) = output.metadata.get("todos") else { return Ok(()) };
+        let stored = async {
+            let todos = serde_json::from_value(todos.clone()).map_err(|error| error.to_string())?;
+            let event = Event::TodoUpdated { session_id: self.session_id.clone(), todos };
+            self.inner.store.append(vec![event]).await.map_err(|error| error.to_string())
+        };
+        stored
+            .await
+            .map(drop)
+            .map_err(|error| Failure::Told(format!("The list could not be stored: {error}")))
+    }
+
+    fn running(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> CallUpdate {
+        let time = Span { start, end: None };
+        let state = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
+        CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state, stored: None }
+    }
+
+    fn state(&self, input: Value, start: u64, result: Result<Output, Failure>) -> ToolState {
+        let time = ToolSpan { start, end: self.inner.clock.now_ms(), compacted: None };
+        match result {
+            Ok(output) => {
+                let attachments = output.attachments.into_iter().map(|attachment| FileAttachment {
+                    id: self.inner.ids.part(),
+                    session_id: self.session_id.clone(),
+                    message_id: self.message_id.clone(),
+                    kind: "file".to_owned(),
+                    mime: attachment.mime,
+                    filename: attachment.filename,
+                    url: attachment.url,
+                });
+                let attachments: Vec<_> = attachments.collect();
+                ToolState::Completed {
+                    input,
+                    output: output.output,
+                    title: output.title,
+                    metadata: output.metadata,
+                    time,
+                    attachments: (!attachments.is_empty()).then_some(attachments),
+                }
+            }
+            Err(Failure::Told(error)) => ToolState::Error { input, error, metadata: None, time },
+            Err(Failure::Aborted) => {
+                ToolState::Error { input, error: CALL_ABORTED.to_owned(), metadata: None, time }
+            }
+        }
+    }
+
+    /// Records a call that cannot be understood as a completed call of `invalid`.
+    async fn invalid(&self, call: &Call, error: String, start: u64) -> CallUpdate {
+        let input = serde_json::json!({ "tool": call.name, "error": error });
+        let update =
+            |state| CallUpdate { call_id: call.id.clone(), tool: INVALID.to_owned(), state, stored: None };
+        let time = Span { start, end: None };
+        let running = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
+        self.report(update(running)).await;
+        let output = format!("The arguments provided to the tool are invalid: {error}");
+        let mut metadata = Map::new();
+        metadata.insert("truncated".to_owned(), Value::Bool(false));
+        let time = ToolSpan { start, end: self.inner.clock.now_ms(), compacted: None };
+        let state = ToolState::Completed {
+            input,
+            output,
+            title: "Invalid Tool".to_owned(),
+            metadata,
+            time,
+            attachments: None,
+        };
+        update(state)
+    }
+
+    async fn report(&self, update: CallUpdate) {
+        // The step is gone only when the process ends.
+        drop(self.updates.send(update).await);
+    }
+}
+
+async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure> {
+    let verdict = inner.gate.check(ask, asker).await;
+    match verdict {
+        Ok(Verdict::Granted(by)) => Ok(by),
+        Ok(Verdict::Denied(rules)) => {
+            let rules = serde_json::to_string(&rules).unwrap_or_default();
+            let reason = ask.metadata.get(Ask::REASON).and_then(Value::as_str);
+            let reason =
+                reason.map(|reason| format!(" It may do anything, because {reason}.")).unwrap_or_default();
+            Err(Failure::Told(format!(
+                "A permission rule forbids this call.{reason} Rules that speak of it: {rules}"
+            )))
+        }
+        Ok(Verdict::Rejected(None)) => Err(Failure::Told(REJECTED.to_owned())),
+        Ok(Verdict::Rejected(Some(message))) => {
+            let sentence = REJECTED.trim_end_matches('.');
+            Err(Failure::Told(format!("{sentence} with the following feedback: {message}")))
+        }
+        Ok(Verdict::Cancelled) => Err(Failure::Aborted),
+        Err(error) => Err(Failure::Told(format!("The call could not ask for permission: {error}"))),
+    }
+}
+
+/// Holds a shell command to the rules as if the model had written it; the reason if it is not allowed.
+pub(crate) async fn check_command(
+    (inner, instance): (&Inner, &Instance),
+    asker: &Asker<'_>,
+    command: &str,
+) -> Result<(), String> {
+    let reason = |failure: Failure| match failure {
+        Failure::Told(reason) => reason,
+        Failure::Aborted => "the question was withdrawn".to_owned(),
+    };
+    let tool = inner.toolbox.find(Bash::NAME);
+    let tool = tool.ok_or_else(|| "there is no tool that runs commands".to_owned())?;
+    let cx = tool_cx(inner, instance, asker.cancel.clone(), Progress::none());
+    let input = serde_json::json!({ "command": command, "description": "shell command of a template" });
+    let asks = tool.asks(&input, &cx).await.map_err(|error| reason(failure(error)))?;
+    for ask in &asks {
+        gate(inner, ask, asker).await.map_err(reason)?;
+    }
+    Ok(())
+}
+
+fn failure(error: ToolError) -> Failure {
+    match error {
+        ToolError::Model(message) | ToolError::Broken(message) => Failure::Told(message),
+        ToolError::Cancelled(_) => Failure::Aborted,
+    }
+}
+
+/// Waits for a tool, but not longer than this.
+async fn within<T>(limit: Duration, tool: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, work).await.map_err(|_| {
+        let minutes = limit.as_secs() / 60;
+        Failure::Told(format!("The {tool} tool did not end within {minutes} minutes."))
+    })
+}
+
+fn doom_loop(tool: &str, input: &Value) -> Ask {
+    let mut metadata = Map::new();
+    metadata.insert("tool".to_owned(), tool.into());
+    metadata.insert("input".to_owned(), input.clone());
+    Ask {
+        permission: "doom_loop".to_owned(),
+        patterns: vec![tool.to_owned()],
+        always: vec![tool.to_owned()],
+        metadata,
+        implied: Vec::new(),
+    }
+}
+
+/// The arguments as JSON; no arguments at all are an empty object.
+fn arguments(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let quoted: String = text.chars().take(MAX_QUOTED_CHARS).collect();
+        format!("the arguments are not valid JSON ({error}): {quoted}")
+    })
+}
+
+fn unavailable(name: &str, offered: &[Arc<dyn AnyTool>]) -> String {
+    let mut names: Vec<_> = offered.iter().map(|tool| tool.name()).chain([INVALID]).collect();
+    names.sort_unstable();
+    format!("Model tried to call unavailable tool '{name}'. Available tools: {}.", names.join(", "))
+}

@@ -1,0 +1,67 @@
+//! The context that a tool works in, without the parts that belong to one call.
+
+use std::sync::Arc;
+
+use codewright_tools::tags::neutralize;
+use codewright_tools::{
+    Effects, KnownFiles, LoadedInstructions, NoHost, OwnJobs, PermissionRequests, Progress, Read, ReadRules,
+    Tool as _, ToolCx,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::request::history::shown_output;
+
+pub(crate) fn tool_cx(
+    inner: &Inner,
+    instance: &Instance,
+    cancel: CancellationToken,
+    progress: Progress,
+) -> ToolCx {
+    let ids = inner.ids.clone();
+    inner.outputs.sweep_now_and_then(&inner.tasks, inner.clock.now_ms());
+    ToolCx {
+        directory: instance.directory.clone(),
+        worktree: instance.worktree.root.clone(),
+        home: Some(inner.dirs.home.clone()),
+        bounds: instance.settled.bounds,
+        output_dir: inner.dirs.tool_output(),
+        new_output_id: Arc::new(move || ids.tool_output().to_string()),
+        cancel,
+        background: inner.tasks.clone(),
+        effects: Effects::none(),
+        progress,
+        permission_requests: PermissionRequests::none(),
+        read_rules: ReadRules::open(),
+        web: inner.web.clone(),
+        skills: Arc::default(),
+        todos: Arc::default(),
+        engine: inner.search.clone(),
+        known: KnownFiles::default(),
+        jobs: OwnJobs::default(),
+        instructions: LoadedInstructions::default(),
+        env: inner.child_env.clone(),
+        locks: inner.locks.clone(),
+        shell: instance.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
+        host: Arc::new(NoHost),
+        confinement: inner.confinement.clone(),
+        can_delegate: false,
+    }
+}
+
+/// Reads a file on a user's behalf, with the tool that a model would use; no leave is asked. The text is as a model
+/// may be shown it.
+pub(crate) async fn read(
+    inner: &Arc<Inner>,
+    instance: &Arc<Instance>,
+    input: Value,
+    cancel: &CancellationToken,
+) -> Result<String, String> {
+    let tool = inner.toolbox.find(Read::NAME);
+    let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
+    let cx = tool_cx(inner, instance, cancel.clone(), Progress::none());
+    let output = tool.run(input, &cx).await.map_err(|error| neutralize(&error.to_string()).into_owned())?;
+    Ok(shown_output(tool.name(), &output.output, &output.metadata))
+}
