@@ -45,9 +45,9 @@ fn a_command_is_started_read_listed_and_stopped() -> Result<()> {
         .text("Done.");
     let stage = Stage::plain(script)?;
     switched(&stage, ["run", "go"]).finish()?.success()?;
-    check_has(&stage.results(1)?[0], &["job_1: echo ready", "at work"]);
-    check_has(&stage.results(2)?[1], &["at work", "ready\n"]);
-    check_has(&stage.results(2)?[2], &[&format!("job_1: echo ready; sleep {own} (at work)")]);
+    check_has(&stage.results(1)?[0], &["job_1: echo ready", "running"]);
+    check_has(&stage.results(2)?[1], &["running", "ready\n"]);
+    check_has(&stage.results(2)?[2], &[&format!("job_1: echo ready; sleep {own} (running)")]);
     check_has(&stage.results(3)?[3], &["stopped", "ready\n"]);
     check_has(&stage.results(4)?[4], &["stopped"]);
     check_has(&stage.results(4)?[5], &["no background command `job_7`", "job_1"]);
