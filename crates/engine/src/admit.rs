@@ -60,7 +60,7 @@ pub(crate) async fn lock(inner: &Inner, id: &SessionId) -> Result<Shared, Error>
     Err(Error::busy(id))
 }
 
-/// Stores a prompt.
+/// Stores a prompt with the agent, model and rules that it sets, or nothing if it is refused.
 async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Result<MessageId, Error> {
     let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
     if input.parts.is_empty() {
@@ -97,29 +97,29 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     for part in input.parts {
         expand(inner, &instance, part, &mut parts).await?;
     }
-    inner
-        .update_session(&session.id, |session| {
-            if session.agent.is_none() && session.tokens == TokenUsage::default() {
-                (session.tokens, session.cost) = used;
-            }
-            session.agent = Some(agent.clone());
-            session.model = Some(ModelRef {
-                id: model.model_id.clone(),
-                provider_id: model.provider_id.clone(),
-                variant: Some(model.variant.clone().unwrap_or_else(|| "default".to_owned())),
-            });
-            if !rules.is_empty() {
-                // A child's rules come from its caller, so a prompt cannot change them.
-                let own = session.permission.take().filter(|_| session.parent_id.is_some());
-                session.permission = Some(own.into_iter().flatten().chain(rules.clone()).collect());
-            }
-            session.time.updated = now;
-        })
-        .await?;
-    // Ids that clients choose may be in use already.
-    inner.store.append(message::prompted(inner, message, parts)).await.map_err(|error| match error {
-        taken @ codewright_store::Error::Taken { .. } => Error::invalid(taken.to_string()),
-        other => other.into(),
+    let change = |session: &mut Session| {
+        if session.agent.is_none() && session.tokens == TokenUsage::default() {
+            (session.tokens, session.cost) = used;
+        }
+        session.agent = Some(agent.clone());
+        session.model = Some(ModelRef {
+            id: model.model_id.clone(),
+            provider_id: model.provider_id.clone(),
+            variant: Some(model.variant.clone().unwrap_or_else(|| "default".to_owned())),
+        });
+        if !rules.is_empty() {
+            // A child's rules come from its caller, so a prompt cannot change them.
+            let own = session.permission.take().filter(|_| session.parent_id.is_some());
+            session.permission = Some(own.into_iter().flatten().chain(rules.clone()).collect());
+        }
+        session.time.updated = now;
+    };
+    // One append, so that a rejected prompt changes nothing.
+    let events = message::prompted(inner, message, parts);
+    inner.update_session_before(&session.id, events, change).await.map_err(|error| match error {
+        // Ids that clients choose may be in use already.
+        Error::Store(taken @ codewright_store::Error::Taken { .. }) => Error::invalid(taken.to_string()),
+        other => other,
     })?;
     Ok(id)
 }

@@ -92,14 +92,33 @@ impl Inner {
         id: &SessionId,
         change: impl Fn(&mut Session),
     ) -> Result<Session, Error> {
-        self.update_session_after(id, Vec::new(), change).await
+        self.update_session_around(id, [Vec::new(), Vec::new()], change).await
     }
 
-    /// Stores other events and a changed session as one.
+    /// Stores other events and then a changed session in one append.
     pub(crate) async fn update_session_after(
         &self,
         id: &SessionId,
         events: Vec<Event>,
+        change: impl Fn(&mut Session),
+    ) -> Result<Session, Error> {
+        self.update_session_around(id, [events, Vec::new()], change).await
+    }
+
+    /// Stores a changed session and then other events in one append.
+    pub(crate) async fn update_session_before(
+        &self,
+        id: &SessionId,
+        events: Vec<Event>,
+        change: impl Fn(&mut Session),
+    ) -> Result<Session, Error> {
+        self.update_session_around(id, [Vec::new(), events], change).await
+    }
+
+    async fn update_session_around(
+        &self,
+        id: &SessionId,
+        [before, after]: [Vec<Event>; 2],
         change: impl Fn(&mut Session),
     ) -> Result<Session, Error> {
         let _turn = self.sessions.lock().await;
@@ -108,8 +127,9 @@ impl Inner {
             let found = self.store.session_at(id).await?;
             let (seq, mut info) = found.ok_or_else(|| Error::not_found(Resource::Session, id))?;
             change(&mut info);
-            let mut events = events.clone();
+            let mut events = before.clone();
             events.push(Event::SessionUpdated { session_id: id.clone(), info: info.clone() });
+            events.extend(after.iter().cloned());
             let unchanged = Condition::RowUntouched { session: id.clone(), seq };
             match self.store.append_if(unchanged, events).await {
                 Ok(_) => return Ok(info),

@@ -269,3 +269,16 @@ async fn a_fork_is_one_transaction_or_hidden_until_it_is_whole() {
     assert_eq!(homes, [("unfinished", ""), (session.project_id.as_str(), session.directory.as_str())]);
     assert!(matches!(events.last(), Some(Event::SessionUpdated { .. })), "shown last");
 }
+
+#[tokio::test]
+async fn a_refused_prompt_changes_nothing() {
+    let desk = Desk::new(Script::new()).await;
+    let (first, second) = (desk.session().await, desk.session().await);
+    let id = desk.engine.sessions().submit(&first.id, note("one")).await.unwrap();
+    let before = desk.engine.sessions().get(&second.id).await.unwrap();
+    let tools = Some([("bash".to_owned(), false)].into());
+    let taken = PromptInput { message_id: Some(id), agent: Some("plan".to_owned()), tools, ..note("two") };
+    assert!(matches!(desk.engine.sessions().submit(&second.id, taken).await, Err(Error::Invalid { .. })));
+    assert_eq!(desk.engine.sessions().get(&second.id).await.unwrap(), before);
+    assert_eq!(log(&desk.engine, &second.id).await.len(), 1);
+}
