@@ -104,23 +104,24 @@ impl Instances<'_> {
         let model = chosen(instance, &agent, model)?;
         let prompt = prompt(self.0, &agent, &model);
         let rules = PermissionRules::of_agent(&agent, &[]);
-        let (tools, _) = step::offer(self.0, instance, (&model, &rules), &prompt);
+        let (tools, _) = step::prepare::offer(self.0, instance, (&model, &rules), &prompt);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
         let found = instance.instructions(&self.0.llm).await;
         let now = self.0.clock.now_ms();
-        let blocks = step::system_blocks(instance, (&prompt, now), (&model, &tools), &found, &rules)?;
+        let blocks =
+            step::prepare::system_blocks(instance, (&prompt, now), (&model, &tools), &found, &rules)?;
         let text = system::joined(&blocks);
         // Files are remembered after the first time; what a step pays is the second.
         let begun = Instant::now();
         let again = instance.instructions(&self.0.llm).await;
-        drop(step::system_blocks(instance, (&prompt, now), (&model, &tools), &again, &rules)?);
+        drop(step::prepare::system_blocks(instance, (&prompt, now), (&model, &tools), &again, &rules)?);
         let assembly_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let tool_sizes: Vec<_> = tools.iter().map(|tool| Size::new(&tool.name, tool_bytes(tool))).collect();
         let tools_bytes: usize = tool_sizes.iter().map(|size| size.bytes).sum();
         let base = blocks.iter().find(|block| block.name == "provider").map_or(0, |block| block.text.len());
         let around = text.len() - base;
         let families = Family::ALL.map(|(family, name)| {
-            let (tools, _) = step::offer(
+            let (tools, _) = step::prepare::offer(
                 self.0,
                 instance,
                 (&Model { api_id: family.sample().to_owned(), ..(*model).clone() }, &rules),

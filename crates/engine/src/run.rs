@@ -11,6 +11,7 @@ pub(crate) mod compact;
 pub(crate) mod files;
 pub(crate) mod message;
 pub(crate) mod next;
+pub(crate) mod prompt;
 pub(crate) mod recorder;
 pub(crate) mod recover;
 pub(crate) mod refusal;

@@ -20,6 +20,7 @@ use crate::Error;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::request::system::civil;
+use crate::run::prompt::last_prompt;
 
 const FIRST_WORDS: [&str; 24] = [
     "amber", "brave", "brisk", "calm", "clear", "clever", "eager", "early", "fair", "fresh", "gentle",
@@ -93,11 +94,7 @@ pub(crate) async fn in_use(inner: &Inner, id: &SessionId) -> Result<Session, Err
         return Ok(session);
     }
     let transcript = inner.store.transcript(id).await?;
-    let last = transcript.iter().rev().find_map(|message| match &message.info {
-        Message::User(prompt) => Some(prompt),
-        Message::Assistant(_) => None,
-    });
-    let Some(last) = last else { return Ok(session) };
+    let Some((last, _)) = last_prompt(&transcript) else { return Ok(session) };
     if (session.tokens, session.cost) == (TokenUsage::default(), 0.0) {
         (session.tokens, session.cost) = used(&transcript);
     }

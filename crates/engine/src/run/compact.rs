@@ -24,8 +24,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::{Done, Files, left_by_last};
 use super::message;
+use super::prompt::last_prompt;
 use super::recorder::{Record, Recorder};
-use super::step::{self, Attempt, Step};
+use super::step::converse::{Attempt, answer};
+use super::step::fail::{fail, give_up};
+use super::step::prepare::Step;
+use super::step::store::{account, cost, flush};
 use crate::Error;
 use crate::error::describe;
 use crate::error::message_error;
@@ -57,7 +61,8 @@ pub(crate) async fn make_room(
     id: &SessionId,
     transcript: &mut [MessageWithParts],
 ) -> Result<bool, Error> {
-    let Some(prompt) = last_prompt(transcript).cloned() else { return Ok(false) };
+    let Some((prompt, _)) = last_prompt(transcript) else { return Ok(false) };
+    let prompt = prompt.clone();
     let session = inner.session(id).await?;
     let instance = inner.instance(Path::new(&session.directory)).await?;
     let settings = Settings::of(instance.raw_config());
@@ -151,13 +156,6 @@ async fn prune(inner: &Inner, transcript: &mut [MessageWithParts]) -> Result<u64
     Ok(found.tokens)
 }
 
-fn last_prompt(transcript: &[MessageWithParts]) -> Option<&UserMessage> {
-    transcript.iter().rev().find_map(|message| match &message.info {
-        Message::User(prompt) => Some(prompt),
-        Message::Assistant(_) => None,
-    })
-}
-
 /// Creates the summary that the message at index `asked` requests.
 pub(crate) async fn compact(
     inner: &Arc<Inner>,
@@ -177,13 +175,13 @@ pub(crate) async fn compact(
     let message = message::answer(inner, instance.message_path(), prompt, (AGENT, &wanted));
     let message = AssistantMessage { summary: Some(true), ..message };
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
-    step::flush(lease, inner, &mut recorder).await?;
+    flush(lease, inner, &mut recorder).await?;
     lease.append(vec![without_changes(prompt)]).await?;
     let model = match instance.models.find(&wanted.provider_id, &wanted.model_id) {
         Ok(model) => model,
         Err(error) => {
             let error = MessageError::UnknownError { message: describe(&error), reference: None };
-            return step::fail(lease, inner, recorder, error).await;
+            return fail(lease, inner, recorder, error).await;
         }
     };
     let settings = Settings::of(instance.raw_config());
@@ -196,23 +194,23 @@ pub(crate) async fn compact(
         let request = summary_request(&session, &agent, &model, conversation);
         let step = Step::without_tools(instance.clone(), model.clone(), request);
         let step = Step { files: Some(files.clone()), ..step };
-        match step::answer(inner, (lease, &step), &mut recorder, cancel).await? {
+        match answer(inner, (lease, &step), &mut recorder, cancel).await? {
             Attempt::Answered => {
                 let asked = Asked { message: &transcript[asked], bytes: told };
                 let done = files.close().await;
                 recorder.began_with(files.first());
                 return finish((inner, lease), &model, (recorder, done), (&plan, asked)).await;
             }
-            Attempt::Aborted => return step::give_up(lease, inner, recorder, MessageError::aborted()).await,
+            Attempt::Aborted => return give_up(lease, inner, recorder, MessageError::aborted()).await,
             Attempt::Failed(codewright_llm::Error::Overflow { .. })
                 if attempt < ATTEMPTS && !recorder.has_calls() =>
             {
                 recorder.restart();
-                step::flush(lease, inner, &mut recorder).await?;
+                flush(lease, inner, &mut recorder).await?;
                 budget = half;
             }
             Attempt::Failed(error) | Attempt::Silent(error) => {
-                return step::give_up(lease, inner, recorder, message_error(&error)).await;
+                return give_up(lease, inner, recorder, message_error(&error)).await;
             }
         }
     }
@@ -263,7 +261,7 @@ async fn finish(
     (mut recorder, done): (Recorder, Done),
     (plan, asked): (&Plan<'_>, Asked<'_>),
 ) -> Result<(), Error> {
-    step::flush(lease, inner, &mut recorder).await?;
+    flush(lease, inner, &mut recorder).await?;
     let (id, message) = (recorder.message().session_id.clone(), recorder.message().id.clone());
     let written = inner.store.message(&id, &message).await?;
     let length = |part: &Part| match &part.body {
@@ -280,10 +278,9 @@ async fn finish(
     };
     if let Some(problem) = problem {
         let message = problem.to_owned();
-        return step::fail(lease, inner, recorder, MessageError::UnknownError { message, reference: None })
-            .await;
+        return fail(lease, inner, recorder, MessageError::UnknownError { message, reference: None }).await;
     }
-    let cost = step::cost(model, &recorder.message().tokens);
+    let cost = cost(model, &recorder.message().tokens);
     recorder.finish(cost, None, done);
     let mut events = Vec::new();
     for record in recorder.take() {
@@ -296,7 +293,7 @@ async fn finish(
     events.extend(next_prompt(inner, &id, &plan.then, asked.was_refused()));
     lease.append(events).await?;
     inner.store.signal(Signal::SessionCompacted { session_id: id.clone() });
-    step::account(inner, &id, recorder.message()).await
+    account(inner, &id, recorder.message()).await
 }
 
 /// The request for a summary, and the size of its input.

@@ -18,11 +18,16 @@ use super::files::Files;
 use super::next::subtasks;
 use super::recorder::Recorder;
 use super::refusal::is_refused;
-use super::step::{self, Attempt, Step};
+use super::step::converse::{Attempt, run_call};
+use super::step::fail::fail;
+use super::step::leave_files;
+use super::step::prepare::Step;
+use super::step::store::flush;
 use crate::Error;
 use crate::error::describe;
 use crate::inner::Inner;
 use crate::permission::session::session_rules;
+use crate::run::prompt::last_prompt;
 use crate::subagent::handover::Caller;
 use crate::toolbox::Selection;
 
@@ -36,11 +41,7 @@ pub(crate) async fn subtask(
     (transcript, nth): (&[MessageWithParts], usize),
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let prompt = transcript.iter().rev().find_map(|message| match &message.info {
-        Message::User(prompt) => Some((prompt, message)),
-        Message::Assistant(_) => None,
-    });
-    let Some((prompt, message)) = prompt else { return Ok(()) };
+    let Some((prompt, message)) = last_prompt(transcript) else { return Ok(()) };
     let pieces = subtasks(message).count();
     let Some(PartBody::Subtask { prompt: asked, description, agent, model, command }) =
         subtasks(message).nth(nth)
@@ -80,7 +81,7 @@ pub(crate) async fn subtask(
         Err(error) => {
             let error: Error = error;
             let error = MessageError::UnknownError { message: describe(&error), reference: None };
-            return step::fail(lease, inner, recorder, error).await;
+            return fail(lease, inner, recorder, error).await;
         }
     };
     let asked = ModelEvent::ToolCall {
@@ -89,14 +90,14 @@ pub(crate) async fn subtask(
         arguments: Value::Object(input).to_string(),
     };
     let Some(call) = recorder.push(asked) else { return Ok(()) };
-    if let Attempt::Aborted = step::call(inner, (lease, &step), &mut recorder, call, cancel).await? {
-        step::leave_files(inner, &files, &mut recorder).await;
-        return step::fail(lease, inner, recorder, MessageError::aborted()).await;
+    if let Attempt::Aborted = run_call(inner, (lease, &step), &mut recorder, call, cancel).await? {
+        leave_files(inner, &files, &mut recorder).await;
+        return fail(lease, inner, recorder, MessageError::aborted()).await;
     }
     drop(recorder.push(ModelEvent::Finish { reason: FinishReason::ToolCalls, usage: Usage::default() }));
     recorder.changed(files.close().await.patch);
     recorder.close(None);
-    step::flush(lease, inner, &mut recorder).await?;
+    flush(lease, inner, &mut recorder).await?;
     if nth + 1 < pieces || inner.store.messages(&session.id, Some(1)).await?.iter().any(refused) {
         return Ok(());
     }

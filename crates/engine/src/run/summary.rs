@@ -14,6 +14,7 @@ use super::structured::wanted;
 use crate::Error;
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::run::prompt::last_prompt;
 
 /// The most files in the summary of one turn.
 const MAX_FILES: usize = 1000;
@@ -22,11 +23,7 @@ const MAX_PATCH_BYTES: usize = 256 * 1024;
 
 /// Updates the summary of the last prompt from its steps.
 pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWithParts]) -> Result<(), Error> {
-    let prompt = transcript.iter().rev().find_map(|message| match &message.info {
-        Message::User(prompt) => Some((prompt, message)),
-        Message::Assistant(_) => None,
-    });
-    let Some((prompt, message)) = prompt else { return Ok(()) };
+    let Some((prompt, message)) = last_prompt(transcript) else { return Ok(()) };
     // A message that only requests compaction changes no files.
     if marker(message).is_some() {
         return Ok(());

@@ -1,0 +1,208 @@
+//! Prepares a step: its tools, its system text and its request.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codewright_llm::{Model, Request, ToolSpec};
+use codewright_proto::{MessageWithParts, PartBody, PromptModel, ToolPart, ToolState, UserMessage};
+use codewright_tools::{LoadedInstructions, ModelName};
+use serde_json::{Map, Value};
+
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::models::options::merge;
+use crate::permission::rules::PermissionRules;
+use crate::request::instructions::Found;
+use crate::request::system::{Block, Facts};
+use crate::request::{Parts, skills, system};
+use crate::run::files::Files;
+use crate::run::structured;
+use crate::subagent::handover::Caller;
+use crate::toolbox::Selection;
+use crate::toolbox::spec::spec;
+use crate::{Error, request};
+
+/// The inputs of a step.
+pub(crate) struct Step {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) model: Arc<Model>,
+    pub(crate) request: Request,
+    pub(crate) selection: Selection,
+    pub(crate) caller: Arc<Caller>,
+    /// The schema of the value that the prompt requests.
+    pub(crate) schema: Option<Arc<Value>>,
+    /// The file changes of the step.
+    pub(crate) files: Option<Arc<Files>>,
+    /// The instruction files that the model has received.
+    pub(crate) told: LoadedInstructions,
+}
+
+impl Step {
+    /// Returns a step without tools.
+    pub(crate) fn without_tools(instance: Arc<Instance>, model: Arc<Model>, request: Request) -> Self {
+        let (selection, caller, told) = (Selection::default(), Arc::default(), LoadedInstructions::default());
+        Self { instance, model, request, selection, caller, schema: None, files: None, told }
+    }
+}
+
+/// The sources of a step.
+pub(super) struct Preparing<'a> {
+    pub(super) inner: &'a Inner,
+    pub(super) session: &'a codewright_proto::Session,
+    pub(super) prompt: &'a UserMessage,
+    pub(super) transcript: &'a [MessageWithParts],
+}
+
+/// The tool definitions for the model, and the tools themselves.
+pub(crate) type Offer = (Vec<ToolSpec>, Selection);
+
+/// Returns the tools that a prompt offers under these permission rules.
+pub(crate) fn offer(
+    inner: &Inner,
+    instance: &Instance,
+    (model, rules): (&Model, &PermissionRules),
+    prompt: &UserMessage,
+) -> Offer {
+    let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
+    let selection = inner.toolbox.select(name, rules, &instance.switches(prompt.tools.as_ref()));
+    let tools = selection.offered.iter().map(|tool| spec(tool.as_ref(), instance, rules));
+    let mut tools: Vec<_> = tools.chain(structured::wanted(prompt).map(structured::spec)).collect();
+    tools.sort_by_key(|tool| tool.name.to_lowercase());
+    (tools, selection)
+}
+
+/// Returns the blocks of the system text of a step.
+pub(crate) fn system_blocks(
+    instance: &Instance,
+    (prompt, began_ms): (&UserMessage, u64),
+    (model, tools): (&Model, &[ToolSpec]),
+    instructions: &Found,
+    rules: &PermissionRules,
+) -> Result<Vec<Block>, Error> {
+    let agent = instance.agent(&prompt.agent)?;
+    let has = |tool: &str| tools.iter().any(|offered| offered.name == tool);
+    let family = instance.family(model);
+    let own = agent.prompt.clone().filter(|own| !own.trim().is_empty());
+    let base_origin = match &own {
+        Some(_) => format!("agent `{}`", agent.name),
+        None => format!("family `{}`", family.name()),
+    };
+    // With a ChatGPT account the prompt of the family is already in the request's instructions.
+    let base = own.unwrap_or_else(|| if model.is_codex() { String::new() } else { family.prompt(&has) });
+    Ok(system::blocks(&Facts {
+        header: instance.prompt.header.as_deref(),
+        base: &base,
+        base_origin,
+        model_name: &model.name,
+        model_id: format!("{}/{}", model.provider_id, model.id),
+        directory: &instance.directory,
+        worktree: &instance.worktree.root,
+        is_git: instance.worktree.git,
+        began_ms,
+        rules: &instructions.rules,
+        instructions: &instructions.listed,
+        skills: has("skill").then(|| skills::block(&instance.skills(rules))).flatten(),
+        structured: structured::wanted(prompt).is_some(),
+        config: instance.prompt.system.as_deref(),
+        user: prompt.system.as_deref(),
+        strict: instance.prompt.strict,
+    }))
+}
+
+pub(super) fn prepare(
+    instance: Arc<Instance>,
+    cx: &Preparing<'_>,
+    rules: PermissionRules,
+    instructions: &Found,
+) -> Result<Step, Error> {
+    let Preparing { inner, session, prompt, transcript } = *cx;
+    let model = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
+    let agent = instance.agent(&prompt.agent)?;
+    let (tools, selection) = offer(inner, &instance, (&model, &rules), prompt);
+    for warning in &instructions.warnings {
+        instance.warn(warning);
+    }
+    // The date is that of the first prompt, because a new day must not change earlier content.
+    let began_ms = transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created());
+    let blocks = system_blocks(&instance, (prompt, began_ms), (&model, &tools), instructions, &rules)?;
+    let system = system::joined(&blocks);
+    let mut options = agent.options.clone();
+    if let Some(variant) = prompt.model.variant.as_deref() {
+        merge_variant(&instance, &model, variant, &mut options);
+    }
+    if !model.capabilities.tool_call && !selection.offered.is_empty() {
+        let (provider, id) = (&model.provider_id, &model.id);
+        instance.warn(&format!(
+            "the model `{provider}/{id}` is not known to call tools, so it is offered none and can only talk; \
+             if it can, set `provider.{provider}.models.{id}.tool_call` to true in opencode.json"
+        ));
+    }
+    let schema = structured::wanted(prompt);
+    let plan_file = instance.enabled_plan_file(&inner.dirs, session);
+    let parts = Parts {
+        session,
+        transcript,
+        prompt,
+        steps: agent.steps,
+        plan_file: plan_file.as_deref(),
+        system,
+        tools,
+        wants_value: schema.is_some(),
+        temperature: agent.temperature,
+        top_p: agent.top_p,
+        options,
+    };
+    let request = request::request(parts, &model);
+    let schema = schema.cloned().map(Arc::new);
+    let caller = Arc::new(caller(prompt, transcript, rules));
+    let told = told(instructions, transcript);
+    Ok(Step { instance, model, request, selection, caller, schema, files: None, told })
+}
+
+/// Returns the instruction files in the request: those in the system text and those that were added to read files.
+fn told(instructions: &Found, transcript: &[MessageWithParts]) -> LoadedInstructions {
+    let files = instructions.rules.iter().chain(&instructions.listed);
+    let system = files.map(|file| PathBuf::from(&file.origin));
+    let read = transcript.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
+        PartBody::Tool(ToolPart { state: ToolState::Completed { metadata, .. }, .. }) => {
+            metadata.get("loaded")?.as_array()
+        }
+        _ => None,
+    });
+    let read = read.flatten().filter_map(Value::as_str).map(PathBuf::from);
+    LoadedInstructions::new(system.chain(read))
+}
+
+/// Returns the caller of the step's calls.
+fn caller(prompt: &UserMessage, transcript: &[MessageWithParts], rules: PermissionRules) -> Caller {
+    let asked = transcript.iter().rev().find(|message| *message.info.id() == prompt.id);
+    let named = asked.into_iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
+        PartBody::Agent { name, .. } => Some(name.clone()),
+        _ => None,
+    });
+    let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on);
+    Caller {
+        rules,
+        model: Some(PromptModel { variant: None, ..prompt.model.clone() }),
+        switched_off: off.map(|(tool, _)| tool.clone()).collect(),
+        named: named.collect(),
+    }
+}
+
+/// Merges the options of a named variant into the others.
+fn merge_variant(instance: &Instance, model: &Model, name: &str, options: &mut Map<String, Value>) {
+    match instance.models.variant(model, name) {
+        Some(variant) => merge(options, variant),
+        // The name for no variant.
+        None if name == "default" => {}
+        // Clients keep a variant when the model changes, so an unknown variant is not an error.
+        None => {
+            let has = match instance.models.variants(model).as_slice() {
+                [] => "it has none".to_owned(),
+                names => format!("it has {}", names.join(", ")),
+            };
+            let model = format!("{}/{}", model.provider_id, model.id);
+            instance.warn(&format!("the model `{model}` has no variant `{name}`; {has}"));
+        }
+    }
+}
