@@ -1,7 +1,7 @@
-//! Taking a prompt in: who answers it, with which model, and what its files say.
+//! Admits a prompt: its agent, its model and the content of its files.
 //!
-//! A prompt is stored whole or not at all. Files of text and directories are read
-//! now, by the same tool a model would use, so that the model sees what the user saw.
+//! A prompt is stored as a whole or not at all. Text files and directories are read at once with the tool that a model
+//! would use, so that the model gets the content that the user saw.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,14 +27,14 @@ use crate::session::locks::Shared;
 use crate::toolbox::cx;
 use crate::{Error, session};
 
-/// Parts of one prompt, its files' expansions not counted.
+/// The number of parts of one prompt, without the content of its files.
 const MAX_PARTS: usize = 1000;
 /// The number of times a prompt tries to find its session without a revert.
 const MAX_LOCK_ATTEMPTS: usize = 8;
-/// The largest file that is sent to a model as it is.
+/// The largest file that is sent to a model without conversion.
 const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Admits a prompt to a session and wakes the run that answers it, if an answer is wanted.
+/// Admits a prompt to a session and wakes the run that answers it, unless no answer is wanted.
 pub(crate) async fn admit(
     inner: &Arc<Inner>,
     id: &SessionId,
@@ -47,7 +47,7 @@ pub(crate) async fn admit(
     Ok((message, wants_answer.then(|| wake(inner, id))))
 }
 
-/// Takes the shared lock of a session, after what was reverted in it has been removed.
+/// Takes the shared lock of a session after its reverted messages are removed.
 pub(crate) async fn lock(inner: &Inner, id: &SessionId) -> Result<Shared, Error> {
     for _ in 0..MAX_LOCK_ATTEMPTS {
         session::revert::clean_up(inner, id).await?;
@@ -74,7 +74,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     }
     let agent = instance.agent_name(input.agent.as_deref().or(session.agent.as_deref()))?;
     let model = choose_model(&instance, session, &input, &agent)?;
-    // Where the clock was set back, a prompt must still stand behind what it follows.
+    // If the clock was set back, the prompt must still come after the earlier messages.
     if let Some(newest) = inner.store.messages(&session.id, Some(1)).await?.pop() {
         inner.clock.raise(newest.info.created().saturating_add(1));
     }
@@ -108,7 +108,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
             variant: Some(model.variant.clone().unwrap_or_else(|| "default".to_owned())),
         });
         if !rules.is_empty() {
-            // A child's own rules are its caller's word, which no prompt takes back.
+            // A child's rules come from its caller, so a prompt cannot change them.
             let own = session.permission.take().filter(|_| session.parent_id.is_some());
             session.permission = Some(own.into_iter().flatten().chain(rules.clone()).collect());
         }
@@ -117,15 +117,15 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     // One append, so that a prompt that is refused changes nothing.
     let events = message::prompted(inner, message, parts);
     inner.update_session_before(&session.id, events, change).await.map_err(|error| match error {
-        // Ids that clients choose may name other things already.
+        // Ids that clients choose may be in use already.
         Error::Store(taken @ codewright_store::Error::Taken { .. }) => Error::invalid(taken.to_string()),
         other => other,
     })?;
     Ok(id)
 }
 
-/// The rules that a prompt's switches of tools are; they take the place of the session's own, for later
-/// prompts as well.
+/// Returns the permission rules for a prompt's tool switches. They replace the rules of the session, also for later
+/// prompts.
 fn tool_rules(tools: Option<&BTreeMap<String, bool>>) -> Vec<Rule> {
     let rule = |(tool, on): (&String, &bool)| {
         let action = if *on { Action::Allow } else { Action::Deny };
@@ -134,7 +134,7 @@ fn tool_rules(tools: Option<&BTreeMap<String, bool>>) -> Vec<Rule> {
     tools.into_iter().flatten().map(rule).collect()
 }
 
-/// The prompt's model, else the agent's, the session's, or the configured one.
+/// Returns the model of the prompt, or else of the agent, the session or the configuration.
 pub(crate) fn choose_model(
     instance: &Instance,
     session: &Session,
@@ -153,7 +153,7 @@ pub(crate) fn choose_model(
     instance.models.find(&provider_id, &model_id)?;
     let variant =
         input.variant.clone().or_else(|| input.model.as_ref().and_then(|model| model.variant.clone()));
-    // The agent's variant is one of the agent's own model.
+    // The agent's variant belongs to the agent's model.
     let of_agent = || {
         let agent = instance.agent(agent).ok()?;
         let own = agent.model.as_ref()?;
@@ -206,7 +206,7 @@ struct Attached<'a> {
     url: String,
 }
 
-/// Adds what a file says before it; the address the file is stored with.
+/// Adds the content of a file as parts before it. Returns the URL that the file is stored with.
 async fn expand_file(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
@@ -235,7 +235,7 @@ async fn expand_file(
         parts.push(synthetic(output));
         return Ok(url);
     }
-    // The model is sent the bytes as they are now; the file may change or go.
+    // The model gets the current bytes, because the file may change or be removed.
     let bytes = tokio::task::spawn_blocking(move || read_bytes(&path)).await;
     let bytes =
         bytes.map_err(|error| Error::invalid(format!("reading an attached file failed: {error}")))??;
@@ -280,7 +280,7 @@ fn read_input(path: &std::path::Path, query: &str) -> Value {
     input
 }
 
-/// Path and query of a `file:` address.
+/// Returns the path and query of a `file:` URL.
 fn file_url(url: &str) -> Option<(PathBuf, &str)> {
     let rest = url.strip_prefix("file://")?;
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! The engine: requests go in by its methods, facts come out by its events.
+//! The engine: its methods take requests, and it publishes events.
 //!
 //! It serves any number of directories, each opened as an [`Instance`] when it is first needed.
 
@@ -48,20 +48,20 @@ const RECOVERED: usize = 200;
 /// Their newest messages: an open message is followed at most by prompts that waited for it.
 const RECOVERED_MESSAGES: usize = 8;
 
-/// What an engine is made of.
+/// The configuration of an engine.
 #[derive(Debug)]
 pub struct Options {
-    /// The directory of requests that name none.
+    /// The directory of requests that do not name one.
     pub directory: PathBuf,
     /// The program's environment.
     pub env: Env,
-    /// Where things are.
+    /// The directories of the program.
     pub dirs: Dirs,
     /// The program version, stored with every session.
     pub version: &'static str,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// What holds commands together with all that they start.
+    /// The supervisor of commands and their child processes.
     pub confinement: Confinement,
 }
 
@@ -70,13 +70,13 @@ pub struct Options {
 pub struct Engine(pub(crate) Arc<Inner>);
 
 impl Engine {
-    /// Opens the store and makes everything ready; no directory is looked at yet.
+    /// Opens the store. Directories are opened later.
     pub async fn open(options: Options) -> Result<Self, Error> {
         let Options { directory, env, mut dirs, version, clock, confinement } = options;
-        // Rules are held against resolved paths, so those that name our own folders must be resolved too.
+        // Permission rules are compared with resolved paths, so the program's directories must be resolved too.
         dirs.data = resolved(&dirs.data);
         dirs.tmp = resolved(&dirs.tmp);
-        // Tokens end by the machine's clock; what is recorded never goes back.
+        // Tokens expire by the machine's clock; recorded times never decrease.
         let wall = clock;
         let clock = wall.steady();
         let ids = Ids::new(clock.clone());
@@ -84,7 +84,7 @@ impl Engine {
         let set = [("AGENT", "1".to_owned()), ("OPENCODE", "1".to_owned()), ("CODEWRIGHT", "1".to_owned())];
         let child_env = Environment {
             set: set.map(|(name, value)| (name.to_owned(), value)).into(),
-            // A server that was started by another's command does not pass on the number of that one.
+            // A server that was started by a command of another server must not pass on that server's process id.
             remove: env.child_removals().into_iter().chain(["OPENCODE_PID"]).map(str::to_owned).collect(),
         };
         let shell =
@@ -139,38 +139,38 @@ impl Engine {
         })))
     }
 
-    /// The directory of requests that name none.
+    /// Returns the directory of requests that do not name one.
     #[must_use]
     pub fn default_directory(&self) -> &Path {
         &self.0.directory
     }
 
-    /// The program version.
+    /// Returns the program version.
     #[must_use]
     pub fn version(&self) -> &str {
         self.0.version
     }
 
-    /// A directory with its configuration, opened if it is not yet.
+    /// Returns an open directory, and opens it first if necessary.
     pub async fn instance(&self, directory: &Path) -> Result<Arc<Instance>, Error> {
         self.0.instance(directory).await
     }
 
-    /// The names of the built-in tools, and for a model what it is told of each of those it is shown.
+    /// Returns the names of the built-in tools, and for a model the definitions that it receives.
     #[must_use]
     pub fn tools(&self, model: Option<&str>) -> Vec<(String, String, serde_json::Value)> {
         self.0.toolbox.described(model)
     }
 
-    /// What was saved of a damaged store when it was opened.
+    /// Returns a report about the repair of a damaged store, if there was one.
     #[must_use]
     pub fn salvage(&self) -> Option<&Salvage> {
         self.0.store.salvage()
     }
 
-    /// Ends, in the background, what processes that died left open in the sessions used last.
+    /// Ends open messages of dead processes in recent sessions, in the background.
     ///
-    /// Other sessions are looked at when they are next prompted.
+    /// Other sessions are repaired at their next prompt.
     pub fn recover(&self) {
         let inner = self.0.clone();
         let work = async move {
@@ -183,11 +183,11 @@ impl Engine {
         self.0.tasks.spawn(work);
     }
 
-    /// Lets background work end for a moment, stops what is left and closes the store.
+    /// Waits a short time for background work, aborts the rest and closes the store.
     pub async fn close(self) -> Result<(), Error> {
         self.0.tasks.close();
         self.0.jobs.close();
-        // Titles may still arrive; whoever does not make it in time is cancelled.
+        // Titles may still arrive; the rest is cancelled.
         let _ = tokio::time::timeout(CLOSE_GRACE, self.0.tasks.wait()).await;
         self.0.cancel.cancel();
         // What does not end even now is left behind; the store is closed all the same.

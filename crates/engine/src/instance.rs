@@ -1,6 +1,6 @@
-//! One directory: its worktree, project, configuration, agents and models.
+//! An instance: one open directory with its worktree, project, configuration, agents and models.
 //!
-//! Opened once and then only read; an instance never changes while it is held.
+//! An instance is read-only after it is opened.
 
 pub(crate) mod cache;
 pub(crate) mod files;
@@ -42,7 +42,7 @@ use crate::trust::{Standing, TrustState};
 use crate::{Error, redact, remote};
 use settled::Settled;
 
-/// Warnings kept by an instance.
+/// The number of warnings that an instance keeps.
 const MAX_WARNINGS: usize = 100;
 const DEFAULT_AGENT: &str = "build";
 
@@ -59,25 +59,25 @@ pub(crate) struct Opening<'a> {
     pub(crate) tasks: &'a TaskTracker,
 }
 
-/// One directory and everything that holds in it.
+/// One open directory.
 pub struct Instance {
     pub(crate) directory: PathBuf,
     pub(crate) worktree: Worktree,
     pub(crate) project: Project,
     pub(crate) models: Models,
-    /// Git, for comparisons.
+    /// Git, for diffs.
     pub(crate) git: codewright_workspace::git::Git,
-    /// What the files were.
+    /// The snapshots of the files.
     pub(crate) snapshots: Snapshots,
-    /// Whether it is kept what files were.
+    /// Whether snapshots are taken.
     pub(crate) keeps_files: bool,
     /// Background work that the end of the program waits for.
     pub(crate) tasks: TaskTracker,
     pub(crate) agents: Vec<AgentSpec>,
     pub(crate) commands: Vec<Command>,
-    /// How the system text is made.
+    /// The prompt settings.
     pub(crate) prompt: PromptConfig,
-    /// Where each value of the configuration came from.
+    /// The origin of each configuration value.
     pub(crate) origins: Origins,
     default_agent: Option<String>,
     instructions: Sources,
@@ -93,7 +93,7 @@ pub struct Instance {
     names: files::Names,
 }
 
-/// Hides what may be secret in the options of an agent, which go to its provider as they are.
+/// Hides secrets in an agent's options, which are sent to its provider unchanged.
 pub(crate) fn hide_options(agent: &mut Value) {
     if let Some(options) = agent.get_mut("options") {
         redact::hide(options);
@@ -191,19 +191,19 @@ impl Instance {
         })
     }
 
-    /// Where things are.
+    /// Returns the paths of the instance.
     #[must_use]
     pub fn path(&self) -> PathReply {
         self.path.clone()
     }
 
-    /// The project of the directory.
+    /// Returns the project of the directory.
     #[must_use]
     pub fn project(&self) -> Project {
         self.project.clone()
     }
 
-    /// The merged configuration with its secrets; `config_shown` is for clients.
+    /// Returns the merged configuration including its secrets. `config_shown` is for clients.
     #[must_use]
     pub fn config_json(&self) -> Value {
         self.raw_config.clone()
@@ -213,10 +213,10 @@ impl Instance {
         &self.raw_config
     }
 
-    /// The agents, as `GET /agent` lists them, without what may be secret.
+    /// Returns the agents for `GET /agent`, with secrets hidden.
     #[must_use]
     pub fn agents_json(&self) -> Value {
-        // Plain data: it always has a JSON form.
+        // Plain data always has a JSON form.
         let mut agents = serde_json::to_value(&self.agents).unwrap_or_default();
         for agent in agents.as_array_mut().into_iter().flatten() {
             hide_options(agent);
@@ -224,7 +224,7 @@ impl Instance {
         agents
     }
 
-    /// The skills, as `GET /skill` lists them.
+    /// Returns the skills for `GET /skill`.
     #[must_use]
     pub fn skills_json(&self) -> Value {
         let skills = self.skills.iter().map(|skill| {
@@ -240,50 +240,50 @@ impl Instance {
         skills.collect()
     }
 
-    /// The tools that are switched on or off, by the configuration and over it by a prompt.
+    /// Returns the tool switches of the configuration, overridden by those of a prompt.
     pub(crate) fn switches(&self, prompt: Option<&Switches>) -> Switches {
         let configured = self.raw_config.get("tools").and_then(Value::as_object).into_iter().flatten();
-        // What is off here is a rule already, which an agent's own rules may overrule.
+        // A disabled tool is already a rule here, which an agent's rules can override.
         let on = configured.filter(|(_, on)| **on == true).map(|(tool, _)| (tool.clone(), true));
         let on = on.chain(self.settled.batches.then(|| ("batch".to_owned(), true)));
         on.chain(prompt.into_iter().flatten().map(|(tool, on)| (tool.clone(), *on))).collect()
     }
 
-    /// The skills that rules let an agent load.
+    /// Returns the skills that the rules allow an agent to load.
     pub(crate) fn skills(&self, rules: &PermissionRules) -> Vec<Skill> {
         let is_denied = |skill: &&Skill| rules.decide("skill", &skill.name) == Action::Deny;
         self.skills.iter().filter(|skill| !is_denied(skill)).cloned().collect()
     }
 
-    /// The providers and their models, as `GET /config/providers` lists them.
+    /// Returns the connected providers and their models, for `GET /config/providers`.
     #[must_use]
     pub fn providers_json(&self) -> Value {
         self.models.json()
     }
 
-    /// Every provider there is, as `GET /provider` lists them.
+    /// Returns all known providers, for `GET /provider`.
     #[must_use]
     pub fn provider_list_json(&self) -> Value {
         self.models.list_json()
     }
 
-    /// Every provider there is: id, name, variables of its key, and how it is connected, if it is.
+    /// Returns all known providers with id, name, key variables, and the kind of connection, if connected.
     #[must_use]
     pub fn connections(&self) -> Vec<(String, String, Vec<String>, Option<&'static str>)> {
         self.models.connections()
     }
 
-    /// The providers that can be used; an error if there is none.
+    /// Returns the usable providers. Fails if there are none.
     pub fn usable_providers(&self) -> Result<Vec<Value>, Error> {
         self.models.usable_json()
     }
 
-    /// One provider that is set up, as `GET /config/providers` lists it.
+    /// Returns one connected provider, for `GET /config/providers`.
     pub fn provider_json(&self, id: &str) -> Result<Value, Error> {
         self.models.provider_json(id)
     }
 
-    /// What was wrong and could be left out, for people.
+    /// Returns the warnings about invalid parts that were ignored.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -304,17 +304,17 @@ impl Instance {
         self.path.worktree.clone()
     }
 
-    /// Where turns work, as messages say it.
+    /// Returns the paths that messages record.
     pub(crate) fn message_path(&self) -> MessagePath {
         MessagePath { cwd: self.directory_text(), root: self.worktree_text() }
     }
 
-    /// Every agent there is.
+    /// Returns all agents.
     pub(crate) fn agents(&self) -> &[AgentSpec] {
         &self.agents
     }
 
-    /// The agent of that name.
+    /// Returns the agent with a name.
     pub(crate) fn agent(&self, name: &str) -> Result<&AgentSpec, Error> {
         self.agents.iter().find(|agent| agent.name == name).ok_or_else(|| {
             let names = self.agents.iter().filter(|agent| !agent.hidden).map(|agent| agent.name.as_str());
@@ -323,13 +323,13 @@ impl Instance {
         })
     }
 
-    /// The wanted agent, else the configured one, else `build`.
+    /// Returns the requested agent, or else the configured one, or else `build`.
     pub(crate) fn agent_name(&self, wanted: Option<&str>) -> Result<String, Error> {
         let name = wanted.or(self.default_agent.as_deref()).unwrap_or(DEFAULT_AGENT);
         Ok(self.agent(name)?.name.clone())
     }
 
-    /// The instructions as they are now, and what was left out.
+    /// Reads the current instructions. Also returns the ones that were left out.
     pub(crate) async fn instructions(&self, llm: &Client) -> Found {
         let mut found = self.instructions.read(&self.worktree.root, &self.directory);
         if self.trust.status != TrustStatus::Trusted {
@@ -342,7 +342,7 @@ impl Instance {
         found
     }
 
-    /// The family whose base prompt a model gets.
+    /// Returns the family whose base prompt a model receives.
     pub(crate) fn family(&self, model: &codewright_llm::Model) -> Family {
         if self.prompt.legacy {
             Family::of_older(&model.api_id)
@@ -351,12 +351,12 @@ impl Instance {
         }
     }
 
-    /// The file for a session's plan, if plans are written into files.
+    /// Returns the file of a session's plan, if plans are written to files.
     pub(crate) fn enabled_plan_file(&self, dirs: &Dirs, session: &Session) -> Option<PathBuf> {
         self.plans_into_files.then(|| self.plan_file(dirs, session))
     }
 
-    /// The file for a session's plan: next to the project's configuration, or with the program's data.
+    /// Returns the file of a session's plan, next to the project's configuration or in the program's data directory.
     pub(crate) fn plan_file(&self, dirs: &Dirs, session: &Session) -> PathBuf {
         let directory =
             if self.worktree.git { self.worktree.root.join(".opencode/plans") } else { dirs.plans() };
@@ -364,7 +364,7 @@ impl Instance {
     }
 }
 
-/// The directory with its links resolved.
+/// Resolves the links of a directory's path.
 fn real_directory(directory: &Path) -> Result<PathBuf, Error> {
     let real = directory
         .canonicalize()
@@ -375,7 +375,7 @@ fn real_directory(directory: &Path) -> Result<PathBuf, Error> {
     Err(Error::invalid(format!("`{}` is not a directory", real.display())))
 }
 
-/// The agent to begin with; one that cannot begin is told of, and another takes its place.
+/// Returns the default agent. An unusable one is replaced with a warning.
 fn first_agent(config: &Config, agents: &[AgentSpec], warnings: &mut Vec<String>) -> Option<String> {
     let error = match codewright_config::default_agent(config, agents) {
         Ok(agent) => return Some(agent.name.clone()),
@@ -388,7 +388,7 @@ fn first_agent(config: &Config, agents: &[AgentSpec], warnings: &mut Vec<String>
     Some(instead)
 }
 
-/// What agents and commands name that is not there.
+/// Returns warnings about names in agents and commands that do not exist.
 fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins: &Origins) -> Vec<String> {
     let named = |path: String| match origins.of(&path) {
         Some(origin) => format!("`{origin}`: `{path}`"),
@@ -429,7 +429,7 @@ fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins:
     missing
 }
 
-/// The skills of a directory, and what of them was left out.
+/// Returns the skills of a directory, and warnings about skills that were left out.
 fn skills(
     (input, control): (LoadInput<'_>, Option<&ControlFiles>),
     loaded: &Loaded,
@@ -455,13 +455,13 @@ fn skills(
     (skills.collect(), warnings)
 }
 
-/// Where skills lie.
+/// Returns the folders of skills.
 fn folders(skills: &[Skill]) -> Vec<PathBuf> {
     let files = skills.iter().filter_map(|skill| skill.location.as_deref());
     files.filter_map(|file| file.parent().map(Path::to_owned)).collect()
 }
 
-/// The snapshots of a directory; nothing is made before the first one.
+/// Returns the snapshots of a directory. The first snapshot creates their repository.
 fn snapshots(opening: &Opening<'_>, project: &Project, worktree: &Worktree, directory: &Path) -> Snapshots {
     let mut options =
         codewright_snapshot::Options::new(&opening.dirs.data, project.id.as_str(), &worktree.root, directory);
@@ -470,11 +470,11 @@ fn snapshots(opening: &Opening<'_>, project: &Project, worktree: &Worktree, dire
     Snapshots::new(options)
 }
 
-/// The project of a worktree: remembered, or named after the repository's first commit.
+/// Returns the project of a worktree, either the stored one or one named after the first commit.
 pub(crate) async fn project(opening: &Opening<'_>, worktree: &Worktree) -> Result<Project, Error> {
     let root = worktree.root.to_string_lossy().into_owned();
     if let Some(known) = opening.store.project_of(&root).await? {
-        // A repository that had no commit when it was first seen may have one now.
+        // A repository without a commit at the first visit may have one now.
         if known.id != ProjectId::global() || !worktree.git {
             return Ok(known);
         }

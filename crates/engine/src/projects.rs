@@ -1,4 +1,4 @@
-//! The projects that were ever worked in.
+//! The known projects.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,43 +12,43 @@ use crate::interface::{Instances, Projects};
 use crate::session::fork::UNFINISHED;
 use crate::{Error, Instance};
 
-/// How long git may take to make a repository.
+/// The deadline of `git init`.
 const INIT_DEADLINE: Duration = Duration::from_secs(10);
 /// The longest name of a project.
 const MAX_NAME_CHARS: usize = 200;
 
-/// The body of `PATCH /project/{id}`: what is absent stays as it is, in a picture too.
+/// The body of `PATCH /project/{id}`. Missing fields stay unchanged, also inside `icon`.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ProjectPatch {
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
-    /// A picture for people.
+    /// A display icon.
     pub icon: Option<Map>,
     /// Commands of the project.
     pub commands: Option<Map>,
 }
 
 impl Projects<'_> {
-    /// The projects, the most recently used first.
+    /// Returns the projects, most recently used first.
     pub async fn list(self) -> Result<Vec<Project>, Error> {
         let mut projects = self.0.store.projects().await?;
         projects.retain(|project| project.id.as_str() != UNFINISHED);
         Ok(projects)
     }
 
-    /// One project.
+    /// Returns one project.
     pub async fn get(self, id: &str) -> Result<Project, Error> {
         let found = self.list().await?.into_iter().find(|project| project.id.as_str() == id);
         found.ok_or_else(|| Error::not_found(Resource::Project, &id))
     }
 
-    /// The project of a directory as it is stored now.
+    /// Returns the stored project of a directory.
     pub async fn of_instance(self, instance: &Instance) -> Result<Project, Error> {
         let stored = self.0.store.project_of(&instance.path().worktree).await?;
         Ok(stored.unwrap_or_else(|| instance.project()))
     }
 
-    /// Changes what people see of a project.
+    /// Changes the display data of a project.
     pub async fn update(self, id: &str, patch: ProjectPatch) -> Result<Project, Error> {
         let mut project = self.get(id).await?;
         if patch.name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME_CHARS) {
@@ -65,10 +65,10 @@ impl Projects<'_> {
         Ok(project)
     }
 
-    /// The directories of a project; none of one that is not known.
+    /// Returns the directories of a project; an empty list if it is unknown.
     pub async fn directories(self, id: &str) -> Result<Vec<String>, Error> {
         match self.get(id).await {
-            // What lies in no repository has no directory of its own.
+            // Directories outside a repository are not recorded.
             Ok(project) if project.id == ProjectId::global() => Ok(Vec::new()),
             Ok(project) => Ok(std::iter::once(project.worktree).chain(project.sandboxes).collect()),
             Err(Error::NotFound { .. }) => Ok(Vec::new()),
@@ -76,7 +76,7 @@ impl Projects<'_> {
         }
     }
 
-    /// Makes a directory a repository, if it lies in none.
+    /// Initializes a repository in a directory that is in none.
     pub async fn init_git(self, instance: &Arc<Instance>) -> Result<Project, Error> {
         if instance.worktree.git {
             return self.of_instance(instance).await;
@@ -93,14 +93,14 @@ impl Projects<'_> {
 }
 
 impl Instances<'_> {
-    /// Puts a directory away; its next request opens it anew, with its files as they are then.
+    /// Closes a directory. Its next request opens it again with its current files.
     pub async fn dispose(self, instance: &Instance) {
         self.0.jobs.end_in(&instance.directory);
         self.0.forget_instance(&instance.directory).await;
         self.0.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
     }
 
-    /// Puts all directories away.
+    /// Closes all directories.
     pub async fn dispose_all(self) {
         self.0.jobs.end_all();
         self.0.forget_instances().await;

@@ -1,8 +1,8 @@
-//! Terminals that clients open: their programs, what was on their screens, and who may connect.
+//! Terminals of clients: their programs, their output and the connections to them.
 //!
-//! What a program writes goes into a bounded text that every connection reads at its own pace: one that
-//! comes late or again begins where it wants, one that is too slow misses what has been dropped and nobody
-//! else notices. A terminal goes when its program ends, when it is closed, and with the server.
+//! The output of a program is kept in a bounded buffer that every connection reads at its own pace. A late connection
+//! starts where it wants, and a slow one misses the dropped output without affecting others. A terminal ends with its
+//! program, when it is closed, or with the server.
 
 mod operations;
 
@@ -19,28 +19,28 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::error::Resource;
 
-/// Terminals open at once.
+/// The number of open terminals.
 const MAX_OPEN: usize = 64;
-/// Bytes of text kept of a terminal for those who connect later.
+/// The bytes of output that are kept for later connections.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Bytes read at a time.
+/// The bytes of one read.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// The size of a terminal until somebody says otherwise.
+/// The size of a terminal until a client changes it.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
-/// How long a ticket is good, in seconds.
+/// The lifetime of a ticket in seconds.
 const TICKET_SECONDS: u64 = 60;
-/// Tickets that wait to be used.
+/// The number of unused tickets.
 const MAX_TICKETS: usize = 256;
-/// Shells that do not understand what the others do.
+/// Shells without POSIX syntax.
 const UNLIKE_OTHERS: [&str; 2] = ["fish", "nu"];
-/// The file in which the system lists its shells, and how much of it is read.
+/// The file that lists the system's shells, and the bytes of it that are read.
 const SHELLS: (&str, u64) = ("/etc/shells", 64 * 1024);
 
 /// The open terminals of a process.
 #[derive(Default)]
 pub(crate) struct Terminals {
     open: Mutex<BTreeMap<PtyId, Arc<Terminal>>>,
-    /// To which terminal a ticket leads, and until when.
+    /// The terminal and expiry of each ticket.
     tickets: Mutex<HashMap<String, (PtyId, u64)>>,
 }
 
@@ -49,17 +49,17 @@ struct Terminal {
     directory: PathBuf,
     screen: Screen,
     text: Mutex<Text>,
-    /// Tells that the text has grown; closed when the program has ended.
+    /// Notifies about new output; closed when the program has ended.
     grown: watch::Sender<()>,
     closing: CancellationToken,
 }
 
-/// The end of what was on a screen; places in it are counted as JavaScript counts, in UTF-16.
+/// The end of a terminal's output. Positions are counted in UTF-16 units, as in JavaScript.
 #[derive(Default)]
 struct Text {
     kept: String,
     start: u64,
-    /// The beginning of a character whose rest has not come yet.
+    /// The start of an incomplete character.
     broken: Vec<u8>,
     is_over: bool,
 }
@@ -72,7 +72,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// What has been written since, without waiting.
+    /// Returns the new output without waiting.
     pub fn news(&mut self) -> String {
         let text = lock(&self.terminal.text);
         let (news, end) = text.since(self.at);
@@ -80,7 +80,7 @@ impl Attached {
         news.to_owned()
     }
 
-    /// What is written next; none when the program has ended.
+    /// Waits for the next output. Returns `None` when the program has ended.
     pub async fn next(&mut self) -> Option<String> {
         loop {
             self.grown.borrow_and_update();
@@ -89,20 +89,20 @@ impl Attached {
             if !news.is_empty() {
                 return Some(news);
             }
-            // The terminal is held by this, so only its end can be missed, which was looked at before.
+            // This connection keeps the terminal open, so only its end could be missed, and that was checked above.
             if is_over || self.grown.changed().await.is_err() {
                 return None;
             }
         }
     }
 
-    /// The position up to which this has read.
+    /// Returns the position up to which this connection has read.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.at
     }
 
-    /// Types.
+    /// Sends input to the program.
     pub async fn write(&self, typed: &[u8]) {
         self.terminal.screen.write(typed).await;
     }
@@ -159,7 +159,7 @@ impl Text {
         self.start + units(&self.kept)
     }
 
-    /// What stands behind a place, or all that is left of it, and where it ends.
+    /// Returns the output after a position, or all that is left, and the end position.
     fn since(&self, position: u64) -> (&str, u64) {
         let mut skip = position.saturating_sub(self.start);
         let at = self.kept.char_indices().find(|(_, c)| {
@@ -177,11 +177,11 @@ fn units(text: &str) -> u64 {
 }
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under these locks is whole by itself.
+    // Each change under these locks is complete in itself.
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number nobody can guess, written as a UUID.
+/// Returns a random UUID.
 fn secret() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_read_from_any_place_and_characters_stay_whole() {
+    fn output_is_read_from_any_position_without_splitting_characters() {
         let mut text = Text::default();
         for byte in "a\u{e4}\u{1f600}b".bytes() {
             text.push(&[byte]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_bounded_and_its_places_stay() {
+    fn output_is_bounded_and_positions_stay_valid() {
         let mut text = Text::default();
         for _ in 0..100 {
             text.push(&[b'x'; 20_000]);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_secrets_are_the_same() {
+    fn secrets_are_unique() {
         let (one, other) = (secret().unwrap(), secret().unwrap());
         assert!(one != other && one.len() == 36, "{one} {other}");
     }

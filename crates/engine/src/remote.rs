@@ -1,7 +1,7 @@
-//! Configuration that organisations serve to those who signed in at their address.
+//! Configuration that organizations serve to users who are signed in at their address.
 //!
-//! A copy is good for an hour, in this process and the next; after that the address is asked again,
-//! and where that fails the copy serves on, with a warning. Nobody is asked whom nobody signed in at.
+//! A copy is valid for an hour, in this and later processes. After that it is requested again; if that fails, the copy
+//! is used with a warning. Only addresses with a sign-in are requested.
 
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,23 +12,23 @@ use codewright_llm::oauth::well_known;
 use codewright_llm::vault::{Credential, Stored};
 use codewright_proto::Clock;
 
-/// How long a copy is good.
+/// How long a copy is valid.
 const FRESH: Duration = Duration::from_secs(60 * 60);
-/// How long all of them may keep a directory from being opened.
+/// The longest delay of opening a directory by all addresses together.
 const WAIT: Duration = Duration::from_secs(8);
-/// Addresses that are asked.
+/// The number of addresses.
 const ADDRESSES_LIMIT: usize = 8;
-/// The longest name of a copy's file.
+/// The longest file name of a copy.
 const NAME_LIMIT_CHARS: usize = 120;
-/// The most bytes a copy may have.
+/// The largest copy.
 const COPY_LIMIT_BYTES: u64 = 2 * 1024 * 1024;
 
-/// The environment with the tokens of organisations in it.
+/// Returns the environment with the tokens of organizations.
 pub(crate) fn environment(env: &Env, stored: &Stored) -> Env {
     env.with(signed_in(stored).map(|(_, variable, token)| (variable, token)))
 }
 
-/// What the addresses serve, and what was wrong.
+/// Returns the served configurations and the warnings.
 pub(crate) async fn served(
     (llm, dirs, clock): (&Client, &Dirs, &Clock),
     stored: &Stored,
@@ -45,7 +45,7 @@ pub(crate) async fn served(
                 match tokio::time::timeout_at(until, asked).await {
                     Ok(Ok(config)) => {
                         let text = config.to_string();
-                        // Without a copy the address is asked again the next time.
+                        // Without a copy the address is requested again the next time.
                         drop(keep(&path, &text));
                         Some(text)
                     }
@@ -69,7 +69,7 @@ pub(crate) async fn served(
     (served, warnings)
 }
 
-/// Where somebody signed in, and what for: address, variable, token.
+/// Returns the sign-ins: address, variable, token.
 fn signed_in(stored: &Stored) -> impl Iterator<Item = (&str, &str, &str)> {
     stored.iter().filter_map(|(url, credential, _)| match credential {
         Credential::WellKnown { key, token } => Some((url, key.as_str(), token.expose())),
@@ -83,7 +83,7 @@ fn copy(dirs: &Dirs, url: &str) -> PathBuf {
     dirs.cache.join("served").join(format!("{name}.json"))
 }
 
-/// The copy, and how long ago it was made.
+/// Reads a copy and its age.
 fn read(clock: &Clock, path: &PathBuf) -> (Option<String>, Option<Duration>) {
     let Ok(metadata) = std::fs::metadata(path) else { return (None, None) };
     if metadata.len() > COPY_LIMIT_BYTES {
@@ -94,7 +94,7 @@ fn read(clock: &Clock, path: &PathBuf) -> (Option<String>, Option<Duration>) {
     (std::fs::read_to_string(path).ok(), age)
 }
 
-/// Puts the copy in place at once, for the user alone to read.
+/// Replaces the copy atomically. Only the user can read it.
 fn keep(path: &PathBuf, text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;

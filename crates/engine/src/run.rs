@@ -1,13 +1,11 @@
-//! The loop of one session: look at the transcript, decide, do, until there is nothing left to do.
+//! The loop of one session: read the transcript, decide, act, until nothing is left to do.
 //!
-//! One run a session at a time, in all processes: a run works while it has the session's
-//! lease. A prompt that arrives meanwhile is just another message: the loop reads the
-//! transcript afresh before every step. Letting go is conditional on nothing having
-//! arrived since, so no prompt is ever stranded.
+//! At most one run works on a session, across all processes: it holds the session's lease. A prompt that arrives during
+//! a run is another message, because the loop reads the transcript again before every step. A run ends only if nothing
+//! has arrived since, so every prompt is answered.
 //!
-//! A run that finds its session at work in another process waits. Then it takes the
-//! session itself: mostly its prompt has been answered and there is nothing left to do;
-//! if the other process died, this one goes on.
+//! If another process runs the session, the run waits and then takes the lease. Usually the prompt has been answered by
+//! then; if the other process died, this run continues.
 
 pub(crate) mod compact;
 pub(crate) mod files;
@@ -47,7 +45,7 @@ use stop::cancel_subagents;
 use table::{Entry, Release};
 use wake::wake;
 
-/// Starts the task of a run that was registered.
+/// Starts the task of a registered run.
 pub(crate) fn start(inner: &Arc<Inner>, entry: Entry) {
     let mut span = inner.tracer.span("turn", Kind::Internal);
     span.set("session.id", entry.id.as_str());
@@ -59,9 +57,9 @@ pub(crate) fn start(inner: &Arc<Inner>, entry: Entry) {
     });
 }
 
-/// Does other work in a session as if it were a turn; returns whether the session was free for it.
+/// Runs other work in a session like a turn. Returns whether the session was idle.
 ///
-/// A prompt that arrives meanwhile is answered afterwards.
+/// A prompt that arrives in the meantime is answered afterwards.
 pub(crate) fn occupy<W: Future<Output = ()> + Send + 'static>(
     inner: &Arc<Inner>,
     id: &SessionId,
@@ -81,7 +79,7 @@ pub(crate) fn occupy<W: Future<Output = ()> + Send + 'static>(
     true
 }
 
-/// One session at work.
+/// A run of one session.
 struct Run {
     inner: Arc<Inner>,
     entry: Entry,
@@ -93,7 +91,7 @@ impl Run {
             let mut seen = self.inner.runs.admitted(&self.entry.id);
             match self.own().await {
                 Ok(Some((lease, is_late))) => self.work(lease, is_late, &mut seen).await,
-                // Stopped while another process works: its turn is its own.
+                // Aborted while another process runs the turn, which is not affected.
                 Ok(None) => {}
                 Err(error) => self.report(&error),
             }
@@ -103,7 +101,7 @@ impl Run {
         }
     }
 
-    /// Takes the session, waiting while another process has it; whether that was so.
+    /// Takes the lease, waiting while another process holds it. Also returns whether it had to wait.
     async fn own(&self) -> Result<Option<(Lease, bool)>, Error> {
         let mut is_late = false;
         loop {
@@ -122,7 +120,7 @@ impl Run {
         }
     }
 
-    /// Works until there is nothing left to do and the session is let go, or another process wants it stopped.
+    /// Works until nothing is left to do and the lease is released, or until another process requests an abort.
     async fn work(&self, lease: Lease, is_late: bool, seen: &mut u64) {
         let stop = lease.stop_signal();
         let listen = async {
@@ -149,29 +147,29 @@ impl Run {
         loop {
             let at = match self.turns(&lease, known.take(), seen).await {
                 Ok(at) => at,
-                // Whoever has the session now works on it; dropping the lease lets go of it otherwise.
+                // Another process may hold the lease now; otherwise dropping it releases it.
                 Err(error) => return self.report(&error),
             };
             let at = if self.entry.cancel.is_cancelled() { u64::MAX } else { at };
             match lease.release(at).await {
                 Ok(true) => return,
-                // Something was stored since: perhaps a prompt, of this process or another.
+                // An event was stored in the meantime, perhaps a prompt of this or another process.
                 Ok(false) => {}
                 Err(error) => return self.report(&error.into()),
             }
         }
     }
 
-    /// Asks whether the directory is trusted, before the first step.
+    /// Asks for trust in the directory before the first step.
     async fn ask_for_trust(&self) -> Result<(), Error> {
         let session = self.inner.session(&self.entry.id).await?;
-        // Most turns ask nothing, so the question takes no room in the future of every turn.
+        // Boxed because most turns ask nothing, so it should not enlarge every turn's future.
         Box::pin(trust::question::ask(&self.inner, &session, &self.entry.cancel)).await
     }
 
-    /// Takes steps until there is nothing left to do; `seen` counts the prompts it knew of.
+    /// Runs steps until nothing is left to do. `seen` counts the known prompts.
     ///
-    /// The `seq` up to which the session was looked at.
+    /// Returns the `seq` up to which the session was read.
     async fn turns(
         &self,
         lease: &Lease,
@@ -187,16 +185,16 @@ impl Run {
             };
             let next = next(&transcript, self.when_refused(&transcript).await?);
             if self.entry.cancel.is_cancelled() {
-                // Later ones were stopped together with the step that went before.
+                // Later prompts were aborted together with the previous step.
                 if is_first && matches!(next, Next::Step) {
                     step::stopped_early(&self.inner, lease, &transcript).await?;
                 }
                 return Ok(at);
             }
-            // A step may turn out to need room first, which is asked for as a part of the step before it.
+            // A step may first need room, which is requested as a part of the previous step.
             let is_on_the_way = matches!(next, Next::Step)
                 && transcript.last().is_some_and(|last| matches!(last.info, Message::Assistant(_)));
-            // Said at every turn of the loop, the last one among them, unless a step has ended the turn itself.
+            // Published at every iteration, including the last, unless a step has ended the turn itself.
             if !is_on_the_way && (!matches!(next, Next::Idle) || ended_by_itself(&transcript)) {
                 set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
             }
@@ -229,7 +227,7 @@ impl Run {
         }
     }
 
-    /// Does a part of the turn, and tells how long it took.
+    /// Runs a part of the turn and exports its span.
     async fn told(&self, name: &str, work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
         let mut span = self.inner.tracer.span(name, Kind::Internal);
         let done = within(span.context(), work).await;
@@ -239,7 +237,7 @@ impl Run {
         done
     }
 
-    /// What the configuration says of calls that the user refuses; only asked where there is one.
+    /// Returns the configured effect of a rejection. The configuration is read only after a rejection.
     async fn when_refused(&self, transcript: &[MessageWithParts]) -> Result<WhenRefused, Error> {
         if !was_refused(transcript) {
             return Ok(WhenRefused::Ends);
@@ -257,7 +255,7 @@ impl Run {
         }
     }
 
-    /// Tells clients of this process how a turn ended that another process held.
+    /// Publishes in this process how a turn of another process ended.
     fn tell_failure(&self, transcript: &[MessageWithParts]) {
         if let Some(Message::Assistant(info)) = transcript.last().map(|last| &last.info)
             && let Some(error) = &info.error
@@ -270,9 +268,9 @@ impl Run {
         self.inner.store.signal(Signal::SessionError { session_id: Some(self.entry.id.clone()), error });
     }
 
-    /// Releases the session unless a prompt was admitted after `seen`; returns whether it did.
+    /// Releases the session unless a prompt was admitted after `seen`. Returns whether it was released.
     fn release(&self, seen: u64) -> bool {
-        // Signalled before another run can begin, so that clients do not take that run for idle.
+        // Published before another run can start, so that clients do not see that run as idle.
         let idle = || signal_idle(&self.inner, &self.entry.id);
         match self.inner.runs.release(&self.entry, seen, idle) {
             Release::GoesOn => return false,
@@ -284,13 +282,13 @@ impl Run {
 }
 
 impl Drop for Run {
-    /// A run that panicked must not occupy its session for ever.
+    /// A run that panicked must not block its session forever.
     fn drop(&mut self) {
         self.inner.runs.forget(&self.entry);
     }
 }
 
-/// Whether the model had nothing more to say, and nothing went wrong.
+/// Reports whether the model finished without an error.
 fn ended_by_itself(transcript: &[MessageWithParts]) -> bool {
     transcript.last().is_some_and(|last| match &last.info {
         Message::Assistant(info) => {

@@ -1,4 +1,4 @@
-//! Sessions: making them, and what clients may do with them while no model is asked.
+//! Sessions: creation and operations without a model.
 
 mod change;
 mod context;
@@ -32,12 +32,12 @@ const SECOND_WORDS: [&str; 24] = [
     "sparrow", "willow",
 ];
 
-/// The title of a session until it has one of its own.
+/// The prefix of the title of a session without a title.
 pub(crate) const DEFAULT_TITLE: &str = "New session - ";
-/// The title of a subagent's session until it has one of its own.
+/// The prefix of the title of a subagent's session without a title.
 const DEFAULT_CHILD_TITLE: &str = "Child session - ";
 
-/// Makes a session and stores it.
+/// Creates a session and stores it.
 pub(crate) async fn create(
     inner: &Inner,
     instance: &Arc<Instance>,
@@ -46,7 +46,7 @@ pub(crate) async fn create(
     create_as(inner, instance, (inner.ids.session(), input)).await
 }
 
-/// Makes a session under an id that nobody has.
+/// Creates a session with an unused id.
 pub(crate) async fn create_as(
     inner: &Inner,
     instance: &Arc<Instance>,
@@ -58,7 +58,7 @@ pub(crate) async fn create_as(
     Ok(session)
 }
 
-/// A session as it begins, not stored yet.
+/// Returns a new session that is not stored yet.
 fn new(inner: &Inner, instance: &Instance, input: SessionInput) -> Session {
     let now = inner.clock.now_ms();
     let untitled = if input.parent_id.is_some() { DEFAULT_CHILD_TITLE } else { DEFAULT_TITLE };
@@ -85,8 +85,8 @@ fn new(inner: &Inner, instance: &Instance, input: SessionInput) -> Session {
     }
 }
 
-/// A session as work in it finds it: a fork has no agent and no model of its own, and counts what its
-/// messages used, only from its first prompt on, and until then those of the last prompt it holds are its own.
+/// Returns a session with the agent, model and usage that its next turn uses. A fork has these only from its first
+/// prompt on; until then they come from the last prompt that it contains.
 pub(crate) async fn in_use(inner: &Inner, id: &SessionId) -> Result<Session, Error> {
     let mut session = inner.session(id).await?;
     if session.agent.is_some() && session.model.is_some() {
@@ -109,7 +109,7 @@ pub(crate) async fn in_use(inner: &Inner, id: &SessionId) -> Result<Session, Err
     Ok(session)
 }
 
-/// What the answers of a transcript used.
+/// Returns the usage of all answers of a transcript.
 fn used(transcript: &[MessageWithParts]) -> (TokenUsage, f64) {
     let (mut tokens, mut cost) = (TokenUsage::default(), 0.0);
     for message in transcript {
@@ -126,12 +126,12 @@ fn slug(random: u64) -> String {
     format!("{}-{}", pick(&FIRST_WORDS, random), pick(&SECOND_WORDS, random >> 32))
 }
 
-/// The directory as seen from the worktree; empty at its root.
+/// Returns the directory relative to the worktree; empty at its root.
 pub(crate) fn relative(directory: &Path, worktree: &Path) -> String {
     directory.strip_prefix(worktree).unwrap_or(directory).to_string_lossy().into_owned()
 }
 
-/// `2026-11-21T20:36:57.297Z`.
+/// Formats a time as `2026-11-21T20:36:57.297Z`.
 fn iso(now_ms: u64) -> String {
     let (year, month, day) = civil(now_ms);
     let ms = now_ms % 86_400_000;

@@ -1,7 +1,7 @@
-//! Configuration that clients read and change.
+//! Configuration changes by clients.
 //!
-//! Changes go to files of our own (`codewright.json`), which are stronger than the original's
-//! beside them. What a person wrote in them stays, comments and all.
+//! Changes are written to `codewright.json` files, which override the `opencode.json` files next to them. Other content
+//! of the files is kept, including comments.
 
 use std::path::{Path, PathBuf};
 
@@ -13,18 +13,18 @@ use crate::interface::{Instances, Settings};
 use crate::trust::operations::keep;
 use crate::{Error, Instance, redact};
 
-/// The file that changes go to.
+/// The name of the file with changes.
 const FILE: &str = "codewright.json";
-/// What a file is begun with.
+/// The content of a new file.
 const NEW: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
 /// The largest change.
 const MAX_CHANGE_BYTES: usize = 512 * 1024;
 
-/// One change at a time: a file is read, changed and written whole.
+/// One change at a time, because a file is read, changed and written as a whole.
 static CHANGING: Mutex<()> = Mutex::const_new(());
 
 impl Settings<'_> {
-    /// Lays a change over a directory's configuration; what of it was taken.
+    /// Merges a change into a directory's configuration. Returns the accepted part.
     pub async fn change(self, instance: &Instance, change: Value) -> Result<Value, Error> {
         let change = self.taken(change)?;
         let path = instance.directory.join(FILE);
@@ -36,7 +36,7 @@ impl Settings<'_> {
         Ok(taken)
     }
 
-    /// The configuration that holds in every directory, without what may be secret.
+    /// Returns the global configuration, with secrets hidden.
     pub fn global(self) -> Result<Value, Error> {
         let mut shown = self.raw_global()?;
         redact::hide(&mut shown);
@@ -53,7 +53,7 @@ impl Settings<'_> {
         })?)
     }
 
-    /// Lays a change over the configuration that holds everywhere; the whole of it then.
+    /// Merges a change into the global configuration. Returns the whole configuration.
     pub async fn change_global(self, change: Value) -> Result<Value, Error> {
         let change = self.taken(change)?;
         lay(self.0.dirs.own_config.join(FILE), &change, self.raw_global()?).await?;
@@ -61,7 +61,7 @@ impl Settings<'_> {
         self.global()
     }
 
-    /// A change without what no configuration has.
+    /// Returns a change without unknown keys.
     fn taken(self, change: Value) -> Result<Map<String, Value>, Error> {
         let Value::Object(change) = change else {
             return Err(Error::invalid("a change of the configuration is an object"));
@@ -73,8 +73,8 @@ impl Settings<'_> {
     }
 }
 
-/// Merges a change into a file, which is made if it is not there. Values of `current` that the client was shown
-/// hidden and sends back stay as they are.
+/// Merges a change into a file, which is created if it is missing. Hidden values of `current` that the client sends
+/// back stay unchanged.
 async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Result<(), Error> {
     if change.is_empty() {
         return Ok(());
@@ -90,7 +90,7 @@ async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Resu
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => NEW.to_owned(),
             Err(error) => return Err(cannot(&error)),
         };
-        // What a person wrote stays as it is, comments and all; only what changes is written anew.
+        // Only changed values are written; the rest of the file is kept, including comments.
         let name = path.display().to_string();
         let own = codewright_config::parse_document(&name, &text).map_err(|error| cannot(&error))?;
         redact::unchanged(&mut change, &current, &own)?;
@@ -103,6 +103,6 @@ async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Resu
         }
         codewright_workspace::write_atomic(&path, text.as_bytes()).map_err(|error| cannot(&error))
     });
-    // The pool drops work only when the runtime ends.
+    // The thread pool drops a task only when the runtime ends.
     written.await.unwrap_or_else(|_| Err(Error::aborted("the program is ending")))
 }

@@ -1,4 +1,4 @@
-//! Running a command: its template becomes a prompt.
+//! Runs a command: its template becomes a prompt.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,18 +23,18 @@ use crate::permission::session::session_rules;
 use crate::toolbox::call::check_command;
 use crate::{Error, session};
 
-/// How long one shell command of a template may take.
+/// The deadline of one shell command of a template.
 const SHELL_DEADLINE: Duration = Duration::from_secs(60);
-/// What is taken of its output.
+/// The largest output of a shell command that is used.
 const SHELL_LINES: usize = 2000;
 const SHELL_BYTES: usize = 50 * 1024;
-/// Shell commands of one template.
+/// The number of shell commands of one template.
 const MAX_SHELLS: usize = 32;
-/// Files that one command attaches by naming them.
+/// The number of files that one command attaches by name.
 const MAX_REFERENCES: usize = 50;
 
 impl Sessions<'_> {
-    /// Runs a command in a session and waits for the end of the turn; the last answer.
+    /// Runs a command in a session, waits for the end of the turn and returns the last answer.
     pub async fn command(self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
         let session = session::in_use(self.0, id).await?;
         let instance = self.0.instance(Path::new(&session.directory)).await?;
@@ -52,7 +52,7 @@ impl Sessions<'_> {
         Ok(answer)
     }
 
-    /// The prompt that a command becomes.
+    /// Returns the prompt of a command.
     async fn prompt_of(
         self,
         instance: &Instance,
@@ -65,14 +65,14 @@ impl Sessions<'_> {
             parse_model(written)
                 .ok_or_else(|| Error::invalid(format!("the model `{written}` is not written provider/model")))
         };
-        // The command's model, else that of its agent, else what the client wants.
+        // The model is that of the command, or else of its agent, or else of the client.
         let model = match (&command.model, &command.agent) {
             (Some(written), _) => Some(parsed(written)?),
             (None, Some(_)) if agent.model.is_some() => agent.model.clone(),
             _ => input.model.as_deref().map(parsed).transpose()?,
         };
         let variant = command.variant.clone().or(input.variant);
-        // What a skill says about shells, places and names is an example to its reader.
+        // Shell commands, paths and names in a skill are examples for its reader.
         let mut parts = match command.source {
             SKILL => vec![PartInput::text(asked_of(&command.template, &input.arguments))],
             _ => {
@@ -95,7 +95,7 @@ impl Sessions<'_> {
         })
     }
 
-    /// A prompt that hands the command to an agent in a session of its own.
+    /// Returns a prompt that delegates the command to an agent in a separate session.
     fn subtask(
         self,
         instance: &Instance,
@@ -124,11 +124,11 @@ impl Sessions<'_> {
             model,
             command: Some(command.name),
         };
-        // The session's own agent goes on with what comes back.
+        // The session's agent continues with the result.
         PromptInput { agent: session.agent.clone(), variant, parts: vec![part], ..PromptInput::default() }
     }
 
-    /// The text of a filled template, and the files and agents that it names.
+    /// Returns the text of a filled template with the files and agents that it names.
     async fn parts(
         self,
         instance: &Instance,
@@ -164,7 +164,7 @@ impl Sessions<'_> {
             if seen.contains(&name) || parts.len() > MAX_REFERENCES {
                 continue;
             }
-            // What the user wrote is the user's; a repository's template names only files of its worktree.
+            // The user's text may name any file; a repository's template only files of its worktree.
             let is_users = !asker.command.is_of_repository || arguments.contains(&format!("@{name}"));
             parts.extend(
                 referred(self.0, instance, &name).filter(|part| is_users || is_inside(instance, part)),
@@ -174,11 +174,11 @@ impl Sessions<'_> {
         Ok(parts)
     }
 
-    /// Holds a shell command of a repository's template to the rules that hold for the model's commands.
+    /// Checks a shell command of a repository's template against the rules for the model's commands.
     ///
     /// # Errors
     ///
-    /// If a rule or the user forbids it.
+    /// Fails if a rule or the user denies it.
     async fn check_template(
         self,
         instance: &Instance,
@@ -202,7 +202,7 @@ impl Sessions<'_> {
     }
 }
 
-/// A command's template, and for whom it is filled in.
+/// The template of a command and its context.
 #[derive(Clone, Copy)]
 struct Template<'a> {
     session: &'a Session,
@@ -210,7 +210,7 @@ struct Template<'a> {
     command: &'a Command,
 }
 
-/// Whether a file that a template names lies inside the worktree, after links are resolved.
+/// Reports whether a file of a template is inside the worktree, with links resolved.
 fn is_inside(instance: &Instance, part: &PartInput) -> bool {
     let PartInput::File { url, .. } = part else { return true };
     let path = url::Url::parse(url).ok().and_then(|url| url.to_file_path().ok());
@@ -219,7 +219,7 @@ fn is_inside(instance: &Instance, part: &PartInput) -> bool {
     real.zip(root.canonicalize().ok()).is_some_and(|(real, root)| real.starts_with(root))
 }
 
-/// A skill, and what the user wants with it.
+/// Returns a skill together with the user's request.
 fn asked_of(skill: &str, arguments: &str) -> String {
     match arguments.trim() {
         "" => skill.to_owned(),
@@ -227,7 +227,7 @@ fn asked_of(skill: &str, arguments: &str) -> String {
     }
 }
 
-/// The file or the agent of a name; nothing if there is neither.
+/// Returns the file or agent with a name, if there is one.
 fn referred(inner: &Inner, instance: &Instance, name: &str) -> Option<PartInput> {
     let root =
         if instance.worktree.root.parent().is_none() { &instance.directory } else { &instance.worktree.root };
@@ -235,7 +235,7 @@ fn referred(inner: &Inner, instance: &Instance, name: &str) -> Option<PartInput>
         Some(below) => inner.dirs.home.join(below),
         None => root.join(name),
     };
-    // A command is written for the worktree, but users also mean the directory they are in.
+    // A command is written for the worktree, but users also mean their current directory.
     let path = [path, instance.directory.join(name)].into_iter().find(|path| path.exists());
     let Some(path) = path else {
         let agent = instance.agent(name).ok()?;
@@ -251,7 +251,7 @@ fn referred(inner: &Inner, instance: &Instance, name: &str) -> Option<PartInput>
     })
 }
 
-/// A path as an address; what an address gives a meaning is escaped.
+/// Returns a path as a `file:` URL, with special characters escaped.
 fn file_url(path: &Path) -> String {
     let mut url = String::from("file://");
     for byte in path.to_string_lossy().bytes() {
@@ -265,7 +265,7 @@ fn file_url(path: &Path) -> String {
     url
 }
 
-/// What a shell command of a template prints; why it printed nothing otherwise.
+/// Returns the output of a shell command of a template, or the reason why there is none.
 async fn shell(
     inner: &Inner,
     instance: &Instance,
@@ -303,7 +303,7 @@ async fn shell(
 }
 
 impl Instance {
-    /// The commands, as `GET /command` lists them.
+    /// Returns the commands for `GET /command`.
     #[must_use]
     pub fn commands_json(&self) -> Value {
         json!(self.commands)

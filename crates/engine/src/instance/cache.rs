@@ -12,13 +12,13 @@ use super::head::Heads;
 use super::{Instance, Opening};
 use crate::Error;
 
-/// Directories held open at once; the one used longest ago is closed for another.
+/// The number of directories that stay open. The least recently used one is closed for another.
 const MAX_INSTANCES: usize = 64;
 
-/// A directory that is open, or being opened.
+/// A directory that is open or being opened.
 type InstanceCell = Arc<OnceCell<Arc<Instance>>>;
 
-/// The open directories, with the credentials that they were opened with.
+/// The open directories and the credentials that they were opened with.
 #[derive(Default)]
 pub(crate) struct Instances {
     pub(crate) heads: Arc<Heads>,
@@ -26,7 +26,7 @@ pub(crate) struct Instances {
     seen: Mutex<Seen>,
 }
 
-/// The credentials at the last look.
+/// The credentials at the last check.
 #[derive(Default)]
 struct Seen {
     stamp: Option<Stamp>,
@@ -34,7 +34,7 @@ struct Seen {
 }
 
 impl Instances {
-    /// The instance of a directory; the first caller opens it, and others wait for that directory only.
+    /// Returns the instance of a directory. The first caller opens it, and other callers for the same directory wait.
     pub(crate) async fn get(&self, opening: &Opening<'_>, directory: &Path) -> Result<Arc<Instance>, Error> {
         self.notice_credentials(opening.sign_in).await;
         if opening.trust.has_changed() {
@@ -42,7 +42,7 @@ impl Instances {
         }
         let cell = self.cell(directory, opening.clock.now_ms()).await;
         let open = async {
-            // Rare and large: it must not take room in the future of everything that needs a directory.
+            // Boxed because it is rare and large, so it should not enlarge the future of every caller.
             let instance = Box::pin(Instance::open(opening, directory)).await?;
             self.heads.open(&instance).await;
             Ok(Arc::new(instance))
@@ -50,14 +50,14 @@ impl Instances {
         cell.get_or_try_init(|| open).await.cloned()
     }
 
-    /// Opens directories anew when another process has signed in or out; two looks at files decide.
+    /// Reopens directories after another process has signed in or out. Two `stat` calls detect this.
     async fn notice_credentials(&self, sign_in: &SignIn) {
         let vault = sign_in.vault();
         let stamp = vault.stamp();
         if self.seen.lock().unwrap_or_else(PoisonError::into_inner).stamp == Some(stamp) {
             return;
         }
-        // Whoever opens a directory says what is wrong with a file.
+        // An unreadable file is reported when a directory is opened.
         let Ok(stored) = vault.read() else { return };
         let changed = {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,17 +71,17 @@ impl Instances {
         }
     }
 
-    /// Opens directories anew from now on; whoever holds one keeps it as it was.
+    /// Reopens all directories at their next use. Current users keep the old instances.
     pub(crate) async fn forget_all(&self) {
         let mut instances = self.open.lock().await;
         instances.clear();
         self.heads.put_all_away();
     }
 
-    /// Opens one directory anew from now on.
+    /// Reopens one directory at its next use.
     pub(crate) async fn forget(&self, directory: &Path) {
         let mut instances = self.open.lock().await;
-        // It may have been named by other paths too.
+        // The directory may have been opened under other paths too.
         instances.retain(|named, cell| {
             let (_, cell) = cell;
             named != directory && cell.get().is_none_or(|instance| instance.directory != directory)

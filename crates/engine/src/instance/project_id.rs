@@ -1,7 +1,7 @@
 //! The id of a project: the name of the first commit of its repository.
 //!
-//! The id tells projects apart and proves nothing: everyone who has a commit can build a repository that begins with
-//! it. So what a user allowed is kept by directory as well.
+//! The id identifies a project and proves nothing: anyone who has a commit can build a repository that starts with it.
+//! Approvals are therefore bound to the directory too.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use codewright_config::{Dirs, Env};
 use codewright_proto::ProjectId;
 use codewright_workspace::git::{Call, Git};
 
-/// How long git may take to find the first commit; it is looked for once for each repository.
+/// The deadline of the search for the first commit, which runs once for each repository.
 const GIT_DEADLINE: Duration = Duration::from_secs(5);
 /// The lengths of a commit's name, in SHA-1 and in SHA-256.
 const NAME_DIGITS: [usize; 2] = [40, 64];
 
-/// Git for the user whose program this is.
+/// Returns git for the user of this program.
 pub(super) fn git(env: &Env, dirs: &Dirs) -> Git {
     let config_home = dirs.config.parent().unwrap_or(&dirs.config);
     Git::new(env.get(codewright_config::env::PATH), &dirs.home, config_home)
 }
 
-/// The project of the repository here; `None` without git, without a commit, or if the search takes too long.
+/// Returns the project of a repository; `None` without git, without a commit, or if the search takes too long.
 pub(super) async fn first_commit((env, dirs): (&Env, &Dirs), worktree: &Path) -> Option<ProjectId> {
     let repository = git(env, dirs).open(worktree).await.ok()?;
     let args = ["rev-list", "--max-parents=0", "HEAD"];
@@ -30,13 +30,13 @@ pub(super) async fn first_commit((env, dirs): (&Env, &Dirs), worktree: &Path) ->
     oldest(&String::from_utf8(listed).ok()?)
 }
 
-/// The first of the commits without parents, in the order of their names.
+/// Returns the first of the commits without parents, ordered by name.
 fn oldest(listed: &str) -> Option<ProjectId> {
     let roots = listed.lines().map(str::trim).filter(|line| is_name(line));
     roots.min().map(|root| ProjectId(root.into()))
 }
 
-/// Whether this is the name of a commit. Directories are named after it, and other ids look different.
+/// Reports whether a text is the name of a commit. Directories are named after it, and other ids have another form.
 fn is_name(text: &str) -> bool {
     NAME_DIGITS.contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

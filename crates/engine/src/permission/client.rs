@@ -1,7 +1,7 @@
-//! Leave that a client asks for, for something that it does itself.
+//! Permission requests of clients for their own operations.
 //!
-//! The rules of the session decide as they do about a call; where they ask, the question is put to whoever
-//! answers questions, and the client hears of the answer as everybody does.
+//! The rules of the session decide, as for a tool call. If they ask, the request is published like every other request,
+//! and the client reads the reply from the events.
 
 use codewright_proto::{Action, Map, PermissionId, PermissionRequest, SessionId, ToolRef};
 use tokio::sync::oneshot;
@@ -11,31 +11,31 @@ use super::session::session_rules;
 use crate::Error;
 use crate::interface::Permissions;
 
-/// Questions that wait at once; a client's own beyond is refused.
+/// The number of waiting requests. Further ones are refused.
 const MAX_WAITING: usize = 1000;
 
-/// What a client wants leave for.
+/// A permission request of a client.
 #[derive(Debug, Clone)]
 pub struct PermissionInput {
-    /// An id made by the client.
+    /// An id chosen by the client.
     pub id: Option<PermissionId>,
     /// The permission key.
     pub permission: String,
-    /// What it touches; nothing stands for anything.
+    /// The targets of the operation. Without patterns any target is meant.
     pub patterns: Vec<String>,
-    /// The patterns that an answer of `always` allows.
+    /// The patterns that a reply of `always` allows.
     pub always: Vec<String>,
-    /// What other clients show.
+    /// Details that other clients display.
     pub metadata: Map,
-    /// The call it is for.
+    /// The tool call that needs the permission.
     pub tool: Option<ToolRef>,
-    /// Whose rules hold; else those of the session's agent.
+    /// The agent whose rules apply; by default the session's agent.
     pub agent: Option<String>,
 }
 
 impl Permissions<'_> {
-    /// Decides about something that a client would do in a session; where a user has to decide, the
-    /// question waits from now on under the id that is given back.
+    /// Decides about an operation of a client in a session. If a user has to decide, the request waits under the
+    /// returned id.
     pub async fn request(
         self,
         id: &SessionId,
@@ -45,7 +45,7 @@ impl Permissions<'_> {
         let session = crate::session::in_use(inner, id).await?;
         let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
         let own = wanted.id.unwrap_or_else(|| inner.ids.permission());
-        // An agent that is not there has no rules that would allow anything.
+        // An unknown agent has no rules that could allow anything.
         if wanted.agent.as_deref().is_some_and(|name| instance.agent(name).is_err()) {
             return Ok((own, Action::Deny));
         }
@@ -69,10 +69,10 @@ impl Permissions<'_> {
         Ok((own, action))
     }
 
-    /// Puts a question, once; it is stored when this returns.
+    /// Publishes a request once. It is stored when this function returns.
     async fn put(self, pending: Pending) -> Result<(), Error> {
         let request = &pending.request;
-        // Of two with one id the second finds the first.
+        // The second request with the same id finds the first.
         let _turn = self.0.sessions.lock().await;
         match self.0.gate.at(&request.id) {
             (Some(known), _) if known.session_id == request.session_id => return Ok(()),
@@ -87,7 +87,7 @@ impl Permissions<'_> {
         let asked = self.0.tasks.spawn(async move {
             let cancel = inner.cancel.child_token();
             let told = || {
-                // Whoever asked may be gone.
+                // The receiver may be gone.
                 let _ = tell.send(());
             };
             inner.gate.put(pending, &cancel, told).await.map(drop)

@@ -1,10 +1,9 @@
-//! Compaction: a summary takes the place of the conversation so far.
+//! Compaction: a summary replaces the conversation so far.
 //!
-//! It is asked for by a message with a compaction part, a user's or our own, and given by an
-//! assistant message marked as a summary; requests begin with that pair from then on, and
-//! nothing is deleted. When the context has become full, old outputs are cleared first, which
-//! costs no request. Every way of it ends: a summary that would stand for nothing is not
-//! begun, and one that does not fit is tried with less and then given up.
+//! A message with a compaction part requests the summary, either from the user or automatic, and an assistant message
+//! marked as a summary contains it. Later requests start with this pair; nothing is deleted. If the context is full,
+//! old outputs are cleared first, which costs no request. Compaction always ends: a useless summary is not started, and
+//! one that does not fit is retried with less input and then given up.
 
 pub(crate) mod plan;
 mod prune;
@@ -36,23 +35,23 @@ use crate::models::options::merge;
 use crate::{prompts, request};
 use plan::{Plan, Settings, Then};
 
-/// The agent that summarises.
+/// The agent that summarizes.
 const AGENT: &str = "compaction";
-/// A request for a summary is made so often, each time with half as much to read.
+/// The number of attempts at a summary, each with half of the input.
 const ATTEMPTS: u32 = 3;
-/// The most that is sent to be summarised, whatever a model takes.
+/// The largest input of a summary, for any model.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
-/// What a model of unknown size is taken for, in tokens.
+/// The assumed context of a model with unknown limits, in tokens.
 const UNKNOWN_CONTEXT: u64 = 128_000;
-/// Bytes of a token at least: code has shorter ones than prose.
+/// The assumed bytes of a token. Tokens of code are shorter than those of prose.
 const TOKEN_BYTES: u64 = 3;
-/// Parts that are cleared in one transaction.
+/// The number of parts that are cleared in one transaction.
 const PRUNE_BATCH: usize = 100;
-/// What the model is told after a summary that nobody asked for.
+/// The prompt after an automatic summary.
 const GO_ON: &str = "The conversation was summarised to save space. Continue with the remaining work; if nothing remains, \
                      or the next step is unclear, stop and report that.";
 
-/// Makes room before a step if the context is full; whether a summary was asked for instead.
+/// Makes room before a step if the context is full. Returns whether a summary was requested instead of the step.
 pub(crate) async fn make_room(
     inner: &Inner,
     id: &SessionId,
@@ -62,7 +61,7 @@ pub(crate) async fn make_room(
     let session = inner.session(id).await?;
     let instance = inner.instance(Path::new(&session.directory)).await?;
     let settings = Settings::of(instance.raw_config());
-    // A model that is not known is the step's to complain about.
+    // The step reports an unknown model.
     let Ok(model) = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id) else {
         return Ok(false);
     };
@@ -93,25 +92,25 @@ pub(crate) async fn tidy(
     Ok(())
 }
 
-/// Whether a summary may follow when the provider finds a request too long.
+/// Reports whether a summary can follow when the provider rejects a request as too long.
 pub(crate) fn may_follow(instance: &Instance, transcript: &[MessageWithParts]) -> bool {
     Settings::of(instance.raw_config()).auto && plan::helps(transcript)
 }
 
-/// Why a summary is asked for.
+/// The reason for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Somebody wants it, and work rests after it.
+    /// A client requested it, and the turn ends after it.
     Asked,
-    /// Somebody wants it, and work goes on after it.
+    /// A client requested it, and the turn continues after it.
     AskedOnTheWay,
     /// The context is full.
     Full,
-    /// The provider found the request too long.
+    /// The provider rejected the request as too long.
     Refused,
 }
 
-/// Asks for a summary in the name of an agent, with a model.
+/// Requests a summary for an agent with a model.
 pub(crate) async fn ask(
     inner: &Inner,
     id: &SessionId,
@@ -131,7 +130,7 @@ pub(crate) async fn ask(
     Ok(())
 }
 
-/// Clears old outputs, here and in the store; the tokens that frees.
+/// Clears old outputs in the transcript and in the store. Returns the freed tokens.
 async fn prune(inner: &Inner, transcript: &mut [MessageWithParts]) -> Result<u64, Error> {
     let now = inner.clock.now_ms();
     let found = prune::prunable(transcript, now);
@@ -159,7 +158,7 @@ fn last_prompt(transcript: &[MessageWithParts]) -> Option<&UserMessage> {
     })
 }
 
-/// Makes the summary that the message at `asked` asks for.
+/// Creates the summary that the message at index `asked` requests.
 pub(crate) async fn compact(
     inner: &Arc<Inner>,
     lease: &Lease,
@@ -220,10 +219,10 @@ pub(crate) async fn compact(
     Ok(())
 }
 
-/// Bytes of conversation that a model can summarise.
+/// Returns the bytes of conversation that a model can summarize.
 fn budget(model: &Model) -> usize {
     let context = if model.limits.context == 0 { UNKNOWN_CONTEXT } else { model.limits.context };
-    // The answer, the instructions and what was misjudged need room as well.
+    // The answer, the instructions and errors of the estimate need room too.
     let room = context.saturating_sub(request::max_output_tokens(model)).max(context / 4) * 3 / 4;
     usize::try_from(room * TOKEN_BYTES).unwrap_or(MAX_BYTES).min(MAX_BYTES)
 }
@@ -237,7 +236,7 @@ fn summary_request(
     let ours = agent.prompt.as_deref().unwrap_or(prompts::COMPACTION).trim_end().to_owned();
     let asked = format!("<conversation>\n{conversation}</conversation>\n\n{}", prompts::COMPACTION_REQUEST);
     let said = |text: String| Sent::User(vec![UserContent::Text(text)]);
-    // The ChatGPT server takes its own agent's instructions only; ours go where a user speaks.
+    // The ChatGPT server accepts only its own agent's instructions, so ours are sent as a user message.
     let (system, messages) = if model.is_codex() {
         (prompts::Family::Codex.prompt(&|_| false), vec![said(format!("{ours}\n\n{asked}"))])
     } else {
@@ -257,7 +256,7 @@ fn summary_request(
     }
 }
 
-/// Stores the end of the summary and how work goes on as one, so that no prompt is lost between them.
+/// Stores the end of the summary and the continuation in one transaction, so that no prompt is lost between them.
 async fn finish(
     (inner, lease): (&Arc<Inner>, &Lease),
     model: &Model,
@@ -273,7 +272,7 @@ async fn finish(
     };
     let bytes: usize = written.iter().flat_map(|written| &written.parts).map(length).sum();
     let is_unasked = plan::marker(asked.message) == Some(true);
-    // Whoever asks for a summary of a few words gets one; unasked it has to make room.
+    // A requested summary may be longer than a short conversation; an automatic one must make room.
     let problem = match bytes {
         0 => Some("the model gave no summary"),
         _ if is_unasked && bytes >= asked.bytes => Some("the summary is no shorter than the conversation"),
@@ -300,20 +299,20 @@ async fn finish(
     step::account(inner, &id, recorder.message()).await
 }
 
-/// What asked for a summary, and how much was told to whoever made it.
+/// The request for a summary, and the size of its input.
 struct Asked<'a> {
     message: &'a MessageWithParts,
     bytes: usize,
 }
 
-/// Whoever asks for a summary has changed no file, which is said of every prompt.
+/// Returns the file summary of a request for a summary, which has changed no file.
 fn without_changes(prompt: &UserMessage) -> Event {
     let summary = prompt.summary.clone().unwrap_or_default();
     let info = Message::User(UserMessage { summary: Some(summary), ..prompt.clone() });
     Event::MessageUpdated { session_id: prompt.session_id.clone(), info }
 }
 
-/// Notes with the request for a summary which messages stay beside it.
+/// Records the messages that are kept with the request for a summary.
 fn keep_tail(inner: &Inner, asked: &MessageWithParts, plan: &Plan<'_>) -> Option<Event> {
     let tail = plan.tail?;
     let mut part = asked.parts.iter().find(|part| matches!(part.body, PartBody::Compaction { .. }))?.clone();
@@ -323,11 +322,11 @@ fn keep_tail(inner: &Inner, asked: &MessageWithParts, plan: &Plan<'_>) -> Option
     Some(Event::PartUpdated { session_id: part.session_id.clone(), part, time: inner.clock.now_ms() })
 }
 
-/// How a prompt is given again.
+/// How a prompt is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Again {
     Whole,
-    /// Pictures and documents, which may have been what was too long, are named only.
+    /// Images and documents may be the reason for the length, so they are only named.
     WithoutMedia,
 }
 
@@ -342,7 +341,7 @@ impl Asked<'_> {
     }
 }
 
-/// A part of a prompt that is given again.
+/// Returns a part of a repeated prompt.
 fn given_again(part: &Part, again: Again) -> PartBody {
     match &part.body {
         PartBody::File { mime, filename, .. }
@@ -370,7 +369,7 @@ fn next_prompt(inner: &Inner, id: &SessionId, then: &Then<'_>, again: Again) -> 
                 text: GO_ON.into(),
                 synthetic: Some(true),
                 time: Some(Span { start: now, end: Some(now) }),
-                // Clients hide what has this mark.
+                // Clients hide parts with this mark.
                 metadata: Some(json!({"compaction_continue": true})),
                 ..TextPart::default()
             };

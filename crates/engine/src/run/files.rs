@@ -1,11 +1,10 @@
-//! What a step does to files.
+//! Records the file changes of a step.
 //!
-//! Tools that know what they write say so, to the byte. Around tools that do not, such as
-//! commands, the directory is looked at before and after. Nothing else counts as the
-//! agent's doing: what a user changes while the model thinks is the user's.
+//! Tools that know their writes report them exactly. For other tools, such as commands, the directory is compared
+//! before and after. Nothing else is attributed to the agent: a change by the user while the model answers is the
+//! user's.
 //!
-//! Looking is done beside the model's answer, and what fails is told once and left out:
-//! a turn never depends on it.
+//! The comparison runs in parallel with the model's answer. A failure is reported once and never affects the turn.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,52 +19,52 @@ use tokio_util::task::TaskTracker;
 
 use crate::instance::Instance;
 
-/// How long one look at the directory may take before the turn goes on without it.
+/// The deadline of one snapshot of the directory.
 const LOOK: Duration = Duration::from_secs(20);
-/// How long a tool waits for the look at the beginning, so that the tree is that of before it; what the
-/// tool changes is known to the byte in any case.
+/// How long a tool waits for the first snapshot, so that it shows the state before the tool. The changes of the tool
+/// are known exactly in any case.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
-/// How old the tree at the end of the step before may be to stand for the one at the beginning of this one,
-/// in milliseconds.
+/// The age in milliseconds up to which the tree at the end of the previous step is reused as the first tree of this
+/// one.
 const FRESH_MS: u64 = 100;
 
 /// The files of one step.
 pub(crate) struct Files {
     instance: Arc<Instance>,
     cancel: CancellationToken,
-    /// What tools said and nobody has stored yet.
+    /// Changes that tools reported and that are not stored yet.
     said: Mutex<Vec<FileEffect>>,
-    /// The tree at the beginning; absent while it is looked for.
+    /// The tree at the start; absent while it is computed.
     first: watch::Receiver<Option<First>>,
     state: tokio::sync::Mutex<State>,
 }
 
-/// The tree at the beginning, if there is one.
+/// The tree at the start, if snapshots work.
 type First = Option<TreeId>;
 
 #[derive(Default)]
 struct State {
     step: Step,
-    /// What was there before the commands that run now, if that is known.
+    /// The snapshot before the running commands, if there is one.
     before: Option<Snapshot>,
-    /// How many commands run now.
+    /// The number of running commands.
     running: usize,
-    /// The last look, if nothing was done since.
+    /// The last tree, if nothing has changed since.
     last: Option<TreeId>,
     is_touched: bool,
 }
 
-/// What a step did to files, as it is recorded.
+/// The recorded file changes of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     /// The tree at the end.
     pub(crate) tree: Option<String>,
-    /// The files that are different, as a part.
+    /// The changed files as a part.
     pub(crate) patch: Option<PartBody>,
 }
 
 impl Files {
-    /// Begins a step; the directory is looked at meanwhile, unless the tree is known.
+    /// Starts a step. The first tree is computed in the background, unless it is known.
     pub(crate) fn begin(
         instance: &Arc<Instance>,
         tasks: &TaskTracker,
@@ -79,7 +78,7 @@ impl Files {
             let (instance, cancel) = (instance.clone(), cancel.clone());
             tasks.spawn(async move {
                 let tree = look(&instance, &cancel).await.map(|snapshot| snapshot.tree);
-                // The step may be over already.
+                // The step may have ended already.
                 found.send_replace(Some(tree));
             });
         } else {
@@ -95,21 +94,21 @@ impl Files {
         })
     }
 
-    /// The tree at the beginning, if it is known by now.
+    /// Returns the tree at the start, if it is known.
     pub(crate) fn first(&self) -> Option<String> {
         (*self.first.borrow()).flatten().map(|tree| tree.to_string())
     }
 
-    /// Waits until the files were looked at for the first time, but not longer than this.
+    /// Waits for the first snapshot until a deadline.
     pub(crate) async fn looked(&self, limit: Duration) {
         if self.instance.keeps_files {
             let mut first = self.first.clone();
-            // What is not known by then is named later.
+            // A tree that comes later is recorded later.
             drop(tokio::time::timeout(limit, first.wait_for(Option::is_some)).await);
         }
     }
 
-    /// Takes what tools say they did.
+    /// Returns the receiver of the changes that tools report.
     pub(crate) fn effects(self: &Arc<Self>) -> Effects {
         if !self.instance.keeps_files {
             return Effects::none();
@@ -120,15 +119,15 @@ impl Files {
         })
     }
 
-    /// Waits a moment for the tree at the beginning, before a tool changes what it holds.
+    /// Waits a short time for the first tree before a tool changes files.
     pub(crate) async fn before_change(&self) {
         if self.instance.keeps_files {
-            // Without the tree the record is less exact, and nothing else.
+            // Without the tree the record is only less exact.
             drop(tokio::time::timeout(FIRST_LOOK, self.first_tree()).await);
         }
     }
 
-    /// Looks at the directory before a command.
+    /// Takes a snapshot before a command.
     pub(crate) async fn before_command(&self) {
         if !self.instance.keeps_files {
             return;
@@ -141,7 +140,7 @@ impl Files {
         state.running += 1;
     }
 
-    /// Looks at it again after the command.
+    /// Takes a snapshot after the command.
     pub(crate) async fn after_command(&self) {
         if !self.instance.keeps_files {
             return;
@@ -155,7 +154,7 @@ impl Files {
 
     /// Ends the step.
     pub(crate) async fn close(&self) -> Done {
-        // What was done is wanted also when the turn was stopped.
+        // The changes are needed also if the turn was aborted.
         let cancel = CancellationToken::new();
         let mut state = self.state.lock().await;
         self.compare(&mut state, &cancel).await;
@@ -183,11 +182,11 @@ impl Files {
     async fn first_tree(&self) -> Option<TreeId> {
         let mut first = self.first.clone();
         let found = self.cancel.run_until_cancelled(first.wait_for(Option::is_some)).await;
-        // Whoever looked is gone, or the turn was stopped.
+        // The task is gone, or the turn was aborted.
         found?.ok().and_then(|first| (*first).flatten())
     }
 
-    /// Adds what commands did since the directory was looked at before them.
+    /// Adds the changes of commands since the snapshot before them.
     async fn compare(&self, state: &mut State, cancel: &CancellationToken) {
         let Some(before) = state.before.take() else { return };
         let Some(after) = look(&self.instance, cancel).await else { return };
@@ -199,7 +198,7 @@ impl Files {
         state.last = Some(after.tree);
     }
 
-    /// Stores what tools said they did.
+    /// Stores the changes that tools reported.
     async fn keep_said(&self, state: &mut State) {
         let said = std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner));
         for FileEffect { path, before, after, made } in said {
@@ -229,7 +228,7 @@ impl Files {
     }
 }
 
-/// The tree that the step before left a moment ago.
+/// Returns the tree that the previous step recorded a moment ago.
 pub(crate) fn left_by_last(transcript: &[MessageWithParts], now: u64) -> Option<TreeId> {
     let last = transcript.last()?;
     let Message::Assistant(info) = &last.info else { return None };
@@ -241,7 +240,7 @@ pub(crate) fn left_by_last(transcript: &[MessageWithParts], now: u64) -> Option<
     tree.filter(|_| now.abs_diff(ended) <= FRESH_MS).and_then(TreeId::parse)
 }
 
-/// Looks at the directory; a failure is told once.
+/// Takes a snapshot of the directory. A failure is reported once.
 async fn look(instance: &Instance, cancel: &CancellationToken) -> Option<Snapshot> {
     let looked = tokio::time::timeout(LOOK, instance.snapshots.track(cancel)).await;
     match looked {
@@ -262,7 +261,7 @@ async fn look(instance: &Instance, cancel: &CancellationToken) -> Option<Snapsho
     }
 }
 
-/// What a file is, as far as its owner may run it.
+/// Returns the kind of a file; the executable bit is that of its owner.
 fn kind(path: &Path) -> Kind {
     use std::os::unix::fs::PermissionsExt as _;
     let is_executable = |metadata: std::fs::Metadata| metadata.permissions().mode() & 0o100 != 0;

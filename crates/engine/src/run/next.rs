@@ -1,7 +1,6 @@
-//! What a session does next.
+//! Decides the next action of a session.
 //!
-//! The decision is a value, so that it can be tested as a table and read without
-//! knowing how any of it is done.
+//! The decision is a value, so that it can be tested as a table, separately from its execution.
 
 use codewright_proto::{Message, MessageWithParts, PartBody};
 
@@ -9,42 +8,41 @@ use super::compact::plan::{marker, open_request};
 use super::refusal::is_refused;
 use super::structured;
 
-/// What the model is told about the message that holds the command.
+/// The text before a command that the user ran, for the model.
 pub(crate) const RAN: &str = "The following tool was executed by the user";
 
-/// What becomes of a turn when the user refuses a call without a word.
+/// The effect of a rejection without a message on the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenRefused {
-    /// It ends.
+    /// The turn ends.
     Ends,
-    /// The model is told, and goes on.
+    /// The model is informed and continues.
     GoesOn,
 }
 
-/// The next thing to do in a session.
+/// The next action of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Ask the model.
+    /// Request a response of the model.
     Step,
-    /// Let another agent do a piece of the work that the last prompt hands over.
+    /// Run a subtask that the last prompt delegates.
     Subtask {
-        /// Which piece, from 0.
+        /// The index of the subtask.
         nth: usize,
     },
-    /// Summarise what was said before the message at this place.
+    /// Summarize the messages before an index.
     Compact {
-        /// Where the summary is asked for.
+        /// The index of the request for the summary.
         asked: usize,
     },
     /// Wait for a prompt.
     Idle,
 }
 
-/// Decides what a session does next; the caller does it.
+/// Returns the next action of a session.
 ///
-/// A summary that was asked for goes before everything else. A prompt that came after the last
-/// answer is always answered. A turn goes on
-/// while the model calls tools, and ends when it stops, fails or is refused.
+/// A requested summary comes first. A prompt after the last answer is always answered. A turn continues while the model
+/// calls tools, and ends when the model stops, fails or is rejected.
 pub(crate) fn next(transcript: &[MessageWithParts], when_refused: WhenRefused) -> Next {
     let asked = transcript.iter().rposition(|message| matches!(message.info, Message::User(_)));
     let Some((asked, prompt)) = asked.map(|at| (at, &transcript[at])) else { return Next::Idle };
@@ -61,7 +59,7 @@ pub(crate) fn next(transcript: &[MessageWithParts], when_refused: WhenRefused) -
     let pieces = subtasks(prompt).count();
     let begin = || if pieces > 0 { Next::Subtask { nth: 0 } } else { Next::Step };
     let Some((answered, answer, parts)) = answer else { return begin() };
-    // Ids that clients made say nothing about the order.
+    // Ids that clients choose do not show the order.
     if asked > answered {
         return begin();
     }
@@ -87,22 +85,22 @@ pub(crate) fn next(transcript: &[MessageWithParts], when_refused: WhenRefused) -
     match answer.finish.as_deref() {
         _ if done < pieces => Next::Subtask { nth: done },
         _ if called => Next::Step,
-        // Words are no answer where a value was asked for; a step that gives up says so by its error.
+        // Text does not answer a prompt that requested a value. A step that gives up has an error.
         Some(_) if answer.parent_id == *prompt.info.id() && wants_value(prompt) => Next::Step,
-        // A provider may say that it called tools and send none: there is nothing to go on with.
+        // A provider may announce tool calls and send none; then there is nothing to continue.
         Some(_) => Next::Idle,
-        // The process ended while the model spoke: the prompt has no answer yet.
+        // The process ended during the answer, so the prompt has no answer yet.
         None => Next::Step,
     }
 }
 
-/// Whether a message is not a prompt, but stands before a command that the user ran.
+/// Reports whether a user message is not a prompt but precedes a command that the user ran.
 fn is_command(prompt: &MessageWithParts) -> bool {
     let [part] = prompt.parts.as_slice() else { return false };
     matches!(&part.body, PartBody::Text(text) if text.synthetic == Some(true) && *text.text == *RAN)
 }
 
-/// The work that a prompt hands to other agents, in order.
+/// Returns the subtasks of a prompt in order.
 pub(crate) fn subtasks(prompt: &MessageWithParts) -> impl Iterator<Item = &PartBody> {
     prompt.parts.iter().map(|part| &part.body).filter(|body| matches!(body, PartBody::Subtask { .. }))
 }
@@ -149,7 +147,7 @@ mod tests {
             self
         }
 
-        /// Lets the last prompt hand work to others.
+        /// Adds subtasks to the last prompt.
         fn hands_over(mut self, pieces: usize) -> Self {
             let message = self.messages.last_mut().unwrap();
             let (session_id, message_id) = (self.ids.session(), message.info.id().clone());
@@ -168,7 +166,7 @@ mod tests {
             self
         }
 
-        /// Makes the last answer one to the last prompt.
+        /// Makes the last answer refer to the last prompt.
         fn answering_last(mut self) -> Self {
             let mut users = self.messages.iter().filter(|message| matches!(message.info, Message::User(_)));
             let prompt = users.next_back().unwrap().info.id().clone();
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_a_client_made_is_no_later_prompt() {
+    fn a_client_chosen_id_is_not_a_later_prompt() {
         let mut talk = Talk::new().user().answer(Some("stop"), None, Vec::new()).answering_last();
         let mine = codewright_proto::MessageId::parse("msg_zzz").unwrap();
         match &mut talk.messages[0].info {
@@ -288,17 +286,17 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_gone_on_with_whatever_the_provider_calls_the_end() {
+    fn calls_continue_the_turn_for_every_finish_reason() {
         check(Talk::new().user().answer(Some("stop"), None, vec![done()]), Next::Step);
     }
 
     #[test]
-    fn announced_calls_that_never_came_end_the_turn() {
+    fn announced_calls_without_content_end_the_turn() {
         check(Talk::new().user().answer(Some("tool-calls"), None, vec![]), Next::Idle);
     }
 
     #[test]
-    fn a_refusal_ends_the_turn() {
+    fn a_rejection_ends_the_turn() {
         check(
             Talk::new().user().answer(Some("tool-calls"), None, vec![done(), failed(REJECTED)]),
             Next::Idle,
@@ -313,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn work_for_others_is_done_piece_by_piece_before_the_model_is_asked() {
+    fn subtasks_run_one_by_one_before_the_model() {
         let talk = || Talk::new().user().hands_over(2);
         check(talk(), Next::Subtask { nth: 0 });
         let one = || talk().answer(Some("tool-calls"), None, vec![done()]).answering_last();
@@ -327,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_whose_answer_was_cut_off_is_answered_again() {
+    fn a_prompt_with_an_interrupted_answer_is_answered_again() {
         check(Talk::new().user().answer(None, None, vec![]), Next::Step);
     }
 }

@@ -1,12 +1,10 @@
-//! Turns what a model says and what its calls become into events of one assistant message.
+//! Converts the events of a model and the states of its calls into events of one assistant message.
 //!
-//! The recorder is the only writer of assistant parts. It decides, it does not do:
-//! what it wants stored and shown is collected in order and taken by the step with
-//! [`Recorder::take`]. Text that grows is announced by deltas only and written when
-//! it is complete, so the log holds each text twice at most; between, [`Recorder::draft`]
-//! gives what is worth keeping should the process die. What calls show of their progress
-//! is recorded the more seldom the longer they work. Whatever happens to a step,
-//! [`Recorder::close`] ends every part that is still open.
+//! The recorder is the only writer of assistant parts. It has no effects: it collects records in order, and the step
+//! stores and publishes them after [`Recorder::take`]. Growing text is published as deltas and stored when it is
+//! complete, so the log contains each text at most twice; in the meantime [`Recorder::draft`] returns text that is
+//! worth storing in case the process dies. The longer a call runs, the less often its progress is recorded.
+//! [`Recorder::close`] ends every open part, also after a failure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,23 +22,23 @@ use super::files::Done;
 use super::structured;
 use crate::toolbox::changes_nothing;
 
-/// The key under which a call's metadata says how it was cut off.
+/// The metadata key that states how a call was interrupted.
 pub(crate) const INTERRUPTED: &str = "interrupted";
-/// It may have taken effect.
+/// The call may have had an effect.
 pub(crate) const UNCERTAIN: &str = "uncertain";
-/// What a call is told when the turn ends before it does.
+/// The result of a call that was running when the turn ended.
 pub(crate) const CALL_ABORTED: &str = "Tool execution aborted";
 
-/// The shortest time between two drafts of a text, and between two records of a call's progress.
+/// The shortest time between two drafts of a text, and between two progress records of a call.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// Bytes of drafts a second: a long text is drafted whole each time, so it is drafted more seldom.
+/// The bytes of drafts per second. Each draft contains the whole text, so a long text is drafted less often.
 const DRAFT_BYTES_A_SECOND: u64 = 1024 * 1024;
-/// Progress is recorded this often in the time that a call has worked.
+/// The number of progress records over the running time of a call.
 const PROGRESS_IN_ALL: u32 = 50;
-/// The longest time between two records of a call's progress.
+/// The longest time between two progress records of a call.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Something to store or to show, in the order it happened.
+/// A record to store or to publish.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "few at a time, and moved at most twice")]
 pub(crate) enum Record {
@@ -48,23 +46,23 @@ pub(crate) enum Record {
     Signal(Signal),
 }
 
-/// A call that the model has finished writing.
+/// A complete call of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// The arguments as the model wrote them; perhaps not JSON.
+    /// The arguments as the model wrote them, which may not be valid JSON.
     pub(crate) arguments: String,
 }
 
-/// How far a call is, said by the toolbox.
+/// A state of a call, reported by the toolbox.
 #[derive(Debug)]
 pub(crate) struct CallUpdate {
     pub(crate) call_id: String,
-    /// The tool to show; differs from the one named by the model for `invalid`.
+    /// The name of the tool for clients. It differs from the model's name for `invalid`.
     pub(crate) tool: String,
     pub(crate) state: ToolState,
-    /// Told once the state is stored.
+    /// Notified when the state is stored.
     pub(crate) stored: Option<oneshot::Sender<()>>,
 }
 
@@ -73,33 +71,33 @@ pub(crate) struct Recorder {
     clock: Clock,
     message: AssistantMessage,
     step_open: bool,
-    /// The part that began the step, and whether it names the tree.
+    /// The id of the part that starts the step, and whether it names the tree.
     step_start: Option<(PartId, bool)>,
-    /// The tree of the directory when the step began.
+    /// The tree of the directory at the start of the step.
     tree: Option<String>,
-    /// The value that the prompt asked for; told with the end of the message.
+    /// The value that the prompt requested. It is recorded with the end of the message.
     value: Option<Value>,
     block: Option<Block>,
-    /// Texts of this attempt that are closed: they are emptied if it is given up.
+    /// Completed texts of this attempt. They are emptied if the attempt is abandoned.
     closed: Vec<(PartId, bool, Span)>,
     calls: Vec<OpenCall>,
     records: Vec<Record>,
 }
 
-/// A text or a reasoning that grows.
+/// A growing text or reasoning.
 struct Block {
     id: PartId,
     reasoning: bool,
     text: String,
-    /// What the provider needs back with it.
+    /// Metadata that the provider needs back.
     metadata: Option<Value>,
     start: u64,
-    /// How much of the text the last draft had, and when it was made.
+    /// The length and time of the last draft.
     drafted: (usize, Instant),
 }
 
 impl Block {
-    /// When the text may be drafted, if it has grown.
+    /// Returns when the text can be drafted, if it has grown.
     fn due(&self) -> Option<Instant> {
         let (length, at) = self.drafted;
         let cost = Duration::from_millis(self.text.len() as u64 * 1000 / DRAFT_BYTES_A_SECOND);
@@ -111,19 +109,19 @@ struct OpenCall {
     id: PartId,
     call_id: String,
     tool: String,
-    /// What the provider needs back with it.
+    /// Metadata that the provider needs back.
     metadata: Option<Value>,
-    /// When it began to run, with what, and what it last showed.
+    /// The start, the input and the last progress of a running call.
     running: Option<(u64, Value, Option<Map>)>,
-    /// Progress that has not been recorded.
+    /// Progress that is not recorded yet.
     progress: Option<ToolState>,
-    /// When the call began to run here, and when something was last recorded of it.
+    /// The start of the call in this process, and the time of its last record.
     recorded: Option<(Instant, Instant)>,
     closed: bool,
 }
 
 impl OpenCall {
-    /// When more progress may be recorded.
+    /// Returns when more progress can be recorded.
     fn due(&self) -> Option<Instant> {
         let (begun, last) = self.recorded?;
         Some(last + ((last - begun) / PROGRESS_IN_ALL).clamp(SHORTEST, LONGEST))
@@ -131,7 +129,7 @@ impl OpenCall {
 }
 
 impl Recorder {
-    /// Begins a message, which is recorded at once.
+    /// Starts a message and records it.
     pub(crate) fn new(ids: Ids, clock: Clock, message: AssistantMessage) -> Self {
         let mut recorder = Self {
             ids,
@@ -150,24 +148,24 @@ impl Recorder {
         recorder
     }
 
-    /// The same for a message that no model speaks: it has no steps.
+    /// Does the same for a message without a model, which has no steps.
     #[must_use]
     pub(crate) fn without_steps(mut self) -> Self {
         self.step_open = true;
         self
     }
 
-    /// What was recorded since the last time, in order.
+    /// Returns the records since the last call, in order.
     pub(crate) fn take(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
     }
 
-    /// Whether something waits that must be stored.
+    /// Reports whether there are records to store.
     pub(crate) fn has_events(&self) -> bool {
         self.records.iter().any(|record| matches!(record, Record::Event(_)))
     }
 
-    /// Whether something waits that is only shown.
+    /// Reports whether there are records that are only published.
     pub(crate) fn has_deltas(&self) -> bool {
         self.records.iter().any(|record| matches!(record, Record::Signal(_)))
     }
@@ -176,22 +174,22 @@ impl Recorder {
         self.records.is_empty()
     }
 
-    /// The message as it stands.
+    /// Returns the current message.
     pub(crate) fn message(&self) -> &AssistantMessage {
         &self.message
     }
 
-    /// Whether this attempt at an answer has said anything.
+    /// Reports whether this attempt has produced output.
     pub(crate) fn has_begun(&self) -> bool {
         self.step_open
     }
 
-    /// Whether the model called anything in this message.
+    /// Reports whether the message contains calls.
     pub(crate) fn has_calls(&self) -> bool {
         !self.calls.is_empty()
     }
 
-    /// Records what the model says; a call that is complete is given back to be run.
+    /// Records an event of the model. Returns a complete call, which has to be run.
     pub(crate) fn push(&mut self, event: ModelEvent) -> Option<Call> {
         match event {
             ModelEvent::TextDelta(text) => self.grow(false, &text),
@@ -200,14 +198,14 @@ impl Recorder {
             ModelEvent::ReasoningStart => self.open(true),
             ModelEvent::TextEnd => self.end_block(None),
             ModelEvent::ReasoningEnd { metadata } => {
-                // A provider may give only an opaque item to send back, and no text at all.
+                // A provider may send only an opaque item and no text.
                 if metadata.is_some() && self.block.as_ref().is_none_or(|block| !block.reasoning) {
                     self.open(true);
                 }
                 self.end_block(metadata);
             }
             ModelEvent::Metadata { call: None, metadata } => self.belongs(metadata),
-            // Written with the call's next state, which follows at once.
+            // It is stored with the next state of the call, which follows at once.
             ModelEvent::Metadata { call: Some(id), metadata } => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.call_id == id) {
                     call.metadata = Some(metadata);
@@ -231,7 +229,7 @@ impl Recorder {
         None
     }
 
-    /// The text that grows, if it is time to keep what there is of it.
+    /// Returns the growing text if it is time to store a draft.
     pub(crate) fn draft(&mut self, now: Instant) -> Option<Part> {
         let block = self.block.as_mut()?;
         if block.due().is_none_or(|due| now < due) {
@@ -243,13 +241,13 @@ impl Recorder {
         Some(self.part(self.block.as_ref()?.id.clone(), body))
     }
 
-    /// When there is something to record or to draft that has been held back.
+    /// Returns the next time at which a draft or progress is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         let waiting = self.calls.iter().filter(|call| call.progress.is_some());
         waiting.filter_map(OpenCall::due).chain(self.block.as_ref().and_then(Block::due)).min()
     }
 
-    /// Records progress that was held back long enough.
+    /// Records progress that is due.
     pub(crate) fn record_due(&mut self, now: Instant) {
         for at in 0..self.calls.len() {
             let call = &mut self.calls[at];
@@ -262,7 +260,7 @@ impl Recorder {
         }
     }
 
-    /// Records how far a call is.
+    /// Records the state of a call.
     pub(crate) fn call_updated(&mut self, update: CallUpdate) {
         let Some(at) = self.calls.iter().position(|call| call.call_id == update.call_id && !call.closed)
         else {
@@ -271,7 +269,7 @@ impl Recorder {
         let call = &mut self.calls[at];
         call.tool = update.tool;
         call.closed = !update.state.is_open();
-        // What was held back is older than this.
+        // Delayed progress is older than this state.
         call.progress = None;
         let mut state = update.state;
         if let Some(value) = structured::captured(&call.tool, &state) {
@@ -289,7 +287,7 @@ impl Recorder {
                     call.recorded = Some((call.recorded.map_or(now, |(begun, _)| begun), now));
                 }
             }
-            // What a call showed while it worked stays when it fails.
+            // A failed call keeps its last progress.
             ToolState::Error { metadata, .. } if metadata.is_none() => {
                 *metadata = call.running.take().and_then(|(_, _, shown)| shown);
             }
@@ -298,9 +296,9 @@ impl Recorder {
         self.record_call(at, state);
     }
 
-    /// Gives up an attempt: what it said is emptied, so that the next one does not repeat it.
+    /// Abandons an attempt: its texts are emptied so that the next attempt does not repeat them.
     ///
-    /// Only attempts without calls are given up; calls have effects that cannot be taken back.
+    /// Only attempts without calls are abandoned, because the effects of calls cannot be undone.
     pub(crate) fn restart(&mut self) {
         if let Some(block) = self.block.take() {
             self.closed.push((block.id, block.reasoning, Span { start: block.start, end: None }));
@@ -315,15 +313,15 @@ impl Recorder {
         self.step_open = false;
     }
 
-    /// Takes back that the answer ended: a step that was stopped has no end, whatever its model said last.
+    /// Removes the end of the answer: an aborted step has no end, also if the model finished.
     pub(crate) fn unfinish(&mut self) {
         self.message.finish = None;
         self.message.tokens = TokenUsage::default();
     }
 
-    /// Records the end of the step: its usage, its cost and why it ended.
+    /// Records the end of the step with its usage, cost and reason.
     ///
-    /// An answer that is good as far as it goes may still be the last one that is tried.
+    /// A good answer may still be the last attempt.
     pub(crate) fn finish(&mut self, cost: f64, error: Option<MessageError>, done: Done) {
         self.begin_step();
         self.end_block(None);
@@ -336,13 +334,13 @@ impl Recorder {
         });
         let id = self.ids.part();
         self.record_part(id, body);
-        // Clients hear what the step cost before it is known what it did to files.
+        // Clients receive the cost before the file changes are known.
         self.message_updated();
         self.changed(done.patch);
         self.close(error);
     }
 
-    /// Records which files the step changed.
+    /// Records the files that the step changed.
     pub(crate) fn changed(&mut self, patch: Option<PartBody>) {
         if let Some(patch) = patch {
             let id = self.ids.part();
@@ -350,7 +348,7 @@ impl Recorder {
         }
     }
 
-    /// Learns the tree of the directory when the step began, which may be found after the answer has.
+    /// Sets the tree at the start of the step, which may be known only after the answer started.
     pub(crate) fn began_with(&mut self, tree: Option<String>) {
         if self.tree.is_some() || tree.is_none() {
             return;
@@ -366,12 +364,12 @@ impl Recorder {
         self.record_part(id, PartBody::StepStart { snapshot: self.tree.clone() });
     }
 
-    /// Whether the model handed in a value that was refused.
+    /// Reports whether a value of the model was rejected.
     pub(crate) fn has_refused_value(&self) -> bool {
         self.value.is_none() && self.calls.iter().any(|call| call.tool == structured::TOOL)
     }
 
-    /// Ends every open part and the message itself.
+    /// Ends every open part and the message.
     pub(crate) fn close(&mut self, error: Option<MessageError>) {
         self.end_block(None);
         let now = self.clock.now_ms();
@@ -386,7 +384,7 @@ impl Recorder {
             let (start, input, mut metadata) =
                 call.running.take().unwrap_or((now, Value::Object(Map::new()), None));
             if works {
-                // It was told to end and has not said how it did.
+                // The call was told to end and has not reported its result.
                 let word = Value::from(UNCERTAIN);
                 metadata.get_or_insert_default().insert(INTERRUPTED.to_owned(), word);
             }
@@ -399,7 +397,7 @@ impl Recorder {
         self.message.time.completed = Some(now);
         self.message_updated();
         if self.message.structured.is_some() {
-            // A message with a value is told of twice, as clients know it.
+            // A message with a value is published twice, as clients expect.
             self.message_updated();
         }
     }
@@ -414,7 +412,7 @@ impl Recorder {
         self.block = Some(Block { id, reasoning, text: String::new(), metadata: None, start, drafted });
     }
 
-    /// Keeps what belongs to the open text; what is known when it begins is told with its beginning.
+    /// Stores the metadata of the open text. Metadata that is known at the start is published with the start.
     fn belongs(&mut self, metadata: Value) {
         let Some(block) = &mut self.block else { return };
         if let Some(Record::Event(Event::PartUpdated { part, .. })) = self.records.last_mut()
@@ -432,7 +430,7 @@ impl Recorder {
         }
         let Some(block) = &mut self.block else { return };
         block.text.push_str(delta);
-        // Deltas that nobody has seen yet become one: clients draw frames, not tokens.
+        // Deltas that are not published yet are joined, because clients draw frames, not tokens.
         if let Some(Record::Signal(Signal::PartDelta { delta: waiting, .. })) = self.records.last_mut() {
             waiting.push_str(delta);
             return;
@@ -518,7 +516,7 @@ fn text_body(reasoning: bool, text: String, time: Span, metadata: Option<Value>)
     }
 }
 
-/// The provider's counts in the form that clients read.
+/// Converts the provider's counts to the form of the API.
 pub(crate) fn tokens(usage: &Usage) -> TokenUsage {
     TokenUsage {
         total: usage.total,

@@ -1,8 +1,8 @@
-//! Ends what a process that died left open, so that the transcript is whole again.
+//! Ends the open messages and calls of a dead process, so that the transcript is complete again.
 //!
-//! Whoever has taken a session calls this before anything else, once: what is open then
-//! was opened by an owner that is gone. Nothing is run again. A call says what is known
-//! of it: that it never began, that it changes nothing, or that nobody can know.
+//! The owner of a session calls this once before any other work: everything that is open then belongs to a dead owner.
+//! Nothing is run again. The result of a call states whether it did not start, changes nothing, or may have had an
+//! effect.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::Error;
 use crate::inner::Inner;
 use crate::toolbox::changes_nothing;
 
-/// It never began, or it changed nothing: it can be made again.
+/// The call did not start, or it changes nothing, so it can be repeated.
 const NOT_STARTED: &str = "not_started";
 
 const NEVER_RAN: &str = "The program ended before this call started: it did not run.";
@@ -30,7 +30,7 @@ const NOBODY_KNOWS: &str = "The program ended while this call was running, and i
 const ITS_WORK_IS_KEPT: &str = "The program ended while the subagent worked. Its work so far is kept: call task with \
                                 the task_id";
 
-/// Ends what is open; the transcript as it is then, with the `seq` that it goes up to.
+/// Ends everything that is open. Returns the transcript and its last `seq`.
 pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<MessageWithParts>), Error> {
     let id = lease.session();
     lease.settle_drafts().await?;
@@ -43,7 +43,7 @@ pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<Me
     }
     lease.append(events).await?;
     for child in handed(&transcript) {
-        // Whoever has the session sees to it.
+        // The owner of that session repairs it.
         if let Claim::Held(mut lease) = inner.store.lease(&child).await? {
             Box::pin(recover(inner, &lease)).await?;
             lease.release(u64::MAX).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<Me
     Ok(inner.store.transcript_at(id).await?)
 }
 
-/// The sessions that worked for calls which are open.
+/// Returns the sessions of subagents that worked for open calls.
 fn handed(transcript: &[MessageWithParts]) -> Vec<SessionId> {
     let open = transcript.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
         PartBody::Tool(ToolPart { tool, state: ToolState::Running { metadata, .. }, .. })
@@ -65,24 +65,24 @@ fn handed(transcript: &[MessageWithParts]) -> Vec<SessionId> {
     open.filter_map(subagent).collect()
 }
 
-/// The session that works for a call, as far as the call has said so.
+/// Returns the session that works for a call, if the call has recorded it.
 fn subagent(metadata: &Map) -> Option<SessionId> {
     SessionId::parse(metadata.get("sessionId")?.as_str()?).ok()
 }
 
-/// Whether a message is one that somebody works on, or did when their process died.
+/// Reports whether a message is in progress, or was when its process died.
 pub(crate) fn is_open(message: &MessageWithParts) -> bool {
     matches!(&message.info, Message::Assistant(info) if info.time.completed.is_none())
 }
 
-/// What is to be recorded of everything that is open.
+/// Returns the events that end everything that is open.
 fn endings(
     id: &SessionId,
     transcript: &[MessageWithParts],
     asked: &[PermissionRequest],
     now: u64,
 ) -> Vec<Event> {
-    // Whoever asked is gone; the question must not stand for ever.
+    // The process that asked is gone, so its requests are withdrawn.
     let withdrawn = asked.iter().map(|request| Event::PermissionReplied {
         session_id: id.clone(),
         request_id: request.id.clone(),

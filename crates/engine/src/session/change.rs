@@ -1,4 +1,4 @@
-//! Changing a session: its row, its messages and parts, and deleting it.
+//! Changes to a session, its messages and parts, and deletion.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,19 +16,19 @@ use crate::interface::Sessions;
 use crate::run::stop::stop;
 
 impl Sessions<'_> {
-    /// The sessions that a session started, the most recently changed first.
+    /// Returns the child sessions of a session, most recently changed first.
     pub async fn children(self, id: &SessionId) -> Result<Vec<Session>, Error> {
         self.0.session(id).await?;
         children(self.0, id).await
     }
 
-    /// A session's list of things to do.
+    /// Returns a session's todo list.
     pub async fn todos(self, id: &SessionId) -> Result<Vec<Todo>, Error> {
         self.0.session(id).await?;
         Ok(self.0.store.todos(id).await?)
     }
 
-    /// What a prompt changed; without one, what is taken back at this moment.
+    /// Returns the changes by a prompt; without one, the currently reverted changes.
     pub async fn diff(self, id: &SessionId, message: Option<&MessageId>) -> Result<Vec<FileDiff>, Error> {
         let Some(message) = message else {
             return match self.0.store.session(id).await? {
@@ -43,7 +43,7 @@ impl Sessions<'_> {
         })
     }
 
-    /// Chooses who answers a session's next prompt, and with which model.
+    /// Sets the agent and model of a session's next prompt.
     pub async fn choose(
         self,
         id: &SessionId,
@@ -64,11 +64,11 @@ impl Sessions<'_> {
         Ok(())
     }
 
-    /// Changes what a client may change of a session.
+    /// Changes the fields of a session that clients may change.
     pub async fn update(self, id: &SessionId, patch: SessionPatch) -> Result<Session, Error> {
         let SessionPatch { title, metadata, permission, time } = patch;
         let archived = time.and_then(|time| time.archived).map(archived).transpose()?;
-        // Naming a session and putting it away do not make it a recent one.
+        // A new title or archive time does not make a session recent.
         let touches = metadata.is_some() || permission.is_some();
         if title.is_none() && archived.is_none() && !touches {
             return self.0.session(id).await;
@@ -94,7 +94,7 @@ impl Sessions<'_> {
         self.0.update_session(id, change).await
     }
 
-    /// Stops a session and those it started, and removes them with all their messages.
+    /// Aborts a session and its children, and deletes them with all their messages.
     pub async fn delete(self, id: &SessionId) -> Result<bool, Error> {
         let mut family = vec![self.0.session(id).await?];
         let mut known = HashSet::from([id.clone()]);
@@ -105,7 +105,7 @@ impl Sessions<'_> {
             family.extend(young.into_iter().filter(|child| known.insert(child.id.clone())));
             at += 1;
         }
-        // Children go first: whoever looks in between finds no child without its parent.
+        // Children are deleted first, so that no child exists without its parent.
         let gone = family.into_iter().rev();
         let events = gone.map(|info| Event::SessionDeleted { session_id: info.id.clone(), info }).collect();
         self.0.store.append(events).await?;
@@ -116,7 +116,7 @@ impl Sessions<'_> {
         Ok(true)
     }
 
-    /// Makes a session private; none is ever public here.
+    /// Makes a session private. Sessions are never public in this program.
     pub async fn unshare(self, id: &SessionId) -> Result<Session, Error> {
         let now = self.0.clock.now_ms();
         let change = |session: &mut Session| {
@@ -126,7 +126,7 @@ impl Sessions<'_> {
         self.0.update_session(id, change).await
     }
 
-    /// Removes a message and its parts; files stay as they are.
+    /// Removes a message and its parts. Files are not changed.
     pub async fn remove_message(self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
         self.0.session(id).await?;
         let _alone = self.0.session_locks.exclusive((&self.0.runs, &self.0.store), id).await?;
@@ -156,7 +156,7 @@ impl Sessions<'_> {
         Ok(true)
     }
 
-    /// Gives a part of a message a new value, or the message a new part.
+    /// Replaces a part of a message, or adds a new one.
     pub async fn update_part(self, part: Part) -> Result<Part, Error> {
         let (id, message) = (&part.session_id, &part.message_id);
         self.0.session(id).await?;
@@ -179,20 +179,19 @@ async fn children(inner: &Inner, id: &SessionId) -> Result<Vec<Session>, Error> 
     Ok(inner.store.sessions(filter).await?)
 }
 
-/// The last time that dates of clients can hold, in milliseconds since 1970.
+/// The latest time of a JavaScript date, in milliseconds since 1970.
 const MAX_TIME_MS: f64 = 8.64e15;
 
-/// When a session is put away; 0 takes it out again.
+/// Parses an archive time; 0 unarchives the session.
 fn archived(time: f64) -> Result<Option<u64>, Error> {
     if !(0.0..=MAX_TIME_MS).contains(&time) {
         return Err(Error::invalid(format!("`time.archived` is no time: {time}")));
     }
-    // Fractions of a millisecond are of no use to anyone.
+    // Fractions of a millisecond are dropped.
     Ok(Some(time as u64).filter(|time| *time > 0))
 }
 
-/// Removes messages and what else goes with them as one, takes what they used off their session,
-/// and changes it further.
+/// Removes messages in one transaction, subtracts their usage from the session, and applies another change to it.
 pub(super) async fn remove_messages(
     inner: &Inner,
     id: &SessionId,

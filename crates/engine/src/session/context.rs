@@ -1,7 +1,7 @@
-//! What a model is told of a session, for clients that want to see it.
+//! The messages of a session that the model receives, for clients that display them.
 //!
-//! Read from the end of the session back to its last summary and no further, and never more than the caller has
-//! room for: what was before costs nothing.
+//! The session is read from its end back to the last summary, and at most up to the caller's limit, so earlier messages
+//! cost nothing.
 
 use std::collections::VecDeque;
 
@@ -12,21 +12,21 @@ use crate::Error;
 use crate::interface::Sessions;
 use crate::request::history::{is_enough, visible};
 
-/// How many messages are read at a time.
+/// The number of messages in one read.
 const PAGE: usize = 8;
 
-/// What of a session has been taken back.
+/// The reverted part of a session.
 enum TakenBack {
     Nothing,
-    /// What begins in a message.
+    /// Everything from a message on.
     From(MessageId),
-    /// The same, and the message is gone: what was behind it is told by its id.
+    /// The same, but the message is missing, so ids decide.
     FromGone,
 }
 
 impl Sessions<'_> {
-    /// What a model is told of a session at this moment: what still counts, from the last summary on. More than
-    /// so many bytes, as JSON, are an error.
+    /// Returns the messages that the model would receive now, from the last summary on. Fails if they exceed
+    /// `most_bytes` as JSON.
     pub async fn context(self, id: &SessionId, most_bytes: usize) -> Result<Vec<MessageWithParts>, Error> {
         let session = self.0.session(id).await?;
         let mut taken_back = match &session.revert {

@@ -1,8 +1,7 @@
-//! A fork: a session that begins with what another one holds.
+//! Forks: sessions that start with a copy of another session's messages.
 //!
-//! Everything gets a new id, and whatever refers to something that was copied refers to
-//! the copy. A fork is seen whole or not at all: it is written in one transaction, or, if
-//! it is too large for one, in a place where nobody looks until it is complete.
+//! Every copy gets a new id, and references to copied items are changed to the copies. A fork becomes visible as a
+//! whole: it is written in one transaction, or, if it is too large, under a hidden project until it is complete.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,18 +19,18 @@ use crate::interface::Sessions;
 use crate::session::revert;
 use crate::{Error, session};
 
-/// The project of forks that are still being written; no directory has it.
+/// The project of incomplete forks. No directory has it.
 pub(crate) const UNFINISHED: &str = "unfinished";
-/// A fork that is still unfinished after this long was left behind by a process that died.
+/// An incomplete fork of this age belongs to a dead process.
 const LEFT_BEHIND_MS: u64 = 24 * 60 * 60 * 1000;
 
 impl Sessions<'_> {
-    /// A new session with the messages of another, up to but without `until`.
+    /// Creates a session with the messages of another one before `until`.
     pub async fn fork(self, id: &SessionId, until: Option<MessageId>) -> Result<Session, Error> {
         let inner = self.0;
         let source = inner.session(id).await?;
         let instance = inner.instance(Path::new(&source.directory)).await?;
-        // What a session was taken back by is no part of it.
+        // Reverted messages are not copied.
         let transcript = revert::counted(&source, inner.store.transcript(id).await?);
         let end = match &until {
             None => transcript.len(),
@@ -43,7 +42,7 @@ impl Sessions<'_> {
         let input = SessionInput {
             title: Some(fork_title(&source.title)),
             metadata: source.metadata,
-            // What was forbidden in a session stays forbidden in what comes of it.
+            // Restrictions of a session also apply to its forks.
             permission: source.permission,
             ..SessionInput::default()
         };
@@ -62,7 +61,7 @@ fn created(session: &Session) -> Event {
     Event::SessionCreated { session_id: session.id.clone(), info: session.clone() }
 }
 
-/// Writes a large fork piece by piece and shows it when it is complete.
+/// Writes a large fork in pieces and makes it visible when it is complete.
 async fn write_hidden(inner: &Inner, fork: Session, messages: Vec<Event>) -> Result<Session, Error> {
     clear_left_behind(inner).await?;
     let hidden = ProjectId(UNFINISHED.into());
@@ -92,7 +91,7 @@ fn unfinished(id: ProjectId, now: u64) -> Project {
     }
 }
 
-/// Deletes forks that a process did not live to finish.
+/// Deletes incomplete forks of dead processes.
 async fn clear_left_behind(inner: &Inner) -> Result<(), Error> {
     let project = Some(ProjectId(UNFINISHED.into()));
     let before = inner.clock.now_ms().saturating_sub(LEFT_BEHIND_MS);
@@ -106,7 +105,7 @@ async fn clear_left_behind(inner: &Inner) -> Result<(), Error> {
     Ok(())
 }
 
-/// The messages as a fork holds them.
+/// Returns the events that create the messages of a fork.
 fn copies(inner: &Inner, fork: &Session, messages: impl Iterator<Item = MessageWithParts>) -> Vec<Event> {
     let messages: Vec<_> = messages.collect();
     let renamed: HashMap<_, _> =
@@ -131,7 +130,7 @@ fn copies(inner: &Inner, fork: &Session, messages: impl Iterator<Item = MessageW
     events
 }
 
-/// Where to, and what every message is called there.
+/// The target session and the new ids of messages.
 struct Copy {
     to: SessionId,
     renamed: HashMap<MessageId, MessageId>,
@@ -178,13 +177,13 @@ impl Copy {
         body
     }
 
-    /// The copy's name; one that was not copied keeps its own.
+    /// Returns the id of a copy. A message that was not copied keeps its id.
     fn name(&self, id: &MessageId) -> MessageId {
         self.renamed.get(id).unwrap_or(id).clone()
     }
 }
 
-/// `Title (fork #1)`, counting on from a title that is a fork's already.
+/// Returns `Title (fork #1)`, or the next number if the title is that of a fork.
 fn fork_title(title: &str) -> String {
     let numbered = title.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (fork #"));
     match numbered.and_then(|(base, number)| Some((base, number.parse::<u32>().ok()?))) {

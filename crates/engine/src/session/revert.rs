@@ -1,9 +1,9 @@
-//! Taking a session back, and forth again: its messages and the files of the agent.
+//! Undoes and redoes the messages of a session together with the agent's file changes.
 //!
-//! Only what the agent did is moved, file by file, from the position where the session is to
-//! the one that is wanted; what a user did since is kept and named. The session says where it
-//! is; its messages stay until the next prompt. The files are moved before the session says
-//! so, and moving them is idempotent: what was cut off is finished by asking for it again.
+//! Only the agent's changes are undone, file by file, from the current position of the session to the new one; files
+//! that the user has changed since are kept and named. The session stores its position; its messages stay until the
+//! next prompt. The files are changed before the session. Changing them is idempotent, so the same request finishes an
+//! interrupted undo.
 
 mod point;
 
@@ -24,32 +24,32 @@ use crate::instance::Instance;
 use crate::interface::Sessions;
 use point::{Point, Recorded, counting, point, recorded, steps_before, travelled};
 
-/// The longest diff that is kept with a session, in bytes.
+/// The largest diff that is stored with a session, in bytes.
 const MAX_DIFF_BYTES: usize = 1024 * 1024;
 
-/// A session that is taken forth, and the files that did not come along.
+/// A session after a redo, and the files that were not restored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Restored {
-    /// The session as it is now.
+    /// The current session.
     pub session: Session,
-    /// Files left as they are.
+    /// The files that were not changed.
     pub kept: Vec<KeptFile>,
 }
 
 impl Sessions<'_> {
-    /// Takes a session back, or forth, to the moment before a message or part.
+    /// Reverts a session to the state before a message or part. This may also redo messages.
     ///
-    /// Nothing is changed for a message that is not there. A session at work is refused.
+    /// A missing message changes nothing. A running session is refused.
     pub async fn revert(self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
         self.take_back(id, input, Files::Taken).await
     }
 
-    /// The same for the messages alone: files are, or are put back, as the last turn left them.
+    /// Reverts only the messages. The files stay, or are restored, as the last turn left them.
     pub async fn revert_messages(self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
         self.take_back(id, input, Files::Left).await
     }
 
-    /// Removes for good what a session is taken back by; one that is not is left as it is.
+    /// Permanently removes the reverted messages of a session, if there are any.
     pub async fn commit_revert(self, id: &SessionId) -> Result<(), Error> {
         clean_up(self.0, id).await
     }
@@ -94,7 +94,7 @@ impl Sessions<'_> {
         inner.update_session(id, change).await
     }
 
-    /// Takes a session forth again, to where it was before it was first taken back.
+    /// Redoes everything that was reverted.
     pub async fn unrevert(self, id: &SessionId, input: UnrevertInput) -> Result<Restored, Error> {
         let inner = self.0;
         inner.session(id).await?;
@@ -118,7 +118,7 @@ impl Sessions<'_> {
         Ok(Restored { session, kept: moved.kept() })
     }
 
-    /// What has been taken back at this moment, as patches.
+    /// Returns the currently reverted changes as patches.
     pub(super) async fn taken_back(self, session: &Session) -> Result<Vec<FileDiff>, Error> {
         let Some(revert) = &session.revert else { return Ok(Vec::new()) };
         let transcript = self.0.store.transcript(&session.id).await?;
@@ -132,13 +132,13 @@ fn respect(force: Option<bool>) -> Respect {
     if force == Some(true) { Respect::Nothing } else { Respect::Edits }
 }
 
-/// Removes for good what a session was taken back by, before something new is added to it.
+/// Permanently removes the reverted messages before a new message is added.
 pub(crate) async fn clean_up(inner: &Inner, id: &SessionId) -> Result<(), Error> {
     if inner.session(id).await?.revert.is_none() {
         return Ok(());
     }
     let _alone = inner.session_locks.exclusive((&inner.runs, &inner.store), id).await?;
-    // Somebody else may have been faster.
+    // Another client may have removed them first.
     let session = inner.session(id).await?;
     let Some(revert) = &session.revert else { return Ok(()) };
     let transcript = inner.store.transcript(id).await?;
@@ -160,7 +160,7 @@ async fn remove_behind(
         message_id: part.message_id.clone(),
         part_id: part.id.clone(),
     });
-    // What a step used is counted by its end.
+    // The usage of a step is counted in its end.
     let is_uncounted = lost.iter().any(|part| matches!(part.body, PartBody::StepFinish(_)));
     let uncounted = is_uncounted.then(|| &transcript[whole].info);
     let change = |session: &mut Session| {
@@ -173,7 +173,7 @@ async fn remove_behind(
     Ok(())
 }
 
-/// What still counts of a transcript while its session is taken back.
+/// Returns the messages of a transcript that are not reverted.
 pub(crate) fn counted(session: &Session, mut transcript: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
     let Some(revert) = &session.revert else { return transcript };
     let (whole, cut) = counting(&transcript, &Point::of(revert));
@@ -184,7 +184,7 @@ pub(crate) fn counted(session: &Session, mut transcript: Vec<MessageWithParts>) 
     transcript
 }
 
-/// The steps of a session, and where on the way it is.
+/// The steps of a session and its position among them.
 struct Road {
     instance: Arc<Instance>,
     snapshots: Snapshots,
@@ -193,19 +193,19 @@ struct Road {
     cancel: CancellationToken,
 }
 
-/// What becomes of the files when messages are taken back.
+/// The effect of reverting messages on the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Files {
     Taken,
     Left,
 }
 
-/// What became of the files.
+/// The result of changing the files.
 #[derive(Default)]
 struct Moved {
-    /// Files that are where they were to be.
+    /// The files that were changed as requested.
     there: BTreeSet<PathBuf>,
-    /// Files that are not, and why.
+    /// The files that were not changed, with the reasons.
     kept: BTreeMap<PathBuf, String>,
 }
 
@@ -230,7 +230,7 @@ impl Road {
         Ok(Self { instance, snapshots, steps, at, cancel: inner.cancel.child_token() })
     }
 
-    /// Moves the files from where the session is to another position.
+    /// Changes the files from the session's position to another one.
     async fn travel(&self, to: usize, respect: Respect) -> Result<Moved, Error> {
         let (range, known) = (self.at.min(to)..self.at.max(to), self.known().await?);
         let (changes, left) = travelled(&self.steps, range, |at| known[at].is_some());
@@ -244,7 +244,7 @@ impl Road {
         Ok(moved)
     }
 
-    /// What each step did, where its contents are kept.
+    /// Returns the changes of each step whose contents are stored.
     async fn known(&self) -> Result<Vec<Option<Vec<Change>>>, Error> {
         let mut known = Vec::new();
         for step in &self.steps {
@@ -263,7 +263,7 @@ impl Road {
         Ok(known)
     }
 
-    /// Gives back what a user had made of files before they were taken back by force.
+    /// Restores the user's versions of files that were reverted with force.
     async fn give_back(&self, before: TreeId, moved: &Moved) -> Result<(), Error> {
         let mut ours: BTreeSet<(PathBuf, Option<Content>)> = BTreeSet::new();
         for change in self.known().await?.into_iter().flatten().flatten() {
@@ -272,7 +272,7 @@ impl Road {
         }
         let mut files = Vec::new();
         for file in &moved.there {
-            // A file that the tree does not hold may be ignored or too large: that says nothing of it.
+            // A file that is missing in the tree may be ignored or too large, so its state is unknown.
             let held = match self.snapshots.read(before, file).await {
                 Ok(held) => held.map(|held| held.content()),
                 Err(codewright_snapshot::Error::Gone { .. }) => None,
@@ -288,11 +288,11 @@ impl Road {
         Ok(())
     }
 
-    /// The files as they are now, if they can be kept.
+    /// Returns a tree of the current files if snapshots work.
     async fn tree(&self) -> Option<TreeId> {
         match self.snapshots.track(&self.cancel).await {
             Ok(snapshot) => Some(snapshot.tree),
-            // What the agent did is undone all the same; only the diffs are missing.
+            // The revert works without a snapshot; only the diffs are missing.
             Err(error) => {
                 self.instance.warn(&format!("no snapshot was made: {error}"));
                 None
@@ -300,7 +300,7 @@ impl Road {
         }
     }
 
-    /// What was taken back, as patches; from the steps themselves where there are no snapshots.
+    /// Returns the reverted changes as patches. Without snapshots they come from the steps.
     async fn diffs(&self, before: Option<TreeId>, now: Option<TreeId>, to: usize) -> Vec<FileDiff> {
         if let Some((before, now)) = before.zip(now)
             && let Ok(diffs) = self.snapshots.diff_full(now, before).await
@@ -315,7 +315,7 @@ impl Road {
         diffs
     }
 
-    /// What taking back changed, as git prints it.
+    /// Returns the reverted changes as one diff in git's format.
     async fn text(&self, before: Option<TreeId>, now: Option<TreeId>) -> Option<String> {
         let (before, now) = before.zip(now)?;
         let text = self.snapshots.diff_text(before, now, &self.cancel).await.ok()?;

@@ -1,4 +1,4 @@
-//! Handing work over: the child session, its prompt, its end and its last words.
+//! Delegates work to a subagent: the child session, its prompt, its end and its report.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ use crate::run::refusal::REJECTED;
 use crate::run::table::Turn;
 use crate::session;
 
-/// How deep work may be handed down unless the configuration says otherwise.
+/// The default depth of delegation.
 const MAX_DEPTH: u64 = 5;
-/// How deep at most, whatever the configuration says.
+/// The largest depth that a configuration can set.
 const DEEPEST: u64 = 32;
-/// How long a stopped subagent may take to end.
+/// How long an aborted subagent may take to end.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
-/// Who makes a call, as far as handing over depends on it.
+/// The facts about a caller that delegation depends on.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
     pub(crate) rules: PermissionRules,
-    /// The model of the step, which subagents use that have none of their own.
+    /// The model of the step, for subagents without a configured model.
     pub(crate) model: Option<PromptModel>,
-    /// Tools that the prompt switched off.
+    /// Tools that the prompt disabled.
     pub(crate) switched_off: Vec<String>,
-    /// Agents that the user named, so that calling them needs no leave.
+    /// Agents that the user named. Calling them needs no permission.
     pub(crate) named: Vec<String>,
 }
 
-/// The call that hands over.
+/// The call that delegates.
 pub(crate) struct Call<'a> {
     pub(crate) inner: &'a Arc<Inner>,
     pub(crate) instance: &'a Arc<Instance>,
@@ -51,7 +51,7 @@ pub(crate) struct Call<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// Hands work over and waits for its end, unless it is to go on in the background.
+/// Delegates work and waits for its end, unless it runs in the background.
 pub(crate) async fn delegate(call: Call<'_>, work: TaskInput) -> Result<TaskOutcome, ToolError> {
     let agent = call.instance.agent(&work.agent).ok().filter(|agent| !agent.hidden);
     let agent = agent.ok_or_else(|| {
@@ -85,7 +85,7 @@ pub(crate) async fn delegate(call: Call<'_>, work: TaskInput) -> Result<TaskOutc
     Ok(TaskOutcome { task_id, result: Some(result), metadata })
 }
 
-/// What a subagent began in the background ends with its work: nobody else knows of it.
+/// Ends a subagent's background jobs with its work, because no other session knows them.
 struct EndsJobs<'a>(&'a Inner, SessionId);
 
 impl Drop for EndsJobs<'_> {
@@ -94,7 +94,7 @@ impl Drop for EndsJobs<'_> {
     }
 }
 
-/// The variant of the agent's own model.
+/// Returns the variant of the agent's configured model.
 fn agent_variant(agent: &AgentSpec) -> Option<String> {
     agent.model.as_ref().and_then(|model| model.variant.clone().or_else(|| agent.variant.clone()))
 }
@@ -103,7 +103,7 @@ fn switches(off: &[String]) -> Option<BTreeMap<String, bool>> {
     (!off.is_empty()).then(|| off.iter().map(|tool| (tool.clone(), false)).collect())
 }
 
-/// Refuses to hand work down for ever.
+/// Fails if the delegation is too deep.
 async fn check_depth(call: &Call<'_>, parent: &Session) -> Result<(), ToolError> {
     let limit = call.instance.raw_config().pointer("/experimental/subagent_depth");
     let limit = limit.and_then(serde_json::Value::as_u64).unwrap_or(MAX_DEPTH).min(DEEPEST);
@@ -125,7 +125,7 @@ async fn check_depth(call: &Call<'_>, parent: &Session) -> Result<(), ToolError>
     Ok(())
 }
 
-/// The session to go on with if it is one of the caller's, else a new one.
+/// Returns the session to continue if the caller started it, or else a new one.
 async fn child(
     call: &Call<'_>,
     parent: &Session,
@@ -134,7 +134,7 @@ async fn child(
 ) -> Result<Session, ToolError> {
     if let Some(id) = work.task_id.as_deref().and_then(|id| SessionId::parse(id).ok()) {
         let known = call.inner.store.session(&id).await.map_err(ToolError::model)?;
-        // Nobody goes on with the work of others by guessing its name.
+        // A guessed id must not give access to the work of another caller.
         if let Some(known) = known.filter(|known| known.parent_id.as_ref() == Some(&parent.id)) {
             return Ok(known);
         }
@@ -156,7 +156,7 @@ async fn foreground(call: &Call<'_>, child: &SessionId, prompt: PromptInput) -> 
     let noted = call.inner.subagents.begin((call.session, child), &call.caller.rules, false);
     let _noted = noted.ok_or_else(crowded)?;
     let (message, turn) = admit(call.inner, child, prompt).await.map_err(ToolError::model)?;
-    // Whatever becomes of this call, nobody works on for it.
+    // The subagent stops when this call ends for any reason.
     let stopped = StopOnDrop { inner: call.inner, child, armed: true };
     if let Some(turn) = turn
         && call.cancel.run_until_cancelled(turn.ended()).await.is_none()
@@ -175,11 +175,11 @@ fn crowded() -> ToolError {
 }
 
 async fn wait(turn: Turn) {
-    // It was told to end; if it cannot, the caller need not wait for it.
+    // It was aborted; if it does not end, the caller does not wait for it.
     drop(tokio::time::timeout(STOP_WAIT, turn.ended()).await);
 }
 
-/// Stops a subagent unless its end was seen.
+/// Stops a subagent unless its end was observed.
 struct StopOnDrop<'a> {
     inner: &'a Inner,
     child: &'a SessionId,
@@ -204,7 +204,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// What a subagent said last in answer to a prompt; an error if it did not get so far.
+/// Returns the subagent's last text after a prompt. Fails if there is none.
 async fn last_words(inner: &Inner, child: &SessionId, prompt: &MessageId) -> Result<String, ToolError> {
     let transcript = inner.store.transcript(child).await.map_err(ToolError::model)?;
     let mut answers = transcript.iter().filter_map(|message| match &message.info {
@@ -249,7 +249,7 @@ fn words(message: &MessageWithParts) -> String {
     }
 }
 
-/// Lets a subagent work on while the caller does; its report comes as a message.
+/// Starts a subagent in the background; its report is sent as a message.
 async fn begin_in_background(
     call: &Call<'_>,
     child: SessionId,
@@ -280,7 +280,7 @@ async fn begin_in_background(
         );
         let part = PartInput::Text { id: None, text, synthetic: Some(true), ignored: None, metadata: None };
         let prompt = PromptInput { parts: vec![part], ..PromptInput::default() };
-        // The session may be gone by now; then nobody waits for the report.
+        // The session may have been deleted; then the report is not needed.
         drop(admit(&inner, &parent, prompt).await);
     });
     Ok(())

@@ -1,8 +1,7 @@
-//! One call of a tool, from its arguments to its recorded result.
+//! Runs one tool call, from its arguments to its recorded result.
 //!
-//! Decode, ask, gate, run, trim, record: so no tool can forget permission and none
-//! contains any. A call always ends in a state that the model can be told, whatever
-//! it was called with and however it fails.
+//! The order is: parse, check permissions, run, truncate, record. So every tool needs permission, and no tool
+//! implements it. A call always ends with a state that the model receives, for any arguments and any failure.
 
 mod batch;
 mod grant;
@@ -42,14 +41,14 @@ use host::CallHost;
 use super::cx::tool_cx;
 use super::{INVALID, changes_nothing, effect};
 
-/// How long it may take to learn what a call needs leave for.
+/// The deadline for computing which permissions a call needs.
 const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
-/// The third identical call of one answer asks first.
+/// The number of identical calls in one answer before the next one asks.
 const DOOM_LOOP: usize = 2;
-/// How much of arguments that are no JSON is repeated to the model.
+/// The number of characters of invalid arguments that are quoted to the model.
 const MAX_QUOTED_CHARS: usize = 2000;
 
-/// What one call works with.
+/// The context of one call.
 pub(crate) struct CallCx {
     pub(crate) inner: Arc<Inner>,
     pub(crate) instance: Arc<Instance>,
@@ -59,28 +58,28 @@ pub(crate) struct CallCx {
     pub(crate) caller: Arc<Caller>,
     pub(crate) updates: mpsc::Sender<CallUpdate>,
     pub(crate) cancel: CancellationToken,
-    /// How often the same answer made this very call before.
+    /// The number of identical calls earlier in the same answer.
     pub(crate) repeated: usize,
-    /// The schema of the value that the prompt asks for.
+    /// The schema of the value that the prompt requests.
     pub(crate) schema: Option<Arc<Value>>,
     /// The files of the step.
     pub(crate) files: Option<Arc<Files>>,
-    /// The instruction files that the model has been told.
+    /// The instruction files that the model has received.
     pub(crate) told: LoadedInstructions,
 }
 
-/// How a call ended without a result.
+/// The reason why a call has no result.
 enum Failure {
-    /// The model is told.
+    /// The text is reported to the model.
     Told(String),
-    /// The turn was stopped.
+    /// The turn was aborted.
     Aborted,
 }
 
 impl CallCx {
-    /// Makes a call, and tells how long it took.
+    /// Runs a call and exports its span.
     pub(crate) async fn call(self, call: Call) {
-        // A model may invent names; what is told has ours alone.
+        // A model may invent names; only names of existing tools are exported.
         let tool = self.selection.find(&call.name);
         let name = tool.as_ref().map_or("invalid", |tool| tool.name());
         let mut span = self.inner.tracer.span_on("execute_tool", name, Kind::Internal);
@@ -91,7 +90,7 @@ impl CallCx {
         }
     }
 
-    /// Runs a call to its end and reports how far it is; the class of its failure.
+    /// Runs a call to its end and reports its states. Returns the class of its failure.
     async fn to_the_end(&self, call: Call) -> Option<&'static str> {
         let start = self.inner.clock.now_ms();
         let input = arguments(&call.arguments);
@@ -124,7 +123,7 @@ impl CallCx {
         class
     }
 
-    /// Takes the value that the prompt asks for.
+    /// Accepts the value that the prompt requests.
     async fn hand_in(&self, call: &Call, input: Value, schema: &Value, start: u64) {
         let update = |state| {
             let tool = structured::TOOL.to_owned();
@@ -156,7 +155,7 @@ impl CallCx {
         within(tool.deadline(), tool.name(), self.effect(tool, input, (&cx, granted))).await?
     }
 
-    /// An effect never precedes its record; a step that cannot record is over.
+    /// Waits until the call is recorded, because a record always precedes the effect. A step that cannot record ends.
     async fn until_recorded(&self, recorded: oneshot::Receiver<()>) -> Result<(), Failure> {
         let recorded = self.cancel.run_until_cancelled(recorded).await;
         if !matches!(recorded, Some(Ok(()))) || self.cancel.is_cancelled() {
@@ -169,7 +168,7 @@ impl CallCx {
         ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() }
     }
 
-    /// Does what leave was given for.
+    /// Runs the tool with the granted permissions.
     async fn effect(
         &self,
         tool: &Arc<dyn AnyTool>,
@@ -187,13 +186,13 @@ impl CallCx {
         }
         let done = match self.still_granted(granted, (tool, &input), cx).await {
             Ok(()) => tool.run(input, cx).await.or_else(|error| match error {
-                // What a stopped call had so far is worth keeping.
+                // The output of an aborted call so far is kept.
                 ToolError::Cancelled(Some(output)) => Ok(*output),
                 error => Err(failure(error)),
             }),
             Err(refused) => Err(refused),
         };
-        // Of a stopped turn the step itself sees to that: its caller does not wait so long.
+        // For an aborted turn the step does this, because it does not wait for the call.
         if let Some(files) = command.filter(|_| !self.cancel.is_cancelled()) {
             files.after_command().await;
         }
@@ -217,7 +216,7 @@ impl CallCx {
         gate(&self.inner, ask, &asker).await
     }
 
-    /// The same gate for what a call finds out to need while it runs.
+    /// Returns the permission requests that a running tool can make.
     fn permission_requests(&self, tool: ToolRef) -> PermissionRequests {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
@@ -237,7 +236,7 @@ impl CallCx {
         })
     }
 
-    /// Shows how far a call is.
+    /// Returns the function that publishes the progress of a call.
     fn progress(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> Progress {
         let (updates, call_id, name, input) =
             (self.updates.clone(), call.id.clone(), tool.name().to_owned(), input.clone());
@@ -245,12 +244,12 @@ impl CallCx {
             let time = Span { start, end: None };
             let state = ToolState::Running { input: input.clone(), title, metadata: Some(metadata), time };
             let update = CallUpdate { call_id: call_id.clone(), tool: name.clone(), state, stored: None };
-            // Progress that nobody has time for is left out; the end is always reported.
+            // Progress is dropped if the channel is full; the end is always reported.
             drop(updates.try_send(update));
         })
     }
 
-    /// What a call is given.
+    /// Returns the context that the tool receives.
     async fn call_cx(
         &self,
         call: &Call,
@@ -405,7 +404,7 @@ impl CallCx {
     }
 
     async fn report(&self, update: CallUpdate) {
-        // The step is gone only when the process ends.
+        // The receiver is gone only when the process ends.
         drop(self.updates.send(update).await);
     }
 }
@@ -433,7 +432,8 @@ async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure
     }
 }
 
-/// Holds a shell command to the rules as if the model had written it; the reason if it is not allowed.
+/// Checks a shell command of a template against the rules, like a command of the model. Returns the reason if it is not
+/// allowed.
 pub(crate) async fn check_command(
     (inner, instance): (&Inner, &Instance),
     asker: &Asker<'_>,
@@ -461,7 +461,7 @@ fn failure(error: ToolError) -> Failure {
     }
 }
 
-/// Waits for a tool, but not longer than this.
+/// Waits for a tool until a deadline.
 async fn within<T>(limit: Duration, tool: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::time::timeout(limit, work).await.map_err(|_| {
         let minutes = limit.as_secs() / 60;
@@ -482,7 +482,7 @@ fn doom_loop(tool: &str, input: &Value) -> Ask {
     }
 }
 
-/// The arguments as JSON; no arguments at all are an empty object.
+/// Parses the arguments as JSON. Empty arguments are an empty object.
 fn arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));

@@ -1,4 +1,4 @@
-//! Where a session is taken back to, and which steps lie behind it. Pure.
+//! Computes the point to which a session is reverted, and the steps after it. The functions are pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use codewright_proto::{Message, MessageId, MessageWithParts, Part, PartBody, PartId, Revert};
 use codewright_snapshot::{StepChange, TreeId};
 
-/// The first message, or the first part of it, that no longer counts.
+/// The first message, or the first part of a message, that is reverted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) message: MessageId,
@@ -14,16 +14,16 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Where a session has been taken back to.
+    /// Returns the point to which a session is reverted.
     pub(super) fn of(revert: &Revert) -> Self {
         Self { message: revert.message_id.clone(), part: revert.part_id.clone() }
     }
 }
 
-/// The point that a message or part stands for, if it is there.
+/// Returns the point of a message or part; `None` if it is missing.
 ///
-/// A prompt goes with all that answers it: without a part that leaves something to see of an
-/// answer, the whole turn is taken back, from its prompt on.
+/// A prompt is reverted with all its answers. Unless a part leaves visible content in an answer, the whole turn is
+/// reverted from its prompt on.
 pub(super) fn point(
     transcript: &[MessageWithParts],
     message: &MessageId,
@@ -52,11 +52,10 @@ pub(super) fn point(
     None
 }
 
-/// What still counts of a session: the messages before a point, and how many parts of the one
-/// that it cuts in two.
+/// Returns the number of messages before a point, and the number of remaining parts if the point is inside a message.
 pub(super) fn counting(transcript: &[MessageWithParts], point: &Point) -> (usize, Option<usize>) {
     let found = transcript.iter().position(|message| *message.info.id() == point.message);
-    // The message may have been removed meanwhile; those behind it go all the same.
+    // The message may have been removed in the meantime; the later messages are reverted too.
     let Some(at) = found else {
         let behind = transcript.iter().position(|message| *message.info.id() >= point.message);
         return (behind.unwrap_or(transcript.len()), None);
@@ -65,7 +64,7 @@ pub(super) fn counting(transcript: &[MessageWithParts], point: &Point) -> (usize
     (at, cut)
 }
 
-/// How many steps that changed files lie before a point.
+/// Returns the number of steps with file changes before a point.
 pub(super) fn steps_before(transcript: &[MessageWithParts], point: &Point) -> usize {
     let (whole, cut) = counting(transcript, point);
     let patches =
@@ -77,22 +76,22 @@ pub(super) fn steps_before(transcript: &[MessageWithParts], point: &Point) -> us
     steps
 }
 
-/// A step that changed files, as it was recorded.
+/// A recorded step that changed files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Recorded {
-    /// The two trees, where both are known.
+    /// The trees before and after the step, if both are known.
     pub(super) trees: Option<(TreeId, TreeId)>,
-    /// The files, relative to the worktree.
+    /// The changed files, relative to the worktree.
     pub(super) files: BTreeSet<PathBuf>,
-    /// Files that lie elsewhere, which are never touched.
+    /// Changed files outside the worktree. They are never reverted.
     pub(super) foreign: BTreeSet<PathBuf>,
 }
 
-/// The steps that changed files, oldest first.
+/// Returns the steps that changed files, oldest first.
 pub(super) fn recorded(transcript: &[MessageWithParts], root: &Path) -> Vec<Recorded> {
     let mut steps = Vec::new();
     for message in transcript {
-        // Programs that do not record what a step left may have recorded the whole tree after it.
+        // Other programs may have recorded the whole tree only after the step.
         let mut whole = None;
         for part in &message.parts {
             match &part.body {
@@ -114,7 +113,7 @@ pub(super) fn recorded(transcript: &[MessageWithParts], root: &Path) -> Vec<Reco
     steps
 }
 
-/// The path within the root, if it is a plain one.
+/// Returns the path relative to the root if it has only plain components.
 fn inner(root: &Path, file: &str) -> Option<PathBuf> {
     let path = Path::new(file);
     let inner = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
@@ -122,10 +121,10 @@ fn inner(root: &Path, file: &str) -> Option<PathBuf> {
     (is_plain && !inner.as_os_str().is_empty()).then(|| inner.to_owned())
 }
 
-/// Splits steps into what can be travelled, with the others left empty, and the files that cannot.
+/// Splits steps into changes that can be reverted and files that cannot. Steps without such changes stay empty.
 ///
-/// `is_kept` tells whether the contents of a step are there. A file of which one step's contents are
-/// missing is left alone by all of them: what the others hold is not what it was.
+/// `is_kept` reports whether the contents of a step are stored. If one step's contents of a file are missing, the file
+/// is not reverted in any step, because the other contents do not match its history.
 pub(super) fn travelled(
     steps: &[Recorded],
     range: std::ops::Range<usize>,
@@ -140,7 +139,7 @@ pub(super) fn travelled(
         }
     }
     let changes = steps.iter().map(|step| {
-        // A step without trees has no files left below, so that the trees are not looked at.
+        // A step without trees has no files in the list, so its trees are never read.
         let nothing = TreeId::parse(&"0".repeat(40)).expect("forty digits name a tree");
         let (before, after) = step.trees.unwrap_or((nothing, nothing));
         let files = match step.trees {
@@ -152,7 +151,7 @@ pub(super) fn travelled(
     (changes.collect(), left)
 }
 
-/// Why a file is not travelled.
+/// The reason why a file is not reverted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Outside,
@@ -160,7 +159,7 @@ pub(super) enum Why {
 }
 
 impl Why {
-    /// In words for a person.
+    /// Returns the reason as text for users.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Outside => "it lies outside of the session's directory",
@@ -176,7 +175,8 @@ mod tests {
 
     const TREE: &str = "9e68d8dd4c0d1a685135a6284c52f6e1fa8f806b";
 
-    /// A message a string: `u` or `a`, then a letter a part: `t`ext, `c`all, `s`tep-start, `f`inish, `p`atch.
+    /// A message in short form: `u` or `a`, then a letter for each part: `t`ext, `c`all, `s`tep-start, `f`inish,
+    /// `p`atch.
     fn talk(written: &[&str]) -> Vec<MessageWithParts> {
         let message = |(n, text): (usize, &&str)| {
             let id = format!("msg_{n}");
@@ -235,7 +235,7 @@ mod tests {
     const TALK: [&str; 6] = ["ut", "ascfp", "astf", "ut", "asccfp", "astf"];
 
     #[test]
-    fn a_turn_is_taken_back_from_its_prompt_on() {
+    fn a_turn_is_reverted_from_its_prompt_on() {
         check(&TALK, ("msg_0", None), Some(("msg_0", None, 0)));
         check(&TALK, ("msg_3", None), Some(("msg_3", None, 1)));
         check(&TALK, ("msg_4", None), Some(("msg_3", None, 1)));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_cuts_a_message_if_something_of_it_stays() {
+    fn a_part_splits_a_message_if_some_of_it_remains() {
         check(&TALK, ("msg_4", Some("prt_42")), Some(("msg_4", Some("prt_42"), 1)));
         check(&TALK, ("msg_4", Some("prt_41")), Some(("msg_3", None, 1)));
         check(&TALK, ("msg_5", Some("prt_51")), Some(("msg_3", None, 1)));
@@ -252,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_a_message_that_is_gone_goes_with_it() {
+    fn messages_after_a_missing_message_are_reverted_with_it() {
         let talk = talk(&TALK);
         let gone = Point { message: MessageId::parse("msg_2x").unwrap(), part: None };
         assert_eq!(counting(&talk, &gone), (3, None));
     }
 
     #[test]
-    fn only_plain_paths_below_the_root_are_ours() {
+    fn only_plain_paths_under_the_root_are_reverted() {
         let steps = recorded(&talk(&["ap"]), Path::new("/w"));
         let names = |files: &BTreeSet<PathBuf>| {
             files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>()
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_which_something_is_missing_is_left_alone_by_all_steps() {
+    fn a_file_with_a_missing_content_is_not_reverted_in_any_step() {
         let tree = TreeId::parse(TREE).unwrap();
         let step = |files: &[&str]| Recorded {
             trees: Some((tree, tree)),
