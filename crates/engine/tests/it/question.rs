@@ -166,7 +166,7 @@ async fn too_many_questions_are_an_error_for_the_model() {
         other => panic!("{other:?}"),
     });
     let errors: Vec<_> = errors.collect();
-    for (error, piece) in errors.iter().zip(["20 at most", "no question", "64 KiB"]) {
+    for (error, piece) in errors.iter().zip(["20 at most", "`questions` is empty", "64 KiB"]) {
         assert!(error.contains(piece), "{error}");
     }
     assert_eq!(errors.len(), 3);
