@@ -1,7 +1,7 @@
-//! Sign-ins that go on by themselves, for clients that look now and then how far they are.
+//! Sign-in attempts that run in the background, for clients that poll their status.
 //!
-//! An attempt has a task, which waits for the user and stores what the sign-in gives. It is over after ten
-//! minutes at the latest, and what became of it is told until then. A provider has one attempt at a time.
+//! The task of an attempt waits for the user and stores the credential. An attempt ends after ten minutes at the
+//! latest, and its result is kept until then. A provider has one attempt at a time.
 
 mod operations;
 
@@ -12,38 +12,38 @@ use codewright_proto::AttemptId;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-/// How long an attempt may take, and how long it is told what became of it.
+/// The deadline of an attempt. Its result is kept until then.
 const LIFE: Duration = Duration::from_secs(10 * 60);
-/// Attempts that are known; the oldest is given up for another.
+/// The number of attempts that are kept. The oldest is cancelled for a new one.
 const MAX_ATTEMPTS: usize = 32;
 
-/// How far an attempt is.
+/// The status of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// It waits for the user.
+    /// The attempt waits for the user.
     Pending,
     /// The credential is stored.
     Complete,
-    /// The user or the server refused, and why.
+    /// The user or the server rejected it, with the reason.
     Failed(String),
-    /// Time was up.
+    /// The deadline has passed.
     Expired,
 }
 
-/// An attempt as clients see it.
+/// An attempt in the form of the API.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// Its name.
+    /// The id of the attempt.
     pub id: AttemptId,
-    /// What the user opens.
+    /// The URL for the user.
     pub url: String,
-    /// What the user does there.
+    /// The instructions for the user.
     pub instructions: String,
-    /// Whether it ends by itself; otherwise the user brings a code back.
+    /// Whether it completes automatically; otherwise the user has to enter a code.
     pub is_automatic: bool,
-    /// When it was begun and when its time is up, in milliseconds since 1970.
+    /// The start, in milliseconds since 1970.
     pub created: u64,
-    /// When its time is up, in milliseconds since 1970.
+    /// The deadline, in milliseconds since 1970.
     pub expires: u64,
 }
 
@@ -61,17 +61,17 @@ struct Known {
 
 impl Attempts {
     fn lock(&self) -> MutexGuard<'_, Vec<Known>> {
-        // Every change of the list is one call, so a poisoned list is whole.
+        // Each change of the list is one call, so a poisoned list is consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives up those that are to go; they have ended, and let go of their ports, when this returns.
+    /// Cancels attempts. They have ended and released their ports when this function returns.
     pub(crate) async fn give_up(&self, is_to_go: impl Fn(&str, &Attempt) -> bool) {
         let gone: Vec<Known> =
             self.lock().extract_if(.., |known| is_to_go(&known.provider, &known.attempt)).collect();
         for Known { cancel, mut progress, .. } in gone {
             cancel.cancel();
-            // One whose task is gone already has nothing left to let go of.
+            // The task has already ended and released its port.
             drop(progress.wait_for(|progress| *progress != Progress::Pending).await);
         }
     }

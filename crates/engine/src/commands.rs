@@ -1,7 +1,7 @@
 //! Commands: prompts with a name.
 //!
-//! Built in, from the configuration, or a skill called by its name. A command becomes a prompt:
-//! arguments are put in, its shell commands are run, and the files it names are attached.
+//! A command is built in, comes from the configuration, or is a skill. It becomes a prompt: its arguments are inserted,
+//! its shell commands run, and the files that it names are attached.
 
 mod prompt;
 pub(crate) mod template;
@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use crate::prompts;
 
-/// What clients call a command that is a skill.
+/// The source of a command that is a skill.
 const SKILL: &str = "skill";
 
-/// A command, as clients are shown it.
+/// A command in the form of the API.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Command {
     pub(crate) name: String,
@@ -35,7 +35,7 @@ pub(crate) struct Command {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) subtask: Option<bool>,
     pub(crate) hints: Vec<String>,
-    /// Whether the repository has written any part of it.
+    /// Whether any part comes from the repository.
     #[serde(skip)]
     pub(crate) is_of_repository: bool,
 }
@@ -62,13 +62,13 @@ impl Command {
     }
 }
 
-/// The commands that a configuration makes, the built-in ones first.
+/// Returns the commands of a configuration, after the built-in ones.
 pub(crate) fn commands(
     config: &Config,
     repository: Option<&Config>,
     (worktree, directory): (&Path, &Path),
 ) -> Vec<Command> {
-    // Outside a repository the directory is all there is to work on.
+    // Outside a repository commands work in the directory.
     let path = if worktree.parent().is_none() { directory } else { worktree };
     let path = path.display().to_string();
     let built_in = |name, description: &str, text: &str| {
@@ -97,7 +97,7 @@ pub(crate) fn commands(
     commands
 }
 
-/// The commands that another program keeps in a trusted repository, but those whose names are taken.
+/// Returns the commands of Claude Code in a trusted repository, except names in use.
 pub(crate) fn claude(control: &ControlFiles, folder: &Path, known: &[Command]) -> Vec<Command> {
     let is_new = |name: &str| known.iter().all(|known| known.name != name);
     let found = codewright_config::repository_commands(control, folder);
@@ -109,7 +109,7 @@ pub(crate) fn claude(control: &ControlFiles, folder: &Path, known: &[Command]) -
     found.map(command).collect()
 }
 
-/// The skills as commands, but those whose names are taken: a user calls a skill without asking the model to.
+/// Returns the skills as commands, except names in use. So a user can call a skill directly.
 pub(crate) fn of_skills(skills: &[Skill], known: &[Command]) -> Vec<Command> {
     let is_new = |skill: &&Skill| known.iter().all(|known| known.name != skill.name);
     let called = |skill: &Skill| {
@@ -122,7 +122,7 @@ pub(crate) fn of_skills(skills: &[Skill], known: &[Command]) -> Vec<Command> {
         });
         let text = format!("{}{}", skill.content.trim(), instance.unwrap_or_default());
         let command = Command::new(&skill.name, skill.description.clone(), SKILL, text);
-        // A skill is read as it is written, so it has no places for arguments.
+        // The text of a skill has no placeholders for arguments.
         Command { hints: Vec::new(), ..command }
     };
     skills.iter().filter(is_new).map(called).collect()

@@ -1,4 +1,4 @@
-//! Credentials as clients see them: given, taken away, or got by signing in. None is ever shown.
+//! Credentials in the API: stored, removed or obtained by signing in. Their secrets are never returned.
 
 pub(crate) mod operations;
 
@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use crate::Error;
 
-/// How long a sign-in that was begun is kept for whoever finishes it.
+/// How long a started sign-in can be completed.
 const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
-/// Providers with a sign-in of their own, as they are offered.
+/// Returns the providers with a special sign-in.
 const SIGN_IN_PROVIDERS: [&str; 10] = [
     "openai",
     "github-copilot",
@@ -30,21 +30,21 @@ const SIGN_IN_PROVIDERS: [&str; 10] = [
     "snowflake-cortex",
     "xai",
 ];
-/// What an entry calls the name that the user gave it.
+/// The metadata key of the name that the user chose.
 const LABEL: &str = "label";
-/// Characters of a name.
+/// The longest name in characters.
 const MAX_LABEL_CHARS: usize = 200;
-/// The longest text of a bad credential that is told back.
+/// The longest invalid credential that an error quotes.
 const SHOWN_LIMIT_CHARS: usize = 200;
 
-/// The file credentials are kept in, over the original's.
+/// The credentials file. It has precedence over OpenCode's.
 #[must_use]
 pub fn vault(dirs: &Dirs, env: &Env) -> Vault {
     let given = env.filled(codewright_config::env::AUTH_CONTENT).map(str::to_owned);
     Vault::new(dirs.data.join("auth.json"), dirs.opencode_data.join("auth.json"), given)
 }
 
-/// What signs in and keeps tokens good, in this environment.
+/// Returns the service that signs in and refreshes tokens.
 #[must_use]
 pub fn sign_in(client: Client, dirs: &Dirs, env: &Env, clock: &Clock) -> SignIn {
     let clock = clock.clone();
@@ -59,7 +59,7 @@ pub fn sign_in(client: Client, dirs: &Dirs, env: &Env, clock: &Clock) -> SignIn 
     SignIn::new(client, vault(dirs, env), move || clock.now_ms()).with_endpoints(endpoints)
 }
 
-/// Sign-ins that wait to be finished: one a provider, and only providers that have any.
+/// Started sign-ins, one for each provider.
 #[derive(Default)]
 pub(crate) struct SignIns(Mutex<HashMap<String, (usize, PendingSignIn, Instant)>>);
 
@@ -68,7 +68,7 @@ impl SignIns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives up a provider's, and those that nobody finished in time.
+    /// Removes the sign-in of a provider, and expired ones.
     pub(crate) fn forget(&self, provider: &str) {
         self.lock().retain(|name, (.., begun)| name != provider && begun.elapsed() < SIGN_IN_LIFE);
     }
@@ -83,7 +83,7 @@ fn label(credential: &Credential) -> Option<String> {
     extra.get(LABEL).and_then(Value::as_str).filter(|label| !label.is_empty()).map(str::to_owned)
 }
 
-/// Whether a credential may be called so.
+/// Reports whether a name is valid for a credential.
 pub(crate) fn check_label(label: &str) -> Result<(), Error> {
     if label.chars().count() > MAX_LABEL_CHARS || label.chars().any(char::is_control) {
         return Err(Error::invalid(format!(
@@ -93,7 +93,7 @@ pub(crate) fn check_label(label: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A credential with a name, or as it is; an empty name takes it away.
+/// Returns a credential with a name. An empty name removes it.
 pub(crate) fn labelled(mut credential: Credential, label: Option<&str>) -> Result<Credential, Error> {
     let Some(label) = label else { return Ok(credential) };
     check_label(label)?;
@@ -112,7 +112,7 @@ pub(crate) fn labelled(mut credential: Credential, label: Option<&str>) -> Resul
     Ok(credential)
 }
 
-/// What newer clients call a way to sign in, by its place among those of its provider.
+/// Returns the id of a sign-in method, made from its index.
 #[must_use]
 pub fn method_id(provider: &str, at: usize) -> String {
     match (provider, at) {
@@ -130,12 +130,12 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|_| Error::machine("the credentials could not be reached"))?.map_err(told)
 }
 
-/// These errors are our own words, made for whoever signs in.
+/// These messages are our own text for the user.
 pub(crate) fn told(error: codewright_llm::Error) -> Error {
     Error::invalid(error.to_string())
 }
 
-/// A bad credential without what may be secret in it.
+/// Returns an invalid credential without its secrets.
 fn shape(entry: &Value) -> String {
     let mut shown = entry.clone();
     match &mut shown {

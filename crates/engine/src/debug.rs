@@ -1,4 +1,4 @@
-//! What a model would be sent, and what the configuration says, told for people.
+//! Reports for users: the content of a model request, and the merged configuration with its origins.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,59 +19,59 @@ use crate::redact;
 use crate::request::system;
 use crate::run::step;
 
-/// Bytes of a token, about: enough to compare by.
+/// The estimated bytes of a token.
 const TOKEN_BYTES: usize = 4;
 
-/// What the first request of a conversation holds before anybody has said anything.
+/// The content of the first request of a conversation, before its first prompt.
 #[derive(Debug, Clone, Serialize)]
 pub struct PromptReport {
     /// The agent.
     pub agent: String,
     /// The model, as `provider/model`.
     pub model: String,
-    /// The family whose base prompt it gets.
+    /// The family that decides the base prompt.
     pub family: &'static str,
     /// The blocks of the system text, in order.
     pub blocks: Vec<BlockReport>,
-    /// The system text: what is the same in every session, and what is not.
+    /// The system text: the part that is the same in every session, and the rest.
     pub parts: [String; 2],
-    /// The tools it is offered.
+    /// The offered tools.
     pub tools: Vec<Size>,
-    /// The system text as it is sent.
+    /// The complete system text.
     pub system: Size,
-    /// System text and tools together: what every request costs.
+    /// The size of system text and tools, which is part of every request.
     pub total: Size,
-    /// What the same costs with the base prompt of each family.
+    /// The same size with the base prompt of each family.
     pub families: Vec<Size>,
-    /// How long it took to put the system text together once more, in microseconds.
+    /// The time to build the system text again, in microseconds.
     pub assembly_us: u64,
-    /// What was left out.
+    /// Warnings about parts that were left out.
     pub warnings: Vec<String>,
 }
 
 /// A block of the system text.
 #[derive(Debug, Clone, Serialize)]
 pub struct BlockReport {
-    /// What it is.
+    /// The kind of block.
     pub name: &'static str,
     /// The file, address or part of the program that it comes from.
     pub origin: String,
-    /// How long it is, in bytes.
+    /// The size in bytes.
     pub bytes: usize,
-    /// How many tokens that is, about.
+    /// The estimated number of tokens.
     pub tokens: usize,
     /// The text.
     pub text: String,
 }
 
-/// How much something adds to a request.
+/// The size of a part of a request.
 #[derive(Debug, Clone, Serialize)]
 pub struct Size {
-    /// What.
+    /// The name of the part.
     pub name: String,
     /// Bytes.
     pub bytes: usize,
-    /// Tokens, about.
+    /// The estimated number of tokens.
     pub tokens: usize,
 }
 
@@ -81,10 +81,10 @@ impl Size {
     }
 }
 
-/// A value of the configuration and where it came from.
+/// A configuration value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// The key with those above it, separated by dots.
+    /// The path of the key, separated by dots.
     pub path: String,
     /// The value, without secrets.
     pub value: String,
@@ -93,7 +93,7 @@ pub struct Setting {
 }
 
 impl Instances<'_> {
-    /// What a new conversation of an agent with a model begins with; without names, the configured ones.
+    /// Returns the first request of a conversation with an agent and a model; by default the configured ones.
     pub async fn prompt_report(
         self,
         instance: &Arc<Instance>,
@@ -111,7 +111,7 @@ impl Instances<'_> {
         let blocks =
             step::prepare::system_blocks(instance, (&prompt, now), (&model, &tools), &found, &rules)?;
         let text = system::joined(&blocks);
-        // Files are remembered after the first time; what a step pays is the second.
+        // Files are cached after the first time, so the second time is that of a step.
         let begun = Instant::now();
         let again = instance.instructions(&self.0.llm).await;
         drop(step::prepare::system_blocks(instance, (&prompt, now), (&model, &tools), &again, &rules)?);
@@ -155,12 +155,12 @@ impl BlockReport {
     }
 }
 
-/// The bytes of a tool in a request, without what a protocol puts around it.
+/// Returns the bytes of a tool in a request, without the protocol's framing.
 fn tool_bytes(tool: &ToolSpec) -> usize {
     tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
 }
 
-/// The wanted model, else the agent's, else the configured one.
+/// Returns the requested model, or else the agent's, or else the configured one.
 pub(crate) fn chosen(
     instance: &Instance,
     agent: &AgentSpec,
@@ -181,7 +181,7 @@ pub(crate) fn chosen(
     instance.models.find(&provider, &id)
 }
 
-/// The prompt of a conversation that has not begun.
+/// Returns an empty prompt.
 fn prompt(inner: &Inner, agent: &AgentSpec, model: &Model) -> UserMessage {
     UserMessage {
         id: inner.ids.message(),
@@ -201,14 +201,14 @@ fn prompt(inner: &Inner, agent: &AgentSpec, model: &Model) -> UserMessage {
 }
 
 impl Instance {
-    /// One agent, as it is shown to clients.
+    /// Returns one agent as clients receive it.
     pub fn agent_json(&self, name: &str) -> Result<Value, Error> {
         let mut agent = json!(self.agent(name)?);
         instance::hide_options(&mut agent);
         Ok(agent)
     }
 
-    /// Every value of the configuration, by path, and where it came from; what may be secret is not shown.
+    /// Returns every configuration value with its path and origin. Secrets are hidden.
     #[must_use]
     pub fn settings(&self) -> Vec<Setting> {
         let found = self.origins.iter().map(|(path, origin)| {
@@ -225,7 +225,7 @@ impl Instance {
         found.collect()
     }
 
-    /// The merged configuration without what may be secret.
+    /// Returns the merged configuration, with secrets hidden.
     #[must_use]
     pub fn config_shown(&self) -> Value {
         let mut shown = self.config_json();
@@ -234,7 +234,7 @@ impl Instance {
     }
 }
 
-/// The value at a path whose keys may hold dots themselves.
+/// Returns the value at a path whose keys may contain dots.
 fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     let map = value.as_object()?;
     if let Some(found) = map.get(path) {

@@ -190,7 +190,7 @@ impl Engine {
         // Titles may still arrive; the rest is cancelled.
         let _ = tokio::time::timeout(CLOSE_GRACE, self.0.tasks.wait()).await;
         self.0.cancel.cancel();
-        // What does not end even now is left behind; the store is closed all the same.
+        // Work that does not end is abandoned; the store is closed in any case.
         let _ = tokio::time::timeout(ABORT_WAIT, self.0.tasks.wait()).await;
         self.close_telemetry().await;
         Ok(self.0.store.clone().close().await?)
@@ -212,7 +212,7 @@ impl Engine {
         span
     }
 
-    /// Why telemetry is off although it was configured.
+    /// Returns the reason why telemetry is off although it was configured.
     #[must_use]
     pub fn disabled_telemetry(&self) -> Option<&str> {
         self.0.disabled_telemetry.as_deref()
@@ -310,7 +310,7 @@ async fn recover_sessions(inner: &Inner) -> Result<(), Error> {
         if !newest.iter().any(recover::is_open) {
             continue;
         }
-        // Whoever has the session sees to it.
+        // The owner of that session repairs it.
         if let Claim::Held(mut lease) = inner.store.lease(&session.id).await? {
             recover::recover(inner, &lease).await?;
             lease.release(u64::MAX).await?;
@@ -319,14 +319,14 @@ async fn recover_sessions(inner: &Inner) -> Result<(), Error> {
     Ok(())
 }
 
-/// The directories of the program: what lies in them decides what it does next time.
+/// Returns the directories of the program, whose files decide its behaviour.
 fn own_directories(dirs: &Dirs, env: &Env) -> Vec<PathBuf> {
     let own = [&dirs.config, &dirs.own_config, &dirs.data, &dirs.state, &dirs.cache, &dirs.opencode_data];
     let named = env.filled(codewright_config::env::CONFIG_DIR).map(PathBuf::from);
     own.into_iter().cloned().chain(named.filter(|path| path.is_absolute())).collect()
 }
 
-/// The path with the links of its existing part followed.
+/// Returns a path with the links of its existing part resolved.
 fn resolved(path: &Path) -> PathBuf {
     let mut existing = path.ancestors().filter_map(|above| Some((above, above.canonicalize().ok()?)));
     let Some((above, real)) = existing.next() else { return path.to_owned() };

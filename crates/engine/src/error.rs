@@ -209,7 +209,7 @@ fn did_you_mean(nearest: &[String]) -> Option<String> {
     (!nearest.is_empty()).then(|| format!("did you mean {}?", nearest.join(", ")))
 }
 
-/// The error and its hint in one text.
+/// Returns the error and its hint in one text.
 pub(crate) fn describe(error: &Error) -> String {
     match error.hint() {
         Some(hint) => format!("{error}; {hint}"),
@@ -217,7 +217,7 @@ pub(crate) fn describe(error: &Error) -> String {
     }
 }
 
-/// Whether another process has taken over the session.
+/// Reports whether another process has taken over the session.
 pub(crate) fn is_fenced(error: &Error) -> bool {
     matches!(error, Error::Store(codewright_store::Error::Fenced { .. }))
 }

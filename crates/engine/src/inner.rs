@@ -1,7 +1,6 @@
-//! The state of an engine, which all of its work shares.
+//! The state of an engine, shared by all of its operations.
 //!
-//! Each field is a table or a service that knows nothing of this struct. Work is done by functions
-//! that borrow it.
+//! Each field is a table or a service that does not know this struct. Operations are functions that borrow it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +34,7 @@ use crate::subagent::table::Subagents;
 use crate::toolbox::Toolbox;
 use crate::trust::TrustState;
 
-/// The number of times a change of a session is tried while other processes change it too.
+/// The number of attempts to change a session that other processes change too.
 const UPDATE_ATTEMPTS: u32 = 100;
 
 pub(crate) struct Inner {
@@ -75,7 +74,7 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     pub(crate) directory: PathBuf,
     pub(crate) instances: Instances,
-    /// Session rows are read, changed and written whole; one change at a time.
+    /// Serializes changes of session rows, which are read, changed and written as a whole.
     pub(crate) sessions: tokio::sync::Mutex<()>,
     /// Starts a run. A field because the calls of a run can start the runs of subagents.
     pub(crate) start_run: fn(&Arc<Self>, Entry),
@@ -86,7 +85,7 @@ impl Inner {
         self.store.session(id).await?.ok_or_else(|| Error::not_found(Resource::Session, id))
     }
 
-    /// Reads, changes and stores a session, undisturbed by other changes in any process.
+    /// Reads, changes and stores a session atomically across processes.
     pub(crate) async fn update_session(
         &self,
         id: &SessionId,
@@ -133,19 +132,19 @@ impl Inner {
             let unchanged = Condition::RowUntouched { session: id.clone(), seq };
             match self.store.append_if(unchanged, events).await {
                 Ok(_) => return Ok(info),
-                // Another process was faster; what it stored is read and changed instead.
+                // Another process was faster, so its version is read and changed.
                 Err(codewright_store::Error::Moved { .. }) if attempt < UPDATE_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// The instance of a directory; the first caller opens it, and others wait for that directory only.
+    /// Returns the instance of a directory. The first caller opens it, and other callers for the same directory wait.
     pub(crate) async fn instance(&self, directory: &Path) -> Result<Arc<Instance>, Error> {
         self.instances.get(&self.opening(), directory).await
     }
 
-    /// The services that opening a directory uses.
+    /// Returns the services for opening a directory.
     pub(crate) fn opening(&self) -> Opening<'_> {
         Opening {
             store: &self.store,

@@ -1,7 +1,7 @@
 //! The parts of the engine's interface: one small type for each subject.
 //!
-//! Each borrows the engine and is made by a method of [`crate::Engine`]. Its methods are next to the
-//! code that they call.
+//! Each type borrows the engine and is returned by a method of [`crate::Engine`]. Its methods are next to the code that
+//! they call.
 
 mod events;
 mod permissions;

@@ -1,7 +1,6 @@
-//! What clients and the server write down for people who look for a fault: one JSON object a
-//! line, in a file that never grows beyond its bound.
+//! The log file for clients and the server: one JSON object for each line, with a bounded size.
 //!
-//! What looks like a credential is taken out of every line, whoever wrote it.
+//! Credentials are removed from every line.
 
 mod operations;
 
@@ -15,12 +14,12 @@ use serde_json::{Value, json};
 
 use codewright_proto::Clock;
 
-/// The file is put aside when it has so many bytes; one older file is kept.
+/// The size at which the file is renamed. One older file is kept.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
-/// The longest line.
+/// The longest line in bytes.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// Credentials as they stand in headers, in addresses and in JSON, and keys that many providers give.
+/// Patterns of credentials in headers, URLs and JSON, and of the keys of many providers.
 static SECRETS: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r#"(?ix)
         (?<kept> \b(?:bearer|basic)\s+ )[a-z0-9+/_=.~-]{12,}
@@ -33,23 +32,23 @@ static SECRETS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is right")
 });
 
-/// How much a line matters.
+/// The level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Every request.
     Debug,
-    /// What goes its way.
+    /// Normal operation.
     Info,
-    /// What somebody should look at.
+    /// A problem that needs attention.
     Warn,
-    /// What failed.
+    /// A failure.
     Error,
 }
 
 impl Level {
     const ALL: [Self; 4] = [Self::Debug, Self::Info, Self::Warn, Self::Error];
 
-    /// The level of a name, in any case.
+    /// Parses a level in upper or lower case.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
@@ -65,13 +64,13 @@ impl Level {
     }
 }
 
-/// The file that lines go to; made when the first is written.
+/// The log file. It is created with the first line.
 pub(crate) struct Journal {
     clock: Clock,
     path: PathBuf,
-    /// What matters less is not written.
+    /// Lines of a lower level are not written.
     least: AtomicU8,
-    /// Whether lines are shown as well.
+    /// Whether lines are printed too.
     is_shown: AtomicBool,
 }
 
@@ -81,7 +80,7 @@ impl Journal {
         Self { clock, path, least: AtomicU8::new(Level::Info as u8), is_shown: AtomicBool::new(false) }
     }
 
-    /// Writes a line. A line that cannot be written is lost: that is no reason to fail for the caller.
+    /// Writes a line. A failure to write is ignored, because logging must not fail the caller.
     pub(crate) async fn note(
         self: &Arc<Self>,
         level: Level,
@@ -94,7 +93,7 @@ impl Journal {
         }
         let line = line(self.clock.now_ms(), level, (service, message), extra);
         let journal = Arc::clone(self);
-        // Neither a full disk nor the end of the program is the caller's failure.
+        // A full disk or the end of the program is not the caller's failure.
         drop(tokio::task::spawn_blocking(move || journal.append(&line)).await);
     }
 
@@ -114,7 +113,7 @@ impl Journal {
         }
         let mut options = codewright_workspace::private_file();
         options.create(true).append(true);
-        // One write, so that lines of several processes stay whole.
+        // One write, so that lines of several processes do not mix.
         options.open(&self.path)?.write_all(line.as_bytes())
     }
 }

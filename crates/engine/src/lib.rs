@@ -1,8 +1,7 @@
-//! Sessions and the agent loop; the only room that knows the others' meaning.
+//! The engine: sessions and the agent loop. It connects the other crates.
 //!
-//! A request goes in by [`Engine`], a fact comes out by its subscription. What to do
-//! next, what to send and what a chunk means are pure functions of values; tasks and
-//! sockets only carry them out.
+//! Requests are methods of [`Engine`], and events come from its subscription. Decisions about the next action, the
+//! content of a request and the meaning of a chunk are pure functions of values; tasks and sockets only execute them.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What a tool call may do: the rules, the decision and the gate in front of every call.
+//! Permissions of tool calls: the rules, the decision and the check before every call.
 
 pub(crate) mod approval;
 pub(crate) mod client;

@@ -1,4 +1,4 @@
-//! The built-in tools, and which of them a model is offered.
+//! The built-in tools, and the selection of tools for a model.
 
 pub(crate) mod call;
 pub(crate) mod cx;
@@ -19,7 +19,7 @@ use crate::permission::rules::PermissionRules;
 use crate::run::structured;
 pub(crate) use selection::{Selection, Switches};
 
-/// The name under which calls that cannot be understood are recorded.
+/// The tool name of invalid calls.
 const INVALID: &str = "invalid";
 
 /// The built-in tools, sorted by name.
@@ -35,17 +35,17 @@ impl Toolbox {
         Self { tools: codewright_tools::builtin(&setup), setup }
     }
 
-    /// The tool of that name.
+    /// Returns the tool with a name.
     fn find(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         self.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// The tool that gives work to subagents.
+    /// Returns the tool that delegates work to subagents.
     pub(crate) fn task(&self) -> Option<Arc<dyn AnyTool>> {
         self.find(Task::NAME).cloned()
     }
 
-    /// The tools that a model may call under these rules and switches.
+    /// Returns the tools that a model can call under these rules and switches.
     pub(crate) fn select(
         &self,
         model: ModelName<'_>,
@@ -70,7 +70,7 @@ impl Toolbox {
         selection
     }
 
-    /// Name, description and schema of all tools, or of those that a model is offered, in the API's order.
+    /// Returns name, description and schema of all tools, or of those that a model is offered, in the API's order.
     pub(crate) fn described(&self, model: Option<&str>) -> Vec<(String, String, Value)> {
         let is_listed = |tool: &&Arc<dyn AnyTool>| {
             tool.facts().position.is_some() || tool.facts().listing == Listing::Offered
@@ -113,7 +113,7 @@ fn effect(tool: &str) -> Effect {
     }
 }
 
-/// Whether a tool changes nothing, so that an interrupted call can be repeated.
+/// Reports whether a tool changes nothing, so that an interrupted call can be repeated.
 pub(crate) fn changes_nothing(tool: &str) -> bool {
     effect(tool) == Effect::None
 }

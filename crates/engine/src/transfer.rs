@@ -42,30 +42,30 @@ pub struct Imported {
 }
 
 impl Transfer<'_> {
-    /// The project that a directory belongs to, without opening the directory.
+    /// Returns the project of a directory without opening the directory.
     pub async fn project_of(self, directory: &Path) -> Result<Project, Error> {
         let directory = resolved(directory)?;
         instance::project(&self.0.opening(), &codewright_config::find_worktree(&directory)).await
     }
 
-    /// Imports one exported session into the project of a directory, all of it or nothing.
+    /// Imports one exported session into the project of a directory, in one transaction.
     ///
-    /// `name` is what errors call the document.
+    /// `name` names the document in errors.
     pub async fn import_session(self, directory: &Path, name: &str, text: String) -> Result<Imported, Error> {
         let directory = resolved(directory)?;
         document::import(self.0, &directory, name, text).await
     }
 
-    /// Imports a published session by its address, like [`Engine::import_session`].
+    /// Imports a published session from its URL, like [`Engine::import_session`].
     pub async fn import_share(self, directory: &Path, address: &str) -> Result<Imported, Error> {
         let config = self.0.instance(directory).await?.config_json();
         let text = share::fetch(self.0, config["enterprise"]["url"].as_str(), address).await?;
         self.import_session(directory, address, text).await
     }
 
-    /// Takes over the sessions of another installation's database, which is not touched.
+    /// Imports the sessions of another installation's database, which is not changed.
     ///
-    /// `progress` hears how many sessions of how many have been looked at.
+    /// `progress` receives the number of processed sessions and the total.
     pub async fn import_installation(
         self,
         database: &Path,
@@ -75,12 +75,12 @@ impl Transfer<'_> {
         installation::import(self.0, database, mode, progress).await
     }
 
-    /// A session with its messages, one at a time.
+    /// Returns a session with its messages, one at a time.
     pub async fn export_session(self, id: &SessionId, texts: Texts) -> Result<Export, Error> {
         Export::open(std::sync::Arc::clone(self.0), id, texts).await
     }
 
-    /// The file that holds the sessions.
+    /// Returns the path of the sessions' database.
     #[must_use]
     pub fn database(self) -> std::path::PathBuf {
         database(self.0)

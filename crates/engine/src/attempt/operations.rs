@@ -1,4 +1,4 @@
-//! Beginning, completing and cancelling a sign-in attempt.
+//! Starting, completing and cancelling sign-in attempts.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::error::Resource;
 use crate::interface::Providers;
 
 impl Providers<'_> {
-    /// Begins a sign-in that goes on by itself; `method` is one of [`method_id`] or its place.
+    /// Starts a sign-in in the background. `method` is a [`method_id`] or its index.
     pub async fn begin_attempt(
         self,
         provider: &str,
@@ -22,14 +22,14 @@ impl Providers<'_> {
         label: Option<String>,
     ) -> Result<Attempt, Error> {
         let inner = self.0;
-        // A user who has signed in must not hear then that it was for nothing.
+        // Checked first, so that a user does not sign in in vain.
         label.as_deref().map_or(Ok(()), check_label)?;
         let is_it = |at: &usize| method_id(provider, *at) == method || at.to_string() == method;
         let at = (0..methods(provider).len()).find(is_it).ok_or_else(|| {
             Error::invalid(format!("the provider `{provider}` has no sign-in method `{method}`"))
         })?;
         let now = inner.clock.now_ms();
-        // An older one may hold the port that the new one needs.
+        // An older attempt may use the same port.
         inner.attempts.give_up(|of, attempt| of == provider || attempt.expires <= now).await;
         inner.sign_ins.forget(provider);
         let begun = inner.sign_in.begin(provider, at, inputs).await.map_err(told)?;
@@ -65,7 +65,7 @@ impl Providers<'_> {
                 Some(Ok(Err(error))) => Progress::Failed(error.to_string()),
                 Some(Err(_)) | None => Progress::Expired,
             };
-            // Nobody may know of it any more.
+            // The attempt may have been removed.
             drop(tell.send(progress));
         });
         let known = Known {
@@ -83,7 +83,7 @@ impl Providers<'_> {
         Ok(attempt)
     }
 
-    /// An attempt and how far it is.
+    /// Returns an attempt with its status.
     pub fn attempt(self, id: &str) -> Result<(Attempt, Progress), Error> {
         let now = self.0.clock.now_ms();
         let all = self.0.attempts.lock();
@@ -94,12 +94,12 @@ impl Providers<'_> {
         Ok((known.attempt.clone(), if is_late { Progress::Expired } else { progress }))
     }
 
-    /// Gives an attempt up; that there is none is no error.
+    /// Cancels an attempt. An unknown attempt is not an error.
     pub async fn cancel_attempt(self, id: &str) {
         self.0.attempts.give_up(|_, attempt| attempt.id.as_str() == id).await;
     }
 
-    /// Brings an attempt the code that the user was shown, if there is one, and waits for its end.
+    /// Sends an attempt the code of the user, if there is one, and waits for its end.
     pub async fn complete_attempt(self, id: &str, code: Option<String>) -> Result<(), Error> {
         let (attempt, _) = self.attempt(id)?;
         let mut progress = {
@@ -110,7 +110,7 @@ impl Providers<'_> {
                 return Err(Error::invalid("`code` is missing: the user has to bring it from the browser"));
             }
             if let (Some(code), Some(bring)) = (code, known.code.take()) {
-                // An attempt that is over needs none.
+                // An attempt that has ended needs no code.
                 drop(bring.send(code));
             }
             known.progress.clone()

@@ -14,20 +14,20 @@ use crate::inner::Inner;
 use crate::interface::Providers;
 
 impl Providers<'_> {
-    /// Stores a credential, written as in `auth.json`.
+    /// Stores a credential in the form of `auth.json`.
     pub async fn set_credential(self, provider: &str, entry: &Value) -> Result<(), Error> {
         let credential = vault::credential(entry)
             .ok_or_else(|| Error::invalid(format!("Expected Auth, got {}", shape(entry))))?;
         store(self.0, provider, credential).await
     }
 
-    /// Stores a key under the name that the user gave it, if any.
+    /// Stores a key, with a name if the user chose one.
     pub async fn set_key(self, provider: &str, key: &str, label: Option<&str>) -> Result<(), Error> {
         let credential = Credential::Api { key: key.to_owned().into(), extra: serde_json::Map::new() };
         store(self.0, provider, labelled(credential, label)?).await
     }
 
-    /// Forgets a credential; that there was none is no error.
+    /// Removes a credential. A missing one is not an error.
     pub async fn remove_credential(self, provider: &str) -> Result<(), Error> {
         let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
         blocking(move || vault.remove(&name).map(drop)).await?;
@@ -35,7 +35,7 @@ impl Providers<'_> {
         Ok(())
     }
 
-    /// The ways to sign in, as `GET /provider/auth` lists them.
+    /// Returns the sign-in methods for `GET /provider/auth`.
     #[must_use]
     pub fn sign_in_methods(self) -> Value {
         let of = |provider: &&str| methods(provider).iter().map(method_json).collect::<Value>();
@@ -43,14 +43,14 @@ impl Providers<'_> {
         Value::Object(all.collect())
     }
 
-    /// Begins a sign-in: where the user goes, and whether the user brings a code back.
+    /// Starts a sign-in. Returns the URL for the user, and whether the user has to enter a code.
     pub async fn begin_sign_in(
         self,
         provider: &str,
         method: usize,
         inputs: &BTreeMap<String, String>,
     ) -> Result<Value, Error> {
-        // An older one may hold the port that the new one needs.
+        // An older sign-in may use the same port.
         self.0.sign_ins.forget(provider);
         self.0.attempts.give_up(|of, _| of == provider).await;
         let begun = self.0.sign_in.begin(provider, method, inputs).await.map_err(told)?;
@@ -63,7 +63,7 @@ impl Providers<'_> {
         Ok(answer)
     }
 
-    /// Waits for the end of a sign-in and stores what it gives; `code` is what the user brought back.
+    /// Waits for the end of a sign-in and stores the credential. `code` comes from the user.
     pub async fn finish_sign_in(
         self,
         provider: &str,
@@ -84,19 +84,19 @@ impl Providers<'_> {
         store(self.0, provider, credential).await
     }
 
-    /// What the stored credentials are called, by provider; one that has no name has none here either.
+    /// Returns the names of the stored credentials by provider. Credentials without a name are missing.
     #[must_use]
     pub fn labels(self) -> BTreeMap<String, Option<String>> {
-        // Whoever opens a directory says what is wrong with a file.
+        // An unreadable file is reported when a directory is opened.
         let stored = self.0.sign_in.vault().read().unwrap_or_default();
         let all = stored.iter().map(|(provider, credential, _)| (provider.to_owned(), label(credential)));
         all.collect()
     }
 
-    /// Names a stored credential.
+    /// Changes the name of a stored credential.
     pub async fn set_label(self, provider: &str, label: &str) -> Result<(), Error> {
         let (vault, name, label) = (self.0.sign_in.vault().clone(), provider.to_owned(), label.to_owned());
-        // Under the vault's lock, so that tokens renewed meanwhile stay.
+        // The vault is locked, so that concurrently refreshed tokens are kept.
         let named = blocking(move || {
             let mut refused = None;
             let found = vault.amend(&name, |known| match labelled(known.clone(), Some(&label)) {
@@ -115,7 +115,7 @@ impl Providers<'_> {
     }
 }
 
-/// Stores a credential and opens every directory again.
+/// Stores a credential and reopens all directories.
 pub(crate) async fn store(inner: &Inner, provider: &str, credential: Credential) -> Result<(), Error> {
     let (vault, name) = (inner.sign_in.vault().clone(), provider.to_owned());
     blocking(move || vault.set(&name, &credential)).await?;

@@ -10,24 +10,24 @@ use crate::Error;
 use crate::instance::head::Following;
 
 impl Events<'_> {
-    /// Everything that happens from now on.
+    /// Subscribes to all new events.
     #[must_use]
     pub fn subscribe(self) -> Subscription {
         self.0.store.subscribe()
     }
 
-    /// Watches the repositories of open directories, until the returned value is dropped.
+    /// Watches the repositories of open directories until the returned value is dropped.
     pub async fn follow(self) -> Following {
         self.0.instances.heads.follow(&self.0.store).await
     }
 
-    /// Stored events after a position, oldest first.
+    /// Returns stored events after a position, oldest first.
     pub async fn after(self, position: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
         Ok(self.0.store.events(position, limit).await?)
     }
 
-    /// Stored events of one session from a `seq` on, oldest first; fewer than `limit` where they are large,
-    /// none only at the end.
+    /// Returns stored events of one session from a `seq` on, oldest first. Large events lead to fewer than `limit`; an
+    /// empty list means the end.
     pub async fn of_session(
         self,
         id: &SessionId,
@@ -37,22 +37,22 @@ impl Events<'_> {
         Ok(self.0.store.events_of(id, from_seq, limit).await?)
     }
 
-    /// The `seq` of the first of the last events of a session before `until_seq` that fit into `limit`.
+    /// Returns the `seq` of the first of the last events of a session before `until_seq` that fit into `limit`.
     pub async fn seq_before(self, id: &SessionId, until_seq: u64, limit: PageLimit) -> Result<u64, Error> {
         Ok(self.0.store.seq_before(id, until_seq, limit).await?)
     }
 
-    /// The `seq` of the event by which a message came to be; none if it does not exist.
+    /// Returns the `seq` of the event that created a message; `None` if the message does not exist.
     pub async fn first_seq(self, id: &SessionId, message: &MessageId) -> Result<Option<u64>, Error> {
         Ok(self.0.store.first_seq(id, message).await?)
     }
 
-    /// A session as it was before an event of its log.
+    /// Returns a session as it was before an event of its log.
     pub async fn session_before(self, id: &SessionId, until_seq: u64) -> Result<Option<Session>, Error> {
         Ok(self.0.store.session_before(id, until_seq).await?)
     }
 
-    /// Takes over events of another store, in order; what is known is skipped.
+    /// Imports events of another store in order. Known events are skipped.
     pub async fn replay_foreign(self, events: Vec<Incoming>) -> Result<(), Error> {
         use codewright_store::Error as Refused;
         match self.0.store.replay_foreign(events).await {
@@ -69,12 +69,12 @@ impl Events<'_> {
         }
     }
 
-    /// The stored events behind those that are known, in order, a piece at a time.
+    /// Returns a page of the stored events after the known ones, in order.
     pub async fn history(self, known: HashMap<String, u64>) -> Result<Vec<Logged>, Error> {
         Ok(self.0.store.history(known).await?)
     }
 
-    /// Tells every reader what is true only now.
+    /// Publishes a signal, which is not stored.
     pub fn signal(self, signal: Signal) {
         self.0.store.signal(signal);
     }

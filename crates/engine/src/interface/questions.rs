@@ -6,18 +6,18 @@ use super::Questions;
 use crate::Error;
 
 impl Questions<'_> {
-    /// The questions that wait for a user, oldest first.
+    /// Returns the questions that wait for a user, oldest first.
     #[must_use]
     pub fn pending(self) -> Vec<QuestionRequest> {
         self.0.questions.listed()
     }
 
-    /// Answers a question: a list for each of its parts, in order.
+    /// Answers a question with one list for each of its parts.
     pub fn answer(self, id: &QuestionId, answers: Vec<Vec<String>>) -> Result<(), Error> {
         self.0.questions.answer(id, answers)
     }
 
-    /// Refuses a question; the turn that asked ends.
+    /// Rejects a question, which ends its turn.
     pub fn reject(self, id: &QuestionId) -> Result<(), Error> {
         self.0.questions.reject(id)
     }

@@ -17,7 +17,7 @@ use crate::run::stop::stop;
 use crate::{Error, session};
 
 impl Sessions<'_> {
-    /// Makes a session in a directory.
+    /// Creates a session in a directory.
     pub async fn create(self, instance: &Arc<Instance>, input: SessionInput) -> Result<Session, Error> {
         if let Some(parent) = &input.parent_id {
             self.0.session(parent).await?;
@@ -25,7 +25,7 @@ impl Sessions<'_> {
         session::create(self.0, instance, input).await
     }
 
-    /// Makes a session under an id that the client chose; one that is there already is left as it is.
+    /// Creates a session with an id that the client chose. An existing session is returned unchanged.
     pub async fn create_as(
         self,
         instance: &Arc<Instance>,
@@ -36,29 +36,29 @@ impl Sessions<'_> {
         if let Some(known) = self.0.store.session(&id).await? {
             return Ok(known);
         }
-        // What happened in a session that is gone must not be that of another one.
+        // The events of a deleted session must not become part of a new one.
         if !self.0.store.events_of(&id, 0, 1).await?.is_empty() {
             return Err(Error::invalid(format!("`{id}` was the id of a session that has been deleted")));
         }
         session::create_as(self.0, instance, (id, input)).await
     }
 
-    /// One session.
+    /// Returns one session.
     pub async fn get(self, id: &SessionId) -> Result<Session, Error> {
         self.0.session(id).await
     }
 
-    /// Sessions, the most recently changed first.
+    /// Returns sessions, most recently changed first.
     pub async fn list(self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
         Ok(self.0.store.sessions(filter).await?)
     }
 
-    /// [`Engine::sessions`] as clients receive them.
+    /// Returns [`Engine::sessions`] as JSON for clients.
     pub async fn list_json(self, filter: SessionFilter) -> Result<Json, Error> {
         Ok(self.0.store.sessions_json(filter).await?)
     }
 
-    /// The newest messages of a session, oldest first.
+    /// Returns the newest messages of a session, oldest first.
     pub async fn messages(
         self,
         id: &SessionId,
@@ -68,7 +68,7 @@ impl Sessions<'_> {
         Ok(self.0.store.messages(id, limit).await?)
     }
 
-    /// The newest `limit` messages before one, or all, oldest first, as clients receive them.
+    /// Returns the newest `limit` messages before one, or all, oldest first, as JSON for clients.
     pub async fn messages_json(
         self,
         id: &SessionId,
@@ -79,18 +79,18 @@ impl Sessions<'_> {
         found.ok_or_else(|| Error::not_found(Resource::Session, id))
     }
 
-    /// The next piece of such a list, and where it goes on.
+    /// Returns the next page of such a list and its cursor.
     pub async fn more_messages_json(self, rest: Rest) -> Result<(Json, Option<Rest>), Error> {
         Ok(self.0.store.more_messages_json(rest).await?)
     }
 
-    /// All messages of a session without their parts, oldest first.
+    /// Returns all messages of a session without their parts, oldest first.
     pub async fn infos(self, id: &SessionId) -> Result<Vec<Message>, Error> {
         self.0.session(id).await?;
         Ok(self.0.store.infos(id).await?)
     }
 
-    /// The newest `limit` messages before one, oldest first, and whether there are older ones.
+    /// Returns the newest `limit` messages before one, oldest first, and whether there are older ones.
     pub async fn messages_before(
         self,
         id: &SessionId,
@@ -101,18 +101,19 @@ impl Sessions<'_> {
         Ok(self.0.store.messages_before(id, limit, before).await?)
     }
 
-    /// One message.
+    /// Returns one message.
     pub async fn message(self, id: &SessionId, message: &MessageId) -> Result<MessageWithParts, Error> {
         let found = self.0.store.message(id, message).await?;
         found.ok_or_else(|| Error::not_found(Resource::Message, message))
     }
 
-    /// Whether a session has a message.
+    /// Reports whether a session has a message.
     pub async fn has_message(self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
         Ok(self.0.store.message(id, message).await?.is_some())
     }
 
-    /// Admits a prompt and waits for the end of the turn; the last answer, or the prompt if none is wanted.
+    /// Admits a prompt and waits for the end of the turn. Returns the last answer, or the prompt if no answer is
+    /// wanted.
     pub async fn prompt(self, id: &SessionId, input: PromptInput) -> Result<MessageWithParts, Error> {
         let (message, turn) = admit(self.0, id, input).await?;
         let Some(turn) = turn else { return self.message(id, &message).await };
@@ -123,27 +124,27 @@ impl Sessions<'_> {
         answer.cloned().ok_or_else(|| Error::not_found(Resource::Answer, &message))
     }
 
-    /// Admits a prompt; the turn goes on by itself.
+    /// Admits a prompt without waiting for the turn.
     pub async fn prompt_async(self, id: &SessionId, input: PromptInput) -> Result<(), Error> {
         self.submit(id, input).await.map(drop)
     }
 
-    /// The same; the message that the prompt became.
+    /// Does the same, and returns the message of the prompt.
     pub async fn submit(self, id: &SessionId, input: PromptInput) -> Result<MessageId, Error> {
         Ok(admit(self.0, id, input).await?.0)
     }
 
-    /// Stops a session's turn, in whatever process, and waits until it has ended; none is no error.
+    /// Aborts a session's turn in any process and waits for its end. An idle session is not an error.
     pub async fn abort(self, id: &SessionId) -> Result<bool, Error> {
         let was_at_work = stop(self.0, id).await?;
         if !was_at_work && self.0.store.session(id).await?.is_some() && !self.0.runs.is_running(id) {
-            // Whoever waits for the end of a turn hears that there is none.
+            // Clients that wait for the end of a turn receive the idle status.
             signal_idle(self.0, id);
         }
         Ok(true)
     }
 
-    /// What sessions do that are not idle.
+    /// Returns the status of all sessions that are not idle.
     #[must_use]
     pub fn statuses(self) -> BTreeMap<SessionId, SessionStatus> {
         self.0.runs.statuses().into_iter().collect()

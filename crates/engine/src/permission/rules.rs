@@ -19,7 +19,7 @@ pub(crate) struct PermissionRules(Arc<[Layer]>);
 /// The rules of one session's agent.
 #[derive(Debug, Clone, PartialEq)]
 struct Layer {
-    /// All rules, the repository's among them.
+    /// All rules, including the repository's.
     rules: Arc<[Rule]>,
     /// The rules without the repository's, if it has any.
     limits: Option<Limits>,
@@ -31,13 +31,13 @@ struct Limits {
     user: Arc<[Rule]>,
     /// Rules of the repository that the user accepted as exceptions from questions.
     exceptions: Arc<[Rule]>,
-    /// The repository's rules alone, so that none of the user's rules overrules a restriction.
+    /// The repository's rules alone, so that the user's rules cannot override its restrictions.
     repository: Arc<[Rule]>,
 }
 
 impl Layer {
-    /// The stricter of the decision by all rules and that by the user's own. The user's question is saved
-    /// only if the deciding rule is an accepted exception; the user's denial always holds.
+    /// Returns the stricter of the decisions by all rules and by the user's rules. An accepted exception replaces only
+    /// a question of the user, never a denial.
     fn decide(&self, permission: &str, pattern: &str, counts: impl Fn(&&Rule) -> bool) -> Action {
         let find = |rules: &'_ [Rule]| {
             let rule = evaluate(rules.iter().filter(&counts), permission, pattern);
@@ -73,7 +73,7 @@ impl Layer {
 }
 
 impl Limits {
-    /// The action that holds, of the one by all rules and the user's own.
+    /// Returns the action, given the decision by all rules and the decision by the user's rules.
     fn combine(&self, action: Action, own: Action, decided_by: Option<&Rule>) -> Action {
         let is_exception = decided_by.is_some_and(|rule| self.exceptions.contains(rule));
         match (action, own) {
@@ -91,12 +91,12 @@ impl Default for PermissionRules {
 }
 
 impl PermissionRules {
-    /// The rules of a session without callers.
+    /// Returns the rules of a session without callers.
     pub(crate) fn of(rules: Vec<Rule>) -> Self {
         Self([Layer { rules: rules.into(), limits: None }].into())
     }
 
-    /// The rules of an agent, followed by further rules of a user or a client.
+    /// Returns the rules of an agent, followed by rules of a user or a client.
     pub(crate) fn of_agent(agent: &AgentSpec, more: &[Rule]) -> Self {
         let limits = agent.limits.as_ref().map(|limits| Limits {
             user: [limits.user.as_slice(), more].concat().into(),
@@ -106,44 +106,44 @@ impl PermissionRules {
         Self([Layer { rules: [agent.permission.as_slice(), more].concat().into(), limits }].into())
     }
 
-    /// These rules, limited by those of the callers.
+    /// Adds the layers of the callers.
     pub(crate) fn under<'a>(self, above: impl IntoIterator<Item = &'a Self>) -> Self {
         let above = above.into_iter().flat_map(|rules| rules.0.iter().cloned());
         Self(self.0.iter().cloned().chain(above).collect())
     }
 
-    /// Decides about `permission` on one `pattern`: the strictest layer holds, and one that says nothing asks.
+    /// Decides about `permission` on one `pattern`. The strictest layer wins, and a layer without a match asks.
     pub(crate) fn decide(&self, permission: &str, pattern: &str) -> Action {
         strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |_| true)))
     }
 
-    /// The same, where a rule that allows has to name what it allows.
+    /// Does the same, but a rule that allows must name its target.
     pub(crate) fn decide_by_name(&self, permission: &str, pattern: &str) -> Action {
         strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |rule| is_named(rule))))
     }
 
-    /// Decides about something that comes with a call: the strictest layer holds.
+    /// Decides about an implied permission. The strictest layer wins.
     pub(crate) fn judge(&self, implied: &Implied) -> Action {
         strictest(self.0.iter().map(|layer| layer.judge(implied)))
     }
 
-    /// The rules of each layer without those of a repository.
+    /// Returns the rules of each layer without those of a repository.
     pub(crate) fn user_layers(&self) -> impl Iterator<Item = &[Rule]> {
         self.0.iter().map(|layer| layer.limits.as_ref().map_or(&*layer.rules, |limits| &*limits.user))
     }
 
-    /// The rules of each layer, those of a repository apart from the user's.
+    /// Returns the rules of each layer, with those of a repository separated.
     pub(crate) fn layers(&self) -> impl Iterator<Item = &[Rule]> {
         let user = self.0.iter().filter_map(|layer| layer.limits.as_ref()).map(|limits| &*limits.user);
         self.0.iter().map(|layer| &*layer.rules).chain(user)
     }
 
-    /// Whether something is switched off altogether, so that the model need not see it.
+    /// Reports whether a permission is denied altogether, so that its tools are not offered.
     pub(crate) fn is_off(&self, permission: &str) -> bool {
         self.0.iter().any(|layer| layer.is_off(permission))
     }
 
-    /// The rules that speak of a permission, for the model to read.
+    /// Returns the rules about a permission, for the model.
     pub(crate) fn about(&self, permission: &str) -> Vec<Rule> {
         let mut about: Vec<Rule> = Vec::new();
         for rule in self.0.iter().flat_map(Layer::all) {
@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// Names of every way to an effect: built-in tools, gates, and tools of servers and plugins.
+    /// Every tool and permission that leads to an effect: built-in ones, and those of servers and plugins.
     const KEYS: [&str; 14] = [
         "bash",
         "edit",
@@ -208,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever rules a child has, on every way to an effect it may at most what its parents may.
+        /// For all rules of a child, every way to an effect is at most as permitted as for its parents.
         #[test]
         fn a_child_never_may_more_than_any_above_it(
             layers in proptest::collection::vec(proptest::collection::vec(rule(), 0..8), 1..5),
@@ -230,8 +230,8 @@ mod tests {
             }
         }
 
-        /// Whatever rules a repository adds, the result allows at most what the user's rules allow, and the
-        /// exceptions that the user accepted; it never does what the user denies.
+        /// For all rules of a repository, the result permits at most the user's rules and the accepted exceptions, and
+        /// never anything that the user denies.
         #[test]
         fn a_repository_never_allows_more_than_the_user_and_the_accepted_exceptions(
             user in proptest::collection::vec(rule(), 0..8),
@@ -270,7 +270,7 @@ mod tests {
             prop_assert!(own != Action::Deny || rules.judge(&implied) == Action::Deny);
         }
 
-        /// Alone, one's own rules mean what they always meant.
+        /// Without a repository the user's rules keep their meaning.
         #[test]
         fn one_layer_is_its_rules(
             rules in proptest::collection::vec(rule(), 0..8),
@@ -288,7 +288,7 @@ mod tests {
         codewright_config::builtin_agents(&dirs, std::path::Path::new("/p")).remove(0)
     }
 
-    /// The rules of a repository as its configuration hands them on.
+    /// Returns the rules of a repository as its configuration provides them.
     fn alone(rules: &[Rule]) -> Vec<Rule> {
         [&[Rule::new("*", "*", Action::Allow)], rules].concat()
     }

@@ -1,4 +1,4 @@
-//! Finding the permission rules of a session.
+//! Finds the permission rules of a session.
 
 use codewright_proto::{Rule, Session};
 
@@ -10,10 +10,10 @@ use crate::instance::Instance;
 /// The number of callers whose rules are looked up.
 const MAX_ABOVE: usize = 64;
 
-/// Returns the permission rules of a session that works with this agent.
+/// Returns the permission rules of a session that runs with this agent.
 ///
-/// A subagent that a call waits for works under the rules of that call. Otherwise the sessions
-/// above are looked up, each with the agent that it has now.
+/// A subagent whose call is waiting has the rules of that call. Otherwise the parent sessions are looked up, each with
+/// its current agent.
 pub(crate) async fn session_rules(
     inner: &Inner,
     instance: &Instance,
@@ -29,7 +29,7 @@ pub(crate) async fn session_rules(
     while let Some(id) = next.take().filter(|_| above.len() < MAX_ABOVE) {
         let Some(parent) = inner.store.session(&id).await? else { break };
         let instance = inner.instance(std::path::Path::new(&parent.directory)).await?;
-        // An agent that is gone stands for the one that sessions begin with.
+        // A missing agent is replaced by the default agent.
         let named = parent.agent.as_deref().filter(|name| instance.agent(name).is_ok());
         let agent = instance.agent_name(named)?;
         above.push(self::own(&instance, &parent, &agent)?);
@@ -38,7 +38,7 @@ pub(crate) async fn session_rules(
     Ok(own.under(&above))
 }
 
-/// An agent's rules, then the session's.
+/// The rules of the agent, followed by those of the session.
 fn own(instance: &Instance, session: &Session, agent: &str) -> Result<PermissionRules, Error> {
     let mut more: Vec<Rule> = session.permission.iter().flatten().cloned().collect();
     if session.parent_id.is_some() {

@@ -18,12 +18,12 @@ use crate::instance::Instance;
 use crate::interface::Terminals;
 
 impl Terminals<'_> {
-    /// The shells that this machine has.
+    /// Returns the shells of this machine.
     #[must_use]
     pub fn shells(self) -> Vec<Shell> {
         let mut listed = String::new();
         if let Ok(file) = std::fs::File::open(SHELLS.0) {
-            // What cannot be read is not listed.
+            // Unreadable entries are not listed.
             drop(file.take(SHELLS.1).read_to_string(&mut listed));
         }
         let paths = listed.lines().map(str::trim).filter(|line| line.starts_with('/'));
@@ -36,7 +36,7 @@ impl Terminals<'_> {
         there.map(shell).collect()
     }
 
-    /// The terminals of a directory.
+    /// Returns the terminals of a directory.
     #[must_use]
     pub fn list(self, instance: &Instance) -> Vec<Pty> {
         let open = self.0.terminals.lock();
@@ -98,16 +98,16 @@ impl Terminals<'_> {
         Ok(info)
     }
 
-    /// One terminal.
+    /// Returns one terminal.
     pub fn get(self, id: &PtyId) -> Result<Pty, Error> {
         self.0.terminals.find(id).map(|terminal| terminal.info())
     }
 
-    /// Names a terminal anew, or changes its size.
+    /// Changes the name or size of a terminal.
     pub fn change(self, id: &PtyId, patch: PtyPatch) -> Result<Pty, Error> {
         let terminal = self.0.terminals.find(id)?;
         if let Some(size) = patch.size {
-            // One whose program has just ended has no size any more.
+            // A program that has just ended has no size.
             drop(terminal.screen.resize(size.rows.get(), size.cols.get()));
         }
         if let Some(title) = patch.title {
@@ -126,7 +126,7 @@ impl Terminals<'_> {
         Ok(())
     }
 
-    /// A ticket with which one connection may be made without other credentials.
+    /// Returns a ticket for one connection without other credentials.
     pub fn ticket(self, id: &PtyId) -> Result<PtyTicket, Error> {
         self.0.terminals.find(id)?;
         let ticket = secret().map_err(|error| Error::machine(format!("no random numbers: {error}")))?;
@@ -140,14 +140,14 @@ impl Terminals<'_> {
         Ok(PtyTicket { ticket, expires_in: TICKET_SECONDS })
     }
 
-    /// Uses a ticket up; whether it was good for this terminal.
+    /// Removes a ticket. Returns whether it was valid for this terminal.
     #[must_use]
     pub fn redeem_ticket(self, id: &PtyId, ticket: &str) -> bool {
         let found = lock(&self.0.terminals.tickets).remove(ticket);
         found.is_some_and(|(of, until)| of == *id && until > self.0.clock.now_ms())
     }
 
-    /// Connects to a terminal: from a place in its text, or, without one, from what comes next.
+    /// Connects to a terminal at a position of its output, or at the end.
     pub fn attach(self, id: &PtyId, from: Option<u64>) -> Result<Attached, Error> {
         let terminal = self.0.terminals.find(id)?;
         let grown = terminal.grown.subscribe();
@@ -180,7 +180,7 @@ async fn keep(inner: Arc<Inner>, terminal: Arc<Terminal>, mut seated: Seated) {
     };
     match code {
         Some(code) => {
-            // What was written last: the other end is closed, so this ends.
+            // The last output. The other end is closed, so this loop ends.
             while is_open {
                 let count = terminal.screen.read(&mut chunk).await;
                 is_open = count > 0;
@@ -192,7 +192,7 @@ async fn keep(inner: Arc<Inner>, terminal: Arc<Terminal>, mut seated: Seated) {
                 (info.status, info.exit_code) = (PtyStatus::Exited, Some(exit_code));
                 info.id.clone()
             };
-            // That it ended says enough: only what a client takes away is said to be deleted.
+            // A terminal whose program ended sends its own event; only a removal by a client sends this one.
             inner.terminals.lock().remove(&id);
             inner.store.signal(Signal::PtyExited { id, exit_code });
         }

@@ -1,4 +1,4 @@
-//! Messages as they begin, and as they are stored.
+//! New messages and the events that store them.
 
 use codewright_proto::{
     AssistantMessage, AssistantTime, Event, Message, MessagePath, Part, PartBody, PartId, PromptModel,
@@ -7,7 +7,7 @@ use codewright_proto::{
 
 use crate::inner::Inner;
 
-/// The empty answer of an agent to a prompt.
+/// Returns the empty answer of an agent to a prompt.
 pub(crate) fn answer(
     inner: &Inner,
     path: MessagePath,
@@ -34,7 +34,7 @@ pub(crate) fn answer(
     }
 }
 
-/// What stores a prompt with its parts; those that have no name yet get one.
+/// Returns the events that store a prompt with its parts. Parts without an id get one.
 pub(crate) fn prompted(
     inner: &Inner,
     prompt: UserMessage,

@@ -1,19 +1,19 @@
-//! When a request that a provider could not serve is sent again.
+//! Decides when a failed request is sent again.
 
 use std::time::Duration;
 
-/// How often a step is tried in all.
+/// The number of attempts at a step.
 pub(crate) const MAX_ATTEMPTS: u32 = 10;
-/// How often an answer without content is taken before it is believed.
+/// The number of empty answers after which one is accepted.
 pub(crate) const MAX_SILENT: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// A provider that asks for more patience than this has failed for today.
+/// A longer delay requested by a provider counts as a failure.
 const LONGEST_ASKED: Duration = Duration::from_secs(10 * 60);
 
-/// How long to wait before the attempt after number `attempt` (from 1); `None` to give up.
+/// Returns the delay after attempt number `attempt` (from 1); `None` to give up.
 ///
-/// The wait doubles from two seconds up to thirty, unless the provider names one.
+/// The delay doubles from two seconds up to thirty, unless the provider sets one.
 pub(crate) fn wait(attempt: u32, asked: Option<Duration>) -> Option<Duration> {
     if attempt >= MAX_ATTEMPTS {
         return None;

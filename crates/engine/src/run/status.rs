@@ -6,14 +6,14 @@ use crate::inner::Inner;
 
 /// Signals that a session is idle.
 ///
-/// After an answer that failed or was stopped, clients receive this twice: once before the last
-/// events of the turn. The state that counts is [`Runs::is_running`](super::table::Runs::is_running).
+/// Clients receive this twice after a failed or aborted answer: once before the last events of the turn. The
+/// authoritative state is [`Runs::is_running`](super::table::Runs::is_running).
 pub(crate) fn signal_idle(inner: &Inner, id: &SessionId) {
     inner.store.signal(Signal::SessionStatus { session_id: id.clone(), status: SessionStatus::Idle });
     inner.store.signal(Signal::SessionIdle { session_id: id.clone() });
 }
 
-/// Sets the state of a session at work and signals it.
+/// Sets the status of a running session and signals it.
 pub(crate) fn set_status(inner: &Inner, id: &SessionId, status: SessionStatus) {
     inner.runs.set_status(id, &status);
     inner.store.signal(Signal::SessionStatus { session_id: id.clone(), status });

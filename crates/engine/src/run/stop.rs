@@ -1,4 +1,4 @@
-//! Stopping the runs of a session and of its subagents.
+//! Aborts the runs of a session and its subagents.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use codewright_proto::SessionId;
 use crate::Error;
 use crate::inner::Inner;
 
-/// The longest wait of a caller for a stopped turn to end.
+/// The longest wait of a caller for an aborted turn to end.
 pub(crate) const ABORT_WAIT: Duration = Duration::from_secs(10);
 
-/// Stops the work in a session, in every process; returns whether there was any.
+/// Aborts the work in a session in every process. Returns whether there was any.
 ///
-/// Subagents of the session are stopped first. A session is never stopped by its subagents.
+/// Subagents of the session are aborted first. A subagent never aborts its caller.
 pub(crate) async fn stop(inner: &Inner, id: &SessionId) -> Result<bool, Error> {
     for child in inner.subagents.silence(id) {
         Box::pin(stop(inner, &child)).await?;

@@ -1,7 +1,7 @@
-//! Work that a prompt hands to another agent, without a model deciding so.
+//! Subtasks: work that a prompt delegates to another agent without a decision of the model.
 //!
-//! It is played as the call that a model would have made: an answer with one call of the task
-//! tool. When all pieces of a prompt are done, the model is asked to go on with what they found.
+//! A subtask is recorded like a call of a model: an answer with one call of the task tool. After the last subtask of a
+//! prompt the model is asked to continue with the results.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ use crate::run::prompt::last_prompt;
 use crate::subagent::handover::Caller;
 use crate::toolbox::Selection;
 
-/// What the model is asked once other agents have done their work.
+/// The prompt after the subtasks.
 const GO_ON: &str = "Summarize the result of the task above, then continue the work.";
 
-/// Lets another agent do the `nth` piece of the last prompt.
+/// Runs the `nth` subtask of the last prompt.
 pub(crate) async fn subtask(
     inner: &Arc<Inner>,
     lease: &Lease,
@@ -105,12 +105,12 @@ pub(crate) async fn subtask(
     Ok(())
 }
 
-/// Whether the user refused the call, which ends the turn.
+/// Reports whether the user rejected the call, which ends the turn.
 fn refused(message: &MessageWithParts) -> bool {
     message.parts.iter().any(|part| matches!(&part.body, PartBody::Tool(call) if is_refused(&call.state)))
 }
 
-/// An id as those that clients know of calls which no model made: 26 characters, ascending.
+/// Returns an ascending id of 26 characters, the form that clients know for calls without a model.
 fn call_id(inner: &Inner) -> String {
     const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     let time = u128::from(inner.clock.now_ms()) << 80;

@@ -1,4 +1,4 @@
-//! The table of the sessions at work in this process.
+//! The table of the sessions that run in this process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ pub(crate) struct Runs(Mutex<Table>);
 
 struct Handle {
     cancel: CancellationToken,
-    /// Tells this run from a later one of the same session.
+    /// Distinguishes this run from a later one of the same session.
     generation: u64,
     /// Prompts admitted since the run began; it ends only when it has seen them all.
     admitted: u64,
@@ -27,7 +27,7 @@ struct Table {
     generations: u64,
 }
 
-/// A run that is in the table; the task that works holds it.
+/// An entry of the table, held by the task that runs the session.
 pub(crate) struct Entry {
     pub(crate) id: SessionId,
     pub(crate) cancel: CancellationToken,
@@ -54,14 +54,14 @@ impl Turn {
     }
 }
 
-/// The answer to a run that wants to end.
+/// The response to a run that wants to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Release {
     /// The run has ended.
     Ended,
     /// The run has ended, and a prompt that came while it was being stopped needs another one.
     EndedWithPrompt,
-    /// A prompt was admitted that the run has not seen, so it goes on.
+    /// A prompt was admitted that the run has not seen, so the run continues.
     GoesOn,
 }
 
@@ -79,7 +79,7 @@ impl Table {
 }
 
 impl Runs {
-    /// Counts a prompt that was just admitted. Returns a new entry if the session was not at work.
+    /// Counts an admitted prompt. Returns a new entry if the session was idle.
     pub(crate) fn admit(&self, id: &SessionId, cancel: &CancellationToken) -> (Turn, Option<Entry>) {
         let mut table = self.lock();
         if let Some(handle) = table.handles.get_mut(id) {
@@ -90,7 +90,7 @@ impl Runs {
         (turn, Some(entry))
     }
 
-    /// Registers work without a prompt; `None` if the session is at work.
+    /// Registers work without a prompt; `None` if the session is running.
     pub(crate) fn occupy(&self, id: &SessionId, cancel: &CancellationToken) -> Option<Entry> {
         let mut table = self.lock();
         if table.handles.contains_key(id) {
@@ -115,7 +115,7 @@ impl Runs {
         if is_late { Release::EndedWithPrompt } else { Release::Ended }
     }
 
-    /// Removes a run that did not come to release itself.
+    /// Removes a run that did not release itself.
     pub(crate) fn forget(&self, entry: &Entry) {
         let mut table = self.lock();
         if table.handles.get(&entry.id).is_some_and(|handle| handle.generation == entry.generation) {
@@ -131,12 +131,12 @@ impl Runs {
         })
     }
 
-    /// Whether a session is at work.
+    /// Reports whether a session is running.
     pub(crate) fn is_running(&self, id: &SessionId) -> bool {
         self.lock().handles.contains_key(id)
     }
 
-    /// The states of the sessions at work.
+    /// Returns the status of the running sessions.
     pub(crate) fn statuses(&self) -> Vec<(SessionId, SessionStatus)> {
         self.lock().handles.iter().map(|(id, handle)| (id.clone(), handle.status.clone())).collect()
     }
@@ -147,13 +147,13 @@ impl Runs {
         }
     }
 
-    /// The number of prompts admitted to a session's run.
+    /// Returns the number of prompts admitted to a session's run.
     pub(crate) fn admitted(&self, id: &SessionId) -> u64 {
         self.lock().handles.get(id).map_or(0, |handle| handle.admitted)
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        // Every change under the lock is one assignment or one insertion: a poisoned table is whole.
+        // Each change under the lock is one assignment or insertion, so a poisoned table is consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Waking a run for a prompt that was admitted.
+//! Wakes the run of a session for an admitted prompt.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use codewright_proto::SessionId;
 use super::table::Turn;
 use crate::inner::Inner;
 
-/// Makes sure that a run answers the prompt that was just admitted to a session.
+/// Ensures that a run answers the prompt that was just admitted to a session.
 pub(crate) fn wake(inner: &Arc<Inner>, id: &SessionId) -> Turn {
     let (turn, entry) = inner.runs.admit(id, &inner.cancel);
     if let Some(entry) = entry {

@@ -1,8 +1,7 @@
 //! A lock for each session: shared to add messages, exclusive to rewrite them.
 //!
-//! Prompts are admitted side by side, also while the session works. An operation that rewrites
-//! messages, such as a revert, needs an idle session for itself: it waits for prompts that are being
-//! admitted, and new prompts wait for it.
+//! Prompts are admitted concurrently, also while the session is running. An operation that rewrites messages, such as a
+//! revert, needs an idle session: it waits for prompts that are being admitted, and new prompts wait for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -43,7 +42,7 @@ impl SessionLocks {
         Ok(Shared(guard))
     }
 
-    /// Waits for the exclusive lock and takes the lease. Fails if the session is at work.
+    /// Waits for the exclusive lock and takes the lease. Fails if the session is running.
     pub(crate) async fn exclusive(
         &self,
         (runs, store): (&Runs, &Store),
@@ -65,7 +64,7 @@ impl SessionLocks {
     }
 
     fn lock(&self, id: &SessionId) -> Arc<RwLock<()>> {
-        // Every change under the lock is one insertion or removal: a poisoned map is whole.
+        // Each change under the lock is one insertion or removal, so a poisoned map is consistent.
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lock) = locks.get(id).and_then(Weak::upgrade) {
             return lock;

@@ -1,8 +1,7 @@
-//! A command that the user runs in a session: no model is asked, but the next one is told.
+//! Shell commands that the user runs in a session. They call no model, but the next request contains them.
 //!
-//! It is recorded as a prompt without words of the user's and an answer that is one finished call of
-//! `bash`. While it runs the session is at work, so it can be stopped and nothing else can begin;
-//! a prompt that comes meanwhile is answered afterwards.
+//! A command is recorded as a prompt without text and an answer with one completed `bash` call. The session is running
+//! meanwhile, so the command can be aborted, and a prompt that arrives is answered afterwards.
 
 use std::sync::Arc;
 
@@ -26,13 +25,13 @@ use crate::run::next::RAN;
 use crate::run::occupy;
 use crate::toolbox::cx::tool_cx;
 
-/// Reports of a running command that are not recorded yet; newer ones are left out while it is full.
+/// The number of output reports that are not recorded yet. Newer ones are dropped while the channel is full.
 const PENDING_REPORTS: usize = 4;
-/// The digits of Crockford's base 32, which call ids of our own are written in.
+/// The digits of Crockford's base 32, used in call ids.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 impl Sessions<'_> {
-    /// Runs a user's command and waits for its end; the message that holds it.
+    /// Runs a user's command and waits for its end. Returns the message with the call.
     pub async fn shell(self, id: &SessionId, input: ShellInput) -> Result<MessageWithParts, Error> {
         let held = lock(self.0, id).await?;
         let session = super::in_use(self.0, id).await?;
@@ -43,7 +42,7 @@ impl Sessions<'_> {
         let work = Work { inner: self.0.clone(), instance, id: id.clone(), input, agent, model };
         let (ended, end) = oneshot::channel();
         let started = occupy(self.0, id, move |cancel| async move {
-            // Whoever asked may be gone.
+            // The receiver may be gone.
             drop(ended.send(work.run(&cancel).await));
         });
         if !started {
@@ -64,7 +63,7 @@ struct Work {
     model: PromptModel,
 }
 
-/// The parts of the record that stay as they are.
+/// The constant parts of the record.
 struct Record {
     message: AssistantMessage,
     part: Part,
@@ -96,7 +95,7 @@ impl Work {
                 }
             }
         };
-        // A command may be over before anybody has looked; clients are shown it at work all the same.
+        // A command may end at once; clients still receive its running state.
         let unseen = reported.try_recv().ok();
         if let Some(metadata) = unseen.or_else(|| (!is_seen).then(Map::new)) {
             let state = self.running(&record, Some(metadata));
@@ -111,10 +110,10 @@ impl Work {
         Ok(record.message.id)
     }
 
-    /// Records the prompt, the answer and the call, before anything is done.
+    /// Records the prompt, the answer and the call before the command starts.
     async fn begin(&self, lease: &Lease) -> Result<Record, Error> {
         let Inner { ids, clock, .. } = &*self.inner;
-        // Where the clock was set back, the record must still stand behind what it follows.
+        // If the clock was set back, the record must still come after the earlier messages.
         if let Some(newest) = self.inner.store.messages(&self.id, Some(1)).await?.pop() {
             clock.raise(newest.info.created().saturating_add(1));
         }
@@ -169,7 +168,7 @@ impl Work {
         let mut shown = output.metadata;
         let mut text = output.output;
         if stopped {
-            // The tool's own note is the model's; clients know a user's command by this one.
+            // The tool's note is for the model; clients recognize a user's command by this one.
             if let Some(note) = text.rfind("\n\n<shell_metadata>") {
                 text.truncate(note);
             }
@@ -212,7 +211,7 @@ impl Work {
     }
 }
 
-/// The id of a call that no model made: 26 digits, the first ten of them the time.
+/// Returns the id of a call without a model: 26 digits, of which the first ten are the time.
 fn call_id(now_ms: u64, random: [u64; 2]) -> String {
     let digit = |value: u64| char::from(DIGITS[(value & 31) as usize]);
     let time = (0..10).rev().map(|at| digit(now_ms >> (5 * at)));

@@ -1,4 +1,4 @@
-//! A summary that somebody asks for.
+//! Requested summaries.
 
 use codewright_proto::{ModelRef, PromptModel, SessionId, SummarizeInput};
 
@@ -9,17 +9,17 @@ use crate::run::compact::{self, Cause};
 use crate::run::wake::wake;
 
 impl Sessions<'_> {
-    /// Puts a summary in the place of the conversation so far, and waits for the end of the turn.
+    /// Replaces the conversation so far by a summary, and waits for the end of the turn.
     ///
-    /// A session at work summarises when its present step is over. A summary that fails is told
-    /// by the session's events and leaves the conversation as it was.
+    /// A running session is summarized after its current step. A failed summary is reported by the session's events and
+    /// does not change the conversation.
     pub async fn summarize(self, id: &SessionId, input: SummarizeInput) -> Result<bool, Error> {
         let model = PromptModel { provider_id: input.provider_id, model_id: input.model_id, variant: None };
         let cause = if input.auto == Some(true) { Cause::AskedOnTheWay } else { Cause::Asked };
         self.ask_for_summary(id, model, cause).await
     }
 
-    /// The same with the session's own model, else the configured one.
+    /// Does the same with the session's model, or else the configured one.
     pub async fn compact(self, id: &SessionId) -> Result<bool, Error> {
         let session = super::in_use(self.0, id).await?;
         let model = match session.model {

@@ -380,7 +380,7 @@ impl CallCx {
         }
     }
 
-    /// Records a call that cannot be understood as a completed call of `invalid`.
+    /// Records an invalid call as a completed call of `invalid`.
     async fn invalid(&self, call: &Call, error: String, start: u64) -> CallUpdate {
         let input = serde_json::json!({ "tool": call.name, "error": error });
         let update =

@@ -1,4 +1,4 @@
-//! The context that a tool works in, without the parts that belong to one call.
+//! The part of a tool's context that does not depend on the call.
 
 use std::sync::Arc;
 
@@ -51,8 +51,7 @@ pub(crate) fn tool_cx(
     }
 }
 
-/// Reads a file on a user's behalf, with the tool that a model would use; no leave is asked. The text is as a model
-/// may be shown it.
+/// Reads a file for a user with the `read` tool. No permission is needed. Tags in the text are escaped for the model.
 pub(crate) async fn read(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,

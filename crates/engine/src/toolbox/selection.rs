@@ -1,4 +1,4 @@
-//! The tools of one request: those that the model is offered, and those that it may also call.
+//! The tools of one request: the offered ones and the ones that are only accepted.
 //!
 //! Models know tools of older versions and call them by older names. Such calls are accepted under the same
 //! rules as any call, but the tools are not offered.
@@ -8,20 +8,20 @@ use std::sync::Arc;
 
 use codewright_tools::AnyTool;
 
-/// Tools that are switched on or off by name.
+/// Tool names with their switches.
 pub(crate) type Switches = BTreeMap<String, bool>;
 
 /// The tools of a request.
 #[derive(Clone, Default)]
 pub(crate) struct Selection {
-    /// The tools that the model is offered.
+    /// The offered tools.
     pub(crate) offered: Vec<Arc<dyn AnyTool>>,
-    /// The tools that it may call although they are not offered.
+    /// The tools that are accepted although they are not offered.
     pub(crate) accepted: Vec<Arc<dyn AnyTool>>,
 }
 
 impl Selection {
-    /// The tool of that name or alias. Upper and lower case are the same if no name matches exactly.
+    /// Returns the tool with a name or alias. Case is ignored if no name matches exactly.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
         let all = || self.offered.iter().chain(&self.accepted);
         let is_alias = |tool: &&Arc<dyn AnyTool>| {

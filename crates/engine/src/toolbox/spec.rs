@@ -1,4 +1,4 @@
-//! Tools as a model receives them.
+//! The definitions of tools for a model.
 
 use codewright_config::AgentMode;
 use codewright_llm::ToolSpec;
@@ -8,7 +8,7 @@ use codewright_tools::{AnyTool, Task, Tool as _};
 use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
 
-/// A tool as the model is shown it.
+/// Returns the definition of a tool.
 pub(crate) fn spec(tool: &dyn AnyTool, instance: &Instance, rules: &PermissionRules) -> ToolSpec {
     let mut description = tool.description();
     if tool.facts().lists_agents {
@@ -17,7 +17,7 @@ pub(crate) fn spec(tool: &dyn AnyTool, instance: &Instance, rules: &PermissionRu
     ToolSpec { name: tool.name().to_owned(), description, parameters: tool.parameters() }
 }
 
-/// The agents that may be called under these rules, a line each.
+/// Returns the agents that can be called under these rules, one per line.
 fn agents(instance: &Instance, rules: &PermissionRules) -> String {
     let lines = instance.agents().iter().filter(|agent| {
         agent.mode != AgentMode::Primary

@@ -70,7 +70,7 @@ impl Trust<'_> {
 ///
 /// # Errors
 ///
-/// If the control files are not those that the user was shown, or the decision cannot be stored.
+/// Fails if the control files are not those that the user was shown, or if the decision cannot be stored.
 pub(crate) async fn decide(
     inner: &Inner,
     instance: &Instance,

@@ -1,4 +1,4 @@
-//! Several calls as one: each takes the same road as any call, side by side.
+//! Runs several calls in one: each is checked and run like any call, in parallel.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use super::{CallCx, Failure, failure, unavailable, within};
 use crate::run::recorder::Call;
 use crate::run::refusal::REJECTED;
 
-/// How much more all results together may show than one alone.
+/// The output limit of all results together, as a multiple of the limit of one.
 const MORE: usize = 2;
-/// The least that each of the results may show.
+/// The smallest output limit of each result.
 const LEAST: Bounds = Bounds { lines: 100, bytes: 4 * 1024 };
 
-/// A call that may begin, or why it may not.
+/// A permitted call, or the reason why it is rejected.
 type Ready = Result<(Arc<dyn AnyTool>, Value, ToolCx, Granted), String>;
 
 impl CallCx {
-    /// Makes the calls of a batch, once leave was given for all of them and the batch is recorded.
+    /// Runs the calls of a batch after all of them are permitted and the batch is recorded.
     ///
-    /// Leave is asked first and one after the other: whoever refuses a call without a word ends the
-    /// turn, and finds nothing of the batch done.
+    /// Permissions are requested first, one after the other: a rejection without a message ends the turn before any
+    /// call of the batch has run.
     pub(super) async fn batch(
         &self,
         (call, recorded): (&Call, oneshot::Receiver<()>),
@@ -56,7 +56,7 @@ impl CallCx {
         Ok(Batch::joined(results?))
     }
 
-    /// Asks for leave; the inner error is told as the result of the call, the outer one ends the batch.
+    /// Requests the permissions of a call. The inner error is the result of the call, the outer one ends the batch.
     async fn prepared(&self, call: &Call, inner: BatchCall, bounds: Bounds) -> Result<Ready, Failure> {
         let tool = self.selection.find(&inner.tool).filter(|tool| tool.name() != Batch::NAME);
         let tool = tool.filter(|tool| self.inner.toolbox.find(tool.name()).is_some());
@@ -94,7 +94,7 @@ impl CallCx {
     }
 }
 
-/// The part of the bounds that each of so many results has.
+/// Returns the output limit of each of several results.
 fn share(all: Bounds, calls: usize) -> Bounds {
     let part = |all: usize, least: usize| (all * MORE / calls.max(1)).clamp(least.min(all), all);
     Bounds { lines: part(all.lines, LEAST.lines), bytes: part(all.bytes, LEAST.bytes) }

@@ -1,7 +1,7 @@
-//! The leave of one call: asked before it begins, and held against what it would reach when it does.
+//! The permissions of one call, checked before it starts and again when it runs.
 //!
-//! A person may think for hours, and other calls work meanwhile: a link may lead elsewhere by then.
-//! So everything is looked up once more right before the call runs, and what is new is asked for.
+//! A user may reply after hours, and other calls run in the meantime, so a link may lead elsewhere by then. Therefore
+//! the effects are computed again immediately before the call runs, and new ones need permission.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use super::{ASKS_DEADLINE, CallCx, Failure, failure, within};
 use crate::permission::gate::By;
 use crate::run::recorder::Call;
 
-/// How often what a call reaches may change under it before it is given up.
+/// The number of times that the effects of a call may change before it is given up.
 const MAX_CHANGES: usize = 5;
 
-/// All that a call was granted so far, and the call.
+/// The permissions granted to a call so far.
 pub(super) struct Granted {
     asks: Vec<Ask>,
     tool: ToolRef,
 }
 
 impl CallCx {
-    /// Asks for everything that a call needs leave for.
+    /// Requests all permissions that a call needs.
     pub(super) async fn granted(
         &self,
         call: &Call,
@@ -36,7 +36,7 @@ impl CallCx {
         Ok(granted)
     }
 
-    /// Asks again for what has changed since leave was given.
+    /// Requests the permissions that are new since the first check.
     pub(super) async fn still_granted(
         &self,
         mut granted: Granted,
@@ -44,7 +44,7 @@ impl CallCx {
         cx: &ToolCx,
     ) -> Result<(), Failure> {
         for _ in 0..MAX_CHANGES {
-            // Only a question takes time in which something else may change. Rules decide at once, also about a
+            // Only a user's reply takes time in which something else may change. Rules decide at once, also about a
             // call whose effects differ each time, such as one that lists the running processes.
             if self.ask_for_more(&mut granted, call, cx).await? == By::Rules {
                 return Ok(());
@@ -53,7 +53,7 @@ impl CallCx {
         Err(Failure::Told("What the call would reach changes all the time, so it was not made.".to_owned()))
     }
 
-    /// Requests permission for everything new that a call needs now; returns whether a user had to decide.
+    /// Requests permission for everything new that a call needs now. Returns whether a user had to decide.
     async fn ask_for_more(
         &self,
         granted: &mut Granted,
@@ -78,7 +78,7 @@ impl CallCx {
 }
 
 impl Granted {
-    /// What of an ask was not granted yet.
+    /// Returns the part of a request that is not granted yet.
     fn rest(&self, ask: &Ask) -> Option<Ask> {
         let is_same = |known: &&Ask| known.permission == ask.permission && known.patterns == ask.patterns;
         let known: Vec<_> = self.asks.iter().filter(is_same).collect();

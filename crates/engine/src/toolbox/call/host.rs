@@ -1,4 +1,4 @@
-//! What tools cannot do alone, done for one call of one session.
+//! The operations of the engine that a tool can use, for one call of a session.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Host for CallHost {
             };
             let prompt = PromptInput {
                 agent: Some(agent.to_owned()),
-                // An agent without a model of its own goes on with this one.
+                // Used by agents without a configured model.
                 model: self
                     .instance
                     .agent(agent)
