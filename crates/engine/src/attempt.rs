@@ -49,9 +49,9 @@ pub struct Attempt {
 
 /// The attempts of a process, oldest first.
 #[derive(Default)]
-pub(crate) struct Attempts(Mutex<Vec<Known>>);
+pub(crate) struct Attempts(Mutex<Vec<Entry>>);
 
-struct Known {
+struct Entry {
     provider: String,
     attempt: Attempt,
     progress: watch::Receiver<Progress>,
@@ -60,16 +60,16 @@ struct Known {
 }
 
 impl Attempts {
-    fn lock(&self) -> MutexGuard<'_, Vec<Known>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         // Each change of the list is one call, so a poisoned list is consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cancels attempts. They have ended and released their ports when this function returns.
     pub(crate) async fn give_up(&self, is_to_go: impl Fn(&str, &Attempt) -> bool) {
-        let gone: Vec<Known> =
+        let gone: Vec<Entry> =
             self.lock().extract_if(.., |known| is_to_go(&known.provider, &known.attempt)).collect();
-        for Known { cancel, mut progress, .. } in gone {
+        for Entry { cancel, mut progress, .. } in gone {
             cancel.cancel();
             // The task has already ended and released its port.
             drop(progress.wait_for(|progress| *progress != Progress::Pending).await);

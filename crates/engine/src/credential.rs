@@ -127,11 +127,11 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, codewright_llm::Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Error::machine("the credentials could not be reached"))?.map_err(told)
+    done.map_err(|_| Error::machine("the credentials could not be reached"))?.map_err(user_error)
 }
 
 /// These messages are our own text for the user.
-pub(crate) fn told(error: codewright_llm::Error) -> Error {
+pub(crate) fn user_error(error: codewright_llm::Error) -> Error {
     Error::invalid(error.to_string())
 }
 

@@ -26,7 +26,7 @@ use crate::interface::{
     Transfer, Trust,
 };
 use crate::journal::{Journal, Level};
-use crate::known::Known;
+use crate::known::SessionFiles;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
 use crate::permission::gate::Gate;
@@ -123,7 +123,7 @@ impl Engine {
             session_locks: SessionLocks::default(),
             search,
             locks: FileLocks::default(),
-            known: Known::default(),
+            known: SessionFiles::default(),
             jobs: Jobs::default(),
             child_env,
             shell,
@@ -222,7 +222,8 @@ impl Engine {
     async fn close_telemetry(&self) {
         let counts = self.0.tracer.close().await;
         if counts.dropped + counts.lost > 0 {
-            let about = json!({ "told": counts.exported, "dropped": counts.dropped, "lost": counts.lost });
+            let about =
+                json!({ "exported": counts.exported, "dropped": counts.dropped, "lost": counts.lost });
             self.0
                 .journal
                 .note(Level::Warn, "telemetry", "some spans could not be exported", Some(about))

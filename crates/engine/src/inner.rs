@@ -22,7 +22,7 @@ use crate::error::Resource;
 use crate::instance::cache::Instances;
 use crate::instance::{Instance, Opening};
 use crate::journal::Journal;
-use crate::known::Known;
+use crate::known::SessionFiles;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
 use crate::permission::gate::Gate;
@@ -62,7 +62,7 @@ pub(crate) struct Inner {
     pub(crate) tracer: Tracer,
     /// Why telemetry is off although it was configured.
     pub(crate) disabled_telemetry: Option<String>,
-    pub(crate) known: Known,
+    pub(crate) known: SessionFiles,
     pub(crate) jobs: Jobs,
     pub(crate) catalog: Source,
     pub(crate) child_env: Environment,

@@ -10,7 +10,7 @@ use codewright_tools::KnownFiles;
 const MAX_SESSIONS: usize = 256;
 
 #[derive(Default)]
-pub(crate) struct Known(Mutex<Table>);
+pub(crate) struct SessionFiles(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
@@ -18,7 +18,7 @@ struct Table {
     sessions: HashMap<SessionId, (u64, KnownFiles)>,
 }
 
-impl Known {
+impl SessionFiles {
     /// Returns the files of a session. All its calls share them.
     pub(crate) fn of(&self, session: &SessionId) -> KnownFiles {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);

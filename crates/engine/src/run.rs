@@ -207,12 +207,12 @@ impl Run {
                 }
                 Next::Compact { asked } => {
                     let work = compact::compact(&self.inner, lease, (transcript, asked), &self.entry.cancel);
-                    self.told("compact", work).await?;
+                    self.traced("compact", work).await?;
                 }
                 Next::Subtask { nth } => {
                     set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
                     let work = subtask::subtask(&self.inner, lease, (&transcript, nth), &self.entry.cancel);
-                    self.told("subtask", work).await?;
+                    self.traced("subtask", work).await?;
                 }
                 Next::Step => {
                     if compact::make_room(&self.inner, &self.entry.id, &mut transcript).await? {
@@ -222,14 +222,15 @@ impl Run {
                         set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
                     }
                     self.inner.outputs.in_use(&self.inner.tasks, &transcript, self.inner.clock.now_ms());
-                    self.told("step", step::step(&self.inner, lease, transcript, &self.entry.cancel)).await?;
+                    self.traced("step", step::step(&self.inner, lease, transcript, &self.entry.cancel))
+                        .await?;
                 }
             }
         }
     }
 
     /// Runs a part of the turn and exports its span.
-    async fn told(&self, name: &str, work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    async fn traced(&self, name: &str, work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
         let mut span = self.inner.tracer.span(name, Kind::Internal);
         let done = within(span.context(), work).await;
         if done.is_err() {

@@ -26,7 +26,7 @@ static CHANGING: Mutex<()> = Mutex::const_new(());
 impl Settings<'_> {
     /// Merges a change into a directory's configuration. Returns the accepted part.
     pub async fn change(self, instance: &Instance, change: Value) -> Result<Value, Error> {
-        let change = self.taken(change)?;
+        let change = self.without_unknown_keys(change)?;
         let path = instance.directory.join(FILE);
         lay(path.clone(), &change, instance.config_json()).await?;
         Instances(self.0).dispose(instance).await;
@@ -55,14 +55,14 @@ impl Settings<'_> {
 
     /// Merges a change into the global configuration. Returns the whole configuration.
     pub async fn change_global(self, change: Value) -> Result<Value, Error> {
-        let change = self.taken(change)?;
+        let change = self.without_unknown_keys(change)?;
         lay(self.0.dirs.own_config.join(FILE), &change, self.raw_global()?).await?;
         Instances(self.0).dispose_all().await;
         self.global()
     }
 
     /// Returns a change without unknown keys.
-    fn taken(self, change: Value) -> Result<Map<String, Value>, Error> {
+    fn without_unknown_keys(self, change: Value) -> Result<Map<String, Value>, Error> {
         let Value::Object(change) = change else {
             return Err(Error::invalid("a change of the configuration is an object"));
         };

@@ -112,7 +112,7 @@ fn at_most_eight_background_commands_run() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::tools(calls)).text("Done."))?;
     switched(&stage, ["run", "go"]).finish()?.success()?;
     let results = stage.results(1)?;
-    let refused = results.iter().filter(|result| result.contains("Too many commands work in the background"));
+    let refused = results.iter().filter(|result| result.contains("Too many commands run in the background"));
     assert_eq!((results.len(), refused.count()), (9, 1));
     // The program has ended, and so have the commands.
     wait_until("their end", || !is_running(&own))?;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use codewright_llm::oauth::methods;
 use tokio::sync::{oneshot, watch};
 
-use super::{Attempt, Known, LIFE, MAX_ATTEMPTS, Progress};
+use super::{Attempt, Entry, LIFE, MAX_ATTEMPTS, Progress};
 use crate::Error;
 use crate::credential::operations::store;
-use crate::credential::{check_label, labelled, method_id, told};
+use crate::credential::{check_label, labelled, method_id, user_error};
 use crate::error::Resource;
 use crate::interface::Providers;
 
@@ -32,7 +32,7 @@ impl Providers<'_> {
         // An older attempt may use the same port.
         inner.attempts.give_up(|of, attempt| of == provider || attempt.expires <= now).await;
         inner.sign_ins.forget(provider);
-        let begun = inner.sign_in.begin(provider, at, inputs).await.map_err(told)?;
+        let begun = inner.sign_in.begin(provider, at, inputs).await.map_err(user_error)?;
         let attempt = Attempt {
             id: inner.ids.attempt(),
             url: begun.url.clone(),
@@ -53,7 +53,7 @@ impl Providers<'_> {
                         Err(_) => std::future::pending().await,
                     }
                 };
-                let credential = inner.sign_in.finish(begun, pasted).await.map_err(told)?;
+                let credential = inner.sign_in.finish(begun, pasted).await.map_err(user_error)?;
                 store(&inner, &provider, labelled(credential, label.as_deref())?).await
             }
         };
@@ -68,7 +68,7 @@ impl Providers<'_> {
             // The attempt may have been removed.
             drop(tell.send(progress));
         });
-        let known = Known {
+        let known = Entry {
             provider: provider.to_owned(),
             attempt: attempt.clone(),
             progress,

@@ -7,7 +7,7 @@ use codewright_llm::oauth::methods;
 use codewright_llm::vault::{self, Credential};
 use serde_json::{Value, json};
 
-use super::{SIGN_IN_PROVIDERS, blocking, label, labelled, method_json, shape, told};
+use super::{SIGN_IN_PROVIDERS, blocking, label, labelled, method_json, shape, user_error};
 use crate::Error;
 use crate::error::Resource;
 use crate::inner::Inner;
@@ -53,7 +53,7 @@ impl Providers<'_> {
         // An older sign-in may use the same port.
         self.0.sign_ins.forget(provider);
         self.0.attempts.give_up(|of, _| of == provider).await;
-        let begun = self.0.sign_in.begin(provider, method, inputs).await.map_err(told)?;
+        let begun = self.0.sign_in.begin(provider, method, inputs).await.map_err(user_error)?;
         let answer = json!({
             "url": begun.url,
             "method": if begun.is_automatic { "auto" } else { "code" },
@@ -80,7 +80,7 @@ impl Providers<'_> {
                 None => std::future::pending().await,
             }
         };
-        let credential = self.0.sign_in.finish(begun, pasted).await.map_err(told)?;
+        let credential = self.0.sign_in.finish(begun, pasted).await.map_err(user_error)?;
         store(self.0, provider, credential).await
     }
 

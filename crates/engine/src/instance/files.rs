@@ -31,7 +31,7 @@ impl Instance {
     /// Returns the entries of a directory, directories first.
     pub async fn list_files(&self, path: &str) -> Result<Vec<FileNode>, Error> {
         let at = self.inside(path)?;
-        let entries = workspace::entries(&at.real, &CancellationToken::new()).await.map_err(refused)?;
+        let entries = workspace::entries(&at.real, &CancellationToken::new()).await.map_err(file_error)?;
         let root = self.directory.as_path();
         Ok(entries
             .into_iter()
@@ -77,7 +77,7 @@ impl Instance {
         match read {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(refused(error)),
+            Err(error) => Err(file_error(error)),
         }
     }
 
@@ -108,7 +108,7 @@ impl Instance {
             // The caller is the user, whose own files need no permission.
             judge: workspace::Judge::none(),
         };
-        let found = workspace::grep(query, &CancellationToken::new()).await.map_err(refused)?;
+        let found = workspace::grep(query, &CancellationToken::new()).await.map_err(file_error)?;
         let mut matches = Vec::new();
         for (path, lines) in found.files {
             let path = workspace::relative(&self.directory, &path);
@@ -140,7 +140,7 @@ impl Instance {
         }
         let never = CancellationToken::new();
         let walked = workspace::names(self.directory.clone(), SEARCH_DEADLINE, &never).await;
-        let names = Arc::new(walked.map_err(refused)?);
+        let names = Arc::new(walked.map_err(file_error)?);
         let mut known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some((Instant::now(), Arc::clone(&names)));
         Ok(names)
@@ -151,8 +151,8 @@ impl Instance {
         if path.contains('\0') {
             return Err(Error::invalid("a path holds no zero byte"));
         }
-        let root = Workspace::new(&self.directory, &self.worktree.root).map_err(refused)?;
-        let at = root.resolve(Path::new(path)).map_err(refused)?;
+        let root = Workspace::new(&self.directory, &self.worktree.root).map_err(file_error)?;
+        let at = root.resolve(Path::new(path)).map_err(file_error)?;
         if at.inside {
             return Ok(at);
         }
@@ -174,7 +174,7 @@ fn binary(bytes: &[u8], mime: &str) -> FileContent {
 }
 
 /// Converts an error of the file system. The caller named the path, so the error names it too.
-fn refused(error: workspace::Error) -> Error {
+fn file_error(error: workspace::Error) -> Error {
     Error::invalid(error.to_string())
 }
 

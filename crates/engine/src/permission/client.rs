@@ -76,7 +76,7 @@ impl Permissions<'_> {
         let _turn = self.0.sessions.lock().await;
         match self.0.gate.at(&request.id) {
             (Some(known), _) if known.session_id == request.session_id => return Ok(()),
-            (Some(_), _) => return Err(taken(&request.id)),
+            (Some(_), _) => return Err(id_in_use(&request.id)),
             (None, waiting) if waiting >= MAX_WAITING => {
                 return Err(Error::too_many(format!("{MAX_WAITING} permission requests wait already")));
             }
@@ -86,23 +86,23 @@ impl Permissions<'_> {
         let (inner, id) = (self.0.clone(), request.id.clone());
         let asked = self.0.tasks.spawn(async move {
             let cancel = inner.cancel.child_token();
-            let told = || {
+            let notify = || {
                 // The receiver may be gone.
                 let _ = tell.send(());
             };
-            inner.gate.put(pending, &cancel, told).await.map(drop)
+            inner.gate.put(pending, &cancel, notify).await.map(drop)
         });
         if stored.await.is_ok() {
             return Ok(());
         }
         match asked.await {
-            Ok(Err(Error::Store(codewright_store::Error::Taken { .. }))) => Err(taken(&id)),
+            Ok(Err(Error::Store(codewright_store::Error::Taken { .. }))) => Err(id_in_use(&id)),
             Ok(ended) => ended,
             Err(_) => Err(Error::aborted("the permission request was given up")),
         }
     }
 }
 
-fn taken(id: &PermissionId) -> Error {
+fn id_in_use(id: &PermissionId) -> Error {
     Error::invalid(format!("there has been another permission request `{id}`"))
 }

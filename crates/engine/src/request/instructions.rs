@@ -202,13 +202,13 @@ impl Sources {
                 }
                 let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
                 if found.seen.insert(real) {
-                    let told = Instruction {
+                    let instruction = Instruction {
                         origin: path.display().to_string(),
                         text,
                         is_of_repository,
                         is_untrusted: false,
                     };
-                    if is_listed { found.listed.push(told) } else { found.rules.push(told) }
+                    if is_listed { found.listed.push(instruction) } else { found.rules.push(instruction) }
                 }
                 true
             }
@@ -344,7 +344,7 @@ mod tests {
         #[track_caller]
         fn check(&self, directory: &str, expected: &str) {
             let found = self.found_in("p", directory);
-            assert_eq!(told(&found), expected, "{:?}", found.warnings);
+            assert_eq!(texts(&found), expected, "{:?}", found.warnings);
             assert_eq!(found.warnings, Vec::<String>::new());
         }
 
@@ -358,9 +358,9 @@ mod tests {
         }
     }
 
-    fn told(found: &Found) -> String {
+    fn texts(found: &Found) -> String {
         let texts = |list: &[Instruction]| {
-            list.iter().map(|told| told.text.trim().to_owned()).collect::<Vec<_>>().join(" ")
+            list.iter().map(|one| one.text.trim().to_owned()).collect::<Vec<_>>().join(" ")
         };
         format!("{}|{}", texts(&found.rules), texts(&found.listed))
     }
@@ -381,7 +381,7 @@ mod tests {
         let tree = Tree::new(&[("p/AGENTS.md", "above"), ("p/a/AGENTS.md", "here"), ("p/x.md", "x")]);
         let tree = tree.config(json!({"instructions": ["x.md"]}));
         let found = tree.found_in("/", "p/a");
-        assert_eq!(told(&found), "here|");
+        assert_eq!(texts(&found), "here|");
         assert!(found.warnings[0].contains("there is no file `x.md`"), "{:?}", found.warnings);
     }
 
@@ -485,7 +485,7 @@ mod tests {
         Tree::new(&files).check("p", "claude|");
         let strict = Tree::new(&files).config(json!({"prompt": {"strict": true}}));
         let found = strict.found_in("p", "p");
-        assert_eq!((told(&found).as_str(), found.rules.len()), ("|", 1));
+        assert_eq!((texts(&found).as_str(), found.rules.len()), ("|", 1));
     }
 
     #[test]
@@ -497,7 +497,7 @@ mod tests {
         file.set_len(1024 * 1024 * 1024).unwrap();
         std::fs::create_dir(tree.path("p/dir")).unwrap();
         tree.write("p/bin.md", &[0xff, 0xfe, 0]);
-        assert_eq!(told(&tree.found_in("p", "p/a/b")), "good|");
+        assert_eq!(texts(&tree.found_in("p", "p/a/b")), "good|");
         tree.warns(&[
             "p/AGENTS.md` was left out: it is larger than 256 KiB",
             "`instructions`: `",
@@ -521,7 +521,7 @@ mod tests {
         symlink(tree.path("secret.md"), tree.path("p/AGENTS.md")).unwrap();
         symlink(tree.path("p/in.md"), tree.path("p/a/AGENTS.md")).unwrap();
         tree.warns(&["outside the worktree"]);
-        assert_eq!(told(&tree.found_in("p", "p/a")), "inside|");
+        assert_eq!(texts(&tree.found_in("p", "p/a")), "inside|");
         let tree = tree.config(json!({"prompt": {"instructions": {"follow_symlinks": true}}}));
         tree.check("p/a", "secret inside|");
     }

@@ -213,9 +213,9 @@ mod tests {
     fn the_reminder_names_the_plan_file_and_whether_it_exists() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("plan.md");
-        let told =
+        let text_for =
             |agent: &str| reminded("u plan u", agent, None, (Some(&file), Protocol::OpenAiChat))[1].clone();
-        let text = told("plan");
+        let text = text_for("plan");
         for expected in [
             "plan.md",
             "does not exist yet: create it with write",
@@ -225,10 +225,10 @@ mod tests {
             assert!(text.contains(expected), "{expected} in {text}");
         }
         assert!(!text.contains("explore agents"), "what is not offered is not named: {text}");
-        assert!(!told("build").contains("plan.md"));
+        assert!(!text_for("build").contains("plan.md"));
         std::fs::write(&file, "x").unwrap();
-        assert!(told("plan").contains("It exists: read it and continue it with edit."));
-        assert!(told("build").contains("plan.md: carry it out"));
+        assert!(text_for("plan").contains("It exists: read it and continue it with edit."));
+        assert!(text_for("build").contains("plan.md: carry it out"));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 pub(crate) mod plan;
 mod prune;
-mod told;
+mod render;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ use codewright_store::Lease;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::files::{Done, Files, left_by_last};
+use super::files::{Done, Files, tree_of_last_step};
 use super::message;
 use super::prompt::last_prompt;
 use super::recorder::{Record, Recorder};
@@ -106,9 +106,9 @@ pub(crate) fn may_follow(instance: &Instance, transcript: &[MessageWithParts]) -
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// A client requested it, and the turn ends after it.
-    Asked,
+    Requested,
     /// A client requested it, and the turn continues after it.
-    AskedOnTheWay,
+    RequestedDuringTurn,
     /// The context is full.
     Full,
     /// The provider rejected the request as too long.
@@ -125,8 +125,8 @@ pub(crate) async fn ask(
     let model = PromptModel { variant: None, ..model.clone() };
     let message = user_message(inner, id, agent, model);
     let (auto, overflow) = match cause {
-        Cause::Asked => (false, None),
-        Cause::AskedOnTheWay => (true, None),
+        Cause::Requested => (false, None),
+        Cause::RequestedDuringTurn => (true, None),
         Cause::Full => (true, Some(false)),
         Cause::Refused => (true, Some(true)),
     };
@@ -170,7 +170,7 @@ pub(crate) async fn compact(
     let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
     let looking = cancel.child_token();
     let _looked = looking.clone().drop_guard();
-    let known = left_by_last(&transcript[..asked], inner.clock.now_ms());
+    let known = tree_of_last_step(&transcript[..asked], inner.clock.now_ms());
     let files = Files::begin(&instance, &inner.tasks, looking, known);
     let message = message::answer(inner, instance.message_path(), prompt, (AGENT, &wanted));
     let message = AssistantMessage { summary: Some(true), ..message };
@@ -188,15 +188,15 @@ pub(crate) async fn compact(
     let plan = plan::plan(&transcript, asked, settings.tail(&model.limits));
     let mut budget = budget(&model);
     for attempt in 1..=ATTEMPTS {
-        let conversation = told::told(&plan.subject, budget);
-        let told = conversation.len();
-        let half = told / 2;
+        let conversation = render::render(&plan.subject, budget);
+        let length = conversation.len();
+        let half = length / 2;
         let request = summary_request(&session, &agent, &model, conversation);
         let step = Step::without_tools(instance.clone(), model.clone(), request);
         let step = Step { files: Some(files.clone()), ..step };
         match answer(inner, (lease, &step), &mut recorder, cancel).await? {
             Attempt::Answered => {
-                let asked = Asked { message: &transcript[asked], bytes: told };
+                let asked = SummaryRequest { message: &transcript[asked], bytes: length };
                 let done = files.close().await;
                 recorder.began_with(files.first());
                 return finish((inner, lease), &model, (recorder, done), (&plan, asked)).await;
@@ -259,7 +259,7 @@ async fn finish(
     (inner, lease): (&Arc<Inner>, &Lease),
     model: &Model,
     (mut recorder, done): (Recorder, Done),
-    (plan, asked): (&Plan<'_>, Asked<'_>),
+    (plan, asked): (&Plan<'_>, SummaryRequest<'_>),
 ) -> Result<(), Error> {
     flush(lease, inner, &mut recorder).await?;
     let (id, message) = (recorder.message().session_id.clone(), recorder.message().id.clone());
@@ -297,7 +297,7 @@ async fn finish(
 }
 
 /// The request for a summary, and the size of its input.
-struct Asked<'a> {
+struct SummaryRequest<'a> {
     message: &'a MessageWithParts,
     bytes: usize,
 }
@@ -327,7 +327,7 @@ enum Again {
     WithoutMedia,
 }
 
-impl Asked<'_> {
+impl SummaryRequest<'_> {
     fn was_refused(&self) -> Again {
         let refused = self
             .message

@@ -229,7 +229,7 @@ impl Files {
 }
 
 /// Returns the tree that the previous step recorded a moment ago.
-pub(crate) fn left_by_last(transcript: &[MessageWithParts], now: u64) -> Option<TreeId> {
+pub(crate) fn tree_of_last_step(transcript: &[MessageWithParts], now: u64) -> Option<TreeId> {
     let last = transcript.last()?;
     let Message::Assistant(info) = &last.info else { return None };
     let ended = info.time.completed?;

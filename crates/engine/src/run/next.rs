@@ -106,7 +106,7 @@ pub(crate) fn subtasks(prompt: &MessageWithParts) -> impl Iterator<Item = &PartB
 }
 
 fn wants_value(prompt: &MessageWithParts) -> bool {
-    matches!(&prompt.info, Message::User(prompt) if structured::wanted(prompt).is_some())
+    matches!(&prompt.info, Message::User(prompt) if structured::requested_schema(prompt).is_some())
 }
 
 #[cfg(test)]

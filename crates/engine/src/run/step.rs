@@ -23,7 +23,7 @@ use crate::Error;
 use crate::error::{describe, message_error};
 use crate::inner::Inner;
 use crate::permission::session::session_rules;
-use crate::run::files::{Files, left_by_last};
+use crate::run::files::{Files, tree_of_last_step};
 use crate::run::prompt::last_prompt;
 use crate::run::recorder::Recorder;
 use crate::run::{compact, message, structured, summary};
@@ -48,7 +48,7 @@ pub(crate) async fn step(
     let instance = instance?;
     let looking = cancel.child_token();
     let _looked = looking.clone().drop_guard();
-    let known = left_by_last(&transcript, inner.clock.now_ms());
+    let known = tree_of_last_step(&transcript, inner.clock.now_ms());
     let files = Files::begin(&instance, &inner.tasks, looking, known);
     let message = message::answer(inner, instance.message_path(), &prompt, (&prompt.agent, &prompt.model));
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
@@ -154,7 +154,7 @@ pub(crate) async fn leave_files(inner: &Arc<Inner>, files: &Arc<Files>, recorder
 
 /// Returns the error of a step that used the last attempt at the requested value.
 fn given_up(prompt: &UserMessage, misses: u32, recorder: &Recorder) -> Option<MessageError> {
-    structured::wanted(prompt)?;
+    structured::requested_schema(prompt)?;
     let missed = recorder.has_refused_value() || !recorder.has_calls();
     if missed { structured::given_up(prompt, misses + 1) } else { None }
 }

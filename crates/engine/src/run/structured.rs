@@ -31,7 +31,7 @@ const DEFAULT_RETRIES: u32 = 2;
 const MAX_RETRIES: u32 = 20;
 
 /// Returns the schema that a prompt requests.
-pub(crate) fn wanted(prompt: &UserMessage) -> Option<&Value> {
+pub(crate) fn requested_schema(prompt: &UserMessage) -> Option<&Value> {
     match &prompt.format {
         Some(OutputFormat::JsonSchema { schema, .. }) => Some(schema),
         Some(OutputFormat::Text) | None => None,
@@ -84,10 +84,10 @@ pub(crate) fn misses(transcript: &[MessageWithParts], prompt: &MessageId) -> u32
         Message::Assistant(info) if info.parent_id == *prompt => Some((info, message)),
         Message::Assistant(_) | Message::User(_) => None,
     });
-    answers.map(|(info, message)| missed(info, message)).sum()
+    answers.map(|(info, message)| failed_attempts(info, message)).sum()
 }
 
-fn missed(info: &AssistantMessage, message: &MessageWithParts) -> u32 {
+fn failed_attempts(info: &AssistantMessage, message: &MessageWithParts) -> u32 {
     let calls = message.parts.iter().filter_map(|part| match &part.body {
         PartBody::Tool(call) => Some(call),
         _ => None,

@@ -10,7 +10,7 @@ use codewright_snapshot::TreeId;
 use codewright_store::Lease;
 
 use super::compact::plan::marker;
-use super::structured::wanted;
+use super::structured::requested_schema;
 use crate::Error;
 use crate::inner::Inner;
 use crate::instance::Instance;
@@ -44,7 +44,7 @@ pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWith
     let event = Event::MessageUpdated { session_id: session.id.clone(), info };
     let total = total(transcript, prompt, &diffs);
     // A prompt with a structured answer and no changes gets no further update.
-    let is_quiet = diffs.is_empty() && wanted(prompt).is_some();
+    let is_quiet = diffs.is_empty() && requested_schema(prompt).is_some();
     if is_quiet && session.summary.as_ref() == Some(&total) {
         return Ok(());
     }

@@ -74,6 +74,6 @@ impl Sessions<'_> {
 fn too_large(most_bytes: usize) -> Error {
     let most = most_bytes / 1024 / 1024;
     Error::invalid(format!(
-        "what the model is told of this session has more than {most} MiB; its messages can be read page by page"
+        "the context of this session is larger than {most} MiB; its messages can be read page by page"
     ))
 }

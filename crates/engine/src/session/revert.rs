@@ -232,7 +232,7 @@ impl Road {
 
     /// Changes the files from the session's position to another one.
     async fn travel(&self, to: usize, respect: Respect) -> Result<Moved, Error> {
-        let (range, known) = (self.at.min(to)..self.at.max(to), self.known().await?);
+        let (range, known) = (self.at.min(to)..self.at.max(to), self.stored_changes().await?);
         let (changes, left) = travelled(&self.steps, range, |at| known[at].is_some());
         let outcome = self.snapshots.travel(&changes, self.at, to, respect).await?;
         let mut moved = Moved::default();
@@ -245,7 +245,7 @@ impl Road {
     }
 
     /// Returns the changes of each step whose contents are stored.
-    async fn known(&self) -> Result<Vec<Option<Vec<Change>>>, Error> {
+    async fn stored_changes(&self) -> Result<Vec<Option<Vec<Change>>>, Error> {
         let mut known = Vec::new();
         for step in &self.steps {
             let Some((before, after)) = step.trees else {
@@ -266,7 +266,7 @@ impl Road {
     /// Restores the user's versions of files that were reverted with force.
     async fn give_back(&self, before: TreeId, moved: &Moved) -> Result<(), Error> {
         let mut ours: BTreeSet<(PathBuf, Option<Content>)> = BTreeSet::new();
-        for change in self.known().await?.into_iter().flatten().flatten() {
+        for change in self.stored_changes().await?.into_iter().flatten().flatten() {
             ours.insert((change.path.clone(), change.before));
             ours.insert((change.path, change.after));
         }

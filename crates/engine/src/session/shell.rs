@@ -129,7 +129,7 @@ impl Work {
             tools: None,
         };
         let text = TextPart { text: RAN.to_owned().into(), synthetic: Some(true), ..TextPart::default() };
-        let told = Part {
+        let output = Part {
             id: ids.part(),
             session_id: self.id.clone(),
             message_id: prompt.id.clone(),
@@ -155,7 +155,7 @@ impl Work {
         lease
             .append(vec![
                 Event::MessageUpdated { session_id: session_id.clone(), info: Message::User(prompt) },
-                Event::PartUpdated { session_id: session_id.clone(), part: told, time: start },
+                Event::PartUpdated { session_id: session_id.clone(), part: output, time: start },
                 Event::MessageUpdated { session_id, info: Message::Assistant(record.message.clone()) },
                 self.part(&record, running),
             ])

@@ -15,7 +15,7 @@ impl Sessions<'_> {
     /// does not change the conversation.
     pub async fn summarize(self, id: &SessionId, input: SummarizeInput) -> Result<bool, Error> {
         let model = PromptModel { provider_id: input.provider_id, model_id: input.model_id, variant: None };
-        let cause = if input.auto == Some(true) { Cause::AskedOnTheWay } else { Cause::Asked };
+        let cause = if input.auto == Some(true) { Cause::RequestedDuringTurn } else { Cause::Requested };
         self.ask_for_summary(id, model, cause).await
     }
 
@@ -32,7 +32,7 @@ impl Sessions<'_> {
                 PromptModel { provider_id, model_id, variant: None }
             }
         };
-        self.ask_for_summary(id, model, Cause::Asked).await
+        self.ask_for_summary(id, model, Cause::Requested).await
     }
 
     async fn ask_for_summary(self, id: &SessionId, model: PromptModel, cause: Cause) -> Result<bool, Error> {

@@ -65,7 +65,7 @@ pub(crate) struct CallCx {
     /// The files of the step.
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has received.
-    pub(crate) told: LoadedInstructions,
+    pub(crate) loaded: LoadedInstructions,
 }
 
 /// The reason why a call has no result.
@@ -150,7 +150,7 @@ impl CallCx {
             return within(tool.deadline(), tool.name(), self.batch((call, recorded), input)).await?;
         }
         let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
-        let granted = self.granted(call, tool, &input, &cx).await?;
+        let granted = self.request_permissions(call, tool, &input, &cx).await?;
         self.until_recorded(recorded).await?;
         within(tool.deadline(), tool.name(), self.effect(tool, input, (&cx, granted))).await?
     }
@@ -184,7 +184,7 @@ impl CallCx {
             let ready = self.cancel.run_until_cancelled(files.before_change()).await;
             ready.ok_or(Failure::Aborted)?;
         }
-        let done = match self.still_granted(granted, (tool, &input), cx).await {
+        let done = match self.request_new_permissions(granted, (tool, &input), cx).await {
             Ok(()) => tool.run(input, cx).await.or_else(|error| match error {
                 // The output of an aborted call so far is kept.
                 ToolError::Cancelled(Some(output)) => Ok(*output),
@@ -281,7 +281,7 @@ impl CallCx {
             todos,
             known,
             jobs: self.inner.jobs.of(self.session_id.as_str(), &self.instance.directory),
-            instructions: self.told.clone(),
+            instructions: self.loaded.clone(),
             host,
             can_delegate,
             ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)

@@ -24,12 +24,12 @@ const MAX_KNOWN: usize = 256;
 const SKIPPED: [&str; 3] = [".git", "node_modules", "target"];
 
 /// The found files and the time, by directory and pattern.
-type Known = HashMap<(PathBuf, String), (Instant, Vec<PathBuf>)>;
+type SearchCache = HashMap<(PathBuf, String), (Instant, Vec<PathBuf>)>;
 
 /// The searches and their cache.
 #[derive(Default)]
 pub(super) struct Search {
-    known: Mutex<Known>,
+    known: Mutex<SearchCache>,
 }
 
 impl Search {

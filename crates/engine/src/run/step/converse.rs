@@ -235,7 +235,7 @@ impl<'a> Conversation<'a> {
             let mut is_full = false;
             loop {
                 while let Some(event) = stream.try_next() {
-                    if let Some(end) = self.heard(Some(Ok(event))).await? {
+                    if let Some(end) = self.record_event(Some(Ok(event))).await? {
                         return Ok(end);
                     }
                 }
@@ -243,7 +243,7 @@ impl<'a> Conversation<'a> {
                     break;
                 }
                 let Some(event) = stream.next().now_or_never() else { break };
-                if let Some(end) = self.heard(event).await? {
+                if let Some(end) = self.record_event(event).await? {
                     return Ok(end);
                 }
                 is_full = Instant::now() >= frame;
@@ -266,7 +266,7 @@ impl<'a> Conversation<'a> {
                     self.drafting = None;
                     done?;
                 }
-                event = stream.next() => if let Some(end) = self.heard(event).await? {
+                event = stream.next() => if let Some(end) = self.record_event(event).await? {
                     return Ok(end);
                 },
                 () = tick.as_mut(), if !self.recorder.is_empty() => {}
@@ -276,7 +276,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Records one event of the model. Returns the end of the attempt, if this is it.
-    async fn heard(
+    async fn record_event(
         &mut self,
         event: Option<Result<ModelEvent, codewright_llm::Error>>,
     ) -> Result<Option<Attempt>, Error> {
@@ -340,7 +340,7 @@ impl<'a> Conversation<'a> {
             repeated,
             schema: self.step.schema.clone(),
             files: self.step.files.clone(),
-            told: self.step.told.clone(),
+            loaded: self.step.loaded.clone(),
         };
         self.calls.spawn(carry(cx.call(call)));
     }

@@ -45,16 +45,16 @@ async fn tell_failure(inner: &Inner, recorder: &Recorder, error: MessageError) {
 
 /// Logs the error of a turn. An abort by the user is not an error.
 async fn note_failure(inner: &Inner, message: &AssistantMessage, error: &MessageError) {
-    let told = json!(error);
-    if told["name"] == "MessageAbortedError" {
+    let error = json!(error);
+    if error["name"] == "MessageAbortedError" {
         return;
     }
-    let words = told["data"]["message"].as_str().unwrap_or_default();
+    let words = error["data"]["message"].as_str().unwrap_or_default();
     let about = json!({
         "sessionID": message.session_id,
         "messageID": message.id,
-        "error": told["name"],
-        "statusCode": told["data"]["statusCode"],
+        "error": error["name"],
+        "statusCode": error["data"]["statusCode"],
         "model": format!("{}/{}", message.provider_id, message.model_id),
     });
     inner.journal.note(Level::Warn, "session", words, Some(about)).await;

@@ -34,14 +34,15 @@ pub(crate) struct Step {
     /// The file changes of the step.
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has received.
-    pub(crate) told: LoadedInstructions,
+    pub(crate) loaded: LoadedInstructions,
 }
 
 impl Step {
     /// Returns a step without tools.
     pub(crate) fn without_tools(instance: Arc<Instance>, model: Arc<Model>, request: Request) -> Self {
-        let (selection, caller, told) = (Selection::default(), Arc::default(), LoadedInstructions::default());
-        Self { instance, model, request, selection, caller, schema: None, files: None, told }
+        let (selection, caller, loaded) =
+            (Selection::default(), Arc::default(), LoadedInstructions::default());
+        Self { instance, model, request, selection, caller, schema: None, files: None, loaded }
     }
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn offer(
     let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
     let selection = inner.toolbox.select(name, rules, &instance.switches(prompt.tools.as_ref()));
     let tools = selection.offered.iter().map(|tool| spec(tool.as_ref(), instance, rules));
-    let mut tools: Vec<_> = tools.chain(structured::wanted(prompt).map(structured::spec)).collect();
+    let mut tools: Vec<_> = tools.chain(structured::requested_schema(prompt).map(structured::spec)).collect();
     tools.sort_by_key(|tool| tool.name.to_lowercase());
     (tools, selection)
 }
@@ -102,7 +103,7 @@ pub(crate) fn system_blocks(
         rules: &instructions.rules,
         instructions: &instructions.listed,
         skills: has("skill").then(|| skills::block(&instance.skills(rules))).flatten(),
-        structured: structured::wanted(prompt).is_some(),
+        structured: structured::requested_schema(prompt).is_some(),
         config: instance.prompt.system.as_deref(),
         user: prompt.system.as_deref(),
         strict: instance.prompt.strict,
@@ -137,7 +138,7 @@ pub(super) fn prepare(
              if it can, set `provider.{provider}.models.{id}.tool_call` to true in opencode.json"
         ));
     }
-    let schema = structured::wanted(prompt);
+    let schema = structured::requested_schema(prompt);
     let plan_file = instance.enabled_plan_file(&inner.dirs, session);
     let parts = Parts {
         session,
@@ -155,12 +156,12 @@ pub(super) fn prepare(
     let request = request::request(parts, &model);
     let schema = schema.cloned().map(Arc::new);
     let caller = Arc::new(caller(prompt, transcript, rules));
-    let told = told(instructions, transcript);
-    Ok(Step { instance, model, request, selection, caller, schema, files: None, told })
+    let loaded = loaded_instructions(instructions, transcript);
+    Ok(Step { instance, model, request, selection, caller, schema, files: None, loaded })
 }
 
 /// Returns the instruction files in the request: those in the system text and those that were added to read files.
-fn told(instructions: &Found, transcript: &[MessageWithParts]) -> LoadedInstructions {
+fn loaded_instructions(instructions: &Found, transcript: &[MessageWithParts]) -> LoadedInstructions {
     let files = instructions.rules.iter().chain(&instructions.listed);
     let system = files.map(|file| PathBuf::from(&file.origin));
     let read = transcript.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {

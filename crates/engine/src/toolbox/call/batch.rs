@@ -70,7 +70,7 @@ impl CallCx {
         let input = Value::Object(inner.parameters);
         let cx = self.call_cx(call, &tool, Progress::none()).await?;
         let cx = ToolCx { bounds, ..cx };
-        match self.granted(call, &tool, &input, &cx).await {
+        match self.request_permissions(call, &tool, &input, &cx).await {
             Ok(granted) => Ok(Ok((tool, input, cx, granted))),
             Err(Failure::Told(error)) if error != REJECTED => Ok(Err(error)),
             Err(ended) => Err(ended),

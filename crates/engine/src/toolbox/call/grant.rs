@@ -24,7 +24,7 @@ pub(super) struct Granted {
 
 impl CallCx {
     /// Requests all permissions that a call needs.
-    pub(super) async fn granted(
+    pub(super) async fn request_permissions(
         &self,
         call: &Call,
         tool: &Arc<dyn AnyTool>,
@@ -37,7 +37,7 @@ impl CallCx {
     }
 
     /// Requests the permissions that are new since the first check.
-    pub(super) async fn still_granted(
+    pub(super) async fn request_new_permissions(
         &self,
         mut granted: Granted,
         call: (&Arc<dyn AnyTool>, &Value),

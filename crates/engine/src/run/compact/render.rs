@@ -14,7 +14,7 @@ const MAX_OUTPUT: usize = 2_000;
 const MAX_TEXT: usize = 50_000;
 
 /// Renders a conversation in about `budget` bytes at most.
-pub(super) fn told(messages: &[&MessageWithParts], budget: usize) -> String {
+pub(super) fn render(messages: &[&MessageWithParts], budget: usize) -> String {
     let blocks: Vec<_> = messages.iter().filter_map(|message| block(message)).collect();
     let total: usize = blocks.iter().map(String::len).sum();
     if total <= budget {
@@ -151,14 +151,14 @@ mod tests {
         let (question, answer) = (message("user", &[text, file]), message("assistant", &[thought, call]));
         let expected = "[User]\nlook\n(attached: x.png image/png)\n\n[Assistant]\n(call of read: \
                         {\"filePath\":\"a\"})\ncontent\n";
-        assert_eq!(told(&[&question, &answer], 10_000), expected);
+        assert_eq!(render(&[&question, &answer], 10_000), expected);
     }
 
     #[test]
     fn the_middle_is_left_out_first() {
         let messages: Vec<_> =
             (0..20).map(|n| says("user", &format!("number {n} {}", "x".repeat(80)))).collect();
-        let text = told(&messages.iter().collect::<Vec<_>>(), 500);
+        let text = render(&messages.iter().collect::<Vec<_>>(), 500);
         assert!(text.len() < 600, "{}", text.len());
         for expected in ["number 0 ", "number 19 ", "messages omitted"] {
             assert!(text.contains(expected), "{text}");
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn one_huge_message_is_cut_between_characters() {
         let (first, last) = (says("user", "wish"), says("assistant", &"\u{e4}".repeat(40_000)));
-        let text = told(&[&first, &last], 3_001);
+        let text = render(&[&first, &last], 3_001);
         assert!(text.len() < 3_300 && text.contains("wish") && text.contains("bytes omitted"));
-        assert_eq!(told(&[], 10), "");
-        assert!(told(&[&last], 400).len() < 500);
+        assert_eq!(render(&[], 10), "");
+        assert!(render(&[&last], 400).len() < 500);
     }
 }
