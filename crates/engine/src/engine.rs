@@ -35,6 +35,7 @@ use crate::run::stop::ABORT_WAIT;
 use crate::run::table::Runs;
 use crate::run::{self, recover};
 use crate::session::locks::SessionLocks;
+use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
 use crate::toolbox::Toolbox;
 use crate::trust::TrustState;
@@ -134,7 +135,7 @@ impl Engine {
             tasks: TaskTracker::new(),
             directory,
             instances: cache::Instances::default(),
-            sessions: tokio::sync::Mutex::default(),
+            row_locks: RowLocks::default(),
             start_run: run::start,
         })))
     }

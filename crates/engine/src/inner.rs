@@ -30,6 +30,7 @@ use crate::pty::Terminals;
 use crate::question::Questions;
 use crate::run::table::{Entry, Runs};
 use crate::session::locks::SessionLocks;
+use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
 use crate::toolbox::Toolbox;
 use crate::trust::TrustState;
@@ -74,8 +75,8 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     pub(crate) directory: PathBuf,
     pub(crate) instances: Instances,
-    /// Serializes changes of session rows, which are read, changed and written as a whole.
-    pub(crate) sessions: tokio::sync::Mutex<()>,
+    /// Orders the changes of a session row in this process.
+    pub(crate) row_locks: RowLocks,
     /// Starts a run. A field because the calls of a run can start the runs of subagents.
     pub(crate) start_run: fn(&Arc<Self>, Entry),
 }
@@ -120,7 +121,7 @@ impl Inner {
         [before, after]: [Vec<Event>; 2],
         change: impl Fn(&mut Session),
     ) -> Result<Session, Error> {
-        let _turn = self.sessions.lock().await;
+        let _lock = self.row_locks.lock(id).await;
         let mut attempt = 1;
         loop {
             let found = self.store.session_at(id).await?;

@@ -5,6 +5,7 @@ mod context;
 pub(crate) mod fork;
 pub(crate) mod locks;
 pub(crate) mod revert;
+pub(crate) mod row_locks;
 pub(crate) mod shell;
 mod summarize;
 

@@ -76,10 +76,16 @@ const MAX_PATCHES_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Snapshots {
     repository: Arc<Repository>,
+    state: Arc<State>,
+}
+
+/// The state that clones of [`Snapshots`] share.
+#[derive(Debug)]
+struct State {
     /// One snapshot at a time. The lock on the disk is for other processes.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    turn: tokio::sync::Mutex<()>,
     /// The reason why there are none, once it is known.
-    off: Arc<Mutex<Option<Off>>>,
+    off: Mutex<Option<Off>>,
 }
 
 /// The reason why there are no snapshots, and for how long.
@@ -106,8 +112,7 @@ impl Snapshots {
         let off = untrackable(&options).map(|reason| Off { reason, until: None });
         Self {
             repository: Arc::new(Repository::new(options)),
-            turn: Arc::default(),
-            off: Arc::new(Mutex::new(off)),
+            state: Arc::new(State { turn: tokio::sync::Mutex::default(), off: Mutex::new(off) }),
         }
     }
 
@@ -120,7 +125,7 @@ impl Snapshots {
     ///
     /// This takes one process if nothing has changed since the last snapshot, and three otherwise.
     pub async fn track(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
-        let _turn = cancel.run_until_cancelled(self.turn.lock()).await.ok_or(Error::Cancelled)?;
+        let _turn = cancel.run_until_cancelled(self.state.turn.lock()).await.ok_or(Error::Cancelled)?;
         if let Some(reason) = self.why_off() {
             return Err(Error::Off { reason });
         }
@@ -500,7 +505,7 @@ impl Snapshots {
     }
 
     fn off(&self) -> MutexGuard<'_, Option<Off>> {
-        self.off.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

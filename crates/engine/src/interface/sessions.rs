@@ -32,7 +32,7 @@ impl Sessions<'_> {
         id: SessionId,
         input: SessionInput,
     ) -> Result<Session, Error> {
-        let _turn = self.0.sessions.lock().await;
+        let _lock = self.0.row_locks.lock(&id).await;
         if let Some(known) = self.0.store.session(&id).await? {
             return Ok(known);
         }

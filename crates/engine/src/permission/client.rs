@@ -73,7 +73,7 @@ impl Permissions<'_> {
     async fn put(self, pending: Pending) -> Result<(), Error> {
         let request = &pending.request;
         // The second request with the same id finds the first.
-        let _turn = self.0.sessions.lock().await;
+        let _turn = self.0.gate.client_turn.lock().await;
         match self.0.gate.at(&request.id) {
             (Some(known), _) if known.session_id == request.session_id => return Ok(()),
             (Some(_), _) => return Err(id_in_use(&request.id)),

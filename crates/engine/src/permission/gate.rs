@@ -77,6 +77,8 @@ pub(crate) struct Gate {
     /// The directories of this program.
     own: Arc<[PathBuf]>,
     waiting: Mutex<HashMap<PermissionId, Pending>>,
+    /// Admits the requests of clients one by one, so that their ids and their number are checked.
+    pub(super) client_turn: tokio::sync::Mutex<()>,
 }
 
 impl Gate {
@@ -84,7 +86,7 @@ impl Gate {
     pub(crate) fn new(store: Store, (ids, clock): (Ids, Clock), own: Vec<PathBuf>) -> Self {
         let resolved = own.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
         let own = own.into_iter().chain(resolved).collect();
-        Self { store, ids, clock, own, waiting: Mutex::default() }
+        Self { store, ids, clock, own, waiting: Mutex::default(), client_turn: tokio::sync::Mutex::default() }
     }
 
     /// Decides about one permission of a call. Waits for a user's reply if the rules ask.

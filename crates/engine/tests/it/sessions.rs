@@ -55,6 +55,23 @@ async fn a_patch_changes_only_its_fields_and_only_rules_and_metadata_update_the_
 }
 
 #[tokio::test]
+async fn concurrent_changes_of_a_session_are_all_stored() {
+    let desk = Desk::new(Script::new()).await;
+    let session = desk.session().await;
+    let before = log(&desk.engine, &session.id).await.len();
+    let rule =
+        |number: usize| json!({"permission": "bash", "pattern": format!("{number}"), "action": "deny"});
+    let changes = (0..300).map(|number| {
+        let patch = serde_json::from_value::<SessionPatch>(json!({"permission": [rule(number)]})).unwrap();
+        desk.engine.sessions().update(&session.id, patch)
+    });
+    for changed in futures_util::future::join_all(changes).await {
+        changed.unwrap();
+    }
+    assert_eq!(log(&desk.engine, &session.id).await.len(), before + 300);
+}
+
+#[tokio::test]
 async fn deleting_a_session_stops_and_deletes_its_children() {
     let hang = Turn::steps().text("x").hang();
     let desk = Desk::new(Script::new().default_turn(hang)).await;
