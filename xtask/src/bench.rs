@@ -233,7 +233,7 @@ fn build_measuring() -> Result<PathBuf> {
     build("xtask", "measure")
 }
 
-/// Builds a package with a profile and returns the path of its binary, which has the package's name.
+/// Builds a package with a profile and returns the binary's path, which ends in the package's name.
 fn build(package: &str, profile: &str) -> Result<PathBuf> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;

@@ -147,13 +147,13 @@ impl Client {
         self.get(&message_path(id, message, "")).await
     }
 
-    /// Sends a prompt and waits for the end of its turn.
+    /// Sends a prompt and waits for the end of the turn.
     pub async fn prompt(&self, id: &SessionId, input: &PromptInput) -> Result<MessageWithParts, Error> {
         let call = Call::new(Method::POST, &session_path(id, "/message")).with_body(input);
         self.0.late_value(call).await
     }
 
-    /// Runs a command and waits for the end of its turn.
+    /// Runs a command and waits for the end of the turn.
     pub async fn command(&self, id: &SessionId, input: &CommandInput) -> Result<MessageWithParts, Error> {
         let call = Call::new(Method::POST, &session_path(id, "/command")).with_body(input);
         self.0.late_value(call).await

@@ -32,7 +32,7 @@ pub(crate) struct Credentials {
 }
 
 impl Connection {
-    /// Opens an engine in this process and prints the warnings of its directory.
+    /// Opens an engine in this process and prints the directory's warnings.
     pub(crate) async fn local(env: Env, directory: &Path) -> anyhow::Result<Self> {
         let (connection, warnings) = Self::local_with_warnings(env, directory).await?;
         for warning in &warnings {
@@ -41,13 +41,13 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Opens an engine in this process and returns the warnings of its directory.
+    /// Opens an engine in this process and returns the directory's warnings.
     pub(crate) async fn local_with_warnings(
         env: Env,
         directory: &Path,
     ) -> anyhow::Result<(Self, Vec<String>)> {
         let engine = open_engine(env, directory).await?;
-        // The directory is opened immediately, so that errors of its configuration are reported first.
+        // The directory is opened immediately, so that configuration errors are reported first.
         let instance = match engine.instance(engine.default_directory()).await {
             Ok(instance) => instance,
             Err(error) => return Err(engine_error(error)),

@@ -20,12 +20,12 @@ use crate::FileProblem;
 /// `NONBLOCK`, so that opening a pipe does not wait for a writer.
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// Reads the file at `relative` inside `boundary`, at most `limit_bytes` of it.
+/// Reads the file at `relative` inside `boundary`, at most `limit_bytes`.
 pub(crate) fn read(boundary: &Path, relative: &Path, limit_bytes: u64) -> Result<Vec<u8>, FileProblem> {
     content(open(boundary, relative)?, limit_bytes)
 }
 
-/// Reads a file and follows links, at most `limit_bytes` of it.
+/// Reads a file and follows links, at most `limit_bytes`.
 pub(crate) fn read_anywhere(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, FileProblem> {
     content(File::from(rustix::fs::openat(CWD, path, FLAGS, Mode::empty()).map_err(problem)?), limit_bytes)
 }

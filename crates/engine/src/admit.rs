@@ -1,4 +1,4 @@
-//! Admits a prompt: its agent, its model and the content of its files.
+//! Admits a prompt: its agent, model and file contents.
 //!
 //! A prompt is stored as a whole or not at all. Text files and directories are read at once with the tool that a model
 //! would use, so that the model gets the content that the user saw.
@@ -27,7 +27,7 @@ use crate::session::locks::Shared;
 use crate::toolbox::cx;
 use crate::{Error, session};
 
-/// The number of parts of one prompt, without the content of its files.
+/// The number of parts of one prompt, without file contents.
 const MAX_PARTS: usize = 1000;
 /// The number of times a prompt tries to find its session without a revert.
 const MAX_LOCK_ATTEMPTS: usize = 8;

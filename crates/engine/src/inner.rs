@@ -1,4 +1,4 @@
-//! The state of an engine, shared by all of its operations.
+//! The state of an engine, shared by all operations.
 //!
 //! Each field is a table or a service that does not know this struct. Operations are functions that borrow it.
 

@@ -31,11 +31,11 @@ pub struct ProviderRow {
     pub env: &'static [&'static str],
     /// The URL to which the protocol's path is appended; empty if each user has a different one.
     pub base_url: &'static str,
-    /// The name of its library in configuration files.
+    /// The library name in configuration files.
     pub npm: &'static str,
     /// The wire protocol.
     pub protocol: Protocol,
-    /// Deviations of its servers from the protocol.
+    /// Server deviations from the protocol.
     pub quirks: &'static [Quirk],
     /// Runs on the user's machine and needs no key.
     pub local: bool,

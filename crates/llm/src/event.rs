@@ -73,7 +73,7 @@ pub enum FinishReason {
     Stop,
     /// The answer reached its token limit.
     Length,
-    /// The model waits for the results of its tool calls.
+    /// The model waits for the tool results.
     ToolCalls,
     /// The provider withheld the rest of the answer.
     ContentFilter,

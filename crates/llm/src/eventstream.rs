@@ -1,7 +1,7 @@
 //! A parser for Amazon's binary event stream.
 //!
 //! The events do not depend on how the bytes are cut into pieces. A frame consists of its length,
-//! the length of its headers, a checksum of both, headers, a payload and a checksum of the frame.
+//! the headers' length, a checksum of both, headers, a payload and a checksum of the frame.
 //! Each event, exception and error becomes a JSON object `{"<name of the event>": <payload>}`.
 
 use std::borrow::Cow;

@@ -99,7 +99,7 @@ pub struct Model {
     pub thought_field: Option<String>,
     /// Advice for the user when the credentials are rejected, appended to the server's message.
     pub auth_advice: Option<String>,
-    /// Deviations of its server from the protocol.
+    /// Server deviations from the protocol.
     pub quirks: Vec<Quirk>,
     /// Token limits; zero means unknown.
     pub limits: Limits,

@@ -128,7 +128,7 @@ pub struct ToolSpec {
     pub name: String,
     /// The description.
     pub description: String,
-    /// The JSON schema of its arguments, sent unchanged.
+    /// The JSON schema of the arguments, sent unchanged.
     pub parameters: Value,
 }
 

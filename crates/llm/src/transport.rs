@@ -122,7 +122,7 @@ pub(crate) fn redacted(url: &Url) -> String {
     url.into()
 }
 
-/// Reads a body until `deadline`, at most `limit` bytes of it.
+/// Reads a body until `deadline`, at most `limit` bytes.
 pub(crate) async fn read(mut response: reqwest::Response, limit: usize, deadline: Instant) -> String {
     let mut body = Vec::new();
     while body.len() < limit

@@ -467,7 +467,7 @@ pub struct Envelope {
     pub id: EventId,
     /// The position in the whole log. Readers resume from it.
     pub position: u64,
-    /// The position in the log of its session, starting at 0 without gaps.
+    /// The position in the session's log, starting at 0 without gaps.
     pub seq: u64,
     /// When the event was stored, in milliseconds since 1970.
     pub time: u64,

@@ -225,7 +225,7 @@ impl Stream<'_> {
 #[derive(Default)]
 pub(crate) struct Floods(Mutex<Vec<(FloodKey, Arc<Vec<u8>>)>>);
 
-/// A flood, and an empty event of its protocol and model.
+/// A flood, and an empty event of the protocol and model.
 type FloodKey = (Flood, Vec<u8>);
 
 impl Floods {

@@ -44,7 +44,7 @@ pub struct Recorded {
     pub turn: Option<usize>,
     /// The reasons why a provider would reject it.
     pub problems: Vec<String>,
-    /// The outcome of its answer.
+    /// The outcome of the answer.
     pub outcome: Outcome,
 }
 

@@ -72,7 +72,7 @@ pub enum Error {
         /// The feature.
         feature: &'static str,
     },
-    /// The client must use another id. The error has a tag of its own.
+    /// The client must use another id. The error has its own tag.
     #[error("{what} not found: {id}")]
     Missing {
         /// The `_tag` of the error.
@@ -101,7 +101,7 @@ pub enum Error {
     /// The client must start with the first page.
     #[error("{0}")]
     Cursor(&'static str),
-    /// The client must change the request. The error has a name of its own.
+    /// The client must change the request. The error has its own name.
     #[error("{message}")]
     Refused {
         /// The name of the error.

@@ -50,7 +50,7 @@ pub enum Error {
     Git {
         /// The git command.
         command: String,
-        /// The end of its error output, or that it took too long.
+        /// The end of the error output, or that it took too long.
         message: String,
     },
 }

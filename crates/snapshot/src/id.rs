@@ -32,7 +32,7 @@ pub enum Kind {
 pub struct Content {
     /// The kind.
     pub kind: Kind,
-    /// The id of its bytes.
+    /// The id of the bytes.
     pub id: ObjectId,
 }
 

@@ -3,7 +3,7 @@
 //! Space is granted before it is used. The store and each repository have a stored total that is never less
 //! than the used space: it grows with every grant before the grant is used, and shrinks only when the used
 //! space is counted. So a killed process leaves the totals too high, never too low. A process requests more
-//! than it needs and then writes for a while without requests. The rest of its grant is in a file that it
+//! than it needs and then writes for a while without requests. The rest of the grant is in a file that it
 //! keeps locked, so that a count by another process includes it.
 //!
 //! If a total would exceed its quota, the used space is counted. If that does not help, generations are

@@ -168,7 +168,7 @@ pub struct Tokens {
 pub struct ModelUsage {
     /// The model as `provider/model`.
     pub model: String,
-    /// The number of its answers.
+    /// The number of answers.
     pub messages: u64,
     /// Their tokens.
     pub tokens: Tokens,

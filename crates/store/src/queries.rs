@@ -54,10 +54,10 @@ pub trait Queries: Send + Sync {
         Box::pin(async move { Ok(found.await?.map(|(_, session)| session)) })
     }
 
-    /// One session with the last `seq` of its log, for a [`Condition`](crate::Condition).
+    /// One session with its last `seq`, for a [`Condition`](crate::Condition).
     fn session_at<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<(u64, Session)>>;
 
-    /// A session as it was before the event with a `seq` of its log; `None` if it did not exist then.
+    /// A session as it was before the event with a `seq` in the log; `None` if it did not exist then.
     fn session_before<'a>(&'a self, id: &'a SessionId, until_seq: u64) -> Answer<'a, Option<Session>>;
 
     /// The sessions that match a filter, most recently updated first.
@@ -71,7 +71,7 @@ pub trait Queries: Send + Sync {
         self.messages(session, None)
     }
 
-    /// The transcript with the last `seq` of its log, for a [`Condition`](crate::Condition) or
+    /// The transcript with its last `seq`, for a [`Condition`](crate::Condition) or
     /// [`Lease::release`](crate::Lease::release).
     fn transcript_at<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)>;
 

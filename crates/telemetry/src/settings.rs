@@ -37,7 +37,7 @@ pub struct Settings {
     pub warning: Option<String>,
 }
 
-/// The address of a collector, with the parameters of its requests.
+/// The address of a collector, with the request parameters.
 #[derive(Clone, PartialEq)]
 pub struct Address {
     /// The URL that spans are posted to.

@@ -82,7 +82,7 @@ pub struct Tracer(Option<Arc<Shared>>);
 pub(crate) struct Shared {
     queue: mpsc::Sender<FinishedSpan>,
     counters: Arc<Counters>,
-    /// A trace is exported if the low half of its id is below this.
+    /// A trace is exported if the low half of the id is below this.
     limit: u64,
     honors_parents: bool,
     keys: RandomState,

@@ -1,6 +1,6 @@
 //! Runs hostile commands through the program and checks that none hangs it or leaves processes.
 //!
-//! A server runs every command of the corpus as a call of its scripted model, in three ways: with a time limit,
+//! A server runs every command of the corpus as a call of the scripted model, in three ways: with a time limit,
 //! followed by more commands, and aborted. One second after a call has ended, its remaining processes are
 //! searched by a unique number in their arguments, by a variable and by their directory. The memory of the
 //! server is measured as well.
@@ -64,7 +64,7 @@ pub struct HangReport {
     pub wrong: Vec<String>,
     /// The memory of the server in KiB: after half of the commands, at the end, and the peak.
     pub memory_kib: [u64; 3],
-    /// The longest time from a prompt to the end of its turn.
+    /// The longest time from a prompt to the end of the turn.
     pub longest: Duration,
 }
 

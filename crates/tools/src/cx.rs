@@ -106,7 +106,7 @@ impl ToolCx {
         }
     }
 
-    /// The workspace, with the links of its directory followed.
+    /// The workspace, with links in the directory followed.
     pub(crate) fn workspace(&self) -> Result<Workspace, ToolError> {
         Ok(Workspace::new(&self.directory, &self.worktree)?)
     }

@@ -64,9 +64,9 @@ pub(crate) struct Job {
 pub(crate) struct State {
     /// Why and how it ended, if it has ended.
     pub(crate) end: Option<Ending>,
-    /// The end of its output.
+    /// The end of the output.
     pub(crate) text: String,
-    /// The size of its whole output.
+    /// The size of the whole output.
     pub(crate) bytes: u64,
     /// The file with the whole output, if that is long.
     pub(crate) file: Option<PathBuf>,

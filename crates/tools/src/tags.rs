@@ -224,7 +224,7 @@ fn is_tag(before: Option<char>, opener: char, rest: &str) -> bool {
     is_named(rest, after_name)
 }
 
-/// The text after the opening character, if `opener` is the first character of one of its spellings.
+/// The text after the opening character, if `opener` starts one of the spellings.
 fn opened(opener: char, rest: &str) -> Option<&str> {
     let forms: &[&str] = match opener {
         '<' => return Some(rest),

@@ -65,7 +65,7 @@ pub fn clean_piece(text: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Whether the text is printable ASCII and white space, as most of it is.
+/// Whether the text is printable ASCII and white space, like most text.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }

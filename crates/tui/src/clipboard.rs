@@ -225,7 +225,7 @@ fn mime(bytes: &[u8]) -> Option<&'static str> {
     KINDS.iter().find(|(head, _)| bytes.starts_with(head)).map(|(_, mime)| *mime)
 }
 
-/// Runs a program to its end. `limit` is the maximum size of its output.
+/// Runs a program to its end. `limit` is the maximum output size.
 async fn run(line: CommandLine, input: Option<&[u8]>, limit: usize) -> Outcome {
     match timeout(DEADLINE, exchange(line, input, limit)).await {
         Err(_) => Outcome::Failed(format!("it took longer than {} seconds", DEADLINE.as_secs())),

@@ -87,12 +87,12 @@ pub enum First {
     /// No session: the home view.
     #[default]
     Home,
-    /// The last session of the directory, or a fork of it.
+    /// The last session of the directory, or its fork.
     Last {
         /// Whether it is forked.
         fork: bool,
     },
-    /// A session, or a fork of it.
+    /// A session, or its fork.
     Session {
         /// The id of the session.
         id: String,

@@ -223,7 +223,7 @@ impl Subject {
         })
     }
 
-    /// Keeps a figure. The name of its row consists of the subject and the unit.
+    /// Keeps a figure. The row name consists of the subject and the unit.
     fn keep(&mut self, of: &str, what: &str, value: f64) {
         let named = |row: &&Row| row.name.strip_prefix(of).is_some_and(|rest| rest == what);
         let row = ROWS.iter().find(named).expect("every figure has a row");

@@ -451,7 +451,7 @@ impl Watch<'_> {
     }
 }
 
-/// The session to continue, a fork of it, or a new one; and whether it was created here.
+/// The session to continue, its fork, or a new one; and whether it was created here.
 async fn session(
     connection: &Connection,
     args: &RunArgs,

@@ -51,7 +51,7 @@ impl Stage {
         self.program(["run"].into_iter().chain(args)).finish()
     }
 
-    /// Runs `run --format json` successfully. Returns the lines of its output.
+    /// Runs `run --format json` successfully. Returns the output lines.
     pub(crate) fn json<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<Vec<Value>> {
         lines(&self.run(["--format", "json"].into_iter().chain(args))?.success()?)
     }

@@ -1,4 +1,4 @@
-//! The state of a directory in git: its branch and the changes of its files.
+//! The state of a directory in git: its branch and the file changes.
 //!
 //! New files are part of every diff. They are added to a copy of the index, so that the user's index is never written.
 //! A repository may contain hostile settings; git never reads them, see [`codewright_workspace::git`].

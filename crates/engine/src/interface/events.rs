@@ -47,7 +47,7 @@ impl Events<'_> {
         Ok(self.0.store.first_seq(id, message).await?)
     }
 
-    /// Returns a session as it was before an event of its log.
+    /// Returns a session as it was before a log event.
     pub async fn session_before(self, id: &SessionId, until_seq: u64) -> Result<Option<Session>, Error> {
         Ok(self.0.store.session_before(id, until_seq).await?)
     }

@@ -47,7 +47,7 @@ impl Models {
         })
     }
 
-    /// Every provider without its models: id, name, variables, and the source of its credentials.
+    /// Every provider without its models: id, name, variables, and the credentials' source.
     pub(crate) fn connections(&self) -> Vec<(String, String, Vec<String>, Option<&'static str>)> {
         let known = self.providers.iter().map(|provider| {
             let connected = provider.template.is_ok().then_some(provider.source);

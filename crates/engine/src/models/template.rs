@@ -166,7 +166,7 @@ impl Setup {
         self.written.api.as_deref().or(of_catalog).unwrap_or_default()
     }
 
-    /// An address of the catalog with the values of its variables.
+    /// An address of the catalog with the variables' values.
     fn fill_in(&self, url: &str) -> Result<String, String> {
         let mut filled = String::new();
         let mut rest = url;

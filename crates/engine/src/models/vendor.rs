@@ -30,7 +30,7 @@ struct Vendor {
     notes: &'static [Note],
     /// A subscription whose sign-in replaces a key.
     subscription: Option<Subscription>,
-    /// Whether the provider with this id is offered without a key of its own.
+    /// Whether the provider with this id is offered without a user's key.
     is_offered: fn(&str, &Env) -> bool,
     /// The address of a server on this machine, if it is not the usual one.
     local_url: fn(&ProviderRow, &Env) -> Option<String>,
@@ -71,9 +71,9 @@ const fn note(variable: &'static str, key_field: &'static str) -> Note {
 pub(super) struct Subscription {
     /// The provider that users sign in to.
     provider: &'static str,
-    /// The address of its models for a sign-in.
+    /// The model address for a sign-in.
     pub(super) url: fn(&Tokens) -> String,
-    /// The protocol of one of its models, if it is not the provider's.
+    /// The protocol of a model, if it is not the provider's.
     pub(super) protocol: fn(&str) -> Option<Protocol>,
     /// Whether it includes a model.
     pub(super) includes: fn(&str) -> bool,

@@ -296,7 +296,7 @@ async fn finish(
     account(inner, &id, recorder.message()).await
 }
 
-/// The request for a summary, and the size of its input.
+/// The request for a summary, and the input size.
 struct SummaryRequest<'a> {
     message: &'a MessageWithParts,
     bytes: usize,

@@ -115,7 +115,7 @@ struct OpenCall {
     running: Option<(u64, Value, Option<Map>)>,
     /// Progress that is not recorded yet.
     progress: Option<ToolState>,
-    /// The start of the call in this process, and the time of its last record.
+    /// The start of the call in this process, and the time of the last record.
     recorded: Option<(Instant, Instant)>,
     closed: bool,
 }

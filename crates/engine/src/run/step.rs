@@ -28,7 +28,7 @@ use crate::run::prompt::last_prompt;
 use crate::run::recorder::Recorder;
 use crate::run::{compact, message, structured, summary};
 
-/// How long an aborted turn waits for the file changes of its step.
+/// How long an aborted turn waits for the step's file changes.
 const FILES_GRACE: Duration = Duration::from_millis(40);
 /// Runs one step.
 pub(crate) async fn step(

@@ -90,7 +90,7 @@ impl CallCx {
         }
     }
 
-    /// Runs a call to its end and reports its states. Returns the class of its failure.
+    /// Runs a call to its end and reports its states. Returns the failure class.
     async fn to_the_end(&self, call: Call) -> Option<&'static str> {
         let start = self.inner.clock.now_ms();
         let input = arguments(&call.arguments);

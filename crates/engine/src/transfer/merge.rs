@@ -266,7 +266,7 @@ async fn write<M: Messages>(
     let mut batch = Batch::new(inner);
     if decision == Decision::Follow {
         // First, so that they are removed with the first append: an interrupted update must not look like a
-        // session with messages of its own.
+        // session with other messages.
         for message_id in &differences.missing {
             let event = Event::MessageRemoved { session_id: id.clone(), message_id: message_id.clone() };
             batch.push(event).await?;

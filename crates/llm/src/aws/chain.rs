@@ -1,4 +1,4 @@
-//! The lookup of AWS keys: its order, and the cache of its result.
+//! The lookup of AWS keys: its order, and the result cache.
 
 use std::time::Duration;
 

@@ -18,10 +18,10 @@ pub struct ProviderFacts {
     /// The environment variables that configure it; not all of them contain a key.
     #[serde(default)]
     pub env: Vec<String>,
-    /// The name of its library.
+    /// The library name.
     #[serde(default)]
     pub npm: String,
-    /// The URL of its protocol, if it is not the library's default. May contain variables as
+    /// The protocol's URL, if it is not the library's default. May contain variables as
     /// `${NAME}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<String>,
@@ -186,10 +186,10 @@ pub struct Tier {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reach {
-    /// The name of its library.
+    /// The library name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub npm: Option<String>,
-    /// The URL of its protocol.
+    /// The protocol's URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<String>,
 }

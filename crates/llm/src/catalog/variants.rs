@@ -16,7 +16,7 @@ const USUAL: [&str; 3] = ["low", "medium", "high"];
 /// The facts about a reasoning model that its variants depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Thinker<'a> {
-    /// The name of its library, without a version.
+    /// The library name, without a version.
     pub npm: &'a str,
     /// The name on the wire.
     pub api_id: &'a str,

@@ -12,7 +12,7 @@ use crate::error::{Failure, cut};
 use crate::gitlab::{AccessToken, GitLab};
 use crate::transport::{Connections, read};
 
-/// Time limits of fetching a token, and of its connection.
+/// Time limits of the connection and of fetching a token.
 const TOKEN_WAIT: Duration = Duration::from_secs(30);
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 /// GitLab's tokens are valid for 30 minutes. They are replaced earlier.

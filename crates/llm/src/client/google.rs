@@ -13,7 +13,7 @@ use crate::google::{GoogleCredentials, Source, Token};
 use crate::transport::{Connections, read, to_map};
 use crate::{Error, Secret};
 
-/// Time limits of fetching a token, and of its connection.
+/// Time limits of the connection and of fetching a token.
 const TOKEN_WAIT: Duration = Duration::from_secs(30);
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 /// Time limit for the metadata server to answer. Machines outside Google's cloud never answer.

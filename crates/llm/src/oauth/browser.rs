@@ -47,7 +47,7 @@ pub(super) struct Browser {
     until: Instant,
 }
 
-/// The redirect, and the kind of its result.
+/// The redirect and its kind.
 pub(super) struct Callback {
     host: &'static str,
     /// 0 means any port.

@@ -1,6 +1,6 @@
 //! A started sign-in that waits for the user.
 
-/// A started sign-in, with the state of its flow.
+/// A started sign-in, and its state.
 pub(super) struct Started<T> {
     /// The URL that the user opens.
     pub(super) url: String,

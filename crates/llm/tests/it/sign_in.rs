@@ -144,7 +144,7 @@ async fn many_tasks_and_processes_cause_one_refresh() {
 }
 
 #[tokio::test]
-#[ignore = "another test runs it in a process of its own"]
+#[ignore = "another test runs it in a separate process"]
 async fn asks_for_a_token() {
     let lines: Vec<_> = std::io::stdin().lines().map(Result::unwrap).collect();
     let vault = Vault::new(lines[0].clone().into(), lines[1].clone().into(), None);

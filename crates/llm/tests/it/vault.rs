@@ -272,7 +272,7 @@ pub(crate) fn vault_of_parent() -> Vault {
 }
 
 #[test]
-#[ignore = "another test runs it in a process of its own"]
+#[ignore = "another test runs it in a separate process"]
 fn writes_for_ever() {
     let vault = vault_of_parent();
     loop {
@@ -281,7 +281,7 @@ fn writes_for_ever() {
 }
 
 #[test]
-#[ignore = "another test runs it in a process of its own"]
+#[ignore = "another test runs it in a separate process"]
 fn writes_its_entries() {
     let vault = vault_of_parent();
     for entry in 0..ENTRIES {

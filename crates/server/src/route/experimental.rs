@@ -111,7 +111,7 @@ pub(super) struct SessionsQuery {
     directory: Option<String>,
 }
 
-/// A session with the name of its project.
+/// A session with its project's name.
 #[derive(Serialize)]
 struct GlobalSession {
     #[serde(flatten)]

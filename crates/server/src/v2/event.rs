@@ -22,7 +22,7 @@ const MAX_MESSAGES: usize = 256;
 /// The approximate size of a tracked call.
 const CALL_BYTES: usize = 256;
 
-/// A v2 event with the sequence number of its log event.
+/// A v2 event with the log event's sequence number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NumberedEvent {
     /// The sequence number of the log event.
@@ -33,7 +33,7 @@ pub(crate) struct NumberedEvent {
     pub(crate) value: Value,
 }
 
-/// The state of a session at a position of its log.
+/// The state of a session at a log position.
 #[derive(Default)]
 pub(crate) struct Fold {
     /// The revert state of the session.
@@ -82,7 +82,7 @@ enum TextKind {
     Reasoning,
 }
 
-/// A prompt with the positions of its events.
+/// A prompt with the events' positions.
 struct Prompt {
     message: MessageId,
     id: EventId,
@@ -195,7 +195,7 @@ impl Fold {
         self.messages.contains_key(message)
     }
 
-    /// Tracks a message that started before the fold; `time` is the time of its next event.
+    /// Tracks a message that started before the fold; `time` is the time of the next event.
     pub(crate) fn insert(&mut self, stored: &MessageWithParts, reason: Option<Reason>, time: u64) {
         let info = match &stored.info {
             Message::User(info) => return self.track(info.id.clone(), MessageState::Prompt),
@@ -215,7 +215,7 @@ impl Fold {
         self.track(info.id.clone(), MessageState::Answer(Box::new(answer)));
     }
 
-    /// Returns the prompt whose parts are being read, with the sequence number of its last event.
+    /// Returns the prompt whose parts are being read, with the last event's sequence number.
     pub(crate) fn pending_prompt(&self) -> Option<(&MessageId, u64)> {
         self.prompt.as_ref().map(|prompt| (&prompt.message, prompt.last.1))
     }

@@ -34,7 +34,7 @@ async fn session(router: &Router) -> String {
     format!("/api/session/{}", made["id"].as_str().unwrap())
 }
 
-/// Sends a prompt and waits for the end of its turn. Returns the reply.
+/// Sends a prompt and waits for the end of the turn. Returns the reply.
 async fn prompt(router: &Router, session: &str, text: &str) -> Value {
     let body = json!({"prompt": {"text": text}});
     let admitted = good(post(router, &format!("{session}/prompt"), body).await);

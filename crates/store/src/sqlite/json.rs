@@ -1,6 +1,6 @@
 //! The JSON lists that clients receive, built from rows without parsing them.
 //!
-//! A row contains the JSON of its value, so it can be copied. For a long transcript this costs a fraction of parsing and
+//! A row contains the value's JSON, so it can be copied. For a long transcript this costs a fraction of parsing and
 //! serializing it.
 
 use std::collections::HashMap;

@@ -58,7 +58,7 @@ pub(super) struct Opened {
     pub(super) in_use: Option<FileUse>,
     /// The result of the repair, if the file was damaged.
     pub(super) salvage: Option<Salvage>,
-    /// The position of its last event.
+    /// The position of the last event.
     pub(super) last_position: u64,
 }
 

@@ -206,7 +206,7 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), Fault> {
 
 /// The result of an append.
 enum Stored {
-    /// The headers of its events.
+    /// The event headers.
     Headers(Vec<EventHeader>),
     /// The new events of another store.
     Envelopes(Vec<(Envelope, usize)>),

@@ -510,7 +510,7 @@ fn passwords() -> Vec<Case> {
     cases
 }
 
-/// Secrets that a server must not return even to clients of its user.
+/// Secrets that a server must not return even to the user's clients.
 fn secrets() -> Vec<Case> {
     vec![
         requests("secret/log-of-requests")

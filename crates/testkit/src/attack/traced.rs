@@ -68,7 +68,7 @@ impl TracedRuns {
         ])
     }
 
-    /// Creates a scene with a hostile repository, and the directory of its trace.
+    /// Creates a scene with a hostile repository, and the trace directory.
     fn scene(&self) -> Result<(Scene, PathBuf)> {
         let scene = Scene::bare(&self.binary, Project::git()?, Trust::Untrusted)?;
         scene.user_configuration(std::iter::empty())?;

@@ -27,7 +27,7 @@ pub(super) fn doubled(effects: &str, found: &mut CrashReport) {
     }
 }
 
-/// Checks that the record of each call agrees with the effect of its command, and that nothing is open.
+/// Checks that the record of each call agrees with the command's effect, and that nothing is open.
 pub(super) fn calls(transcript: &[MessageWithParts], effects: &str, found: &mut CrashReport) {
     let ran: BTreeSet<_> = effects.lines().collect();
     for message in transcript {

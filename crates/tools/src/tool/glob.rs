@@ -105,7 +105,7 @@ pub(super) fn late() -> String {
     format!("\n(The search ended after {} seconds; narrow the path or the pattern.)", MAX_SEARCH.as_secs())
 }
 
-/// An absolute pattern with the links of its directory followed.
+/// An absolute pattern with links in the directory followed.
 fn as_found(workspace: &Workspace, pattern: &str) -> String {
     let literal = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
     let Some((directory, _)) = literal.rsplit_once('/').filter(|_| literal.starts_with('/')) else {

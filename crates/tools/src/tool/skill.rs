@@ -86,7 +86,7 @@ fn known<'a>(input: &Input, cx: &'a ToolCx) -> Result<&'a crate::Skill, ToolErro
     })
 }
 
-/// Some files of a skill, without the file of its text.
+/// Some files of a skill, without the text file.
 fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = MAX_ENTRIES;

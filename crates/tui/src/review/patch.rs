@@ -75,7 +75,7 @@ pub(crate) fn merge_files(changes: impl IntoIterator<Item = Change>) -> Vec<Chan
     files
 }
 
-/// Splits a patch into the changes of its files. `default_name` is the file of hunks without a file name.
+/// Splits a patch into the file changes. `default_name` is the file of hunks without a file name.
 pub(crate) fn split_files(patch: &str, default_name: &str) -> Vec<Change> {
     let mut changes: Vec<Change> = Vec::new();
     let mut in_hunk = false;
@@ -112,7 +112,7 @@ pub(crate) fn split_files(patch: &str, default_name: &str) -> Vec<Change> {
     changes
 }
 
-/// A line of a patch: its line numbers and the byte range of its text.
+/// A line of a patch: its line numbers and the byte range of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Code {
     pub(super) side: Side,

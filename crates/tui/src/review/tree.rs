@@ -26,7 +26,7 @@ pub(crate) struct Node {
 /// The row of a directory, for its children.
 struct Parent<'a> {
     path: &'a str,
-    /// The lines before the branches of its children.
+    /// The lines before the children's branches.
     lead: &'a str,
     depth: usize,
 }

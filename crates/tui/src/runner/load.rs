@@ -57,7 +57,7 @@ fn ok_or_report<T>(result: Result<T, Error>, errors: &mut Vec<String>) -> Option
     }
 }
 
-/// Returns the session of the options, or a fork of it.
+/// Returns the session of the options, or its fork.
 pub(super) async fn open_first(client: &Client, first: First) -> Option<Reply> {
     let (found, fork) = match first {
         First::Home => return None,

@@ -58,7 +58,7 @@ enum Hold {
 
 /// The input and output of a program.
 pub(crate) struct Ends<'a> {
-    /// The path of its terminal.
+    /// The terminal's path.
     pub(crate) terminal: Option<&'a Path>,
     pub(crate) stdout: Stdio,
     pub(crate) stderr: Stdio,

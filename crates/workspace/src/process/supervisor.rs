@@ -9,7 +9,7 @@
 //! - If its standard input, the *lifeline*, delivers an [`END`] byte, all processes are asked to end.
 //! - If the lifeline closes, all processes are killed. The server closes it, or has died.
 //!
-//! It has a session of its own, so a command has no terminal to prompt on, and its signals are blocked, so
+//! It has a separate session, so a command has no terminal to prompt on, and its signals are blocked, so
 //! that only KILL and STOP have an effect. With a terminal, that is the terminal of the session.
 
 use std::ffi::OsString;

@@ -30,7 +30,7 @@ pub struct Screen(AsyncFd<PtyMaster>);
 #[derive(Debug)]
 pub struct Seated {
     held: Held,
-    /// The id of its process.
+    /// The process id.
     pub id: u32,
 }
 

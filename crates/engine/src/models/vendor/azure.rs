@@ -1,4 +1,4 @@
-//! Azure: every user has a resource with an address of its own.
+//! Azure: every user has a resource with a separate address.
 
 use codewright_llm::{Auth, Endpoint, Model};
 

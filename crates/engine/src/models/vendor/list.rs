@@ -27,7 +27,7 @@ pub(crate) fn accounts(input: &Input<'_>) -> Vec<Box<dyn Account>> {
     VENDORS.iter().filter_map(|vendor| (vendor.open)(input)).collect()
 }
 
-/// Whether the provider with this id is offered without a key of its own.
+/// Whether the provider with this id is offered without a user's key.
 pub(crate) fn is_offered(id: &str, env: &Env) -> bool {
     VENDORS.iter().any(|vendor| (vendor.is_offered)(id, env))
 }

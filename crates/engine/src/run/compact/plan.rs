@@ -385,7 +385,7 @@ mod tests {
         check("u a m s u a M", "002 003 004 005", "go on 004");
     }
 
-    /// Checks which messages, each with the tokens of its text, are kept next to a summary.
+    /// Checks which messages, each with its tokens, are kept next to a summary.
     #[track_caller]
     fn stays(written: &str, tail: (u64, u64), subject: &str, expected: Option<&str>) {
         let mut talk = talk(written);

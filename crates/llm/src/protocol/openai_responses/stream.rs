@@ -368,7 +368,7 @@ impl Stream {
         self.items.iter().rposition(|item| matches!(&item.kind, Kind::Call { id, .. } if id == call_id))
     }
 
-    /// Opens a block of text if needed, with the id of its item as metadata.
+    /// Opens a block of text if needed, with the item's id as metadata.
     fn enter_text(&mut self, at: Option<usize>, out: &mut Vec<ModelEvent>) {
         let begins = self.open != Block::Text;
         self.enter(Block::Text, None, out);

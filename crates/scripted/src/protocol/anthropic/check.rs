@@ -172,7 +172,7 @@ fn content<'a>(at: &str, content: &'a Value, problems: &mut Problems) -> &'a [Va
     blocks
 }
 
-/// Checks an assistant's blocks and returns the ids of its calls.
+/// Checks an assistant's blocks and returns the call ids.
 fn assistant<'a>(at: &str, blocks: &'a [Value], problems: &mut Problems) -> Vec<&'a str> {
     let mut ids = Vec::new();
     for (n, block) in blocks.iter().enumerate() {

@@ -118,7 +118,7 @@ fn content(at: &str, content: &Value, problems: &mut Problems) {
     }
 }
 
-/// Checks an assistant message and returns the ids of its calls.
+/// Checks an assistant message and returns the call ids.
 fn assistant<'a>(at: &str, message: &'a Value, problems: &mut Problems) -> Vec<&'a str> {
     let has_calls = !message["tool_calls"].is_null();
     let is_blank = message["content"].is_null() || message["content"] == "";

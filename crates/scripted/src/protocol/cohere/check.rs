@@ -88,7 +88,7 @@ fn content(at: &str, content: &Value, problems: &mut Problems) {
     }
 }
 
-/// Checks an answer of the model and returns the ids of its calls.
+/// Checks an answer of the model and returns the call ids.
 fn assistant<'a>(at: &str, message: &'a Value, problems: &mut Problems) -> Vec<&'a str> {
     if message["tool_calls"].is_null() {
         if !message["tool_plan"].is_null() {

@@ -121,7 +121,7 @@ pub(in crate::route) struct Label {
     label: String,
 }
 
-/// Sets the label of a credential. The id of a credential is that of its provider.
+/// Sets the label of a credential. the id of a credential is the provider's id.
 pub(in crate::route) async fn rename(
     State(app): State<App>,
     One(id): One<String>,

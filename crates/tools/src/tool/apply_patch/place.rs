@@ -70,9 +70,9 @@ impl<'a> Lines<'a> {
 
 /// The position of a change.
 struct Found {
-    /// The index of its first line.
+    /// The index of the first line.
     start: usize,
-    /// The number of its lines to apply.
+    /// The number of lines to apply.
     count: usize,
     /// The index at which the search for the next change starts.
     below: usize,

@@ -4,7 +4,7 @@ use super::options::{has, plain, values_of};
 use super::word::Word;
 use super::{git, sed};
 
-/// The effect of a command on a file that one of its words names.
+/// The effect of a command on a file in its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileUse {
     /// Reads the file if it exists.

@@ -10,7 +10,7 @@ pub(super) enum Inner {
     Words { words: Vec<Word>, more: bool },
     /// A command line with its arguments.
     Script { script: Word, arguments: Vec<Word> },
-    /// The lines of its input.
+    /// The input lines.
     Input,
     /// An unknown command.
     Unknown,

@@ -1,7 +1,7 @@
 //! Reasoning details, which a relay needs back for its provider.
 //!
 //! OpenRouter sends `reasoning_details`: pieces of summaries, of signed text and of encrypted data,
-//! each with the number of its block. They are joined and stored for the next turn.
+//! each with the block number. They are joined and stored for the next turn.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
