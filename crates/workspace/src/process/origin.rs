@@ -94,8 +94,8 @@ mod imp {
     const MAX_PROCESSES: usize = 65_536;
     /// The limit of descriptors of one process that are checked.
     const MAX_DESCRIPTORS: usize = 65_536;
-    /// The limit of passes over the descendants, until none appeared or ended meanwhile.
-    const PASSES: usize = 8;
+    /// The limit of passes over the descendants, until no process appears or ends during one.
+    const PASSES: usize = 4;
     /// The limit for the length of a chain of parents.
     const MAX_DEPTH: usize = 4096;
 
@@ -146,25 +146,25 @@ mod imp {
             return Descent::Elsewhere;
         }
         let link = format!("socket:[{inode}]");
-        let mut seen: HashSet<u32> = HashSet::new();
-        'passes: for pass in 0..PASSES {
-            let Some(processes) = processes() else { return Descent::Unknown };
-            let below = descendants(&processes, supervisors);
-            // The descriptors of an ended process may be held by a child that was not listed.
-            if pass > 0 && below.is_subset(&seen) {
-                return Descent::Elsewhere;
-            }
-            seen.clear();
-            for id in below {
+        'passes: for _ in 0..PASSES {
+            let before = created();
+            let Some(List { processes, is_complete }) = processes() else { return Descent::Unknown };
+            let mut has_ended = false;
+            for id in descendants(&processes, supervisors) {
                 match holds(id, &link) {
                     Holds::Yes => return Descent::Command,
-                    Holds::No => drop(seen.insert(id)),
-                    Holds::Ended => {}
+                    Holds::No => {}
+                    Holds::Ended => has_ended = true,
                     Holds::Hidden => break 'passes,
                 }
             }
+            // Without a new process every descendant was listed and checked. A process that ended before its entry
+            // was read may have been the only link between a supervisor and a listed process.
+            if is_complete && !has_ended && before.is_some() && created() == before {
+                return Descent::Elsewhere;
+            }
         }
-        // The descendants change too fast or cannot be read. A socket that is found elsewhere is not theirs.
+        // Processes start and end all the time, or cannot be read. A socket that is found elsewhere is not theirs.
         match is_elsewhere(supervisors, &link) {
             true => Descent::Elsewhere,
             false => Descent::Unknown,
@@ -172,14 +172,17 @@ mod imp {
     }
 
     fn is_elsewhere(supervisors: &HashSet<u32>, link: &str) -> bool {
-        let Some(processes) = processes() else { return false };
+        let Some(List { processes, .. }) = processes() else { return false };
         let below = descendants(&processes, supervisors);
         let others = processes.keys().filter(|id| !below.contains(id) && !supervisors.contains(id));
         let own = nix::unistd::geteuid().as_raw();
         let mut others = others.filter(|id| {
             fs::metadata(format!("/proc/{id}")).is_ok_and(|process| own == 0 || process.uid() == own)
         });
-        others.any(|id| holds(*id, link) == Holds::Yes)
+        // The parents are read again, because the list may lack a parent that has just ended.
+        others.any(|id| {
+            holds(*id, link) == Holds::Yes && process_descent(supervisors, *id) == Descent::Elsewhere
+        })
     }
 
     pub(super) fn process_descent(supervisors: &HashSet<u32>, id: u32) -> Descent {
@@ -201,19 +204,34 @@ mod imp {
         Descent::Unknown
     }
 
+    /// The processes at one time.
+    struct List {
+        processes: HashMap<u32, Process>,
+        /// Whether each listed process could be read.
+        is_complete: bool,
+    }
+
     /// All processes by id, or `None` if there are too many or they cannot be listed.
-    fn processes() -> Option<HashMap<u32, Process>> {
-        let mut found = HashMap::new();
-        for entry in fs::read_dir("/proc").ok()?.flatten() {
+    fn processes() -> Option<List> {
+        let (mut processes, mut is_complete) = (HashMap::new(), true);
+        for entry in fs::read_dir("/proc").ok()? {
+            let entry = entry.ok()?;
             let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if found.len() >= MAX_PROCESSES {
+            if processes.len() >= MAX_PROCESSES {
                 return None;
             }
-            if let Some(process) = Process::read(id) {
-                found.insert(id, process);
+            match Process::read(id) {
+                Some(process) => drop(processes.insert(id, process)),
+                None => is_complete = false,
             }
         }
-        Some(found)
+        Some(List { processes, is_complete })
+    }
+
+    /// The number of processes and threads that the system has ever created.
+    fn created() -> Option<u64> {
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        stat.lines().find_map(|line| line.strip_prefix("processes "))?.trim().parse().ok()
     }
 
     /// The living descendants of the supervisors, without the supervisors.
@@ -306,7 +324,8 @@ mod imp {
         fn a_socket_belongs_to_a_command_if_a_descendant_holds_it() {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let inode = inode(&socket);
+            let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (inode, own_inode) = (inode(&socket), inode(&own));
             // A grandchild holds it, the child does not. Shells pass the input to background jobs.
             let mut child = Command::new("sh")
                 .args(["-c", "exec 3<&0; sleep 60 & exec <&- 3<&-; echo; wait"])
@@ -318,9 +337,9 @@ mod imp {
             std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
             let supervisors = HashSet::from([child.id()]);
             let found = socket_descent(&supervisors, inode);
-            let other = socket_descent(&supervisors, inode + 1_000_000);
+            let other = socket_descent(&supervisors, own_inode);
             let of_none = socket_descent(&HashSet::new(), inode);
-            let grandchildren = descendants(&processes().unwrap(), &supervisors);
+            let grandchildren = descendants(&processes().unwrap().processes, &supervisors);
             for id in &grandchildren {
                 assert_eq!(process_descent(&supervisors, *id), Descent::Command);
                 Command::new("kill").arg(id.to_string()).status().unwrap();
