@@ -66,7 +66,8 @@ impl Command {
 pub(crate) fn commands(
     config: &Config,
     repository: Option<&Config>,
-    (worktree, directory): (&Path, &Path),
+    worktree: &Path,
+    directory: &Path,
 ) -> Vec<Command> {
     // Outside a repository commands work in the directory.
     let path = if worktree.parent().is_none() { directory } else { worktree };

@@ -18,6 +18,7 @@ use crate::prompts::Family;
 use crate::redact;
 use crate::request::system;
 use crate::run::step;
+use crate::run::step::prepare::SystemSources;
 
 /// The estimated bytes of a token.
 const TOKEN_BYTES: usize = 4;
@@ -104,17 +105,18 @@ impl Instances<'_> {
         let model = chosen(instance, &agent, model)?;
         let prompt = prompt(self.0, &agent, &model);
         let rules = PermissionRules::of_agent(&agent, &[]);
-        let (tools, _) = step::prepare::offer(self.0, instance, (&model, &rules), &prompt);
+        let (tools, _) = step::prepare::offer(self.0, instance, &model, &rules, &prompt);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
         let found = instance.instructions(&self.0.llm).await;
         let now = self.0.clock.now_ms();
-        let blocks =
-            step::prepare::system_blocks(instance, (&prompt, now), (&model, &tools), &found, &rules)?;
+        let sources =
+            SystemSources { prompt: &prompt, began_ms: now, model: &model, tools: &tools, rules: &rules };
+        let blocks = step::prepare::system_blocks(instance, sources, &found)?;
         let text = system::joined(&blocks);
         // Files are cached after the first time, so the second time is that of a step.
         let begun = Instant::now();
         let again = instance.instructions(&self.0.llm).await;
-        drop(step::prepare::system_blocks(instance, (&prompt, now), (&model, &tools), &again, &rules)?);
+        drop(step::prepare::system_blocks(instance, sources, &again)?);
         let assembly_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let tool_sizes: Vec<_> = tools.iter().map(|tool| Size::new(&tool.name, tool_bytes(tool))).collect();
         let tools_bytes: usize = tool_sizes.iter().map(|size| size.bytes).sum();
@@ -124,7 +126,8 @@ impl Instances<'_> {
             let (tools, _) = step::prepare::offer(
                 self.0,
                 instance,
-                (&Model { api_id: family.sample().to_owned(), ..(*model).clone() }, &rules),
+                &Model { api_id: family.sample().to_owned(), ..(*model).clone() },
+                &rules,
                 &prompt,
             );
             let has = |tool: &str| tools.iter().any(|offered| offered.name == tool);

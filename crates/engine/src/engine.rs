@@ -98,11 +98,11 @@ impl Engine {
         };
         let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
         let llm = codewright_llm::Client::with_network(network, &format!("codewright/{version}"))?;
-        let (tracer, disabled_telemetry) = telemetry::open((&env, &dirs), &llm, (version, &clock));
+        let (tracer, disabled_telemetry) = telemetry::open(&env, &dirs, &llm, version, &clock);
         Ok(Self(Arc::new(Inner {
             tracer,
             disabled_telemetry,
-            gate: Gate::new(store.clone(), (ids.clone(), clock.clone()), own_directories(&dirs, &env)),
+            gate: Gate::new(store.clone(), ids.clone(), clock.clone(), own_directories(&dirs, &env)),
             questions: question::Questions::new(store.clone(), ids.clone()),
             trust: TrustState::new(&env, &dirs),
             subagents: Subagents::default(),

@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
 use crate::models::credentials::{Access, Credentials};
+use crate::models::json::Connection;
 use crate::models::source::Source;
 use crate::models::{Configs, Models, Search};
 use crate::permission::rules::PermissionRules;
@@ -119,7 +120,7 @@ impl Instance {
         let project = project(opening, &worktree).await?;
         let stored = opening.sign_in.vault().read().map_err(|error| Error::machine(error.to_string()))?;
         let variables = remote::environment(opening.env, &stored);
-        let (served, unserved) = remote::served((opening.llm, opening.dirs, opening.clock), &stored).await;
+        let (served, unserved) = remote::served(opening.llm, opening.dirs, opening.clock, &stored).await;
         let input = LoadInput {
             directory: &directory,
             worktree: &worktree.root,
@@ -132,7 +133,7 @@ impl Instance {
         let trust = opening.trust.standing(root, &control);
         let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
         let credentials = Credentials { stored, sign_in: Some(opening.sign_in.clone()) };
-        let (skills, unskilled) = skills((input, trusted), &loaded);
+        let (skills, unskilled) = skills(input, trusted, &loaded);
         let mut agents =
             codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
         let Loaded { config, looked_for, mut warnings, origins, parts, .. } = loaded;
@@ -141,7 +142,7 @@ impl Instance {
             agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
         }
         let of_repository = parts.as_ref().map(|parts| &parts.repository);
-        let mut commands = commands::commands(&config, of_repository, (&worktree.root, &directory));
+        let mut commands = commands::commands(&config, of_repository, &worktree.root, &directory);
         if let Some(control) = trusted.filter(|_| config.prompt.claude) {
             commands.extend(commands::claude(control, &root.join(".claude/commands"), &commands));
         }
@@ -267,9 +268,9 @@ impl Instance {
         self.models.list_json()
     }
 
-    /// Returns all known providers with id, name, key variables, and the kind of connection, if connected.
+    /// Returns all known providers without their models.
     #[must_use]
-    pub fn connections(&self) -> Vec<(String, String, Vec<String>, Option<&'static str>)> {
+    pub fn connections(&self) -> Vec<Connection> {
         self.models.connections()
     }
 
@@ -431,7 +432,8 @@ fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins:
 
 /// Returns the skills of a directory, and warnings about skills that were left out.
 fn skills(
-    (input, control): (LoadInput<'_>, Option<&ControlFiles>),
+    input: LoadInput<'_>,
+    control: Option<&ControlFiles>,
     loaded: &Loaded,
 ) -> (Vec<Skill>, Vec<String>) {
     let LoadInput { directory, worktree, env, dirs } = input;
@@ -480,7 +482,7 @@ pub(crate) async fn project(opening: &Opening<'_>, worktree: &Worktree) -> Resul
         }
     }
     let id = if worktree.git {
-        project_id::first_commit((opening.env, opening.dirs), &worktree.root).await
+        project_id::first_commit(opening.env, opening.dirs, &worktree.root).await
     } else {
         None
     };

@@ -91,7 +91,7 @@ impl Journal {
         if !self.takes(level) {
             return;
         }
-        let line = line(self.clock.now_ms(), level, (service, message), extra);
+        let line = line(self.clock.now_ms(), level, service, message, extra);
         let journal = Arc::clone(self);
         // A full disk or the end of the program is not the caller's failure.
         drop(tokio::task::spawn_blocking(move || journal.append(&line)).await);
@@ -118,7 +118,7 @@ impl Journal {
     }
 }
 
-fn line(time: u64, level: Level, (service, message): (&str, &str), extra: Option<Value>) -> String {
+fn line(time: u64, level: Level, service: &str, message: &str, extra: Option<Value>) -> String {
     let mut line = json!({ "time": time, "level": level.name(), "service": service, "message": message });
     if let Some(extra) = extra {
         line["extra"] = extra;
@@ -139,7 +139,7 @@ mod tests {
 
     #[track_caller]
     fn check(message: &str, extra: Value, gone: &str) {
-        let line = line(1, Level::Warn, ("test", message), Some(extra));
+        let line = line(1, Level::Warn, "test", message, Some(extra));
         assert!(!line.contains(gone) && line.contains("[secret]"), "{line}");
         assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
     }
@@ -160,13 +160,13 @@ mod tests {
 
     #[test]
     fn ordinary_words_stay() {
-        let line = line(1, Level::Info, ("test", "a token of 20 tokens: basic work"), None);
+        let line = line(1, Level::Info, "test", "a token of 20 tokens: basic work", None);
         assert!(!line.contains("[secret]"), "{line}");
     }
 
     #[test]
     fn a_line_has_its_bound() {
-        let line = line(1, Level::Info, ("test", &"a".repeat(MAX_LINE_BYTES)), None);
+        let line = line(1, Level::Info, "test", &"a".repeat(MAX_LINE_BYTES), None);
         assert!(line.len() < 200 && line.contains("too long"), "{line}");
     }
 

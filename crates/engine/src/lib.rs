@@ -59,6 +59,7 @@ pub use instance::Instance;
 pub use instance::head::Following;
 pub use instance::vcs::Against;
 pub use journal::Level;
+pub use models::json::Connection;
 pub use permission::client::PermissionInput;
 pub use projects::ProjectPatch;
 pub use pty::Attached;

@@ -16,7 +16,7 @@ use crate::Error;
 use source::Source;
 
 pub(crate) mod credentials;
-mod json;
+pub(crate) mod json;
 mod listed;
 mod local;
 pub(crate) mod options;
@@ -93,7 +93,7 @@ impl Models {
         {
             let ambient = std::mem::take(&mut models.providers);
             models.providers =
-                local::find((search.env, search.llm), &models.catalog, &mut models.searched).await;
+                local::find(search.env, search.llm, &models.catalog, &mut models.searched).await;
             models.providers.extend(ambient);
         }
         models

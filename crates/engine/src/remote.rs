@@ -30,7 +30,9 @@ pub(crate) fn environment(env: &Env, stored: &Stored) -> Env {
 
 /// Returns the served configurations and the warnings.
 pub(crate) async fn served(
-    (llm, dirs, clock): (&Client, &Dirs, &Clock),
+    llm: &Client,
+    dirs: &Dirs,
+    clock: &Clock,
     stored: &Stored,
 ) -> (Vec<Remote>, Vec<String>) {
     let until = tokio::time::Instant::now() + WAIT;

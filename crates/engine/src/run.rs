@@ -206,12 +206,12 @@ impl Run {
                     return Ok(at);
                 }
                 Next::Compact { asked } => {
-                    let work = compact::compact(&self.inner, lease, (transcript, asked), &self.entry.cancel);
+                    let work = compact::compact(&self.inner, lease, transcript, asked, &self.entry.cancel);
                     self.traced("compact", work).await?;
                 }
                 Next::Subtask { nth } => {
                     set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
-                    let work = subtask::subtask(&self.inner, lease, (&transcript, nth), &self.entry.cancel);
+                    let work = subtask::subtask(&self.inner, lease, &transcript, nth, &self.entry.cancel);
                     self.traced("subtask", work).await?;
                 }
                 Next::Step => {

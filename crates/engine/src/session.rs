@@ -45,14 +45,15 @@ pub(crate) async fn create(
     instance: &Arc<Instance>,
     input: SessionInput,
 ) -> Result<Session, Error> {
-    create_as(inner, instance, (inner.ids.session(), input)).await
+    create_as(inner, instance, inner.ids.session(), input).await
 }
 
 /// Creates a session with an unused id.
 pub(crate) async fn create_as(
     inner: &Inner,
     instance: &Arc<Instance>,
-    (id, input): (SessionId, SessionInput),
+    id: SessionId,
+    input: SessionInput,
 ) -> Result<Session, Error> {
     let session = Session { id, ..new(inner, instance, input) };
     let event = Event::SessionCreated { session_id: session.id.clone(), info: session.clone() };

@@ -33,9 +33,11 @@ impl Deliver for Collector {
 
 /// Creates the tracer that the environment configures. Also returns the reason if it is off although it was configured.
 pub(crate) fn open(
-    (env, dirs): (&Env, &Dirs),
+    env: &Env,
+    dirs: &Dirs,
     llm: &Client,
-    (version, clock): (&str, &Clock),
+    version: &str,
+    clock: &Clock,
 ) -> (Tracer, Option<String>) {
     match Settings::read(&env.of(env::TELEMETRY), version) {
         Ok(Some(mut settings)) if !is_switched_off(env, dirs) => {

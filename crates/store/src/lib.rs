@@ -124,11 +124,18 @@ pub struct MessagesJson {
 pub struct Rest {
     session: SessionId,
     /// The message in which the last piece ended.
-    message: (i64, String),
+    message: Position,
     /// The last part of it that was included, if it has any.
     part: String,
     /// The message before which the list ends.
-    before: (i64, String),
+    before: Position,
+}
+
+/// The place of a message in the order of its session: its time and its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Position {
+    time: i64,
+    id: String,
 }
 
 /// A filter of sessions. A missing field matches everything.

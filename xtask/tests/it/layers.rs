@@ -207,13 +207,13 @@ fn paths(text: &[String]) -> Vec<Path> {
 }
 
 /// Everything before the tests of a file, which come last.
-fn without_tests(text: &str) -> String {
+pub(crate) fn without_tests(text: &str) -> String {
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     text[..end].to_owned()
 }
 
 /// Words, `::` and single other characters; comments, texts and characters are left out.
-fn tokens(text: &str) -> Vec<String> {
+pub(crate) fn tokens(text: &str) -> Vec<String> {
     let (mut tokens, mut rest) = (Vec::new(), text);
     while let Some(first) = rest.chars().next() {
         let name = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());

@@ -45,7 +45,7 @@ impl Sessions<'_> {
             return Err(Error::invalid(format!("command `{}` not found; there are {names}", input.command)));
         };
         let (name, arguments) = (input.command.clone(), input.arguments.clone());
-        let prompt = self.prompt_of(&instance, &session, (command, input)).await?;
+        let prompt = self.prompt_of(&instance, &session, command, input).await?;
         let answer = self.prompt(id, prompt).await?;
         let message_id = answer.info.id().clone();
         self.0.store.signal(Signal::CommandExecuted { session_id: id.clone(), name, arguments, message_id });
@@ -57,7 +57,8 @@ impl Sessions<'_> {
         self,
         instance: &Instance,
         session: &Session,
-        (command, input): (Command, CommandInput),
+        command: Command,
+        input: CommandInput,
     ) -> Result<PromptInput, Error> {
         let agent = command.agent.as_deref().or(input.agent.as_deref()).or(session.agent.as_deref());
         let agent = instance.agent(&instance.agent_name(agent)?)?.clone();
@@ -82,7 +83,8 @@ impl Sessions<'_> {
         };
         let is_subagent = agent.mode == codewright_config::AgentMode::Subagent;
         if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
-            return Ok(self.subtask(instance, session, (command, &agent.name), (parts, model, variant)));
+            let prompt = PromptInput { model, variant, parts, ..PromptInput::default() };
+            return Ok(delegated(instance, session, command, &agent.name, prompt));
         }
         parts.extend(input.parts);
         Ok(PromptInput {
@@ -93,39 +95,6 @@ impl Sessions<'_> {
             parts,
             ..PromptInput::default()
         })
-    }
-
-    /// Returns a prompt that delegates the command to an agent in a separate session.
-    fn subtask(
-        self,
-        instance: &Instance,
-        session: &Session,
-        (command, agent): (Command, &str),
-        (parts, model, variant): (Vec<PartInput>, Option<PromptModel>, Option<String>),
-    ) -> PromptInput {
-        let text = parts.into_iter().find_map(|part| match part {
-            PartInput::Text { text, .. } => Some(text),
-            _ => None,
-        });
-        let of_session = |model: &ModelRef| PromptModel {
-            provider_id: model.provider_id.clone(),
-            model_id: model.id.clone(),
-            variant: None,
-        };
-        let model = model.or_else(|| session.model.as_ref().map(of_session)).or_else(|| {
-            let (provider_id, model_id) = instance.models.default_model().ok()?;
-            Some(PromptModel { provider_id, model_id, variant: None })
-        });
-        let part = PartInput::Subtask {
-            id: None,
-            prompt: text.unwrap_or_default(),
-            description: command.description.unwrap_or_default(),
-            agent: agent.to_owned(),
-            model,
-            command: Some(command.name),
-        };
-        // The session's agent continues with the result.
-        PromptInput { agent: session.agent.clone(), variant, parts: vec![part], ..PromptInput::default() }
     }
 
     /// Returns the text of a filled template with the files and agents that it names.
@@ -153,7 +122,7 @@ impl Sessions<'_> {
                 }
                 Piece::Shell(command) => {
                     self.check_template(instance, asker, &command).await?;
-                    let output = shell(self.0, instance, command, (&parameters, arguments)).await;
+                    let output = shell(self.0, instance, command, &parameters, arguments).await;
                     text.push_str(&neutralize(&output));
                 }
             }
@@ -192,7 +161,7 @@ impl Sessions<'_> {
         let cancel = self.0.cancel.child_token();
         let for_session =
             Asker { session_id: &asker.session.id, instance, rules: &rules, tool: None, cancel: &cancel };
-        let checked = check_command((self.0, instance), &for_session, command).await;
+        let checked = check_command(self.0, &for_session, command).await;
         checked.map_err(|why| {
             Error::invalid(format!(
                 "the command `{}` runs `{command}`, which is not allowed: {why}",
@@ -200,6 +169,40 @@ impl Sessions<'_> {
             ))
         })
     }
+}
+
+/// Returns a prompt that delegates the prompt of a command to an agent in a separate session.
+fn delegated(
+    instance: &Instance,
+    session: &Session,
+    command: Command,
+    agent: &str,
+    prompt: PromptInput,
+) -> PromptInput {
+    let text = prompt.parts.into_iter().find_map(|part| match part {
+        PartInput::Text { text, .. } => Some(text),
+        _ => None,
+    });
+    let of_session = |model: &ModelRef| PromptModel {
+        provider_id: model.provider_id.clone(),
+        model_id: model.id.clone(),
+        variant: None,
+    };
+    let model = prompt.model.or_else(|| session.model.as_ref().map(of_session)).or_else(|| {
+        let (provider_id, model_id) = instance.models.default_model().ok()?;
+        Some(PromptModel { provider_id, model_id, variant: None })
+    });
+    let part = PartInput::Subtask {
+        id: None,
+        prompt: text.unwrap_or_default(),
+        description: command.description.unwrap_or_default(),
+        agent: agent.to_owned(),
+        model,
+        command: Some(command.name),
+    };
+    // The session's agent continues with the result.
+    let (agent, variant) = (session.agent.clone(), prompt.variant);
+    PromptInput { agent, variant, parts: vec![part], ..PromptInput::default() }
 }
 
 /// The template of a command and its context.
@@ -270,7 +273,8 @@ async fn shell(
     inner: &Inner,
     instance: &Instance,
     command: String,
-    (parameters, arguments): (&[String], &str),
+    parameters: &[String],
+    arguments: &str,
 ) -> String {
     let mut env = inner.child_env.set.clone();
     env.push(("ARGUMENTS".to_owned(), arguments.to_owned()));

@@ -39,7 +39,7 @@ pub(crate) fn filled(template: &str, arguments: &str) -> Vec<Piece> {
     let mut pieces: Vec<_> = shells(template)
         .into_iter()
         .map(|piece| match piece {
-            Piece::Text(text) => Piece::Text(fill(&text, (&words, last), arguments)),
+            Piece::Text(text) => Piece::Text(fill(&text, &words, last, arguments)),
             shell @ Piece::Shell(_) => shell,
         })
         .collect();
@@ -64,7 +64,7 @@ pub(crate) fn parameters(template: &str, arguments: &str) -> Vec<String> {
         .collect()
 }
 
-fn fill(text: &str, (words, last): (&[String], usize), arguments: &str) -> String {
+fn fill(text: &str, words: &[String], last: usize, arguments: &str) -> String {
     let mut filled = String::new();
     let mut at = 0;
     while at < text.len() {

@@ -22,7 +22,7 @@ pub(super) fn git(env: &Env, dirs: &Dirs) -> Git {
 }
 
 /// Returns the project of a repository; `None` without git, without a commit, or if the search takes too long.
-pub(super) async fn first_commit((env, dirs): (&Env, &Dirs), worktree: &Path) -> Option<ProjectId> {
+pub(super) async fn first_commit(env: &Env, dirs: &Dirs, worktree: &Path) -> Option<ProjectId> {
     let repository = git(env, dirs).open(worktree).await.ok()?;
     let args = ["rev-list", "--max-parents=0", "HEAD"];
     let listed =

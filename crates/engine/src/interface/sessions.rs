@@ -40,7 +40,7 @@ impl Sessions<'_> {
         if !self.0.store.events_of(&id, 0, 1).await?.is_empty() {
             return Err(Error::invalid(format!("`{id}` was the id of a session that has been deleted")));
         }
-        session::create_as(self.0, instance, (id, input)).await
+        session::create_as(self.0, instance, id, input).await
     }
 
     /// Returns one session.

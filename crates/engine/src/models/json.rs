@@ -13,6 +13,19 @@ use super::listed::Listed;
 use super::provider::Provider;
 use crate::{Error, redact};
 
+/// A provider without its models.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Connection {
+    /// The id.
+    pub id: String,
+    /// The name for users.
+    pub name: String,
+    /// The environment variables that may hold its key.
+    pub variables: Vec<String>,
+    /// The source of its credentials, if it is connected.
+    pub source: Option<&'static str>,
+}
+
 impl Models {
     /// The response to `GET /config/providers`.
     pub(crate) fn json(&self) -> Value {
@@ -47,17 +60,24 @@ impl Models {
         })
     }
 
-    /// Every provider without its models: id, name, variables, and the credentials' source.
-    pub(crate) fn connections(&self) -> Vec<(String, String, Vec<String>, Option<&'static str>)> {
-        let known = self.providers.iter().map(|provider| {
-            let connected = provider.template.is_ok().then_some(provider.source);
-            (provider.id.clone(), provider.name.clone(), provider.env.clone(), connected)
+    /// Every provider without its models, ordered by id.
+    pub(crate) fn connections(&self) -> Vec<Connection> {
+        let known = self.providers.iter().map(|provider| Connection {
+            id: provider.id.clone(),
+            name: provider.name.clone(),
+            variables: provider.env.clone(),
+            source: provider.template.is_ok().then_some(provider.source),
         });
         let others = self
             .catalog
             .providers()
             .filter(|facts| self.provider(&facts.id).is_none() && self.choice.allows(&facts.id))
-            .map(|facts| (facts.id.clone(), facts.name.clone(), facts.env.clone(), None));
+            .map(|facts| Connection {
+                id: facts.id.clone(),
+                name: facts.name.clone(),
+                variables: facts.env.clone(),
+                source: None,
+            });
         let mut all: Vec<_> = known.chain(others).collect();
         all.sort();
         all

@@ -17,7 +17,8 @@ const DEADLINE: Duration = Duration::from_millis(400);
 
 /// Asks the usual ports for models, and records each address in `searched`.
 pub(super) async fn find(
-    (env, llm): (&Env, &Client),
+    env: &Env,
+    llm: &Client,
     catalog: &Arc<Catalog>,
     searched: &mut Vec<String>,
 ) -> Vec<Provider> {

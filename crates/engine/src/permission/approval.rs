@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use codewright_proto::{Action, PermissionRequest, ProjectId, Rule};
 use codewright_store::SavedPermission;
 
-use super::evaluate::{evaluate, is_named, matches};
+use super::evaluate::{Subject, evaluate, is_named, matches};
 use super::rules::PermissionRules;
 use crate::instance::Instance;
 
@@ -62,14 +62,10 @@ pub(crate) struct AskingRules(BTreeSet<String>);
 
 impl AskingRules {
     /// Returns the rules that ask about one pattern.
-    pub(crate) fn of(
-        rules: &PermissionRules,
-        (permission, pattern): (&str, &str),
-        is_control: Control,
-    ) -> Self {
+    pub(crate) fn of(rules: &PermissionRules, subject: Subject<'_>, is_control: Control) -> Self {
         let mut asking = BTreeSet::new();
         for layer in rules.layers() {
-            match evaluate(layer.iter(), permission, pattern) {
+            match evaluate(layer.iter(), subject.permission, subject.pattern) {
                 Some(rule) if rule.action == Action::Ask => {
                     asking.insert(format!("{} {}", rule.permission, rule.pattern));
                 }
@@ -120,12 +116,8 @@ impl Approvals {
     }
 
     /// Reports whether an approval grants the request for a pattern.
-    pub(crate) fn allow(
-        &self,
-        (permission, pattern): (&str, &str),
-        asking: &AskingRules,
-        name: Name,
-    ) -> bool {
+    pub(crate) fn allow(&self, subject: Subject<'_>, asking: &AskingRules, name: Name) -> bool {
+        let Subject { permission, pattern } = subject;
         self.0.iter().any(|(rule, rules)| {
             let is_same = if rules.0.contains(CONTROL) {
                 rule.permission == permission && rule.pattern == pattern
@@ -147,7 +139,8 @@ pub(crate) enum Name {
 /// Returns the approvals to save for a reply of "always".
 pub(crate) fn saved(
     request: &PermissionRequest,
-    (scope, asking): (&Scope, &AskingRules),
+    scope: &Scope,
+    asking: &AskingRules,
     stamp: impl Fn() -> (String, u64),
 ) -> Vec<SavedPermission> {
     let patterns = request.always.iter().filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES);
@@ -194,11 +187,11 @@ mod tests {
     #[test]
     fn an_approval_holds_only_for_the_rules_that_asked() {
         let then = rules(&[("edit", "*", Action::Ask)]);
-        let asking = AskingRules::of(&then, ("edit", "a.rs"), Control::No);
+        let asking = AskingRules::of(&then, Subject::new("edit", "a.rs"), Control::No);
         let approvals = approved("edit", "*", &asking);
         let answers = |rules: &PermissionRules, pattern: &str, control| {
-            let asking = AskingRules::of(rules, ("edit", pattern), control);
-            approvals.allow(("edit", pattern), &asking, Name::Optional)
+            let asking = AskingRules::of(rules, Subject::new("edit", pattern), control);
+            approvals.allow(Subject::new("edit", pattern), &asking, Name::Optional)
         };
         assert!(answers(&then, "b.rs", Control::No));
         let now = rules(&[("edit", "*", Action::Ask), ("edit", "infra/*", Action::Ask)]);
@@ -211,11 +204,15 @@ mod tests {
     #[test]
     fn an_approval_of_a_control_file_is_for_that_file_only() {
         let rules = rules(&[("edit", "*", Action::Allow)]);
-        let asking = AskingRules::of(&rules, ("edit", ".git/*"), Control::Yes);
+        let asking = AskingRules::of(&rules, Subject::new("edit", ".git/*"), Control::Yes);
         let approvals = approved("edit", ".git/*", &asking);
         for (pattern, expected) in [(".git/*", true), (".git/config", false), ("src/a", false)] {
-            let asking = AskingRules::of(&rules, ("edit", pattern), Control::Yes);
-            assert_eq!(approvals.allow(("edit", pattern), &asking, Name::Optional), expected, "{pattern}");
+            let asking = AskingRules::of(&rules, Subject::new("edit", pattern), Control::Yes);
+            assert_eq!(
+                approvals.allow(Subject::new("edit", pattern), &asking, Name::Optional),
+                expected,
+                "{pattern}"
+            );
         }
     }
 
@@ -232,7 +229,10 @@ mod tests {
                 rules: rules.to_owned(),
                 created_ms: 0,
             };
-            assert!(!Approvals::new(&[saved]).allow(("bash", "ls"), &asking, Name::Optional), "{rules}");
+            assert!(
+                !Approvals::new(&[saved]).allow(Subject::new("bash", "ls"), &asking, Name::Optional),
+                "{rules}"
+            );
         }
     }
 }

@@ -52,7 +52,7 @@ impl Permissions<'_> {
         let agent = instance.agent_name(wanted.agent.as_deref().or(session.agent.as_deref()))?;
         let rules = session_rules(inner, &instance, &session, &agent).await?;
         let patterns = if wanted.patterns.is_empty() { vec!["*".to_owned()] } else { wanted.patterns };
-        let action = inner.gate.judge((&rules, &instance), &wanted.permission, &patterns).await?;
+        let action = inner.gate.judge(&rules, &instance, &wanted.permission, &patterns).await?;
         if action != Action::Ask {
             return Ok((own, action));
         }

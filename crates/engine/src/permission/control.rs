@@ -14,7 +14,7 @@ use codewright_proto::{Action, Rule};
 use codewright_tools::UNKNOWN;
 use codewright_workspace::normalize;
 
-use super::evaluate::matches;
+use super::evaluate::{Subject, matches};
 
 /// The permission key of writes.
 const EDIT: &str = "edit";
@@ -177,9 +177,10 @@ impl Roots {
     pub(crate) fn decide<'a>(
         &self,
         decided: Action,
-        (permission, pattern): (&str, &str),
+        subject: Subject<'_>,
         layers: impl IntoIterator<Item = &'a [Rule]>,
     ) -> Action {
+        let Subject { permission, pattern } = subject;
         if decided != Action::Allow || permission != EDIT {
             return decided;
         }
@@ -189,8 +190,8 @@ impl Roots {
     }
 
     /// Returns why a write needs its own permission; `None` for an ordinary file.
-    pub(crate) fn reason(&self, permission: &str, pattern: &str) -> Option<&'static str> {
-        let row = *self.rows(pattern).first().filter(|_| permission == EDIT)?;
+    pub(crate) fn reason(&self, subject: Subject<'_>) -> Option<&'static str> {
+        let row = *self.rows(subject.pattern).first().filter(|_| subject.permission == EDIT)?;
         Some(TABLE.get(row).map_or(OWN, |(_, reason)| reason))
     }
 
@@ -282,7 +283,7 @@ mod tests {
     #[track_caller]
     fn check(written: &str, pattern: &str, expected: Action) {
         let rules = rules(written);
-        let found = roots().decide(Action::Allow, ("edit", pattern), [&rules[..]]);
+        let found = roots().decide(Action::Allow, Subject::new("edit", pattern), [&rules[..]]);
         assert_eq!(found, expected, "{pattern} under {written}");
     }
 
@@ -320,8 +321,8 @@ mod tests {
             check("* allow", pattern, Action::Ask);
             check("** allow", pattern, Action::Ask);
             check("*.json* allow; .* allow; * allow", pattern, Action::Ask);
-            assert!(roots().reason("edit", pattern).is_some(), "{pattern}");
-            assert!(roots().reason("read", pattern).is_none(), "{pattern}");
+            assert!(roots().reason(Subject::new("edit", pattern)).is_some(), "{pattern}");
+            assert!(roots().reason(Subject::new("read", pattern)).is_none(), "{pattern}");
         }
     }
 
@@ -342,7 +343,7 @@ mod tests {
             "src/\0",
         ] {
             check("* allow", pattern, Action::Allow);
-            assert_eq!(roots().reason("edit", pattern), None, "{pattern}");
+            assert_eq!(roots().reason(Subject::new("edit", pattern)), None, "{pattern}");
         }
     }
 
@@ -365,10 +366,10 @@ mod tests {
     #[test]
     fn every_layer_has_to_name_the_file() {
         let (named, general) = (rules(".opencode/** allow"), rules("* allow"));
-        let pattern = ("edit", ".opencode/x");
-        assert_eq!(roots().decide(Action::Allow, pattern, [&named[..], &named]), Action::Allow);
-        assert_eq!(roots().decide(Action::Allow, pattern, [&named[..], &general]), Action::Ask);
-        assert_eq!(roots().decide(Action::Deny, pattern, [&named[..]]), Action::Deny);
+        let subject = Subject::new("edit", ".opencode/x");
+        assert_eq!(roots().decide(Action::Allow, subject, [&named[..], &named]), Action::Allow);
+        assert_eq!(roots().decide(Action::Allow, subject, [&named[..], &general]), Action::Ask);
+        assert_eq!(roots().decide(Action::Deny, subject, [&named[..]]), Action::Deny);
     }
 
     #[test]

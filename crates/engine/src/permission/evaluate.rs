@@ -5,6 +5,19 @@
 
 use codewright_proto::{Action, Rule};
 
+/// What rules decide about: a permission key and a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Subject<'a> {
+    pub(crate) permission: &'a str,
+    pub(crate) pattern: &'a str,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(permission: &'a str, pattern: &'a str) -> Self {
+        Self { permission, pattern }
+    }
+}
+
 /// Decides about `permission` on one `pattern`. Returns `None` if no rule matches.
 pub(crate) fn evaluate<'a>(
     rules: impl DoubleEndedIterator<Item = &'a Rule>,

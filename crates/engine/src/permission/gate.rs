@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::approval::{Approvals, AskingRules, Control, Name, Scope, saved};
 use super::control::Roots;
-use super::evaluate::strictest;
+use super::evaluate::{Subject, strictest};
 use super::rules::PermissionRules;
 use crate::Error;
 use crate::error::Resource;
@@ -83,7 +83,7 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// Creates a gate that keeps approvals in `store`. `own` are the directories of this program.
-    pub(crate) fn new(store: Store, (ids, clock): (Ids, Clock), own: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(store: Store, ids: Ids, clock: Clock, own: Vec<PathBuf>) -> Self {
         let resolved = own.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
         let own = own.into_iter().chain(resolved).collect();
         Self { store, ids, clock, own, waiting: Mutex::default(), client_turn: tokio::sync::Mutex::default() }
@@ -92,12 +92,13 @@ impl Gate {
     /// Decides about one permission of a call. Waits for a user's reply if the rules ask.
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
         let (roots, name) = (self.roots(asker.instance), needs_name(&ask.metadata));
-        let decide = |pattern: &String| self.decide(asker.rules, &roots, (&ask.permission, pattern), name);
+        let decide =
+            |pattern: &String| decide(asker.rules, &roots, Subject::new(&ask.permission, pattern), name);
         let action = strictest(ask.patterns.iter().map(decide));
         let mut implied = Vec::new();
         for one in &ask.implied {
             let layers = asker.rules.user_layers();
-            match roots.decide(asker.rules.judge(one), (&one.permission, &one.pattern), layers) {
+            match roots.decide(asker.rules.judge(one), Subject::new(&one.permission, &one.pattern), layers) {
                 Action::Deny if action != Action::Deny => {
                     return Ok(Verdict::Denied(asker.rules.about(&one.permission)));
                 }
@@ -114,7 +115,7 @@ impl Gate {
         let approvals = self.approvals(&Scope::of(asker.instance)).await?;
         let is_open = |pattern: &String| {
             decide(pattern) == Action::Ask
-                && !self.is_approved(&approvals, asker, (&ask.permission, pattern), name)
+                && !self.is_approved(&approvals, asker, Subject::new(&ask.permission, pattern), name)
         };
         implied.retain(|one| !self.is_remembered(&approvals, asker, one));
         if ask.patterns.iter().any(is_open) {
@@ -148,25 +149,20 @@ impl Gate {
     /// Reports whether an approval covers an implied permission.
     fn is_remembered(&self, approvals: &Approvals, asker: &Asker<'_>, implied: &Implied) -> bool {
         let allows = |pattern: &str| {
-            self.is_approved(approvals, asker, (&implied.permission, pattern), Name::Optional)
+            self.is_approved(approvals, asker, Subject::new(&implied.permission, pattern), Name::Optional)
         };
         allows(&implied.pattern) || implied.spelled.as_deref().is_some_and(allows)
     }
 
-    fn is_approved(&self, approvals: &Approvals, asker: &Asker<'_>, asked: (&str, &str), name: Name) -> bool {
-        let asking = self.asking(asker.rules, &self.roots(asker.instance), asked);
-        approvals.allow(asked, &asking, name)
-    }
-
-    /// Returns the rules that ask about a pattern, including the built-in rule about control files.
-    fn asking(
+    fn is_approved(
         &self,
-        rules: &PermissionRules,
-        roots: &Roots,
-        (permission, pattern): (&str, &str),
-    ) -> AskingRules {
-        let is_control = roots.reason(permission, pattern).is_some();
-        AskingRules::of(rules, (permission, pattern), if is_control { Control::Yes } else { Control::No })
+        approvals: &Approvals,
+        asker: &Asker<'_>,
+        subject: Subject<'_>,
+        name: Name,
+    ) -> bool {
+        let asking = asking_rules(asker.rules, &self.roots(asker.instance), subject);
+        approvals.allow(subject, &asking, name)
     }
 
     /// Returns the roots of a session's patterns.
@@ -275,7 +271,7 @@ impl Gate {
     async fn follow(&self, pending: &Pending, reply: PermissionReply) -> Result<(), Error> {
         if reply == PermissionReply::Always {
             let stamp = || (self.ids.permission().to_string(), self.clock.now_ms());
-            let approvals = saved(&pending.request, (&pending.scope, &pending.asking), stamp);
+            let approvals = saved(&pending.request, &pending.scope, &pending.asking, stamp);
             self.store.save_permissions(approvals).await?;
         }
         for other in self.also_answered(pending, reply).await? {
@@ -296,24 +292,10 @@ impl Gate {
         }
     }
 
-    /// Returns the decision of the rules, including the built-in rule about control files.
-    fn decide(
-        &self,
-        rules: &PermissionRules,
-        roots: &Roots,
-        (permission, pattern): (&str, &str),
-        name: Name,
-    ) -> Action {
-        let decided = match name {
-            Name::Optional => rules.decide(permission, pattern),
-            Name::Required => rules.decide_by_name(permission, pattern),
-        };
-        roots.decide(decided, (permission, pattern), rules.user_layers())
-    }
-
     async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
         let roots = self.roots(asker.instance);
-        let reason = ask.patterns.iter().find_map(|pattern| roots.reason(&ask.permission, pattern));
+        let reason =
+            ask.patterns.iter().find_map(|pattern| roots.reason(Subject::new(&ask.permission, pattern)));
         let mut request = PermissionRequest {
             id: self.ids.permission(),
             session_id: asker.session_id.clone(),
@@ -343,7 +325,7 @@ impl Gate {
         let roots = self.roots(instance);
         let mut asking = AskingRules::default();
         for pattern in &request.patterns {
-            asking.extend(self.asking(rules, &roots, (&request.permission, pattern)));
+            asking.extend(asking_rules(rules, &roots, Subject::new(&request.permission, pattern)));
         }
         Pending { request, scope: Scope::of(instance), asking }
     }
@@ -415,24 +397,41 @@ impl Gate {
     /// Decides about an operation of a client.
     pub(super) async fn judge(
         &self,
-        (rules, instance): (&PermissionRules, &Instance),
+        rules: &PermissionRules,
+        instance: &Instance,
         permission: &str,
         patterns: &[String],
     ) -> Result<Action, Error> {
         let roots = self.roots(instance);
-        let decide = |pattern: &String| self.decide(rules, &roots, (permission, pattern), Name::Optional);
+        let decide =
+            |pattern: &String| decide(rules, &roots, Subject::new(permission, pattern), Name::Optional);
         let action = strictest(patterns.iter().map(decide));
         if action != Action::Ask {
             return Ok(action);
         }
         let approvals = self.approvals(&Scope::of(instance)).await?;
         let is_open = |pattern: &String| {
-            let asked = (permission, pattern.as_str());
+            let subject = Subject::new(permission, pattern);
             decide(pattern) == Action::Ask
-                && !approvals.allow(asked, &self.asking(rules, &roots, asked), Name::Optional)
+                && !approvals.allow(subject, &asking_rules(rules, &roots, subject), Name::Optional)
         };
         Ok(if patterns.iter().any(is_open) { Action::Ask } else { Action::Allow })
     }
+}
+
+/// Returns the decision of the rules, including the built-in rule about control files.
+fn decide(rules: &PermissionRules, roots: &Roots, subject: Subject<'_>, name: Name) -> Action {
+    let decided = match name {
+        Name::Optional => rules.decide(subject.permission, subject.pattern),
+        Name::Required => rules.decide_by_name(subject.permission, subject.pattern),
+    };
+    roots.decide(decided, subject, rules.user_layers())
+}
+
+/// Returns the rules that ask about a subject, including the built-in rule about control files.
+fn asking_rules(rules: &PermissionRules, roots: &Roots, subject: Subject<'_>) -> AskingRules {
+    let is_control = roots.reason(subject).is_some();
+    AskingRules::of(rules, subject, if is_control { Control::Yes } else { Control::No })
 }
 
 /// Reports whether approvals cover all patterns of a waiting request.
@@ -443,7 +442,7 @@ fn approves(approvals: &Approvals, pending: &Pending) -> bool {
     request
         .patterns
         .iter()
-        .all(|pattern| approvals.allow((&request.permission, pattern), &pending.asking, name))
+        .all(|pattern| approvals.allow(Subject::new(&request.permission, pattern), &pending.asking, name))
 }
 
 /// Returns the request for a call together with its implied commands.

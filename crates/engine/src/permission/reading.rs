@@ -8,7 +8,7 @@ use codewright_tools::ReadRules;
 use codewright_workspace::Access;
 
 use super::approval::{Approvals, AskingRules, Control, Name};
-use super::evaluate::{matches, strictest};
+use super::evaluate::{Subject, matches, strictest};
 use super::rules::PermissionRules;
 
 /// The permission key of reads.
@@ -23,8 +23,8 @@ pub(crate) fn read_rules(rules: &PermissionRules, approvals: Approvals) -> ReadR
             Action::Allow => Access::Open,
             Action::Deny => Access::Denied,
             Action::Ask => {
-                let asking = AskingRules::of(&rules, (READ, path), Control::No);
-                let is_approved = approvals.allow((READ, path), &asking, Name::Optional);
+                let asking = AskingRules::of(&rules, Subject::new(READ, path), Control::No);
+                let is_approved = approvals.allow(Subject::new(READ, path), &asking, Name::Optional);
                 if is_approved { Access::Open } else { Access::Asks }
             }
         }

@@ -127,7 +127,7 @@ impl Sources {
     pub(crate) fn read(&self, worktree: &Path, directory: &Path) -> Found {
         let mut found = Found::default();
         for path in &self.global {
-            if self.add(&mut found, (path, None), false) {
+            if self.add(&mut found, path, None, false) {
                 break;
             }
         }
@@ -136,14 +136,14 @@ impl Sources {
         for kind in &self.kinds {
             let mut any = false;
             for level in &levels {
-                any |= self.add(&mut found, (&level.join(kind), root), false);
+                any |= self.add(&mut found, &level.join(kind), root, false);
             }
             if any {
                 break;
             }
         }
         if let (Some(memory), Some(root)) = (self.memory, root) {
-            self.add(&mut found, (&root.join(memory), Some(root)), false);
+            self.add(&mut found, &root.join(memory), Some(root), false);
         }
         for entry in self.listed.iter().filter(|entry| !is_address(entry)) {
             if found.listed.len() >= MAX_LISTED {
@@ -187,12 +187,12 @@ impl Sources {
             if found.listed.len() >= MAX_LISTED {
                 return;
             }
-            self.add(found, (&path, root), true);
+            self.add(found, &path, root, true);
         }
     }
 
     /// Adds a file. Returns whether it exists, even if it is unusable.
-    fn add(&self, found: &mut Found, (path, root): (&Path, Option<&Path>), is_listed: bool) -> bool {
+    fn add(&self, found: &mut Found, path: &Path, root: Option<&Path>, is_listed: bool) -> bool {
         let is_of_repository = root.is_some();
         let root = root.filter(|_| !self.rules.follow_symlinks);
         match read(path, root, self.max_bytes()) {

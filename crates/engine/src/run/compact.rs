@@ -22,7 +22,7 @@ use codewright_store::Lease;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::files::{Done, Files, tree_of_last_step};
+use super::files::{Files, tree_of_last_step};
 use super::message;
 use super::prompt::last_prompt;
 use super::recorder::{Record, Recorder};
@@ -79,7 +79,7 @@ pub(crate) async fn make_room(
     if used.saturating_sub(freed) < threshold || !plan::helps(transcript) {
         return Ok(false);
     }
-    ask(inner, id, (&prompt.agent, &prompt.model), Cause::Full).await?;
+    ask(inner, id, &prompt.agent, &prompt.model, Cause::Full).await?;
     Ok(true)
 }
 
@@ -119,7 +119,8 @@ pub(crate) enum Cause {
 pub(crate) async fn ask(
     inner: &Inner,
     id: &SessionId,
-    (agent, model): (&str, &PromptModel),
+    agent: &str,
+    model: &PromptModel,
     cause: Cause,
 ) -> Result<(), Error> {
     let model = PromptModel { variant: None, ..model.clone() };
@@ -160,7 +161,8 @@ async fn prune(inner: &Inner, transcript: &mut [MessageWithParts]) -> Result<u64
 pub(crate) async fn compact(
     inner: &Arc<Inner>,
     lease: &Lease,
-    (transcript, asked): (Vec<MessageWithParts>, usize),
+    transcript: Vec<MessageWithParts>,
+    asked: usize,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let Message::User(prompt) = &transcript[asked].info else { return Ok(()) };
@@ -172,7 +174,7 @@ pub(crate) async fn compact(
     let _looked = looking.clone().drop_guard();
     let known = tree_of_last_step(&transcript[..asked], inner.clock.now_ms());
     let files = Files::begin(&instance, &inner.tasks, looking, known);
-    let message = message::answer(inner, instance.message_path(), prompt, (AGENT, &wanted));
+    let message = message::answer(inner, instance.message_path(), prompt, AGENT, &wanted);
     let message = AssistantMessage { summary: Some(true), ..message };
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
@@ -194,12 +196,11 @@ pub(crate) async fn compact(
         let request = summary_request(&session, &agent, &model, conversation);
         let step = Step::without_tools(instance.clone(), model.clone(), request);
         let step = Step { files: Some(files.clone()), ..step };
-        match answer(inner, (lease, &step), &mut recorder, cancel).await? {
+        match answer(inner, lease, &step, &mut recorder, cancel).await? {
             Attempt::Answered => {
-                let asked = SummaryRequest { message: &transcript[asked], bytes: length };
-                let done = files.close().await;
-                recorder.began_with(files.first());
-                return finish((inner, lease), &model, (recorder, done), (&plan, asked)).await;
+                let message = &transcript[asked];
+                let asked = SummaryRequest { message, plan: &plan, model: &model, bytes: length };
+                return finish(inner, lease, asked, recorder, &files).await;
             }
             Attempt::Aborted => return give_up(lease, inner, recorder, MessageError::aborted()).await,
             Attempt::Failed(codewright_llm::Error::Overflow { .. })
@@ -256,11 +257,14 @@ fn summary_request(
 
 /// Stores the end of the summary and the continuation in one transaction, so that no prompt is lost between them.
 async fn finish(
-    (inner, lease): (&Arc<Inner>, &Lease),
-    model: &Model,
-    (mut recorder, done): (Recorder, Done),
-    (plan, asked): (&Plan<'_>, SummaryRequest<'_>),
+    inner: &Arc<Inner>,
+    lease: &Lease,
+    asked: SummaryRequest<'_>,
+    mut recorder: Recorder,
+    files: &Files,
 ) -> Result<(), Error> {
+    let done = files.close().await;
+    recorder.began_with(files.first());
     flush(lease, inner, &mut recorder).await?;
     let (id, message) = (recorder.message().session_id.clone(), recorder.message().id.clone());
     let written = inner.store.message(&id, &message).await?;
@@ -280,7 +284,7 @@ async fn finish(
         let message = problem.to_owned();
         return fail(lease, inner, recorder, MessageError::UnknownError { message, reference: None }).await;
     }
-    let cost = cost(model, &recorder.message().tokens);
+    let cost = cost(asked.model, &recorder.message().tokens);
     recorder.finish(cost, None, done);
     let mut events = Vec::new();
     for record in recorder.take() {
@@ -289,16 +293,18 @@ async fn finish(
             Record::Signal(signal) => inner.store.signal(signal),
         }
     }
-    events.extend(keep_tail(inner, asked.message, plan));
-    events.extend(next_prompt(inner, &id, &plan.then, asked.was_refused()));
+    events.extend(keep_tail(inner, asked.message, asked.plan));
+    events.extend(next_prompt(inner, &id, &asked.plan.then, asked.was_refused()));
     lease.append(events).await?;
     inner.store.signal(Signal::SessionCompacted { session_id: id.clone() });
     account(inner, &id, recorder.message()).await
 }
 
-/// The request for a summary, and the input size.
+/// The request for a summary, with its plan, its model and its input size.
 struct SummaryRequest<'a> {
     message: &'a MessageWithParts,
+    plan: &'a Plan<'a>,
+    model: &'a Model,
     bytes: usize,
 }
 

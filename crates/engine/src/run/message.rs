@@ -12,7 +12,8 @@ pub(crate) fn answer(
     inner: &Inner,
     path: MessagePath,
     prompt: &UserMessage,
-    (agent, model): (&str, &PromptModel),
+    agent: &str,
+    model: &PromptModel,
 ) -> AssistantMessage {
     AssistantMessage {
         id: inner.ids.message(),

@@ -96,7 +96,7 @@ fn endings(
         if let Message::Assistant(info) = &message.info
             && info.time.completed.is_none()
         {
-            end_message(message, info, (&waiting, now), &mut events);
+            end_message(message, info, &waiting, now, &mut events);
         }
     }
     events
@@ -105,7 +105,8 @@ fn endings(
 fn end_message(
     message: &MessageWithParts,
     info: &AssistantMessage,
-    (waiting, now): (&HashSet<&str>, u64),
+    waiting: &HashSet<&str>,
+    now: u64,
     events: &mut Vec<Event>,
 ) {
     for part in &message.parts {

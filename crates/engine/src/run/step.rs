@@ -50,7 +50,7 @@ pub(crate) async fn step(
     let _looked = looking.clone().drop_guard();
     let known = tree_of_last_step(&transcript, inner.clock.now_ms());
     let files = Files::begin(&instance, &inner.tasks, looking, known);
-    let message = message::answer(inner, instance.message_path(), &prompt, (&prompt.agent, &prompt.model));
+    let message = message::answer(inner, instance.message_path(), &prompt, &prompt.agent, &prompt.model);
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
     summary::keep(inner, lease, &transcript).await?;
@@ -79,7 +79,7 @@ pub(crate) async fn step(
             return fail(lease, inner, recorder, error).await;
         }
     };
-    let end = answer(inner, (lease, &step), &mut recorder, cancel).await?;
+    let end = answer(inner, lease, &step, &mut recorder, cancel).await?;
     match end {
         Attempt::Answered => {
             let cost = cost(&step.model, &recorder.message().tokens);
@@ -103,7 +103,7 @@ pub(crate) async fn step(
             inner.store.signal(Signal::SessionError { session_id: Some(id.clone()), error });
             recorder.close(None);
             flush(lease, inner, &mut recorder).await?;
-            compact::ask(inner, id, (&prompt.agent, &prompt.model), compact::Cause::Refused).await
+            compact::ask(inner, id, &prompt.agent, &prompt.model, compact::Cause::Refused).await
         }
         Attempt::Failed(error) | Attempt::Silent(error) => {
             let mut known = message_error(&error);
@@ -128,7 +128,7 @@ pub(crate) async fn stopped_early(
         // Opening the directory may be the reason for the abort.
         Ok(Err(_)) | Err(_) => MessagePath { cwd: session.directory.clone(), root: session.directory },
     };
-    let message = message::answer(inner, path, prompt, (&prompt.agent, &prompt.model));
+    let message = message::answer(inner, path, prompt, &prompt.agent, &prompt.model);
     let recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message).without_steps();
     fail(lease, inner, recorder, MessageError::aborted()).await
 }

@@ -18,7 +18,7 @@ use super::files::Files;
 use super::next::subtasks;
 use super::recorder::Recorder;
 use super::refusal::is_refused;
-use super::step::converse::{Attempt, run_call};
+use super::step::converse::{Attempt, Conversation};
 use super::step::fail::fail;
 use super::step::leave_files;
 use super::step::prepare::Step;
@@ -38,7 +38,8 @@ const GO_ON: &str = "Summarize the result of the task above, then continue the w
 pub(crate) async fn subtask(
     inner: &Arc<Inner>,
     lease: &Lease,
-    (transcript, nth): (&[MessageWithParts], usize),
+    transcript: &[MessageWithParts],
+    nth: usize,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let Some((prompt, message)) = last_prompt(transcript) else { return Ok(()) };
@@ -54,7 +55,7 @@ pub(crate) async fn subtask(
         super::title::start(inner, &instance, &session, transcript);
     }
     let model = model.as_ref().unwrap_or(&prompt.model);
-    let info = super::message::answer(inner, instance.message_path(), prompt, (agent, model));
+    let info = super::message::answer(inner, instance.message_path(), prompt, agent, model);
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), info).without_steps();
     let mut input = Map::new();
     input.insert("prompt".to_owned(), asked.as_str().into());
@@ -90,7 +91,8 @@ pub(crate) async fn subtask(
         arguments: Value::Object(input).to_string(),
     };
     let Some(call) = recorder.push(asked) else { return Ok(()) };
-    if let Attempt::Aborted = run_call(inner, (lease, &step), &mut recorder, call, cancel).await? {
+    let conversation = Conversation::new(inner, lease, &step, &mut recorder, cancel);
+    if let Attempt::Aborted = conversation.alone(call).await? {
         leave_files(inner, &files, &mut recorder).await;
         return fail(lease, inner, recorder, MessageError::aborted()).await;
     }

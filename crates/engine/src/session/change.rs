@@ -129,9 +129,9 @@ impl Sessions<'_> {
     /// Removes a message and its parts. Files are not changed.
     pub async fn remove_message(self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
         self.0.session(id).await?;
-        let _alone = self.0.session_locks.exclusive((&self.0.runs, &self.0.store), id).await?;
+        let _alone = self.0.session_locks.exclusive(&self.0.runs, &self.0.store, id).await?;
         let Some(found) = self.0.store.message(id, message).await? else { return Ok(true) };
-        remove_messages(self.0, id, (&[found.info], Vec::new()), |_| {}).await?;
+        remove_messages(self.0, id, &[found.info], Vec::new(), |_| {}).await?;
         Ok(true)
     }
 
@@ -195,7 +195,8 @@ fn archived(time: f64) -> Result<Option<u64>, Error> {
 pub(super) async fn remove_messages(
     inner: &Inner,
     id: &SessionId,
-    (messages, more): (&[Message], Vec<Event>),
+    messages: &[Message],
+    more: Vec<Event>,
     change: impl Fn(&mut Session),
 ) -> Result<Session, Error> {
     let gone = messages

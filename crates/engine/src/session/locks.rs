@@ -45,7 +45,8 @@ impl SessionLocks {
     /// Waits for the exclusive lock and takes the lease. Fails if the session is running.
     pub(crate) async fn exclusive(
         &self,
-        (runs, store): (&Runs, &Store),
+        runs: &Runs,
+        store: &Store,
         id: &SessionId,
     ) -> Result<Exclusive, Error> {
         if runs.is_running(id) {

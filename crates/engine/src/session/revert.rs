@@ -57,7 +57,7 @@ impl Sessions<'_> {
     async fn take_back(self, id: &SessionId, input: RevertInput, files: Files) -> Result<Session, Error> {
         let inner = self.0;
         inner.session(id).await?;
-        let _alone = inner.session_locks.exclusive((&inner.runs, &inner.store), id).await?;
+        let _alone = inner.session_locks.exclusive(&inner.runs, &inner.store, id).await?;
         let session = inner.session(id).await?;
         let transcript = inner.store.transcript(id).await?;
         let Some(point) = point(&transcript, &input.message_id, input.part_id.as_ref()) else {
@@ -98,7 +98,7 @@ impl Sessions<'_> {
     pub async fn unrevert(self, id: &SessionId, input: UnrevertInput) -> Result<Restored, Error> {
         let inner = self.0;
         inner.session(id).await?;
-        let _alone = inner.session_locks.exclusive((&inner.runs, &inner.store), id).await?;
+        let _alone = inner.session_locks.exclusive(&inner.runs, &inner.store, id).await?;
         let session = inner.session(id).await?;
         let Some(revert) = session.revert.clone() else {
             return Ok(Restored { session, kept: Vec::new() });
@@ -137,7 +137,7 @@ pub(crate) async fn clean_up(inner: &Inner, id: &SessionId) -> Result<(), Error>
     if inner.session(id).await?.revert.is_none() {
         return Ok(());
     }
-    let _alone = inner.session_locks.exclusive((&inner.runs, &inner.store), id).await?;
+    let _alone = inner.session_locks.exclusive(&inner.runs, &inner.store, id).await?;
     // Another client may have removed them first.
     let session = inner.session(id).await?;
     let Some(revert) = &session.revert else { return Ok(()) };
@@ -169,7 +169,7 @@ async fn remove_behind(
         }
         session.revert = None;
     };
-    super::change::remove_messages(inner, id, (&gone, parts.collect()), change).await?;
+    super::change::remove_messages(inner, id, &gone, parts.collect(), change).await?;
     Ok(())
 }
 

@@ -135,12 +135,8 @@ impl Work {
             message_id: prompt.id.clone(),
             body: PartBody::Text(text),
         };
-        let message = message::answer(
-            &self.inner,
-            self.instance.message_path(),
-            &prompt,
-            (&prompt.agent, &prompt.model),
-        );
+        let message =
+            message::answer(&self.inner, self.instance.message_path(), &prompt, &prompt.agent, &prompt.model);
         let start = clock.now_ms();
         let call_id = call_id(start, [ids.random(), ids.random()]);
         let part = Part {

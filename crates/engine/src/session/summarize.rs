@@ -41,7 +41,7 @@ impl Sessions<'_> {
         let instance = self.0.instance(std::path::Path::new(&session.directory)).await?;
         instance.models.find(&model.provider_id, &model.model_id)?;
         let agent = instance.agent_name(session.agent.as_deref())?;
-        compact::ask(self.0, id, (&agent, &model), cause).await?;
+        compact::ask(self.0, id, &agent, &model, cause).await?;
         let turn = wake(self.0, id);
         drop(held);
         turn.ended().await;

@@ -153,7 +153,7 @@ async fn child(
 }
 
 async fn foreground(call: &Call<'_>, child: &SessionId, prompt: PromptInput) -> Result<String, ToolError> {
-    let noted = call.inner.subagents.begin((call.session, child), &call.caller.rules, false);
+    let noted = call.inner.subagents.begin(call.session, child, &call.caller.rules, false);
     let _noted = noted.ok_or_else(crowded)?;
     let (message, turn) = admit(call.inner, child, prompt).await.map_err(ToolError::model)?;
     // The subagent stops when this call ends for any reason.
@@ -258,7 +258,7 @@ async fn begin_in_background(
 ) -> Result<(), ToolError> {
     let (inner, parent) = (call.inner.clone(), call.session.clone());
     // Registered before the prompt is admitted, so that the first step already has the caller's rules.
-    let noted = inner.subagents.begin((&parent, &child), &call.caller.rules, true).ok_or_else(crowded)?;
+    let noted = inner.subagents.begin(&parent, &child, &call.caller.rules, true).ok_or_else(crowded)?;
     let (message, turn) = admit(&inner, &child, prompt).await.map_err(ToolError::model)?;
     call.inner.tasks.spawn(async move {
         if let Some(turn) = turn {

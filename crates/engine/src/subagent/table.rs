@@ -33,7 +33,8 @@ impl Subagents {
     /// Registers a subagent until the result is dropped. Returns `None` if too many run.
     pub(crate) fn begin(
         &self,
-        (parent, child): (&SessionId, &SessionId),
+        parent: &SessionId,
+        child: &SessionId,
         rules: &PermissionRules,
         is_background: bool,
     ) -> Option<Noted> {

@@ -68,6 +68,12 @@ pub(crate) struct CallCx {
     pub(crate) loaded: LoadedInstructions,
 }
 
+/// A call that may have effects as soon as it is recorded.
+struct PendingCall<'a> {
+    call: &'a Call,
+    recorded: oneshot::Receiver<()>,
+}
+
 /// The reason why a call has no result.
 enum Failure {
     /// The text is reported to the model.
@@ -105,7 +111,7 @@ impl CallCx {
                 let (stored, recorded) = oneshot::channel();
                 let running = self.running(&call, &tool, &input, start);
                 self.report(CallUpdate { stored: Some(stored), ..running }).await;
-                let work = self.work((&call, recorded), &tool, input.clone(), start);
+                let work = self.work(PendingCall { call: &call, recorded }, &tool, input.clone(), start);
                 let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
                     let name = tool.name();
                     Err(Failure::Told(format!("The {name} tool failed: this is a bug in Codewright.")))
@@ -138,7 +144,7 @@ impl CallCx {
 
     async fn work(
         &self,
-        (call, recorded): (&Call, oneshot::Receiver<()>),
+        pending: PendingCall<'_>,
         tool: &Arc<dyn AnyTool>,
         input: Value,
         start: u64,
@@ -147,12 +153,13 @@ impl CallCx {
             self.gate(&doom_loop(tool.name(), &input), None).await?;
         }
         if tool.name() == Batch::NAME {
-            return within(tool.deadline(), tool.name(), self.batch((call, recorded), input)).await?;
+            return within(tool.deadline(), tool.name(), self.batch(pending, input)).await?;
         }
+        let PendingCall { call, recorded } = pending;
         let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
         let granted = self.request_permissions(call, tool, &input, &cx).await?;
         self.until_recorded(recorded).await?;
-        within(tool.deadline(), tool.name(), self.effect(tool, input, (&cx, granted))).await?
+        within(tool.deadline(), tool.name(), self.effect(tool, input, &cx, granted)).await?
     }
 
     /// Waits until the call is recorded, because a record always precedes the effect. A step that cannot record ends.
@@ -173,7 +180,8 @@ impl CallCx {
         &self,
         tool: &Arc<dyn AnyTool>,
         input: Value,
-        (cx, granted): (&ToolCx, Granted),
+        cx: &ToolCx,
+        granted: Granted,
     ) -> Result<Output, Failure> {
         let command = self.files.as_ref().filter(|_| effect(tool.name()) == Effect::Unknown);
         if let Some(files) = command {
@@ -184,7 +192,7 @@ impl CallCx {
             let ready = self.cancel.run_until_cancelled(files.before_change()).await;
             ready.ok_or(Failure::Aborted)?;
         }
-        let done = match self.request_new_permissions(granted, (tool, &input), cx).await {
+        let done = match self.request_new_permissions(granted, tool, &input, cx).await {
             Ok(()) => tool.run(input, cx).await.or_else(|error| match error {
                 // The output of an aborted call so far is kept.
                 ToolError::Cancelled(Some(output)) => Ok(*output),
@@ -434,18 +442,14 @@ async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure
 
 /// Checks a shell command of a template against the rules, like a command of the model. Returns the reason if it is not
 /// allowed.
-pub(crate) async fn check_command(
-    (inner, instance): (&Inner, &Instance),
-    asker: &Asker<'_>,
-    command: &str,
-) -> Result<(), String> {
+pub(crate) async fn check_command(inner: &Inner, asker: &Asker<'_>, command: &str) -> Result<(), String> {
     let reason = |failure: Failure| match failure {
         Failure::Told(reason) => reason,
         Failure::Aborted => "the question was withdrawn".to_owned(),
     };
     let tool = inner.toolbox.find(Bash::NAME);
     let tool = tool.ok_or_else(|| "there is no tool that runs commands".to_owned())?;
-    let cx = tool_cx(inner, instance, asker.cancel.clone(), Progress::none());
+    let cx = tool_cx(inner, asker.instance, asker.cancel.clone(), Progress::none());
     let input = serde_json::json!({ "command": command, "description": "shell command of a template" });
     let asks = tool.asks(&input, &cx).await.map_err(|error| reason(failure(error)))?;
     for ask in &asks {

@@ -104,7 +104,7 @@ fn open(name: &str, text: Arc<str>) -> Result<(Document, codewright_proto::Sessi
     let info: Value =
         serde_json::from_str(outline.info.get()).map_err(|error| wrong(format!("`info`: {error}")))?;
     let others = outline.others;
-    let refuse = |reason: &str| located(name, &text, at_info, ("info", reason));
+    let refuse = |reason: &str| located(name, &text, at_info, "info", reason);
     let mut reader =
         Reader::new(SessionId::parse("ses_0").map_err(|error| wrong(error.to_string()))?, Strictness::Exact);
     let session = reader.session(&info).map_err(|wrong| refuse(&wrong.reason))?;
@@ -142,11 +142,11 @@ impl Document {
     /// Returns an error about the message that was read last.
     fn error(&self, at: &str, reason: &str) -> Error {
         let start = self.messages.get(self.at.saturating_sub(1)).map_or(0, |range| range.start);
-        located(&self.name, &self.text, start, (at, reason))
+        located(&self.name, &self.text, start, at, reason)
     }
 }
 
-fn located(name: &str, text: &str, offset: usize, (at, reason): (&str, &str)) -> Error {
+fn located(name: &str, text: &str, offset: usize, at: &str, reason: &str) -> Error {
     let line = text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1;
     // The parser counts lines from the start of the item, so the line of the item itself is reported.
     let reason = reason.split(" at line ").next().unwrap_or(reason);

@@ -84,7 +84,7 @@ pub(super) async fn import(
     let count = ids.len();
     for (n, id) in ids.into_iter().enumerate() {
         progress(n, count);
-        let outcome = one(inner, &foreign, &mut projects, (&id, mode)).await;
+        let outcome = one(inner, &foreign, &mut projects, &id, mode).await;
         match outcome {
             Ok((outcome, notes)) => summary.add(&id, &outcome, notes),
             Err(error) if is_fatal(&error) => return Err(error),
@@ -137,7 +137,8 @@ async fn one(
     inner: &Inner,
     foreign: &Shared,
     projects: &mut Projects,
-    (id, mode): (&str, Mode),
+    id: &str,
+    mode: Mode,
 ) -> Result<(Outcome, Vec<String>), Error> {
     let session = SessionId::parse(id).map_err(|error| Error::invalid(error.to_string()))?;
     let asked = id.to_owned();

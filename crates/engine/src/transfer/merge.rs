@@ -139,15 +139,15 @@ pub(super) async fn merge<M: Messages>(
     if mode == Mode::Write {
         match decision {
             Decision::Nothing if standing == Standing::Ours => {}
-            Decision::Nothing => remember(inner, incoming, (known, None)).await?,
+            Decision::Nothing => remember(inner, incoming, known, None).await?,
             Decision::Follow | Decision::Add => {
                 if standing != Standing::Ours {
                     let rest = known.as_ref().map(|known| known.rest.clone()).unwrap_or_default();
                     let unfinished = Provenance { origin: origin(incoming, None), rest };
                     provenance::save(inner, &id, &unfinished).await?;
                 }
-                let seq = write(inner, &here, incoming, (decision, &differences)).await?;
-                remember(inner, incoming, (known, seq)).await?;
+                let seq = write(inner, &here, incoming, decision, &differences).await?;
+                remember(inner, incoming, known, seq).await?;
             }
             Decision::Keep(_) => {}
         }
@@ -236,7 +236,7 @@ async fn create<M: Messages>(inner: &Inner, incoming: &mut Incoming<M>) -> Resul
         return Err(error);
     }
     let seq = batch.seq();
-    remember(inner, incoming, (None, seq)).await
+    remember(inner, incoming, None, seq).await
 }
 
 async fn create_in<M: Messages>(batch: &mut Batch<'_>, incoming: &mut Incoming<M>) -> Result<(), Error> {
@@ -260,7 +260,8 @@ async fn write<M: Messages>(
     inner: &Inner,
     here: &Session,
     incoming: &mut Incoming<M>,
-    (decision, differences): (Decision, &Differences),
+    decision: Decision,
+    differences: &Differences,
 ) -> Result<Option<u64>, Error> {
     let id = &here.id;
     let mut batch = Batch::new(inner);
@@ -309,7 +310,8 @@ async fn write<M: Messages>(
 async fn remember<M: Messages>(
     inner: &Inner,
     incoming: &mut Incoming<M>,
-    (known, seq): (Option<Provenance>, Option<u64>),
+    known: Option<Provenance>,
+    seq: Option<u64>,
 ) -> Result<(), Error> {
     let id = incoming.info.id.clone();
     let mut rest = incoming.messages.take_rest();

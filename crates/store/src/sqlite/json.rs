@@ -15,7 +15,7 @@ use super::draft;
 use super::query::text;
 use crate::error::Fault;
 use crate::spare::Spare;
-use crate::{Error, Json, MessagesJson, Rest};
+use crate::{Error, Json, MessagesJson, Position, Rest};
 
 /// The initial capacity, enough for most lists.
 pub(super) const USUAL_BYTES: usize = 64 * 1024;
@@ -40,7 +40,7 @@ pub(super) fn messages(
     let mut statement = connection.prepare_cached(MESSAGES)?;
     let has_more = piece.write(statement.query(bounds.params(session))?)?;
     let next = match piece.first.take() {
-        Some((time, id)) if bounds.has_older => {
+        Some(Position { time, id }) if bounds.has_older => {
             Some((time.unsigned_abs(), MessageId::parse(&id).map_err(unreadable("message", &id))?))
         }
         _ => None,
@@ -59,7 +59,7 @@ pub(super) fn more_messages(
     piece.continue_from(rest);
     let mut statement = connection.prepare_cached(MORE_MESSAGES)?;
     let (session, from, before) = (rest.session.as_str(), &rest.message, &rest.before);
-    let rows = statement.query(params![session, from.0, from.1, before.0, before.1, rest.part])?;
+    let rows = statement.query(params![session, from.time, from.id, before.time, before.id, rest.part])?;
     let has_more = piece.write(rows)?;
     let (json, rest) = piece.end(has_more, rest.before.clone());
     Ok((Json::new(json, spare), rest))
@@ -71,9 +71,9 @@ struct Piece<'a> {
     drafts: HashMap<String, String>,
     json: Vec<u8>,
     /// The first message that starts in this piece.
-    first: Option<(i64, String)>,
+    first: Option<Position>,
     /// The message whose parts are being written, and the ids that each part has.
-    message: (i64, String),
+    message: Position,
     of_message: String,
     /// The last part that was written.
     part: String,
@@ -86,7 +86,7 @@ impl<'a> Piece<'a> {
             drafts: draft::rows(connection, session)?,
             json: spare.take(USUAL_BYTES),
             first: None,
-            message: (0, String::new()),
+            message: Position { time: 0, id: String::new() },
             of_message: String::new(),
             part: String::new(),
         })
@@ -96,7 +96,7 @@ impl<'a> Piece<'a> {
     fn continue_from(&mut self, rest: &Rest) {
         self.message.clone_from(&rest.message);
         self.part.clone_from(&rest.part);
-        self.of_message = of_message(self.session, &rest.message.1);
+        self.of_message = of_message(self.session, &rest.message.id);
     }
 
     /// Writes rows until the piece is long enough. Returns whether there may be more.
@@ -104,8 +104,8 @@ impl<'a> Piece<'a> {
         let of_session = format!(r#""sessionID":"{}","#, self.session);
         while let Some(row) = rows.next()? {
             let id = text(row, 0)?;
-            if id != self.message.1 {
-                self.json.extend_from_slice(if self.message.1.is_empty() {
+            if id != self.message.id {
+                self.json.extend_from_slice(if self.message.id.is_empty() {
                     br#"{"info":"#
                 } else {
                     br#"]},{"info":"#
@@ -113,7 +113,7 @@ impl<'a> Piece<'a> {
                 object(&mut self.json, Some(id), &of_session, &Data::of(row.get_ref(1)?)?)
                     .map_err(unreadable("message", id))?;
                 self.json.extend_from_slice(br#","parts":["#);
-                self.message = (row.get(2)?, id.to_owned());
+                self.message = Position { time: row.get(2)?, id: id.to_owned() };
                 self.of_message = of_message(self.session, id);
                 self.part.clear();
                 if self.first.is_none() {
@@ -141,12 +141,12 @@ impl<'a> Piece<'a> {
         Ok(false)
     }
 
-    fn end(mut self, has_more: bool, before: (i64, String)) -> (Vec<u8>, Option<Rest>) {
+    fn end(mut self, has_more: bool, before: Position) -> (Vec<u8>, Option<Rest>) {
         if has_more {
             let session = self.session.clone();
             return (self.json, Some(Rest { session, message: self.message, part: self.part, before }));
         }
-        self.json.extend_from_slice(if self.message.1.is_empty() { b"]" } else { b"]}]" });
+        self.json.extend_from_slice(if self.message.id.is_empty() { b"]" } else { b"]}]" });
         (self.json, None)
     }
 }
@@ -176,8 +176,8 @@ pub(super) const FIRST_OMITTED: &str = "SELECT time_created, id FROM message WHE
 
 /// The messages before and after a page.
 struct Bounds {
-    after: (i64, String),
-    before: (i64, String),
+    after: Position,
+    before: Position,
     has_older: bool,
 }
 
@@ -189,25 +189,25 @@ impl Bounds {
         before: Option<(u64, MessageId)>,
     ) -> Result<Self, Fault> {
         let before = match before {
-            Some((time, id)) => (number(time), id.to_string()),
+            Some((time, id)) => Position { time: number(time), id: id.to_string() },
             // After every message.
-            None => (i64::MAX, "\u{10ffff}".to_owned()),
+            None => Position { time: i64::MAX, id: "\u{10ffff}".to_owned() },
         };
         let after = match limit {
             Some(limit) => connection
                 .prepare_cached(FIRST_OMITTED)?
-                .query_row(params![session.as_str(), before.0, before.1, number(limit as u64)], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
+                .query_row(params![session.as_str(), before.time, before.id, number(limit as u64)], |row| {
+                    Ok(Position { time: row.get(0)?, id: row.get(1)? })
                 })
                 .optional()?,
             None => None,
         };
         let has_older = after.is_some();
-        Ok(Self { after: after.unwrap_or((i64::MIN, String::new())), before, has_older })
+        Ok(Self { after: after.unwrap_or(Position { time: i64::MIN, id: String::new() }), before, has_older })
     }
 
     fn params<'a>(&'a self, session: &'a SessionId) -> impl Params + 'a {
-        (session.as_str(), self.after.0, &self.after.1, self.before.0, &self.before.1)
+        (session.as_str(), self.after.time, &self.after.id, self.before.time, &self.before.id)
     }
 }
 

@@ -51,9 +51,10 @@ impl Settings {
     }
 
     /// Returns the number of turns to keep next to a summary, and their token limit for this model.
-    pub(crate) fn tail(&self, limits: &Limits) -> (u64, u64) {
+    pub(crate) fn tail(&self, limits: &Limits) -> Tail {
         let room = threshold(limits, *self).unwrap_or(u64::MAX) / 4;
-        (self.tail_turns, self.tail_tokens.unwrap_or_else(|| room.clamp(LEAST_TAIL, MOST_TAIL)).min(room))
+        let tokens = self.tail_tokens.unwrap_or_else(|| room.clamp(LEAST_TAIL, MOST_TAIL)).min(room);
+        Tail { turns: self.tail_turns, tokens }
     }
 }
 
@@ -159,10 +160,17 @@ pub(crate) enum Then<'a> {
     GoOn(&'a UserMessage),
 }
 
+/// The largest part of a conversation that is kept next to a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tail {
+    pub(crate) turns: u64,
+    pub(crate) tokens: u64,
+}
+
 /// Plans the summary that the message at index `asked` requests.
 ///
-/// The most recent turns, at most `tail.0` with `tail.1` tokens, are kept if older messages remain to summarize.
-pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize, tail: (u64, u64)) -> Plan<'_> {
+/// The most recent turns, at most `tail`, are kept if older messages remain to summarize.
+pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize, tail: Tail) -> Plan<'_> {
     let mut plan = whole(transcript, asked);
     let Some(at) = tail_of(&plan.subject, tail) else { return plan };
     plan.tail = Some(plan.subject[at].info.id());
@@ -171,10 +179,10 @@ pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize, tail: (u64, u6
 }
 
 /// Returns the index of the first turn that is kept next to a summary.
-fn tail_of(subject: &[&MessageWithParts], (turns, tokens): (u64, u64)) -> Option<usize> {
-    let (mut found, mut begun, mut left) = (None, 0, tokens);
+fn tail_of(subject: &[&MessageWithParts], tail: Tail) -> Option<usize> {
+    let (mut found, mut begun, mut left) = (None, 0, tail.tokens);
     for (at, message) in subject.iter().enumerate().rev() {
-        if begun == turns {
+        if begun == tail.turns {
             break;
         }
         let Some(rest) = left.checked_sub(weight(message)) else { break };
@@ -353,7 +361,7 @@ mod tests {
     #[track_caller]
     fn check(written: &str, subject: &str, then: &str) {
         let talk = talk(written);
-        let plan = plan(&talk, open_request(&talk).unwrap(), (0, 0));
+        let plan = plan(&talk, open_request(&talk).unwrap(), Tail { turns: 0, tokens: 0 });
         let place = |id: &MessageId| id.as_str().trim_start_matches("msg_").to_owned();
         let of: Vec<_> = plan.subject.iter().map(|message| place(message.info.id())).collect();
         let on = match plan.then {
@@ -387,7 +395,7 @@ mod tests {
 
     /// Checks which messages, each with its tokens, are kept next to a summary.
     #[track_caller]
-    fn stays(written: &str, tail: (u64, u64), subject: &str, expected: Option<&str>) {
+    fn stays(written: &str, [turns, tokens]: [u64; 2], subject: &str, expected: Option<&str>) {
         let mut talk = talk(written);
         for (message, word) in talk.iter_mut().zip(written.split_whitespace()) {
             let tokens: usize = word[1..].parse().unwrap_or(0);
@@ -395,7 +403,7 @@ mod tests {
                 text.text = "x".repeat(tokens * 4).into();
             }
         }
-        let plan = plan(&talk, open_request(&talk).unwrap(), tail);
+        let plan = plan(&talk, open_request(&talk).unwrap(), Tail { turns, tokens });
         let place = |id: &MessageId| id.as_str().trim_start_matches("msg_").to_owned();
         let of: Vec<_> = plan.subject.iter().map(|message| place(message.info.id())).collect();
         assert_eq!(
@@ -407,24 +415,24 @@ mod tests {
 
     #[test]
     fn the_most_recent_turns_are_kept_if_they_fit() {
-        stays("u1 a1 u1 a1 u1 a1 M", (2, 100), "000 001", Some("002"));
-        stays("u1 a1 u1 a1 u1 a1 M", (1, 100), "000 001 002 003", Some("004"));
-        stays("u1 a1 u1 a1 u1 a1 M", (0, 100), "000 001 002 003 004 005", None);
-        stays("u1 a1 u1 a50 u1 a1 M", (2, 40), "000 001 002 003", Some("004"));
-        stays("u1 a1 u1 a1 u1 a50 M", (2, 40), "000 001 002 003 004 005", None);
+        stays("u1 a1 u1 a1 u1 a1 M", [2, 100], "000 001", Some("002"));
+        stays("u1 a1 u1 a1 u1 a1 M", [1, 100], "000 001 002 003", Some("004"));
+        stays("u1 a1 u1 a1 u1 a1 M", [0, 100], "000 001 002 003 004 005", None);
+        stays("u1 a1 u1 a50 u1 a1 M", [2, 40], "000 001 002 003", Some("004"));
+        stays("u1 a1 u1 a1 u1 a50 M", [2, 40], "000 001 002 003 004 005", None);
         // Something must remain to summarize.
-        stays("u1 a1 u1 a1 M", (2, 100), "000 001 002 003", None);
+        stays("u1 a1 u1 a1 M", [2, 100], "000 001 002 003", None);
         // Turns that were kept earlier are summarized now.
-        stays("u1 a1 m s1 u1 a1 u1 a1 M", (1, 100), "002 003 004 005", Some("006"));
+        stays("u1 a1 m s1 u1 a1 u1 a1 M", [1, 100], "002 003 004 005", Some("006"));
     }
 
     #[test]
     fn a_tail_never_fills_a_small_model() {
         let limits = |context| Limits { context, output: 1_000, ..Limits::default() };
         let settings = |text: &str| Settings::of(&serde_json::from_str(text).unwrap());
-        assert_eq!(settings("{}").tail(&limits(200_000)), (2, 8_000));
-        assert_eq!(settings("{}").tail(&limits(4_000)), (2, 500));
+        assert_eq!(settings("{}").tail(&limits(200_000)), Tail { turns: 2, tokens: 8_000 });
+        assert_eq!(settings("{}").tail(&limits(4_000)), Tail { turns: 2, tokens: 500 });
         let own = r#"{"compaction": {"tail_turns": 5, "preserve_recent_tokens": 300}}"#;
-        assert_eq!(settings(own).tail(&limits(200_000)), (5, 300));
+        assert_eq!(settings(own).tail(&limits(200_000)), Tail { turns: 5, tokens: 300 });
     }
 }

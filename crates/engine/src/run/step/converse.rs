@@ -48,7 +48,8 @@ pub(crate) enum Attempt {
 /// Requests an answer. Failed attempts are retried while that is safe and allowed.
 pub(crate) async fn answer(
     inner: &Arc<Inner>,
-    (lease, step): (&Lease, &Step),
+    lease: &Lease,
+    step: &Step,
     recorder: &mut Recorder,
     cancel: &CancellationToken,
 ) -> Result<Attempt, Error> {
@@ -56,7 +57,7 @@ pub(crate) async fn answer(
     let mut silent = 0;
     for attempt in 1.. {
         set_status(inner, &id, SessionStatus::Busy);
-        let error = match Conversation::new(inner, (lease, step), recorder, cancel).hold().await? {
+        let error = match Conversation::new(inner, lease, step, recorder, cancel).hold().await? {
             Attempt::Failed(error) => {
                 silent = 0;
                 error
@@ -94,19 +95,8 @@ pub(crate) async fn answer(
     Ok(Attempt::Aborted)
 }
 
-/// Runs one call that no model requested.
-pub(crate) async fn run_call(
-    inner: &Arc<Inner>,
-    (lease, step): (&Lease, &Step),
-    recorder: &mut Recorder,
-    call: Call,
-    cancel: &CancellationToken,
-) -> Result<Attempt, Error> {
-    Conversation::new(inner, (lease, step), recorder, cancel).alone(call).await
-}
-
 /// One attempt: an answer and the calls that run in parallel.
-struct Conversation<'a> {
+pub(crate) struct Conversation<'a> {
     inner: &'a Arc<Inner>,
     lease: &'a Lease,
     step: &'a Step,
@@ -125,9 +115,10 @@ struct Conversation<'a> {
 type Drafting<'a> = Pin<Box<dyn Future<Output = Result<(), codewright_store::Error>> + Send + 'a>>;
 
 impl<'a> Conversation<'a> {
-    fn new(
+    pub(crate) fn new(
         inner: &'a Arc<Inner>,
-        (lease, step): (&'a Lease, &'a Step),
+        lease: &'a Lease,
+        step: &'a Step,
         recorder: &'a mut Recorder,
         cancel: &'a CancellationToken,
     ) -> Self {
@@ -299,7 +290,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Runs one call that no model requested to its end.
-    async fn alone(mut self, call: Call) -> Result<Attempt, Error> {
+    pub(crate) async fn alone(mut self, call: Call) -> Result<Attempt, Error> {
         self.flush().await?;
         self.start(call);
         while !self.calls.is_empty() {

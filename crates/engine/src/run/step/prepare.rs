@@ -61,7 +61,8 @@ pub(crate) type Offer = (Vec<ToolSpec>, Selection);
 pub(crate) fn offer(
     inner: &Inner,
     instance: &Instance,
-    (model, rules): (&Model, &PermissionRules),
+    model: &Model,
+    rules: &PermissionRules,
     prompt: &UserMessage,
 ) -> Offer {
     let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
@@ -72,14 +73,24 @@ pub(crate) fn offer(
     (tools, selection)
 }
 
+/// The sources of the system text of a step.
+#[derive(Clone, Copy)]
+pub(crate) struct SystemSources<'a> {
+    pub(crate) prompt: &'a UserMessage,
+    /// When the conversation began.
+    pub(crate) began_ms: u64,
+    pub(crate) model: &'a Model,
+    pub(crate) tools: &'a [ToolSpec],
+    pub(crate) rules: &'a PermissionRules,
+}
+
 /// Returns the blocks of the system text of a step.
 pub(crate) fn system_blocks(
     instance: &Instance,
-    (prompt, began_ms): (&UserMessage, u64),
-    (model, tools): (&Model, &[ToolSpec]),
+    sources: SystemSources<'_>,
     instructions: &Found,
-    rules: &PermissionRules,
 ) -> Result<Vec<Block>, Error> {
+    let SystemSources { prompt, began_ms, model, tools, rules } = sources;
     let agent = instance.agent(&prompt.agent)?;
     let has = |tool: &str| tools.iter().any(|offered| offered.name == tool);
     let family = instance.family(model);
@@ -119,13 +130,14 @@ pub(super) fn prepare(
     let Preparing { inner, session, prompt, transcript } = *cx;
     let model = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
     let agent = instance.agent(&prompt.agent)?;
-    let (tools, selection) = offer(inner, &instance, (&model, &rules), prompt);
+    let (tools, selection) = offer(inner, &instance, &model, &rules, prompt);
     for warning in &instructions.warnings {
         instance.warn(warning);
     }
     // The date is that of the first prompt, because a new day must not change earlier content.
     let began_ms = transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created());
-    let blocks = system_blocks(&instance, (prompt, began_ms), (&model, &tools), instructions, &rules)?;
+    let sources = SystemSources { prompt, began_ms, model: &model, tools: &tools, rules: &rules };
+    let blocks = system_blocks(&instance, sources, instructions)?;
     let system = system::joined(&blocks);
     let mut options = agent.options.clone();
     if let Some(variant) = prompt.model.variant.as_deref() {

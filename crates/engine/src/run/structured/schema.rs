@@ -99,7 +99,7 @@ impl Schema<'_> {
                 return Err(format!("{}: {name} is missing", place(at)));
             }
         }
-        within(schema, ("minProperties", "maxProperties"), object.len() as f64, (at, "properties"))?;
+        within(schema, &PROPERTIES, object.len() as f64, at)?;
         let properties = schema.get("properties").and_then(Value::as_object);
         let patterns = schema.get("patternProperties").and_then(Value::as_object);
         let patterns: Vec<_> = patterns
@@ -127,7 +127,7 @@ impl Schema<'_> {
     }
 
     fn list(self, schema: &Map<String, Value>, list: &[Value], at: &str) -> Result<(), String> {
-        within(schema, ("minItems", "maxItems"), list.len() as f64, (at, "items"))?;
+        within(schema, &ITEMS, list.len() as f64, at)?;
         if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
             let twice = list.iter().enumerate().find(|(index, item)| list[..*index].contains(item));
             if let Some((_, item)) = twice {
@@ -176,7 +176,7 @@ fn has_type(schema: &Map<String, Value>, value: &Value, at: &str) -> Result<(), 
 }
 
 fn string(schema: &Map<String, Value>, text: &str, at: &str) -> Result<(), String> {
-    within(schema, ("minLength", "maxLength"), text.chars().count() as f64, (at, "characters"))?;
+    within(schema, &LENGTH, text.chars().count() as f64, at)?;
     let pattern = schema.get("pattern").and_then(Value::as_str);
     match pattern.and_then(|pattern| Regex::new(pattern).ok()) {
         Some(pattern) if !pattern.is_match(text) => {
@@ -188,7 +188,7 @@ fn string(schema: &Map<String, Value>, text: &str, at: &str) -> Result<(), Strin
 
 fn number(schema: &Map<String, Value>, value: &Value, at: &str) -> Result<(), String> {
     let Some(number) = value.as_f64() else { return Ok(()) };
-    within(schema, ("minimum", "maximum"), number, (at, ""))?;
+    within(schema, &NUMBER, number, at)?;
     let bound = |word: &str| schema.get(word).and_then(Value::as_f64);
     if bound("exclusiveMinimum").is_some_and(|least| number <= least) {
         return Err(fault(at, "it is too small", value));
@@ -205,19 +205,27 @@ fn number(schema: &Map<String, Value>, value: &Value, at: &str) -> Result<(), St
     Ok(())
 }
 
-fn within(
-    schema: &Map<String, Value>,
-    (least, most): (&str, &str),
-    number: f64,
-    (at, what): (&str, &str),
-) -> Result<(), String> {
+/// The keywords of a range, and its unit with a leading space.
+struct Range {
+    least: &'static str,
+    most: &'static str,
+    unit: &'static str,
+}
+
+const PROPERTIES: Range = Range { least: "minProperties", most: "maxProperties", unit: " properties" };
+const ITEMS: Range = Range { least: "minItems", most: "maxItems", unit: " items" };
+const LENGTH: Range = Range { least: "minLength", most: "maxLength", unit: " characters" };
+const NUMBER: Range = Range { least: "minimum", most: "maximum", unit: "" };
+
+/// Checks a number against a range of a schema.
+fn within(schema: &Map<String, Value>, range: &Range, number: f64, at: &str) -> Result<(), String> {
     let bound = |word: &str| schema.get(word).and_then(Value::as_f64);
-    let what = if what.is_empty() { String::new() } else { format!(" {what}") };
-    if let Some(least) = bound(least).filter(|least| number < *least) {
-        return Err(format!("{}: expected at least {least}{what}, got {number}", place(at)));
+    let unit = range.unit;
+    if let Some(least) = bound(range.least).filter(|least| number < *least) {
+        return Err(format!("{}: expected at least {least}{unit}, got {number}", place(at)));
     }
-    if let Some(most) = bound(most).filter(|most| number > *most) {
-        return Err(format!("{}: expected at most {most}{what}, got {number}", place(at)));
+    if let Some(most) = bound(range.most).filter(|most| number > *most) {
+        return Err(format!("{}: expected at most {most}{unit}, got {number}", place(at)));
     }
     Ok(())
 }

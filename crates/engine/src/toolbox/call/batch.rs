@@ -7,10 +7,9 @@ use codewright_tools::{AnyTool, Batch, BatchCall, Bounds, Output, Progress, Tool
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 use super::grant::Granted;
-use super::{CallCx, Failure, failure, unavailable, within};
+use super::{CallCx, Failure, PendingCall, failure, unavailable, within};
 use crate::run::recorder::Call;
 use crate::run::refusal::REJECTED;
 
@@ -27,27 +26,23 @@ impl CallCx {
     ///
     /// Permissions are requested first, one after the other: a rejection without a message ends the turn before any
     /// call of the batch has run.
-    pub(super) async fn batch(
-        &self,
-        (call, recorded): (&Call, oneshot::Receiver<()>),
-        input: Value,
-    ) -> Result<Output, Failure> {
+    pub(super) async fn batch(&self, pending: PendingCall<'_>, input: Value) -> Result<Output, Failure> {
         let calls = Batch::calls(input).map_err(failure)?;
         let bounds = share(self.instance.settled.bounds, calls.len().min(Batch::MOST));
         let mut ready = Vec::new();
         for (number, inner) in calls.into_iter().enumerate() {
             let name = inner.tool.clone();
             let one = if number < Batch::MOST {
-                self.prepared(call, inner, bounds).await?
+                self.prepared(pending.call, inner, bounds).await?
             } else {
                 Err(format!("A batch has {} calls at most; this one was not made.", Batch::MOST))
             };
             ready.push((name, one));
         }
-        self.until_recorded(recorded).await?;
+        self.until_recorded(pending.recorded).await?;
         let made = ready.into_iter().map(|(name, ready)| async {
             let result = match ready {
-                Ok((tool, input, cx, granted)) => self.made(&tool, input, (&cx, granted)).await?,
+                Ok((tool, input, cx, granted)) => self.made(&tool, input, &cx, granted).await?,
                 Err(error) => Err(error),
             };
             Ok::<_, Failure>((name, result))
@@ -81,9 +76,10 @@ impl CallCx {
         &self,
         tool: &Arc<dyn AnyTool>,
         input: Value,
-        (cx, granted): (&ToolCx, Granted),
+        cx: &ToolCx,
+        granted: Granted,
     ) -> Result<Result<Output, String>, Failure> {
-        let effect = AssertUnwindSafe(self.effect(tool, input, (cx, granted))).catch_unwind();
+        let effect = AssertUnwindSafe(self.effect(tool, input, cx, granted)).catch_unwind();
         let name = tool.name();
         match within(tool.deadline(), name, effect).await {
             Ok(Ok(Ok(output))) => Ok(Ok(output)),

@@ -32,7 +32,7 @@ impl CallCx {
         cx: &ToolCx,
     ) -> Result<Granted, Failure> {
         let mut granted = Granted { asks: Vec::new(), tool: self.tool_ref(call) };
-        self.ask_for_more(&mut granted, (tool, input), cx).await?;
+        self.ask_for_more(&mut granted, tool, input, cx).await?;
         Ok(granted)
     }
 
@@ -40,13 +40,14 @@ impl CallCx {
     pub(super) async fn request_new_permissions(
         &self,
         mut granted: Granted,
-        call: (&Arc<dyn AnyTool>, &Value),
+        tool: &Arc<dyn AnyTool>,
+        input: &Value,
         cx: &ToolCx,
     ) -> Result<(), Failure> {
         for _ in 0..MAX_CHANGES {
             // Only a user's reply takes time in which something else may change. Rules decide at once, also about a
             // call whose effects differ each time, such as one that lists the running processes.
-            if self.ask_for_more(&mut granted, call, cx).await? == By::Rules {
+            if self.ask_for_more(&mut granted, tool, input, cx).await? == By::Rules {
                 return Ok(());
             }
         }
@@ -57,7 +58,8 @@ impl CallCx {
     async fn ask_for_more(
         &self,
         granted: &mut Granted,
-        (tool, input): (&Arc<dyn AnyTool>, &Value),
+        tool: &Arc<dyn AnyTool>,
+        input: &Value,
         cx: &ToolCx,
     ) -> Result<By, Failure> {
         let mut by = By::Rules;

@@ -27,7 +27,7 @@ pub(in crate::route) async fn read(
 ) -> Json<Value> {
     let (sign_ins, labels) = (app.engine.providers().sign_in_methods(), app.engine.providers().labels());
     let all = location.instance.connections();
-    let found = all.iter().find(|(provider, ..)| *provider == id);
+    let found = all.iter().find(|provider| provider.id == id);
     with_location(&location, found.map_or(Value::Null, |one| shape::integration(one, &sign_ins, &labels)))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use codewright_engine::method_id;
+use codewright_engine::{Connection, method_id};
 use codewright_proto::Session;
 use serde_json::{Map, Value, json};
 
@@ -130,10 +130,11 @@ fn released(date: &Value) -> i64 {
 }
 
 pub(super) fn integration(
-    (id, name, env, connected): &(String, String, Vec<String>, Option<&'static str>),
+    provider: &Connection,
     sign_ins: &Value,
     labels: &BTreeMap<String, Option<String>>,
 ) -> Value {
+    let Connection { id, name, variables: env, source } = provider;
     let mut methods = vec![json!({"type": "key"})];
     if !env.is_empty() {
         methods.push(json!({"type": "env", "names": env}));
@@ -146,7 +147,7 @@ pub(super) fn integration(
         }
         converted
     }));
-    let connection = match (connected, env.first(), labels.get(id)) {
+    let connection = match (source, env.first(), labels.get(id)) {
         (Some("env"), Some(name), None) => vec![json!({"type": "env", "name": name})],
         (_, _, Some(label)) => {
             let label = label.as_ref().unwrap_or(name);
