@@ -1,4 +1,4 @@
-//! Admits a prompt: its agent, model and file contents.
+//! Admits a message to a session: a prompt with its agent, model and file contents, or a request for a summary.
 //!
 //! A prompt is stored as a whole or not at all. Text files and directories are read at once with the tool that a model
 //! would use, so that the model gets the content that the user saw.
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::run::compact::trigger::{Cause, request_summary};
 use crate::run::message;
 use crate::run::table::Turn;
 use crate::run::wake::wake;
@@ -34,17 +35,45 @@ const MAX_LOCK_ATTEMPTS: usize = 8;
 /// The largest file that is sent to a model without conversion.
 const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Admits a prompt to a session and wakes the run that answers it, unless no answer is wanted.
+/// A message that starts or continues a turn.
+pub(crate) enum Admission {
+    /// A prompt.
+    Prompt(PromptInput),
+    /// A request for a summary by a model.
+    Summary { model: PromptModel, cause: Cause },
+}
+
+/// Admits a message to a session and wakes the run that answers it, unless no answer is wanted.
 pub(crate) async fn admit(
     inner: &Arc<Inner>,
     id: &SessionId,
-    input: PromptInput,
+    admission: Admission,
 ) -> Result<(MessageId, Option<Turn>), Error> {
     let _lock = lock(inner, id).await?;
     let session = session::in_use(inner, id).await?;
-    let wants_answer = input.no_reply != Some(true);
-    let message = store(inner, &session, input).await?;
+    let (message, wants_answer) = match admission {
+        Admission::Prompt(input) => {
+            let wants_answer = input.no_reply != Some(true);
+            (store(inner, &session, input).await?, wants_answer)
+        }
+        Admission::Summary { model, cause } => {
+            (store_summary_request(inner, &session, model, cause).await?, true)
+        }
+    };
     Ok((message, wants_answer.then(|| wake(inner, id))))
+}
+
+/// Stores a request for a summary of a session by its agent.
+async fn store_summary_request(
+    inner: &Inner,
+    session: &Session,
+    model: PromptModel,
+    cause: Cause,
+) -> Result<MessageId, Error> {
+    let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
+    instance.models.find(&model.provider_id, &model.model_id)?;
+    let agent = instance.agent_name(session.agent.as_deref())?;
+    request_summary(inner, &session.id, &agent, &model, cause).await
 }
 
 /// Takes the shared lock of a session after its reverted messages are removed.

@@ -5,6 +5,7 @@
 pub(crate) mod cache;
 pub(crate) mod files;
 pub(crate) mod head;
+mod names;
 mod project_id;
 mod settled;
 pub(crate) mod vcs;
@@ -91,7 +92,7 @@ pub struct Instance {
     raw_config: Value,
     path: PathReply,
     warnings: Mutex<Vec<String>>,
-    names: files::Names,
+    names: names::Names,
 }
 
 /// Hides secrets in an agent's options, which are sent to its provider unchanged.
@@ -185,7 +186,7 @@ impl Instance {
             raw_config: config.raw,
             path,
             warnings: Mutex::new(warnings),
-            names: files::Names::default(),
+            names: names::Names::default(),
             trust,
             directory,
             worktree,

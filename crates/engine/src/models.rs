@@ -23,6 +23,7 @@ pub(crate) mod options;
 mod preference;
 mod provider;
 mod repository;
+mod setup;
 pub(crate) mod source;
 mod subscription;
 mod template;

@@ -23,23 +23,12 @@ mod provenance;
 mod sanitize;
 mod share;
 
-pub use document::MAX_DOCUMENT_BYTES;
+pub use document::{Imported, MAX_DOCUMENT_BYTES};
 pub use export::{Export, Texts};
 pub use installation::{Mode, Summary};
 pub use merge::Outcome;
 
 pub(crate) use provenance::forget;
-
-/// The result of importing a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
-    /// The session.
-    pub session: SessionId,
-    /// The effect of the import.
-    pub outcome: Outcome,
-    /// The items that are kept unchanged because this version does not know them.
-    pub notes: Vec<String>,
-}
 
 impl Transfer<'_> {
     /// Returns the project of a directory without opening the directory.

@@ -2,8 +2,8 @@
 //! link leads there.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -16,16 +16,10 @@ use crate::{Error, Instance};
 
 /// The largest file whose content is returned.
 const MAX_CONTENT_BYTES: u64 = 20 * 1024 * 1024;
-/// How long the list of names is cached, so that each key of a search does not walk the tree.
-const NAMES_LIFE: Duration = Duration::from_secs(2);
 /// The deadline of one search.
 const SEARCH_DEADLINE: Duration = Duration::from_secs(20);
 /// The number of bytes that decide whether a file is binary.
 const SAMPLE_BYTES: usize = 8192;
-
-/// The cached names under a directory.
-#[derive(Default)]
-pub(crate) struct Names(Mutex<Option<(Instant, Arc<Vec<String>>)>>);
 
 impl Instance {
     /// Returns the entries of a directory, directories first.
@@ -132,17 +126,13 @@ impl Instance {
     }
 
     async fn names(&self) -> Result<Arc<Vec<String>>, Error> {
-        {
-            let known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, names)) = known.as_ref().filter(|(when, _)| when.elapsed() < NAMES_LIFE) {
-                return Ok(Arc::clone(names));
-            }
+        if let Some(names) = self.names.current() {
+            return Ok(names);
         }
         let never = CancellationToken::new();
         let walked = workspace::names(self.directory.clone(), SEARCH_DEADLINE, &never).await;
         let names = Arc::new(walked.map_err(file_error)?);
-        let mut known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known = Some((Instant::now(), Arc::clone(&names)));
+        self.names.replace(&names);
         Ok(names)
     }
 

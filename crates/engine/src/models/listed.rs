@@ -10,7 +10,7 @@ use codewright_llm::{Cost, Model};
 use serde_json::{Map, Value};
 
 use super::options::{merge, pairs};
-use super::provider::Provider;
+use super::setup::Setup;
 use super::subscription;
 use super::template::Route;
 
@@ -34,14 +34,14 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// The model of a provider that is named `id`.
+    /// The model `id` of a provider. `template` is the part that all of its models have in common.
     pub(super) fn new(
-        provider: &Provider,
+        setup: &Setup,
+        template: &Result<Model, String>,
         id: &str,
         known: Option<&ModelFacts>,
         written: Option<&ModelConfig>,
     ) -> Self {
-        let setup = &provider.setup;
         let mut facts = facts(id, known, written);
         let own = facts.provider.as_ref();
         let npm = own.and_then(|own| own.npm.as_deref()).unwrap_or_else(|| setup.library());
@@ -61,7 +61,7 @@ impl Listed {
         }
         let template = match own.filter(|own| own.npm.is_some() || own.api.is_some()) {
             Some(_) => setup.model(Some(Route { library: npm, address: api }), written),
-            None => provider.template.clone(),
+            None => template.clone(),
         };
         let model = template.map(|template| {
             let mut model = template;

@@ -38,7 +38,8 @@ pub(super) async fn find(
         let mut written = ProviderConfig::default();
         written.options.base_url = Some(base_url);
         let mut found = Provider::new(row.id, Some(&written), catalog, nothing);
-        let listed: Vec<_> = models.iter().map(|id| Listed::new(&found, id, None, None)).collect();
+        let listed: Vec<_> =
+            models.iter().map(|id| Listed::new(&found.setup, &found.template, id, None, None)).collect();
         (found.source, found.models) = ("local", OnceLock::from(listed));
         providers.push(found);
     }

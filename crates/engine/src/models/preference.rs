@@ -7,7 +7,8 @@ use codewright_llm::Model;
 use codewright_llm::catalog::{self, ModelFacts};
 
 use super::Models;
-use super::provider::{Provider, key_advice, key_variables};
+use super::provider::{Provider, key_advice};
+use super::setup::key_variables;
 use crate::Error;
 
 /// The number of suggestions for an unknown name.

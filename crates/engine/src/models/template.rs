@@ -7,7 +7,7 @@ use codewright_llm::{Model, Protocol, Secret, catalog};
 use serde_json::Value;
 
 use super::options::pairs;
-use super::provider::Setup;
+use super::setup::Setup;
 use super::vendor::{Account, Wire};
 
 /// The longest request for which the configuration sets no limit.

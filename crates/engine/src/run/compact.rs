@@ -8,6 +8,7 @@
 pub(crate) mod plan;
 mod prune;
 mod render;
+pub(crate) mod trigger;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 
 use codewright_llm::{Message as Sent, Model, Request, UserContent, family};
 use codewright_proto::{
-    AssistantMessage, CreatedTime, Event, Message, MessageError, MessageWithParts, Part, PartBody,
-    PromptModel, Session, SessionId, Signal, Span, TextPart, UserMessage,
+    AssistantMessage, CreatedTime, Event, Message, MessageError, MessageWithParts, Part, PartBody, Session,
+    SessionId, Signal, Span, TextPart, UserMessage,
 };
 use codewright_store::Lease;
 use serde_json::json;
@@ -38,6 +39,7 @@ use crate::instance::Instance;
 use crate::models::options::merge;
 use crate::{prompts, request};
 use plan::{Plan, Settings, Then};
+use trigger::{Cause, request_summary, user_message};
 
 /// The agent that summarizes.
 const AGENT: &str = "compaction";
@@ -79,7 +81,7 @@ pub(crate) async fn make_room(
     if used.saturating_sub(freed) < threshold || !plan::helps(transcript) {
         return Ok(false);
     }
-    ask(inner, id, &prompt.agent, &prompt.model, Cause::Full).await?;
+    request_summary(inner, id, &prompt.agent, &prompt.model, Cause::Full).await?;
     Ok(true)
 }
 
@@ -100,40 +102,6 @@ pub(crate) async fn tidy(
 /// Reports whether a summary can follow when the provider rejects a request as too long.
 pub(crate) fn may_follow(instance: &Instance, transcript: &[MessageWithParts]) -> bool {
     Settings::of(instance.raw_config()).auto && plan::helps(transcript)
-}
-
-/// The reason for a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// A client requested it, and the turn ends after it.
-    Requested,
-    /// A client requested it, and the turn continues after it.
-    RequestedDuringTurn,
-    /// The context is full.
-    Full,
-    /// The provider rejected the request as too long.
-    Refused,
-}
-
-/// Requests a summary for an agent with a model.
-pub(crate) async fn ask(
-    inner: &Inner,
-    id: &SessionId,
-    agent: &str,
-    model: &PromptModel,
-    cause: Cause,
-) -> Result<(), Error> {
-    let model = PromptModel { variant: None, ..model.clone() };
-    let message = user_message(inner, id, agent, model);
-    let (auto, overflow) = match cause {
-        Cause::Requested => (false, None),
-        Cause::RequestedDuringTurn => (true, None),
-        Cause::Full => (true, Some(false)),
-        Cause::Refused => (true, Some(true)),
-    };
-    let body = PartBody::Compaction { auto, overflow, tail_start_id: None };
-    inner.store.append(message::prompted(inner, message, [(None, body)])).await?;
-    Ok(())
 }
 
 /// Clears old outputs in the transcript and in the store. Returns the freed tokens.
@@ -193,7 +161,7 @@ pub(crate) async fn compact(
         let conversation = render::render(&plan.subject, budget);
         let length = conversation.len();
         let half = length / 2;
-        let request = summary_request(&session, &agent, &model, conversation);
+        let request = model_request(&session, &agent, &model, conversation);
         let step = Step::without_tools(instance.clone(), model.clone(), request);
         let step = Step { files: Some(files.clone()), ..step };
         match answer(inner, lease, &step, &mut recorder, cancel).await? {
@@ -226,7 +194,7 @@ fn budget(model: &Model) -> usize {
     usize::try_from(room * TOKEN_BYTES).unwrap_or(MAX_BYTES).min(MAX_BYTES)
 }
 
-fn summary_request(
+fn model_request(
     session: &Session,
     agent: &codewright_config::AgentSpec,
     model: &Model,
@@ -385,19 +353,5 @@ fn next_prompt(inner: &Inner, id: &SessionId, then: &Then<'_>, again: Again) -> 
             let parts = prompt.parts.iter().map(|part| (None, given_again(part, again)));
             message::prompted(inner, message, parts)
         }
-    }
-}
-
-fn user_message(inner: &Inner, id: &SessionId, agent: &str, model: PromptModel) -> UserMessage {
-    UserMessage {
-        id: inner.ids.message(),
-        session_id: id.clone(),
-        time: CreatedTime { created: inner.clock.now_ms() },
-        format: None,
-        summary: None,
-        agent: agent.to_owned(),
-        model,
-        system: None,
-        tools: None,
     }
 }

@@ -23,6 +23,7 @@ use crate::Error;
 use crate::error::{describe, message_error};
 use crate::inner::Inner;
 use crate::permission::session::session_rules;
+use crate::run::compact::trigger::{Cause, request_summary};
 use crate::run::files::{Files, tree_of_last_step};
 use crate::run::prompt::last_prompt;
 use crate::run::recorder::Recorder;
@@ -103,7 +104,7 @@ pub(crate) async fn step(
             inner.store.signal(Signal::SessionError { session_id: Some(id.clone()), error });
             recorder.close(None);
             flush(lease, inner, &mut recorder).await?;
-            compact::ask(inner, id, &prompt.agent, &prompt.model, compact::Cause::Refused).await
+            request_summary(inner, id, &prompt.agent, &prompt.model, Cause::Refused).await.map(drop)
         }
         Attempt::Failed(error) | Attempt::Silent(error) => {
             let mut known = message_error(&error);

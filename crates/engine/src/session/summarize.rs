@@ -3,10 +3,9 @@
 use codewright_proto::{ModelRef, PromptModel, SessionId, SummarizeInput};
 
 use crate::Error;
-use crate::admit::lock;
+use crate::admit::{Admission, admit};
 use crate::interface::Sessions;
-use crate::run::compact::{self, Cause};
-use crate::run::wake::wake;
+use crate::run::compact::trigger::Cause;
 
 impl Sessions<'_> {
     /// Replaces the conversation so far by a summary, and waits for the end of the turn.
@@ -36,15 +35,10 @@ impl Sessions<'_> {
     }
 
     async fn ask_for_summary(self, id: &SessionId, model: PromptModel, cause: Cause) -> Result<bool, Error> {
-        let held = lock(self.0, id).await?;
-        let session = super::in_use(self.0, id).await?;
-        let instance = self.0.instance(std::path::Path::new(&session.directory)).await?;
-        instance.models.find(&model.provider_id, &model.model_id)?;
-        let agent = instance.agent_name(session.agent.as_deref())?;
-        compact::ask(self.0, id, &agent, &model, cause).await?;
-        let turn = wake(self.0, id);
-        drop(held);
-        turn.ended().await;
+        let (_, turn) = admit(self.0, id, Admission::Summary { model, cause }).await?;
+        if let Some(turn) = turn {
+            turn.ended().await;
+        }
         Ok(true)
     }
 }

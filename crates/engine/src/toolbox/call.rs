@@ -35,7 +35,6 @@ use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::refusal::REJECTED;
 use crate::run::structured;
 use crate::subagent::handover::Caller;
-use grant::Granted;
 use host::CallHost;
 
 use super::cx::tool_cx;
@@ -72,6 +71,12 @@ pub(crate) struct CallCx {
 struct PendingCall<'a> {
     call: &'a Call,
     recorded: oneshot::Receiver<()>,
+}
+
+/// The permissions granted to a call so far.
+struct Granted {
+    asks: Vec<Ask>,
+    tool: ToolRef,
 }
 
 /// The reason why a call has no result.

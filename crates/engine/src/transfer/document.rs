@@ -14,14 +14,24 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::item::{Reader, Strictness, Wrong};
-use super::merge::{self, Incoming, Messages, Mode};
+use super::merge::{self, Incoming, Messages, Mode, Outcome};
 use super::provenance::Rest;
-use super::{Imported, Outcome};
 use crate::inner::Inner;
 use crate::{Error, instance, session};
 
 /// The largest exported session.
 pub const MAX_DOCUMENT_BYTES: usize = 512 * 1024 * 1024;
+
+/// The result of importing a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The session.
+    pub session: SessionId,
+    /// The effect of the import.
+    pub outcome: Outcome,
+    /// The items that are kept unchanged because this version does not know them.
+    pub notes: Vec<String>,
+}
 
 /// The outline of a document. Its items are parsed when they are needed.
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::inner::Inner;
 
-use super::MAX_DOCUMENT_BYTES;
+use super::document::MAX_DOCUMENT_BYTES;
 
 /// The server that publishes sessions.
 const PLACE: &str = "https://opncd.ai";

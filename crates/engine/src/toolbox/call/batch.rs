@@ -8,8 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::grant::Granted;
-use super::{CallCx, Failure, PendingCall, failure, unavailable, within};
+use super::{CallCx, Failure, Granted, PendingCall, failure, unavailable, within};
 use crate::run::recorder::Call;
 use crate::run::refusal::REJECTED;
 

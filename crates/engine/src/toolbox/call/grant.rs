@@ -5,22 +5,15 @@
 
 use std::sync::Arc;
 
-use codewright_proto::ToolRef;
 use codewright_tools::{AnyTool, Ask, Implied, Task, Tool as _, ToolCx};
 use serde_json::Value;
 
-use super::{ASKS_DEADLINE, CallCx, Failure, failure, within};
+use super::{ASKS_DEADLINE, CallCx, Failure, Granted, failure, within};
 use crate::permission::gate::By;
 use crate::run::recorder::Call;
 
 /// The number of times that the effects of a call may change before it is given up.
 const MAX_CHANGES: usize = 5;
-
-/// The permissions granted to a call so far.
-pub(super) struct Granted {
-    asks: Vec<Ask>,
-    tool: ToolRef,
-}
 
 impl CallCx {
     /// Requests all permissions that a call needs.

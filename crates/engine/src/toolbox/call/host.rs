@@ -6,7 +6,7 @@ use codewright_proto::{PartInput, PromptInput, Question, QuestionOption, Session
 use codewright_tools::{Answers, Boxed, Host, Progress, TaskInput, TaskOutcome, ToolError, UserQuestion};
 use tokio_util::sync::CancellationToken;
 
-use crate::admit::admit;
+use crate::admit::{Admission, admit};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::question::Reply;
@@ -78,7 +78,7 @@ impl Host for CallHost {
                 parts: vec![text],
                 ..PromptInput::default()
             };
-            let admitted = admit(&self.inner, &self.session_id, prompt).await;
+            let admitted = admit(&self.inner, &self.session_id, Admission::Prompt(prompt)).await;
             admitted.map(drop).map_err(ToolError::model)
         })
     }
