@@ -8,6 +8,7 @@
 //! then; if the other process died, this run continues.
 
 pub(crate) mod compact;
+pub(crate) mod context;
 pub(crate) mod files;
 pub(crate) mod message;
 pub(crate) mod next;
@@ -26,7 +27,6 @@ pub(crate) mod table;
 pub(crate) mod title;
 pub(crate) mod wake;
 
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -39,6 +39,7 @@ use crate::Error;
 use crate::error::{describe, is_fenced};
 use crate::inner::Inner;
 use crate::trust;
+use context::Context;
 use next::{Next, WhenRefused, next};
 use refusal::was_refused;
 use status::{set_status, signal_idle};
@@ -201,8 +202,9 @@ impl Run {
             }
             match next {
                 Next::Idle => {
-                    summary::keep(&self.inner, lease, &transcript).await?;
-                    compact::tidy(&self.inner, &self.entry.id, &mut transcript).await?;
+                    let context = Context::resolve(&self.inner, &self.entry.id).await?;
+                    summary::keep(&self.inner, &context, &transcript).await?;
+                    compact::tidy(&self.inner, &context.instance, &mut transcript).await?;
                     return Ok(at);
                 }
                 Next::Compact { asked } => {
@@ -215,15 +217,21 @@ impl Run {
                     self.traced("subtask", work).await?;
                 }
                 Next::Step => {
-                    if compact::make_room(&self.inner, &self.entry.id, &mut transcript).await? {
+                    let context = Context::resolve(&self.inner, &self.entry.id);
+                    let Some(context) = self.entry.cancel.run_until_cancelled(context).await else {
+                        step::stopped_early(&self.inner, lease, &transcript).await?;
+                        continue;
+                    };
+                    let context = context?;
+                    if compact::make_room(&self.inner, &context, &mut transcript).await? {
                         continue;
                     }
                     if is_on_the_way {
                         set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
                     }
                     self.inner.outputs.in_use(&self.inner.tasks, &transcript, self.inner.clock.now_ms());
-                    self.traced("step", step::step(&self.inner, lease, transcript, &self.entry.cancel))
-                        .await?;
+                    let work = step::step(&self.inner, lease, context, transcript, &self.entry.cancel);
+                    self.traced("step", work).await?;
                 }
             }
         }
@@ -244,8 +252,7 @@ impl Run {
         if !was_refused(transcript) {
             return Ok(WhenRefused::Ends);
         }
-        let session = self.inner.session(&self.entry.id).await?;
-        let instance = self.inner.instance(Path::new(&session.directory)).await?;
+        let Context { instance, .. } = Context::resolve(&self.inner, &self.entry.id).await?;
         Ok(if instance.settled.goes_on_when_refused { WhenRefused::GoesOn } else { WhenRefused::Ends })
     }
 

@@ -11,7 +11,6 @@ mod render;
 pub(crate) mod trigger;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use codewright_llm::{Message as Sent, Model, Request, UserContent, family};
@@ -23,6 +22,7 @@ use codewright_store::Lease;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::context::Context;
 use super::files::{Files, tree_of_last_step};
 use super::message;
 use super::prompt::last_prompt;
@@ -60,13 +60,11 @@ const GO_ON: &str = "The conversation was summarised to save space. Continue wit
 /// Makes room before a step if the context is full. Returns whether a summary was requested instead of the step.
 pub(crate) async fn make_room(
     inner: &Inner,
-    id: &SessionId,
+    Context { session, instance }: &Context,
     transcript: &mut [MessageWithParts],
 ) -> Result<bool, Error> {
     let Some((prompt, _)) = last_prompt(transcript) else { return Ok(false) };
     let prompt = prompt.clone();
-    let session = inner.session(id).await?;
-    let instance = inner.instance(Path::new(&session.directory)).await?;
     let settings = Settings::of(instance.raw_config());
     // The step reports an unknown model.
     let Ok(model) = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id) else {
@@ -81,18 +79,16 @@ pub(crate) async fn make_room(
     if used.saturating_sub(freed) < threshold || !plan::helps(transcript) {
         return Ok(false);
     }
-    request_summary(inner, id, &prompt.agent, &prompt.model, Cause::Full).await?;
+    request_summary(inner, &session.id, &prompt.agent, &prompt.model, Cause::Full).await?;
     Ok(true)
 }
 
 /// Clears old outputs at the end of a turn.
 pub(crate) async fn tidy(
     inner: &Inner,
-    id: &SessionId,
+    instance: &Instance,
     transcript: &mut [MessageWithParts],
 ) -> Result<(), Error> {
-    let session = inner.session(id).await?;
-    let instance = inner.instance(Path::new(&session.directory)).await?;
     if Settings::of(instance.raw_config()).prune {
         prune(inner, transcript).await?;
     }
@@ -134,8 +130,7 @@ pub(crate) async fn compact(
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let Message::User(prompt) = &transcript[asked].info else { return Ok(()) };
-    let session = inner.session(lease.session()).await?;
-    let instance = inner.instance(Path::new(&session.directory)).await?;
+    let Context { session, instance } = Context::resolve(inner, lease.session()).await?;
     let agent = instance.agent(AGENT)?.clone();
     let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
     let looking = cancel.child_token();

@@ -24,6 +24,7 @@ use crate::error::{describe, message_error};
 use crate::inner::Inner;
 use crate::permission::session::session_rules;
 use crate::run::compact::trigger::{Cause, request_summary};
+use crate::run::context::Context;
 use crate::run::files::{Files, tree_of_last_step};
 use crate::run::prompt::last_prompt;
 use crate::run::recorder::Recorder;
@@ -35,18 +36,14 @@ const FILES_GRACE: Duration = Duration::from_millis(40);
 pub(crate) async fn step(
     inner: &Arc<Inner>,
     lease: &Lease,
+    context: Context,
     transcript: Vec<MessageWithParts>,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let id = lease.session();
     let Some((prompt, _)) = last_prompt(&transcript) else { return Ok(()) };
     let prompt = prompt.clone();
-    let session = inner.session(id).await?;
-    let instance = inner.instance(std::path::Path::new(&session.directory));
-    let Some(instance) = cancel.run_until_cancelled(instance).await else {
-        return stopped_early(inner, lease, &transcript).await;
-    };
-    let instance = instance?;
+    let instance = Arc::clone(&context.instance);
     let looking = cancel.child_token();
     let _looked = looking.clone().drop_guard();
     let known = tree_of_last_step(&transcript, inner.clock.now_ms());
@@ -54,15 +51,15 @@ pub(crate) async fn step(
     let message = message::answer(inner, instance.message_path(), &prompt, &prompt.agent, &prompt.model);
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
-    summary::keep(inner, lease, &transcript).await?;
+    summary::keep(inner, &context, &transcript).await?;
     if super::title::is_wanted(&transcript) {
-        super::title::start(inner, &instance, &session, &transcript);
+        super::title::start(inner, &instance, &context.session, &transcript);
     }
     let Some(instructions) = cancel.run_until_cancelled(instance.instructions(&inner.llm)).await else {
         return fail(lease, inner, recorder, MessageError::aborted()).await;
     };
-    let cx = Preparing { inner, session: &session, prompt: &prompt, transcript: &transcript };
-    let rules = session_rules(inner, &instance, &session, &prompt.agent).await;
+    let cx = Preparing { inner, session: &context.session, prompt: &prompt, transcript: &transcript };
+    let rules = session_rules(inner, &instance, &context.session, &prompt.agent).await;
     let prepared = rules.and_then(|rules| prepare(instance, &cx, rules, &instructions));
     let misses = structured::misses(&transcript, &prompt.id);
     let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.instance, &transcript));

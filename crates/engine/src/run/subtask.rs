@@ -14,6 +14,7 @@ use codewright_store::Lease;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use super::context::Context;
 use super::files::Files;
 use super::next::subtasks;
 use super::recorder::Recorder;
@@ -49,8 +50,7 @@ pub(crate) async fn subtask(
     else {
         return Ok(());
     };
-    let session = inner.session(lease.session()).await?;
-    let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
+    let Context { session, instance } = Context::resolve(inner, lease.session()).await?;
     if transcript.len() == 1 {
         super::title::start(inner, &instance, &session, transcript);
     }

@@ -1,15 +1,14 @@
 //! The summary of the files that a turn changed, stored with its prompt and added up in the session.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use codewright_proto::{
     Event, FileDiff, Message, MessageWithParts, PartBody, SessionSummary, Signal, UserMessage, UserSummary,
 };
 use codewright_snapshot::TreeId;
-use codewright_store::Lease;
 
 use super::compact::plan::marker;
+use super::context::Context;
 use super::structured::requested_schema;
 use crate::Error;
 use crate::inner::Inner;
@@ -22,7 +21,11 @@ const MAX_FILES: usize = 1000;
 const MAX_PATCH_BYTES: usize = 256 * 1024;
 
 /// Updates the summary of the last prompt from its steps.
-pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWithParts]) -> Result<(), Error> {
+pub(crate) async fn keep(
+    inner: &Inner,
+    context: &Context,
+    transcript: &[MessageWithParts],
+) -> Result<(), Error> {
     let Some((prompt, message)) = last_prompt(transcript) else { return Ok(()) };
     // A message that only requests compaction changes no files.
     if marker(message).is_some() {
@@ -32,9 +35,8 @@ pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWith
     if changes.is_empty() && prompt.summary.is_some() {
         return Ok(());
     }
-    let session = inner.session(lease.session()).await?;
-    let instance = inner.instance(Path::new(&session.directory)).await?;
-    let diffs = diffs(&instance, &changes).await;
+    let Context { session, instance } = context;
+    let diffs = diffs(instance, &changes).await;
     let known = prompt.summary.as_ref();
     if known.is_some_and(|known| known.diffs == diffs) {
         return Ok(());
@@ -50,7 +52,7 @@ pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWith
     }
     let events = if is_quiet { Vec::new() } else { vec![event] };
     inner.update_session_after(&session.id, events, |session| session.summary = Some(total.clone())).await?;
-    inner.store.signal(Signal::SessionDiff { session_id: session.id, diff: diffs });
+    inner.store.signal(Signal::SessionDiff { session_id: session.id.clone(), diff: diffs });
     Ok(())
 }
 
