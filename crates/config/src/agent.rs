@@ -14,7 +14,9 @@ use codewright_proto::{
 };
 use serde::Serialize;
 
-use crate::{AgentConfig, Config, Dirs, Error, Loaded, Map, Trust, merge, nearest, parse_model, request};
+use crate::{
+    AgentConfig, Config, Dirs, Error, LoadedConfig, Map, Trust, merge, nearest, parse_model, request,
+};
 
 /// The number of names that are suggested for an unknown agent.
 const NEAREST_NAMES: usize = 3;
@@ -161,7 +163,7 @@ pub fn agents(
 ///
 /// See [`agents`].
 pub fn limited_agents(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     dirs: &Dirs,
     worktree: &Path,
     skills: &[PathBuf],

@@ -73,7 +73,7 @@ pub struct Remote {
 
 /// The configuration of a directory, with its sources.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The merged configuration.
     pub config: Config,
     /// The sources that were read, lowest precedence first.
@@ -113,12 +113,12 @@ pub enum Source {
 }
 
 /// Reads, checks and merges the configuration of a trusted directory.
-pub fn load(input: LoadInput<'_>) -> Result<Loaded, Error> {
+pub fn load(input: LoadInput<'_>) -> Result<LoadedConfig, Error> {
     load_over(input, &[])
 }
 
 /// Like [`load`], on top of documents from organisations.
-pub fn load_over(input: LoadInput<'_>, remote: &[Remote]) -> Result<Loaded, Error> {
+pub fn load_over(input: LoadInput<'_>, remote: &[Remote]) -> Result<LoadedConfig, Error> {
     open(input, remote, |_| Trust::Full).map(|(loaded, _)| loaded)
 }
 
@@ -130,7 +130,7 @@ pub fn open(
     input: LoadInput<'_>,
     remote: &[Remote],
     decide: impl FnOnce(&ControlFiles) -> Trust,
-) -> Result<(Loaded, ControlFiles), Error> {
+) -> Result<(LoadedConfig, ControlFiles), Error> {
     let LoadInput { directory, worktree, env, dirs } = input;
     if env.is_on(env::DISABLE_PROJECT_CONFIG) {
         let control = ControlFiles::default();

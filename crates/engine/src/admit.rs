@@ -147,7 +147,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     let events = message::prompted(inner, message, parts);
     inner.update_session_before(&session.id, events, change).await.map_err(|error| match error {
         // Ids that clients choose may be in use already.
-        Error::Store(taken @ codewright_store::Error::Taken { .. }) => Error::invalid(taken.to_string()),
+        Error::Store(taken @ codewright_store::Error::IdInUse { .. }) => Error::invalid(taken.to_string()),
         other => other,
     })?;
     Ok(id)

@@ -134,7 +134,7 @@ impl Inner {
             match self.store.append_if(unchanged, events).await {
                 Ok(_) => return Ok(info),
                 // Another process was faster, so its version is read and changed.
-                Err(codewright_store::Error::Moved { .. }) if attempt < UPDATE_ATTEMPTS => attempt += 1,
+                Err(codewright_store::Error::Conflict { .. }) if attempt < UPDATE_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error.into()),
             }
         }

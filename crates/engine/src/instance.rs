@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use codewright_config::{
-    AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Trust,
-    Worktree, env,
+    AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PromptConfig, SkillInput,
+    Trust, Worktree, env,
 };
 use codewright_llm::Client;
 use codewright_llm::oauth::SignIn;
@@ -137,7 +137,7 @@ impl Instance {
         let (skills, unskilled) = skills(input, trusted, &loaded);
         let mut agents =
             codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
-        let Loaded { config, looked_for, mut warnings, origins, parts, .. } = loaded;
+        let LoadedConfig { config, looked_for, mut warnings, origins, parts, .. } = loaded;
         warnings.extend(trust.warning.clone());
         for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
             agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
@@ -435,7 +435,7 @@ fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins:
 fn skills(
     input: LoadInput<'_>,
     control: Option<&ControlFiles>,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> (Vec<Skill>, Vec<String>) {
     let LoadInput { directory, worktree, env, dirs } = input;
     let of_repository = loaded.parts.as_ref().and_then(|parts| parts.repository.raw.pointer("/skills/paths"));

@@ -79,7 +79,7 @@ pub enum Error {
     },
     /// The session has changed since it was read. Read it again and repeat the request.
     #[error("the session `{id}` has changed in the meantime")]
-    Moved {
+    Conflict {
         /// The session.
         id: String,
     },
@@ -101,7 +101,7 @@ pub enum Error {
     },
     /// The id is in use. Ids are never reused.
     #[error("the id `{id}` is used by another {kind}")]
-    Taken {
+    IdInUse {
         /// The kind of object.
         kind: &'static str,
         /// The id.
@@ -173,10 +173,10 @@ impl Error {
             Self::Newer { .. } => Some("use a newer version of the program"),
             Self::Closed
             | Self::Unknown { .. }
-            | Self::Moved { .. }
+            | Self::Conflict { .. }
             | Self::Fenced { .. }
             | Self::Gap { .. }
-            | Self::Taken { .. }
+            | Self::IdInUse { .. }
             | Self::Invalid { .. }
             | Self::TooLarge { .. }
             | Self::Refused { .. }
@@ -203,11 +203,11 @@ impl Error {
             | Self::Unlockable { .. }
             | Self::Newer { .. }
             | Self::Unknown { .. }
-            | Self::Moved { .. }
+            | Self::Conflict { .. }
             | Self::Fenced { .. }
             | Self::Refused { .. }
             | Self::Gap { .. }
-            | Self::Taken { .. }
+            | Self::IdInUse { .. }
             | Self::Invalid { .. }
             | Self::TooLarge { .. }
             | Self::Failed { .. } => false,

@@ -172,14 +172,14 @@ pub enum Condition {
     /// No condition.
     #[default]
     Always,
-    /// No event of the session was stored after `seq`; otherwise [`Error::Moved`].
+    /// No event of the session was stored after `seq`; otherwise [`Error::Conflict`].
     Untouched {
         /// The session.
         session: SessionId,
         /// The `seq` that was read.
         seq: u64,
     },
-    /// The session's own row was not changed after `seq`; otherwise [`Error::Moved`].
+    /// The session's own row was not changed after `seq`; otherwise [`Error::Conflict`].
     RowUntouched {
         /// The session.
         session: SessionId,

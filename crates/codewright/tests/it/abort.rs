@@ -165,7 +165,7 @@ fn abort_during_a_summary() -> Result<()> {
     // The messages that were not summarized are sent completely.
     let (status, again) = post(&url, &format!("{path}/message"), &prompt("again"))?;
     assert_eq!((status, &again["parts"][1]["text"]), (200, &json!("Back again.")), "{again}");
-    let sent = stage.server.main_requests().pop().map(|request| crate::support::said(&request));
+    let sent = stage.server.main_requests().pop().map(|request| crate::support::user_text(&request));
     assert!(sent.as_ref().is_some_and(|sent| sent.contains("go")), "{sent:?}");
     stage.no_problems()?;
     server.terminate()?;

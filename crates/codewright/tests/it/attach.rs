@@ -6,7 +6,7 @@ use anyhow::Result;
 use codewright_testkit::{Run, Script, Turn};
 use serde_json::json;
 
-use crate::support::{DEADLINE, Stage, check_code, check_has, lines, of_type, program, said, serve};
+use crate::support::{DEADLINE, Stage, check_code, check_has, lines, of_type, program, serve, user_text};
 
 /// A client outside the project, which must not read the configuration itself.
 fn client<'a>(stage: &Stage, args: impl IntoIterator<Item = &'a str>) -> Run {
@@ -48,7 +48,7 @@ fn an_attached_run_can_select_the_directory_and_continue() -> Result<()> {
     check_has(&stage.results(1)?[0], &[&other]);
     client(&stage, args.into_iter().chain(["-c", "again"])).finish()?.success()?;
     let requests = stage.server.main_requests();
-    check_has(&said(&requests[2]), &["hi", "again"]);
+    check_has(&user_text(&requests[2]), &["hi", "again"]);
     stage.no_problems()
 }
 
@@ -58,7 +58,7 @@ fn an_attached_run_attaches_its_own_files() -> Result<()> {
     let (_server, url) = stage.serve()?;
     fs::write(stage.project.home().join("note.txt"), "the note's text\n")?;
     client(&stage, ["run", "--attach", &url, "-f", "note.txt", "--", "hi"]).finish()?.success()?;
-    check_has(&said(&stage.server.main_requests()[0]), &["the note's text"]);
+    check_has(&user_text(&stage.server.main_requests()[0]), &["the note's text"]);
     stage.no_problems()
 }
 

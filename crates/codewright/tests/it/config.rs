@@ -14,7 +14,7 @@ fn server() -> Result<BlockingServer> {
 }
 
 /// The model and the key of the last request.
-fn asked(server: &BlockingServer) -> (String, String) {
+fn last_model_and_key(server: &BlockingServer) -> (String, String) {
     let request = server.main_requests().pop().unwrap();
     let header = request.headers.get("authorization").unwrap_or_default().to_owned();
     (request.body["model"].as_str().unwrap_or_default().to_owned(), header)
@@ -51,7 +51,7 @@ fn a_local_server_is_found_when_nothing_else_is_configured() -> Result<()> {
     let run = program(&project, ["run", "hi"]).env("OPENCODE_DISABLE_LOCAL_SERVERS", "0");
     let done = run.env("OLLAMA_HOST", server.url()).finish()?.success()?;
     assert_eq!(done.stdout, "From here.\n");
-    assert_eq!(asked(&server).0, "llama-test");
+    assert_eq!(last_model_and_key(&server).0, "llama-test");
     assert_eq!(server.problems(), [""; 0]);
     // With a configured provider, local servers are not searched.
     let configured = self::server()?;
@@ -110,7 +110,7 @@ fn keys_come_from_variables_and_files() -> Result<()> {
             &json!({"model": "own/one", "provider": {"own": provider(&server.url(), written)}}),
         )?;
         program(&project, ["run", "hi"]).env("MY_KEY", variable).finish()?.success()?;
-        assert_eq!(asked(&server).1, expected, "{written}");
+        assert_eq!(last_model_and_key(&server).1, expected, "{written}");
     }
     project.write_config(&json!({"provider": {"own": provider(&server.url(), "{file:absent.txt}")}}))?;
     let done = program(&project, ["run", "hi"]).finish()?;
@@ -131,11 +131,11 @@ fn a_key_of_opencode_is_used_and_not_changed() -> Result<()> {
     let text = r#"{ "own": {"type": "api", "key": "sk-signed-in"}, "odd": {"type": "new", "x": 1} }"#;
     fs::write(&auth, text)?;
     program(&project, ["run", "hi"]).finish()?.success()?;
-    assert_eq!(asked(&server).1, "Bearer sk-signed-in");
+    assert_eq!(last_model_and_key(&server).1, "Bearer sk-signed-in");
     assert_eq!(fs::read_to_string(&auth)?, text);
     let content = r#"{"own": {"type": "api", "key": "sk-content"}}"#;
     program(&project, ["run", "hi"]).env("OPENCODE_AUTH_CONTENT", content).finish()?.success()?;
-    assert_eq!(asked(&server).1, "Bearer sk-content");
+    assert_eq!(last_model_and_key(&server).1, "Bearer sk-content");
     Ok(())
 }
 
@@ -148,7 +148,7 @@ fn a_known_provider_needs_only_its_variable() -> Result<()> {
         let provider = json!({name: {"options": {"baseURL": url}}});
         project.write_config(&json!({"model": format!("{name}/gpt-x"), "provider": provider}))?;
         program(&project, ["run", "hi"]).env(variable, "sk-variable").finish()?.success()?;
-        assert_eq!(asked(&server), ("gpt-x".to_owned(), "Bearer sk-variable".to_owned()));
+        assert_eq!(last_model_and_key(&server), ("gpt-x".to_owned(), "Bearer sk-variable".to_owned()));
     }
     assert_eq!(server.problems(), [""; 0]);
     Ok(())
@@ -169,19 +169,19 @@ fn closer_configuration_wins() -> Result<()> {
     let whole = json!({"model": "own/one", "provider": {"own": provider(&server.url(), "sk")}});
     fs::write(&global, whole.to_string())?;
     run().finish()?.success()?;
-    assert_eq!(asked(&server).0, "one");
+    assert_eq!(last_model_and_key(&server).0, "one");
     project.write("other.json", r#"{"model": "own/two"}"#)?;
     let other = project.path("other.json");
     run().env("OPENCODE_CONFIG", &other).finish()?.success()?;
-    assert_eq!(asked(&server).0, "two");
+    assert_eq!(last_model_and_key(&server).0, "two");
     project.write("opencode.jsonc", "{\n // the root's\n \"model\": \"own/three\", }")?;
     run().env("OPENCODE_CONFIG", &other).finish()?.success()?;
-    assert_eq!(asked(&server).0, "three");
+    assert_eq!(last_model_and_key(&server).0, "three");
     project.write("a/opencode.json", r#"{"model": "own/two"}"#)?;
     run().finish()?.success()?;
-    assert_eq!(asked(&server).0, "two");
+    assert_eq!(last_model_and_key(&server).0, "two");
     run().env("OPENCODE_CONFIG_CONTENT", r#"{"model": "own/one"}"#).finish()?.success()?;
-    assert_eq!(asked(&server).0, "one");
+    assert_eq!(last_model_and_key(&server).0, "one");
     let done = run().env("OPENCODE_CONFIG_CONTENT", "{\"model\": ").finish()?;
     check_code(&done, 1);
     check_has(&done.stderr, &["OPENCODE_CONFIG_CONTENT", "line 1"]);

@@ -6,7 +6,7 @@ use anyhow::Result;
 use codewright_testkit::{Finish, Finished, Project, Reply, Script, Turn};
 use serde_json::json;
 
-use crate::support::{DEADLINE, Stage, check_code, check_has, lines, of_type, said, wait_until};
+use crate::support::{DEADLINE, Stage, check_code, check_has, lines, of_type, user_text, wait_until};
 
 /// Checks that a turn fails with these texts, and that the next turn succeeds.
 #[track_caller]
@@ -35,7 +35,7 @@ fn check_usable(stage: &Stage, limit: usize) {
     let done = stage.run(["-s", &id, "second"]).unwrap();
     check_code(&done, 0);
     assert_eq!(done.stdout, "Back again.\n");
-    check_has(&said(stage.server.main_requests().last().unwrap()), &["first", "second"]);
+    check_has(&user_text(stage.server.main_requests().last().unwrap()), &["first", "second"]);
     stage.no_problems().unwrap();
 }
 

@@ -18,7 +18,7 @@ const LATER_MS: u64 = 4_102_444_800_000;
 
 /// A request: its first line, its headers in lower case, its body.
 #[derive(Clone)]
-struct Asked {
+struct ServedRequest {
     line: String,
     head: String,
     body: Value,
@@ -28,7 +28,7 @@ struct Asked {
 /// An instance and a gateway at one address.
 struct GitLab {
     url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ServedRequest>>>,
 }
 
 impl GitLab {
@@ -36,7 +36,7 @@ impl GitLab {
     fn start(bearer: &'static str, first_good: usize) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
-        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let asked = Arc::<Mutex<Vec<ServedRequest>>>::default();
         let heard = Arc::clone(&asked);
         // Ends with the test's process.
         std::thread::spawn(move || {
@@ -60,7 +60,7 @@ impl GitLab {
         Ok(Self { url, asked })
     }
 
-    fn asked(&self, begin: &str) -> Vec<Asked> {
+    fn requests(&self, begin: &str) -> Vec<ServedRequest> {
         let asked = self.asked.lock().unwrap();
         asked.iter().filter(|asked| asked.line.starts_with(begin)).cloned().collect()
     }
@@ -72,7 +72,7 @@ impl GitLab {
     }
 }
 
-fn read(socket: &mut TcpStream) -> Option<Asked> {
+fn read(socket: &mut TcpStream) -> Option<ServedRequest> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 64 << 10]);
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -82,7 +82,7 @@ fn read(socket: &mut TcpStream) -> Option<Asked> {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
                 let (line, text) = (line.to_owned(), body.to_owned());
-                return Some(Asked {
+                return Some(ServedRequest {
                     line,
                     head,
                     body: serde_json::from_str(body).unwrap_or_default(),
@@ -96,7 +96,7 @@ fn read(socket: &mut TcpStream) -> Option<Asked> {
 }
 
 fn answer(
-    asked: &Asked,
+    asked: &ServedRequest,
     bearer: &str,
     number: usize,
     first_good: usize,
@@ -170,10 +170,10 @@ fn a_token_gets_one_access_token_and_each_model_its_protocol() -> Result<()> {
         keeps_quiet(&done);
         check_has(&done.stdout, &[text]);
         // The prompt and the title are parallel requests with one access token.
-        let passes = gitlab.asked(PASSES);
+        let passes = gitlab.requests(PASSES);
         assert_eq!(passes.len(), 1);
         assert_eq!(passes[0].body["feature_flags"]["duo_agent_platform"], true);
-        let asked = gitlab.asked("POST /ai/");
+        let asked = gitlab.requests("POST /ai/");
         assert_eq!(asked.len(), 2);
         for asked in asked {
             check_has(&asked.line, &[&format!("/ai/v1/proxy/{path} ")]);
@@ -200,14 +200,14 @@ fn a_rejected_access_token_is_replaced_once() -> Result<()> {
     let run = gitlab.program(&project, ["run", "--title", "T", "-m", "gitlab/duo-chat-opus-4-6", "Hi"]);
     let done = run.env("GITLAB_TOKEN", TOKEN).finish()?.success()?;
     check_has(&done.stdout, &["Claude here"]);
-    assert_eq!((gitlab.asked(PASSES).len(), gitlab.asked("POST /ai/").len()), (2, 2));
+    assert_eq!((gitlab.requests(PASSES).len(), gitlab.requests("POST /ai/").len()), (2, 2));
     // If the second access token is rejected too, the turn fails.
     let (project, gitlab) = (Project::plain()?, GitLab::start(TOKEN, 100)?);
     let run = gitlab.program(&project, ["run", "--title", "T", "-m", "gitlab/duo-chat-opus-4-6", "Hi"]);
     let done = run.env("GITLAB_TOKEN", TOKEN).finish()?;
     check_code(&done, 1);
     keeps_quiet(&done);
-    assert_eq!(gitlab.asked("POST /ai/").len(), 2);
+    assert_eq!(gitlab.requests("POST /ai/").len(), 2);
     Ok(())
 }
 
@@ -265,7 +265,7 @@ fn a_sign_in_is_stored_with_its_instance() -> Result<()> {
         post(&url, "/provider/gitlab/oauth/callback", &json!({ "method": 0, "code": ended }))?,
         "true"
     );
-    let form = &gitlab.asked("POST /oauth/token")[0].text;
+    let form = &gitlab.requests("POST /oauth/token")[0].text;
     check_has(form, &["grant_type=authorization_code", "code=the-code", "code_verifier="]);
     let stored: Value = serde_json::from_slice(&fs::read(auth_file(&project))?)?;
     assert_eq!(stored["gitlab"]["enterpriseUrl"], gitlab.url);
@@ -293,7 +293,7 @@ fn expired_tokens_are_renewed_at_their_instance() -> Result<()> {
     let run = gitlab.program(&project, ["run", "-m", "gitlab/duo-chat-opus-4-6", "Hi"]);
     let done = run.finish()?.success()?;
     keeps_quiet(&done);
-    let renewals = gitlab.asked("POST /oauth/token");
+    let renewals = gitlab.requests("POST /oauth/token");
     assert_eq!(renewals.len(), 1);
     check_has(&renewals[0].text, &["grant_type=refresh_token", "refresh_token=refresh-canary-1"]);
     let stored: Value = serde_json::from_slice(&fs::read(auth_file(&project))?)?;

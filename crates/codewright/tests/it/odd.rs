@@ -8,7 +8,7 @@ use codewright_testkit::{Project, Run, Script, Turn};
 use serde_json::json;
 
 use crate::support::{
-    Stage, check_code, check_has, is_running, lines, of_type, program, said, session_of, wait_until,
+    Stage, check_code, check_has, is_running, lines, of_type, program, session_of, user_text, wait_until,
 };
 
 /// Much less than the default deadline of a command, but generous.
@@ -76,7 +76,7 @@ fn two_runs_of_one_session_keep_it_consistent() -> Result<()> {
         Ok::<_, anyhow::Error>(())
     })?;
     stage.run(["-s", &id, "four"])?.success()?;
-    check_has(&said(stage.server.main_requests().last().unwrap()), &["one", "two", "three", "four"]);
+    check_has(&user_text(stage.server.main_requests().last().unwrap()), &["one", "two", "three", "four"]);
     stage.no_problems()
 }
 

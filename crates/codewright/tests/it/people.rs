@@ -157,6 +157,6 @@ fn a_very_long_prompt_and_answer_are_complete() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::text(long.clone()).chunk_size(4096)))?;
     let done = stage.program(["run"]).stdin(long.clone()).finish()?.success()?;
     assert!(done.stdout.trim_end() == long, "{} bytes", done.stdout.len());
-    assert!(crate::support::said(&stage.server.main_requests()[0]).contains(&long));
+    assert!(crate::support::user_text(&stage.server.main_requests()[0]).contains(&long));
     stage.no_problems()
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use codewright_testkit::{Project, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_code, check_has, get, of_type, said, session_of};
+use crate::support::{Stage, check_code, check_has, get, of_type, session_of, user_text};
 
 /// A model that answers every turn.
 fn talker() -> Script {
@@ -23,13 +23,13 @@ const PNG: &[u8] = &[
 fn piped_input_is_added_to_the_message() -> Result<()> {
     let stage = Stage::plain(talker())?;
     stage.program(["run", "msg"]).stdin("piped data\n").finish()?.success()?;
-    check_has(&said(&stage.server.main_requests()[0]), &["msg\npiped data\n"]);
+    check_has(&user_text(&stage.server.main_requests()[0]), &["msg\npiped data\n"]);
     stage.program(["run"]).stdin("only piped").finish()?.success()?;
-    check_has(&said(&stage.server.main_requests()[1]), &["only piped"]);
+    check_has(&user_text(&stage.server.main_requests()[1]), &["only piped"]);
     stage.program(["run", "-c"]).stdin(b"no \xff text").finish()?.success()?;
-    check_has(&said(&stage.server.main_requests()[2]), &["no \u{fffd} text"]);
+    check_has(&user_text(&stage.server.main_requests()[2]), &["no \u{fffd} text"]);
     stage.run(["fix", "the \"test\"", "-c"])?.success()?;
-    check_has(&said(&stage.server.main_requests()[3]), &["fix \"the \\\"test\\\"\""]);
+    check_has(&user_text(&stage.server.main_requests()[3]), &["fix \"the \\\"test\\\"\""]);
     stage.no_problems()
 }
 
@@ -51,7 +51,7 @@ fn files_and_directories_are_attached() -> Result<()> {
     stage.project.write("src/a b#1.txt", "first line\nsecond line\n")?;
     stage.project.write("src/z.txt", "")?;
     stage.run(["look", "-f", "src/a b#1.txt", "-f", "src"])?.success()?;
-    let said = said(&stage.server.main_requests()[0]);
+    let said = user_text(&stage.server.main_requests()[0]);
     check_has(
         &said,
         &["look", "1: first line\n2: second line\n", "<type>directory</type>", "a b#1.txt\nz.txt"],
@@ -61,7 +61,7 @@ fn files_and_directories_are_attached() -> Result<()> {
     let outside = stage.project.home().join("outside.txt").display().to_string();
     let done = stage.run(["look", "-f", &outside])?.success()?;
     assert!(!done.stderr.contains("permission"), "{}", done.stderr);
-    check_has(&self::said(&stage.server.main_requests()[1]), &["1: from outside\n"]);
+    check_has(&self::user_text(&stage.server.main_requests()[1]), &["1: from outside\n"]);
     let done = stage.run(["look", "-f", "absent.txt"])?;
     check_code(&done, 1);
     check_has(&done.stderr, &["Error: File not found: ", "absent.txt"]);
@@ -92,7 +92,7 @@ fn an_image_is_not_sent_to_a_model_without_image_input() -> Result<()> {
     stage.run(["look", "-f", "point.png"])?.success()?;
     let request = &stage.server.main_requests()[0];
     assert!(!request.body.to_string().contains("iVBORw0KGgo"));
-    check_has(&said(request), &["look", "point.png"]);
+    check_has(&user_text(request), &["look", "point.png"]);
     stage.no_problems()
 }
 
@@ -107,8 +107,8 @@ fn sessions_are_continued_by_recency_and_by_id() -> Result<()> {
     assert_eq!(session_of(&stage.json(["-c", "three"])?)?, second);
     assert_eq!(session_of(&stage.json(["--session", &first, "four"])?)?, first);
     let requests = stage.server.main_requests();
-    assert_eq!(said(&requests[2]), "two\nthree");
-    assert_eq!(said(&requests[3]), "one\nfour");
+    assert_eq!(user_text(&requests[2]), "two\nthree");
+    assert_eq!(user_text(&requests[3]), "one\nfour");
     let answer = &stage.messages(3)?[2];
     assert_eq!((&answer["role"], &answer["content"]), (&json!("assistant"), &json!("Answer one.")));
     stage.no_problems()
@@ -120,9 +120,9 @@ fn a_fork_does_not_change_its_origin() -> Result<()> {
     let origin = session_of(&stage.json(["one"])?)?;
     let fork = session_of(&stage.json(["-c", "--fork", "two"])?)?;
     assert_ne!(fork, origin);
-    assert_eq!(said(&stage.server.main_requests()[1]), "one\ntwo");
+    assert_eq!(user_text(&stage.server.main_requests()[1]), "one\ntwo");
     assert_eq!(session_of(&stage.json(["-s", &origin, "three"])?)?, origin);
-    assert_eq!(said(&stage.server.main_requests()[2]), "one\nthree");
+    assert_eq!(user_text(&stage.server.main_requests()[2]), "one\nthree");
     let done = stage.run(["--fork", "hi"])?;
     check_code(&done, 1);
     check_has(&done.stderr, &["--fork", "--continue"]);

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use codewright_testkit::{Project, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_code, check_has, get, new_session, of_type, post, said, text_of};
+use crate::support::{Stage, check_code, check_has, get, new_session, of_type, post, text_of, user_text};
 
 /// A file of the project.
 fn write(stage: &Stage, path: &str, text: &str) -> Result<()> {
@@ -43,7 +43,7 @@ fn a_command_is_run_by_its_name() -> Result<()> {
     )?;
     let done = stage.run(["--command", "greet", "Ann", "Bob and Eve"])?.success()?;
     assert_eq!(done.stdout, "Done.\n");
-    assert_eq!(said(&stage.server.main_requests()[0]), "Greet Ann, then Bob and Eve. It is noon\n.");
+    assert_eq!(user_text(&stage.server.main_requests()[0]), "Greet Ann, then Bob and Eve. It is noon\n.");
     let json = stage.json(["--command", "greet", "X"])?;
     assert_eq!(of_type(&json, "text")[0]["part"]["text"], "Again.");
     let unknown = stage.run(["--command", "nope"])?;
@@ -76,7 +76,7 @@ fn a_skill_is_called_by_its_name_and_its_text_is_unchanged() -> Result<()> {
     let body = json!({"command": "sail", "arguments": "to the $1 port"});
     let (status, answer) = post(&url, &format!("/session/{id}/command"), &body)?;
     assert_eq!(status, 200, "{answer}");
-    let asked = said(&stage.server.main_requests()[0]);
+    let asked = user_text(&stage.server.main_requests()[0]);
     assert!(asked.starts_with("Hoist $1 as !`echo told` says. See @README.md.\n\n"), "{asked}");
     assert!(asked.ends_with("\n\nto the $1 port"), "{asked}");
     check_has(&asked, &[".opencode/skill/sail, from which"]);
@@ -95,13 +95,13 @@ fn the_server_lists_commands_and_runs_them() -> Result<()> {
     let body = json!({"command": "init", "arguments": "focus on tests"});
     let (status, answer) = post(&url, &format!("/session/{id}/command"), &body)?;
     assert_eq!((status, answer["info"]["role"].as_str()), (200, Some("assistant")), "{answer}");
-    let asked = said(&stage.server.main_requests()[0]);
+    let asked = user_text(&stage.server.main_requests()[0]);
     check_has(&asked, &["AGENTS.md", "focus on tests"]);
     let body = json!({"providerID": "mock", "modelID": "plain-model", "messageID": "msg_ffffffffffff00000000000000"});
     let (status, done) = post(&url, &format!("/session/{id}/init"), &body)?;
     assert_eq!((status, &done), (200, &json!(true)));
     let asked = &stage.server.main_requests()[1];
-    check_has(&said(asked), &["AGENTS.md"]);
+    check_has(&user_text(asked), &["AGENTS.md"]);
     let message = get(&url, &format!("/session/{id}/message/msg_ffffffffffff00000000000000"))?;
     assert_eq!(message["info"]["role"], "user");
     let (status, refused) =

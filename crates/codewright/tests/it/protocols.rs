@@ -253,7 +253,7 @@ fn claude_on_vertex_requests_have_a_token() -> Result<()> {
 }
 
 /// The body of the request of one prompt, with these options for the model.
-fn asked(model: &str, (provider, options): (Value, Value), args: &[&str]) -> Result<Value> {
+fn request_body(model: &str, (provider, options): (Value, Value), args: &[&str]) -> Result<Value> {
     let server = BlockingServer::start(Script::new().text("Done."))?;
     let project = Project::plain()?;
     let (id, name) = model.split_once('/').context("a model has a provider")?;
@@ -282,17 +282,17 @@ fn gemini() -> Value {
 #[test]
 fn thinking_reaches_bedrock_by_variant_and_by_option() -> Result<()> {
     const CLAUDE: &str = "amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0";
-    let body = asked(CLAUDE, (bedrock(), json!({})), &["--variant", "high"])?;
+    let body = request_body(CLAUDE, (bedrock(), json!({})), &["--variant", "high"])?;
     let thinking = json!({ "type": "enabled", "budget_tokens": 16_000 });
     assert_eq!(body["additionalModelRequestFields"], json!({ "thinking": thinking }));
     // Reasoning counts as output there.
     assert_eq!(body["inferenceConfig"], json!({ "maxTokens": 48_000 }));
     let written = json!({ "reasoningConfig": { "type": "enabled", "budgetTokens": 2_000 } });
-    let body = asked(CLAUDE, (bedrock(), written), &[])?;
+    let body = request_body(CLAUDE, (bedrock(), written), &[])?;
     let thinking = json!({ "type": "enabled", "budget_tokens": 2_000 });
     assert_eq!(body["additionalModelRequestFields"], json!({ "thinking": thinking }));
     let nova = json!({ "reasoningConfig": { "type": "enabled", "maxReasoningEffort": "low" } });
-    let body = asked("amazon-bedrock/amazon.nova-2-lite-v1:0", (bedrock(), nova.clone()), &[])?;
+    let body = request_body("amazon-bedrock/amazon.nova-2-lite-v1:0", (bedrock(), nova.clone()), &[])?;
     assert_eq!(body["additionalModelRequestFields"], nova);
     Ok(())
 }
@@ -300,12 +300,12 @@ fn thinking_reaches_bedrock_by_variant_and_by_option() -> Result<()> {
 #[test]
 fn thinking_reaches_gemini_by_variant_and_by_option() -> Result<()> {
     let thinking = |body: &Value| body["generationConfig"]["thinkingConfig"].clone();
-    let body = asked("google/gemini-2.5-pro", (gemini(), json!({})), &["--variant", "high"])?;
+    let body = request_body("google/gemini-2.5-pro", (gemini(), json!({})), &["--variant", "high"])?;
     assert_eq!(thinking(&body), json!({ "includeThoughts": true, "thinkingBudget": 16_000 }));
-    let body = asked("google/gemini-3.1-pro-preview", (gemini(), json!({})), &["--variant", "low"])?;
+    let body = request_body("google/gemini-3.1-pro-preview", (gemini(), json!({})), &["--variant", "low"])?;
     assert_eq!(thinking(&body), json!({ "includeThoughts": true, "thinkingLevel": "low" }));
     let written = json!({ "thinkingConfig": { "thinkingBudget": 512, "includeThoughts": false } });
-    let body = asked("google/gemini-2.5-pro", (gemini(), written.clone()), &[])?;
+    let body = request_body("google/gemini-2.5-pro", (gemini(), written.clone()), &[])?;
     assert_eq!(thinking(&body), written["thinkingConfig"]);
     Ok(())
 }

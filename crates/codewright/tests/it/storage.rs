@@ -8,14 +8,16 @@ use anyhow::{Context, Result};
 use codewright_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_code, check_has, data, database, get, keys, of_type, said, session_of};
+use crate::support::{
+    Stage, check_code, check_has, data, database, get, keys, of_type, session_of, user_text,
+};
 
 #[test]
 fn a_second_process_sees_the_session() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Noted.").text("Remembered."))?;
     let first = session_of(&stage.json(["remember this"])?)?;
     assert_eq!(session_of(&stage.json(["-c", "what was it?"])?)?, first);
-    assert_eq!(said(&stage.server.main_requests()[1]), "remember this\nwhat was it?");
+    assert_eq!(user_text(&stage.server.main_requests()[1]), "remember this\nwhat was it?");
     stage.no_problems()
 }
 

@@ -151,7 +151,7 @@ pub(crate) fn text_of(content: &Value) -> String {
 }
 
 /// All text of the user in a request.
-pub(crate) fn said(request: &Recorded) -> String {
+pub(crate) fn user_text(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().into_iter().flatten();
     let users = messages.filter(|message| message["role"] == "user");
     users.map(|message| text_of(&message["content"])).collect::<Vec<_>>().join("\n")

@@ -210,7 +210,7 @@ fn piped_lines_are_prompts_and_not_answers_to_the_question() -> Result<()> {
     assert_eq!(done.stderr.matches("is not trusted").count(), 1, "{}", done.stderr);
     check_has(&done.stdout, &["One.", "Two."]);
     let last = stage.server.main_requests().pop().context("no request")?;
-    check_has(&crate::support::said(&last), &["first", "1"]);
+    check_has(&crate::support::user_text(&last), &["first", "1"]);
     assert_eq!(stage.server.main_requests().len(), 2);
     stage.no_problems()
 }

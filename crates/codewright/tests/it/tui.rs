@@ -281,7 +281,7 @@ fn the_users_editor_writes_the_prompt() -> Result<()> {
     terminal.shows("┃  from the editor")?;
     terminal.send(ENTER)?;
     terminal.shows("Read.")?;
-    check_has(&crate::support::said(&stage.server.main_requests()[0]), &["from the editor"]);
+    check_has(&crate::support::user_text(&stage.server.main_requests()[0]), &["from the editor"]);
     Ok(())
 }
 
@@ -385,7 +385,7 @@ fn a_dumb_terminal_gets_plain_lines() -> Result<()> {
     assert!(!written.contains("\u{1b}[?1049h") && !written.contains("\u{1b}[2J"), "{written:?}");
     check_has(&written, &["codewright -s ses_"]);
     // Both prompts belong to one session.
-    check_has(&crate::support::said(&stage.server.main_requests()[2]), &["hello", "more"]);
+    check_has(&crate::support::user_text(&stage.server.main_requests()[2]), &["hello", "more"]);
     stage.no_problems()
 }
 
@@ -395,7 +395,7 @@ fn with_mini_a_pipe_is_answered_line_by_line() -> Result<()> {
     let done = stage.program(["--mini"]).stdin("one\n\ntwo\n").finish()?;
     crate::support::check_code(&done, 0);
     assert_eq!(done.stdout, "First answer.\nSecond answer.\n");
-    check_has(&crate::support::said(&stage.server.main_requests()[1]), &["one", "two"]);
+    check_has(&crate::support::user_text(&stage.server.main_requests()[1]), &["one", "two"]);
     Ok(())
 }
 
@@ -410,7 +410,7 @@ fn a_long_paste_is_summarized_and_sent_completely() -> Result<()> {
     terminal.send(ENTER)?;
     terminal.shows("Seen.")?;
     check_has(
-        &crate::support::said(&stage.server.main_requests()[0]),
+        &crate::support::user_text(&stage.server.main_requests()[0]),
         &["first\nsecond\nthird\nfourth\nfifth"],
     );
     Ok(())

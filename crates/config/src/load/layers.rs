@@ -8,8 +8,8 @@ use strsim::damerau_levenshtein;
 use super::normalize::{fold_modes, normalize, rules_of, sorted};
 use super::untrusted::{inert, is_inside, remove_user_only, restrictions};
 use super::{
-    DOT_FILES, GLOBAL_FILES, LoadInput, Loaded, OWN_FILES, PROJECT_FILES, Parts, Remote, SCHEMA, Source,
-    levels,
+    DOT_FILES, GLOBAL_FILES, LoadInput, LoadedConfig, OWN_FILES, PROJECT_FILES, Parts, Remote, SCHEMA,
+    Source, levels,
 };
 use crate::{
     Config, ControlFiles, Env, Error, FileProblem, Map, Trust,
@@ -101,7 +101,7 @@ impl<'a> Layers<'a> {
     }
 
     /// Reads all sources in order.
-    pub(super) fn all(mut self, remote: &[Remote]) -> Result<Loaded, Error> {
+    pub(super) fn all(mut self, remote: &[Remote]) -> Result<LoadedConfig, Error> {
         let LoadInput { env, dirs, .. } = self.input;
         remote.iter().for_each(|remote| self.remote(remote));
         self.files(&dirs.config, &GLOBAL_FILES)?;
@@ -362,7 +362,7 @@ impl<'a> Layers<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Loaded, Error> {
+    fn finish(mut self) -> Result<LoadedConfig, Error> {
         let LoadInput { env, dirs, .. } = self.input;
         let mut raw = self.merged;
         fold_modes(&mut raw);
@@ -401,7 +401,7 @@ impl<'a> Layers<'a> {
             let repository = Config::read(repository, &dirs.home);
             Box::new(Parts { user: Config::default(), repository, trust: self.trust })
         });
-        Ok(Loaded {
+        Ok(LoadedConfig {
             config: Config::read(sorted(raw, CONFIG_KEYS), &dirs.home),
             sources: self.sources,
             looked_for: self.looked_for,

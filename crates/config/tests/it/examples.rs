@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codewright_config::{AgentMode, Loaded, agents};
+use codewright_config::{AgentMode, LoadedConfig, agents};
 
 use crate::Fixture;
 
@@ -15,7 +15,7 @@ fn examples(directory: &str) -> Vec<PathBuf> {
 
 /// Loads an example as a file of a project.
 #[track_caller]
-fn load(example: &Path, target: &str) -> (Fixture, Loaded) {
+fn load(example: &Path, target: &str) -> (Fixture, LoadedConfig) {
     let fixture = Fixture::new();
     fixture.write(target, fs::read(example).unwrap());
     let loaded = fixture.load().unwrap();

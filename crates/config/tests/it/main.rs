@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use codewright_config::{Dirs, Env, Error, LoadInput, Loaded, load};
+use codewright_config::{Dirs, Env, Error, LoadInput, LoadedConfig, load};
 use tempfile::TempDir;
 
 /// A home directory and a repository next to it.
@@ -61,11 +61,11 @@ impl Fixture {
         Dirs::new(&self.env()).unwrap()
     }
 
-    fn load(&self) -> Result<Loaded, Error> {
+    fn load(&self) -> Result<LoadedConfig, Error> {
         self.load_in("project/sub")
     }
 
-    fn load_in(&self, directory: &str) -> Result<Loaded, Error> {
+    fn load_in(&self, directory: &str) -> Result<LoadedConfig, Error> {
         let (env, dirs) = (self.env(), self.dirs());
         load(LoadInput {
             directory: &self.path(directory),

@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::symlink;
 
-use codewright_config::{ControlFiles, LoadInput, Loaded, Trust, limited_agents, open};
+use codewright_config::{ControlFiles, LoadInput, LoadedConfig, Trust, limited_agents, open};
 use codewright_proto::Action;
 
 use crate::Fixture;
 
-fn open_with(fixture: &Fixture, trust: Trust) -> (Loaded, ControlFiles) {
+fn open_with(fixture: &Fixture, trust: Trust) -> (LoadedConfig, ControlFiles) {
     let (env, dirs) = (fixture.env(), fixture.dirs());
     let input = LoadInput {
         directory: &fixture.path("project/sub"),

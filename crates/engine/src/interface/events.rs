@@ -60,7 +60,7 @@ impl Events<'_> {
             Err(
                 error @ (Refused::Gap { .. }
                 | Refused::Invalid { .. }
-                | Refused::Taken { .. }
+                | Refused::IdInUse { .. }
                 | Refused::Unknown { .. }
                 | Refused::TooLarge { .. }
                 | Refused::Unreadable { .. }),

@@ -96,7 +96,7 @@ impl Permissions<'_> {
             return Ok(());
         }
         match asked.await {
-            Ok(Err(Error::Store(codewright_store::Error::Taken { .. }))) => Err(id_in_use(&id)),
+            Ok(Err(Error::Store(codewright_store::Error::IdInUse { .. }))) => Err(id_in_use(&id)),
             Ok(ended) => ended,
             Err(_) => Err(Error::aborted("the permission request was given up")),
         }

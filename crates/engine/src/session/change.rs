@@ -168,7 +168,7 @@ impl Sessions<'_> {
         let event = Event::PartUpdated { session_id: id.clone(), part: part.clone(), time };
         match self.0.store.append(vec![event]).await {
             Ok(_) => Ok(part),
-            Err(error @ codewright_store::Error::Taken { .. }) => Err(Error::invalid(error.to_string())),
+            Err(error @ codewright_store::Error::IdInUse { .. }) => Err(Error::invalid(error.to_string())),
             Err(error) => Err(error.into()),
         }
     }

@@ -41,12 +41,12 @@ impl Sessions<'_> {
     ///
     /// A missing message changes nothing. A running session is refused.
     pub async fn revert(self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
-        self.take_back(id, input, Files::Taken).await
+        self.take_back(id, input, Files::Reverted).await
     }
 
     /// Reverts only the messages. The files stay, or are restored, as the last turn left them.
     pub async fn revert_messages(self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
-        self.take_back(id, input, Files::Left).await
+        self.take_back(id, input, Files::Unchanged).await
     }
 
     /// Permanently removes the reverted messages of a session, if there are any.
@@ -65,8 +65,8 @@ impl Sessions<'_> {
         };
         let road = Road::new(inner, &session, &transcript).await?;
         let to = match files {
-            Files::Taken => steps_before(&transcript, &point),
-            Files::Left => road.steps.len(),
+            Files::Reverted => steps_before(&transcript, &point),
+            Files::Unchanged => road.steps.len(),
         };
         let before = match session.revert.as_ref().and_then(|revert| revert.snapshot.as_deref()) {
             Some(known) => TreeId::parse(known),
@@ -76,7 +76,7 @@ impl Sessions<'_> {
         let now = road.tree().await;
         let diffs = road.diffs(before, now, to).await;
         let diff = road.text(before, now).await;
-        let (summary, kept) = (summary(&diffs), moved.kept());
+        let (summary, kept) = (summary(&diffs), moved.kept_files());
         let updated = inner.clock.now_ms();
         inner.store.signal(Signal::SessionDiff { session_id: id.clone(), diff: diffs });
         let change = |session: &mut Session| {
@@ -87,7 +87,7 @@ impl Sessions<'_> {
                 snapshot: before.map(|tree| tree.to_string()),
                 diff: diff.clone(),
                 kept: kept.clone(),
-                messages_only: files == Files::Left,
+                messages_only: files == Files::Unchanged,
             });
             session.time.updated = updated;
         };
@@ -115,7 +115,7 @@ impl Sessions<'_> {
             session.time.updated = updated;
         };
         let session = inner.update_session(id, change).await?;
-        Ok(Restored { session, kept: moved.kept() })
+        Ok(Restored { session, kept: moved.kept_files() })
     }
 
     /// Returns the currently reverted changes as patches.
@@ -196,21 +196,21 @@ struct Road {
 /// The effect of reverting messages on the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Files {
-    Taken,
-    Left,
+    Reverted,
+    Unchanged,
 }
 
 /// The result of changing the files.
 #[derive(Default)]
-struct Moved {
+struct FileReport {
     /// The files that were changed as requested.
     there: BTreeSet<PathBuf>,
     /// The files that were not changed, with the reasons.
     kept: BTreeMap<PathBuf, String>,
 }
 
-impl Moved {
-    fn kept(&self) -> Vec<KeptFile> {
+impl FileReport {
+    fn kept_files(&self) -> Vec<KeptFile> {
         let file = |(file, reason): (&PathBuf, &String)| KeptFile {
             file: file.to_string_lossy().into_owned(),
             reason: reason.clone(),
@@ -231,11 +231,11 @@ impl Road {
     }
 
     /// Changes the files from the session's position to another one.
-    async fn travel(&self, to: usize, respect: Respect) -> Result<Moved, Error> {
+    async fn travel(&self, to: usize, respect: Respect) -> Result<FileReport, Error> {
         let (range, known) = (self.at.min(to)..self.at.max(to), self.stored_changes().await?);
         let (changes, left) = travelled(&self.steps, range, |at| known[at].is_some());
         let outcome = self.snapshots.travel(&changes, self.at, to, respect).await?;
-        let mut moved = Moved::default();
+        let mut moved = FileReport::default();
         moved.there.extend(outcome.written.into_iter().chain(outcome.removed).chain(outcome.reached));
         moved.kept.extend(left.into_iter().map(|(file, why)| (file, why.text().to_owned())));
         moved.kept.extend(outcome.kept.into_iter().map(|(file, why)| (file, why.to_string())));
@@ -264,7 +264,7 @@ impl Road {
     }
 
     /// Restores the user's versions of files that were reverted with force.
-    async fn give_back(&self, before: TreeId, moved: &Moved) -> Result<(), Error> {
+    async fn give_back(&self, before: TreeId, moved: &FileReport) -> Result<(), Error> {
         let mut ours: BTreeSet<(PathBuf, Option<Content>)> = BTreeSet::new();
         for change in self.stored_changes().await?.into_iter().flatten().flatten() {
             ours.insert((change.path.clone(), change.before));

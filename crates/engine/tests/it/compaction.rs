@@ -49,7 +49,7 @@ fn shape(transcript: &[MessageWithParts]) -> Vec<String> {
 }
 
 /// Returns the messages of a request, one line each: `u`, `a` or `t` and the text.
-fn said(body: &Value) -> Vec<String> {
+fn message_lines(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().unwrap().iter();
     let spoken = messages.filter(|message| message["role"] != "system");
     spoken
@@ -145,13 +145,16 @@ async fn a_requested_summary_replaces_the_conversation() {
     assert_eq!(after.tokens.input, before.tokens.input + info.tokens.input);
     let asked = &summaries(&desk)[0];
     assert!(asked.get("tools").is_none(), "{asked}");
-    let text = said(asked).join("\n");
+    let text = message_lines(asked).join("\n");
     for piece in ["[User]\nfirst", "[Assistant]\none", "[User]\nsecond", "## Relevant files / directories"] {
         assert!(text.contains(piece), "{piece} in {text}");
     }
     desk.prompt(&session, "third").await;
     let sent = desk.server.main_requests().pop().unwrap();
-    assert_eq!(said(&sent.body), [format!("u {QUESTION}"), format!("a {SUMMARY}"), "u third".to_owned()]);
+    assert_eq!(
+        message_lines(&sent.body),
+        [format!("u {QUESTION}"), format!("a {SUMMARY}"), "u third".to_owned()]
+    );
     desk.assert_clean();
 }
 
@@ -175,9 +178,9 @@ async fn a_full_context_is_summarized_between_steps_and_the_turn_continues() {
         "build: Continuing.",
     ];
     assert_eq!(shape(&desk.transcript(&session).await), expected);
-    let told = said(&summaries(&desk)[0]).join("\n");
+    let told = message_lines(&summaries(&desk)[0]).join("\n");
     assert!(told.contains("(call of read:") && told.contains("1: alpha"), "{told}");
-    let sent = said(&desk.server.main_requests().pop().unwrap().body);
+    let sent = message_lines(&desk.server.main_requests().pop().unwrap().body);
     assert_eq!(sent[..2], [format!("u {QUESTION}"), format!("a {SUMMARY}")]);
     assert!(sent.len() == 3 && sent[2].starts_with("u The conversation was summarised"), "{sent:?}");
     desk.assert_clean();
@@ -202,7 +205,7 @@ async fn a_prompt_in_a_full_context_is_repeated_after_the_summary() {
         "build: two",
     ];
     assert_eq!(shape(&desk.transcript(&session).await), expected);
-    assert!(!said(&summaries(&desk)[0]).join("\n").contains("second"));
+    assert!(!message_lines(&summaries(&desk)[0]).join("\n").contains("second"));
 }
 
 #[tokio::test]
@@ -225,7 +228,10 @@ async fn a_request_that_is_too_long_is_repeated_after_a_summary() {
     ];
     assert_eq!(shape(&desk.transcript(&session).await), expected);
     let sent = desk.server.main_requests().pop().unwrap();
-    assert_eq!(said(&sent.body), [format!("u {QUESTION}"), format!("a {SUMMARY}"), "u second".to_owned()]);
+    assert_eq!(
+        message_lines(&sent.body),
+        [format!("u {QUESTION}"), format!("a {SUMMARY}"), "u second".to_owned()]
+    );
     let mut told = false;
     while let Ok(Ok(published)) =
         tokio::time::timeout(std::time::Duration::from_millis(200), events.next()).await
@@ -302,7 +308,7 @@ async fn a_failed_summary_does_not_change_the_conversation() {
     );
     desk.prompt(&session, "second").await;
     let sent = desk.server.main_requests().pop().unwrap();
-    assert_eq!(said(&sent.body), ["u first", "a one", "u second"]);
+    assert_eq!(message_lines(&sent.body), ["u first", "a one", "u second"]);
     desk.assert_clean();
 }
 
@@ -336,7 +342,7 @@ async fn old_outputs_are_cleared_from_requests_and_kept_in_the_store() {
         [(true, true), (true, true), (true, true), (true, false), (true, false), (true, false)]
     );
     desk.prompt(&session, "more").await;
-    let sent = said(&desk.server.main_requests().pop().unwrap().body);
+    let sent = message_lines(&desk.server.main_requests().pop().unwrap().body);
     assert_eq!(sent.iter().filter(|line| *line == "t [Old tool result content cleared]").count(), 3);
     assert!(summaries(&desk).is_empty());
     desk.assert_clean();
@@ -434,10 +440,10 @@ async fn the_most_recent_turns_are_kept_next_to_a_summary() {
         .await
         .unwrap()
         .unwrap();
-    let asked = said(&summaries(&desk)[0]).join("\n");
+    let asked = message_lines(&summaries(&desk)[0]).join("\n");
     assert!(asked.contains("first") && !asked.contains("second"), "{asked}");
     desk.prompt(&session, "fourth").await;
-    let sent = said(&desk.server.main_requests().pop().unwrap().body);
+    let sent = message_lines(&desk.server.main_requests().pop().unwrap().body);
     let expected = [
         "u What did we do so far?",
         "a ## Goal\nsum of it",

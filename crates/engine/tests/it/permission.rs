@@ -17,7 +17,7 @@ fn ask_for_bash() -> serde_json::Value {
     json!({ "permission": { "bash": "ask" } })
 }
 
-async fn asked(feed: &mut codewright_engine::Subscription) -> PermissionRequest {
+async fn permission_request(feed: &mut codewright_engine::Subscription) -> PermissionRequest {
     wait_for(feed, |published| match published.notice().fact {
         Fact::Event(Event::PermissionAsked(request)) => Some(request),
         _ => None,
@@ -35,7 +35,7 @@ async fn a_call_waits_for_its_permission() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = permission_request(&mut feed).await;
     assert_eq!(request.permission, "bash");
     assert_eq!(request.patterns, ["echo one", "ls"]);
     assert_eq!(request.always, ["echo *", "ls *"]);
@@ -57,9 +57,9 @@ async fn a_reply_of_always_saves_only_the_same_request() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let first = asked(&mut feed).await;
+    let first = permission_request(&mut feed).await;
     desk.engine.permissions().answer(&first.id, answer(PermissionReply::Always, None)).await.unwrap();
-    let second = asked(&mut feed).await;
+    let second = permission_request(&mut feed).await;
     assert_eq!(second.patterns, ["ls"]);
     desk.engine.permissions().answer(&second.id, answer(PermissionReply::Once, None)).await.unwrap();
     idle(&mut feed).await;
@@ -73,12 +73,12 @@ async fn a_rejection_ends_the_turn_unless_it_has_a_message() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = permission_request(&mut feed).await;
     desk.engine.permissions().answer(&request.id, answer(PermissionReply::Reject, None)).await.unwrap();
     idle(&mut feed).await;
     assert_eq!(desk.server.main_requests().len(), 1);
     desk.engine.sessions().prompt_async(&session.id, prompt("again")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = permission_request(&mut feed).await;
     let reply = answer(PermissionReply::Reject, Some("use python instead"));
     desk.engine.permissions().answer(&request.id, reply).await.unwrap();
     idle(&mut feed).await;
@@ -104,7 +104,7 @@ async fn a_turn_continues_after_a_rejection_if_configured() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = permission_request(&mut feed).await;
     desk.engine.permissions().answer(&request.id, answer(PermissionReply::Reject, None)).await.unwrap();
     idle(&mut feed).await;
     assert_eq!(text(desk.transcript(&session).await.last().unwrap()), "without it, then");
@@ -145,7 +145,7 @@ async fn an_approval_does_not_override_a_rule_that_denies() {
     let first = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&first.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = permission_request(&mut feed).await;
     desk.engine.permissions().answer(&request.id, answer(PermissionReply::Always, None)).await.unwrap();
     idle(&mut feed).await;
     let rules = vec![Rule::new("bash", "*", Action::Ask), Rule::new("bash", "echo *", Action::Deny)];
@@ -164,7 +164,7 @@ async fn the_third_identical_call_of_an_answer_asks() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = permission_request(&mut feed).await;
     assert_eq!(request.permission, "doom_loop");
     assert_eq!((request.patterns.as_slice(), request.tool.is_none()), (&["glob".to_owned()][..], true));
     desk.engine.permissions().answer(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
@@ -177,7 +177,7 @@ async fn an_abort_withdraws_the_question() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    asked(&mut feed).await;
+    permission_request(&mut feed).await;
     desk.engine.sessions().abort(&session.id).await.unwrap();
     assert!(desk.engine.permissions().pending().await.unwrap().is_empty());
     assert_eq!(text(&desk.prompt(&session, "again").await), "after");

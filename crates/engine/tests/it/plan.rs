@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::desk::{Desk, calls, prompt, text, wait_for};
 
-async fn asked(feed: &mut codewright_engine::Subscription) -> QuestionRequest {
+async fn question_request(feed: &mut codewright_engine::Subscription) -> QuestionRequest {
     wait_for(feed, |published| match published.notice().fact {
         Fact::Signal(Signal::QuestionAsked(request)) => Some(request),
         _ => None,
@@ -39,7 +39,7 @@ async fn a_plan_is_carried_out_when_the_user_agrees() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, to("plan")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = question_request(&mut feed).await;
     let path = format!(".opencode/plans/{}-{}.md", session.time.created, session.slug);
     assert!(request.questions[0].question.contains(&path), "{request:?}");
     assert_eq!(request.questions[0].custom, Some(false));
@@ -67,7 +67,7 @@ async fn a_rejected_plan_ends_the_turn() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, to("plan")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = question_request(&mut feed).await;
     desk.engine.questions().answer(&request.id, vec![vec!["No".into()]]).unwrap();
     idle(&mut feed).await;
     assert_eq!(desk.transcript(&session).await.len(), 2);
@@ -83,7 +83,7 @@ async fn planning_can_be_proposed_if_enabled() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, to("build")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = question_request(&mut feed).await;
     desk.engine.questions().answer(&request.id, vec![vec!["Yes".into()]]).unwrap();
     idle(&mut feed).await;
     assert_eq!(desk.engine.sessions().get(&session.id).await.unwrap().agent.as_deref(), Some("plan"));

@@ -17,7 +17,7 @@ fn asks() -> Turn {
     Turn::steps().tool("question", colour()).into()
 }
 
-async fn asked(feed: &mut Subscription) -> QuestionRequest {
+async fn question_request(feed: &mut Subscription) -> QuestionRequest {
     wait_for(feed, |published| match published.notice().fact {
         Fact::Signal(Signal::QuestionAsked(request)) => Some(request),
         _ => None,
@@ -39,7 +39,7 @@ async fn an_answer_reaches_the_model_as_recorded() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = question_request(&mut feed).await;
     // A client that connects later finds the question too.
     assert_eq!(desk.engine.questions().pending(), std::slice::from_ref(&request));
     let shown = serde_json::to_value(&request).unwrap();
@@ -77,7 +77,7 @@ async fn answers_must_match_the_questions_and_missing_ones_are_reported() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = question_request(&mut feed).await;
     let three = vec![vec![]; 3];
     assert!(
         desk.engine
@@ -104,7 +104,7 @@ async fn a_rejection_ends_the_turn() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = question_request(&mut feed).await;
     desk.engine.questions().reject(&request.id).unwrap();
     idle(&mut feed).await;
     let calls = calls(&desk.transcript(&session).await);
@@ -119,7 +119,7 @@ async fn an_abort_withdraws_a_question_with_an_event() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = question_request(&mut feed).await;
     desk.engine.sessions().abort(&session.id).await.unwrap();
     wait_for(&mut feed, |published| match published.notice().fact {
         Fact::Signal(Signal::QuestionRejected { request_id, .. }) if request_id == request.id => Some(()),

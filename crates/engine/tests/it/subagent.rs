@@ -45,7 +45,7 @@ fn output(call: &(String, ToolState)) -> &str {
     }
 }
 
-async fn asked(feed: &mut Subscription) -> PermissionRequest {
+async fn permission_request(feed: &mut Subscription) -> PermissionRequest {
     wait_for(feed, |published| match published.notice().fact {
         Fact::Event(Event::PermissionAsked(request)) => Some(request),
         _ => None,
@@ -354,7 +354,7 @@ async fn a_subagent_has_no_more_permissions_than_its_caller() {
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     desk.engine.sessions().prompt_async(&session.id, to("careful", "go")).await.unwrap();
-    let request = asked(&mut feed).await;
+    let request = permission_request(&mut feed).await;
     let child = children(&desk, &session).await.remove(0);
     // A permission that the caller would have to request is requested for the child.
     assert_eq!((&request.session_id, request.patterns[0].as_str()), (&child.id, "touch asked"));

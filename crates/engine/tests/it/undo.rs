@@ -125,7 +125,7 @@ fn git(desk: &Desk, args: &[&str]) {
     assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-fn kept(session: &Session) -> Vec<String> {
+fn kept_files(session: &Session) -> Vec<String> {
     let revert = session.revert.as_ref().expect("it is taken back");
     revert.kept.iter().map(|kept| format!("{}: {}", kept.file, kept.reason)).collect()
 }
@@ -155,9 +155,9 @@ async fn undo_and_redo_restore_every_byte() {
         bench.turn(&[("gone.txt", None), ("moved.txt", Some(b"old\n")), ("crlf.txt", Some(b"x"))]).await;
     let end = bench.files();
     let session = bench.revert(&second, false).await;
-    assert_eq!((bench.files(), kept(&session)), (middle.clone(), vec![]));
+    assert_eq!((bench.files(), kept_files(&session)), (middle.clone(), vec![]));
     let session = bench.revert(&first, false).await;
-    assert_eq!((bench.files(), kept(&session)), (start.clone(), vec![]));
+    assert_eq!((bench.files(), kept_files(&session)), (start.clone(), vec![]));
     assert!(!bench.path("new").exists(), "directories that the agent made go with their files");
     assert_eq!(session.revert.as_ref().unwrap().message_id, first);
     // Redo one prompt, then all.
@@ -219,13 +219,13 @@ async fn the_users_changes_are_kept_and_named_unless_forced() {
     bench.write("mine.txt", "user\n");
     let edited = bench.files();
     let session = bench.revert(&first, false).await;
-    assert_eq!(kept(&session), ["a.txt: it was changed since"]);
+    assert_eq!(kept_files(&session), ["a.txt: it was changed since"]);
     assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), "agent\nand user\n");
     assert!(!bench.path("b.txt").exists());
     assert_eq!(bench.unrevert().await, ["a.txt: it was changed since"]);
     assert_eq!(bench.files(), edited, "forth again is the same to the byte");
     let session = bench.revert(&first, true).await;
-    assert_eq!(kept(&session), Vec::<String>::new());
+    assert_eq!(kept_files(&session), Vec::<String>::new());
     assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), "start\n");
     assert_eq!(fs::read_to_string(bench.path("mine.txt")).unwrap(), "user\n");
     assert_eq!(bench.unrevert().await, Vec::<String>::new());
@@ -261,7 +261,7 @@ async fn an_interrupted_undo_is_finished_by_the_same_call() {
     // The state that a process leaves if it dies between two files.
     bench.write("a.txt", "a\n");
     let session = bench.revert(&first, false).await;
-    assert_eq!((bench.files(), kept(&session)), (start, vec![]));
+    assert_eq!((bench.files(), kept_files(&session)), (start, vec![]));
     bench.write("b.txt", "B\n");
     assert_eq!(bench.unrevert().await, Vec::<String>::new());
     assert_eq!(bench.files(), end);
@@ -286,7 +286,7 @@ async fn steps_of_other_programs_are_named_and_not_reverted() {
             "both.txt: what it held before is not known here".to_owned(),
             "strange.txt: what it held before is not known here".to_owned(),
         ];
-        assert_eq!(kept(&session), expected);
+        assert_eq!(kept_files(&session), expected);
         assert_eq!(fs::read_to_string(bench.path("known.txt")).unwrap(), "k\n");
         assert_eq!(fs::read_to_string(bench.path("both.txt")).unwrap(), "b\n");
         assert_eq!(fs::read_to_string(&outside).unwrap(), "outside\n");

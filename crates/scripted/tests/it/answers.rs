@@ -163,7 +163,7 @@ async fn responses_number_their_events_and_repeat_a_text() {
         "response.completed",
     ];
     assert_eq!(kinds(&events), expected);
-    assert_eq!(response.said(), "Hello, wide world");
+    assert_eq!(response.answer_text(), "Hello, wide world");
     assert_eq!(
         events[4],
         json!({"type": "response.output_text.delta", "sequence_number": 4, "item_id": "msg_mock_1_0",
@@ -242,7 +242,7 @@ async fn a_response_fails_with_an_event_or_as_a_whole() {
     };
     let turn = |kind| Turn::text("Hel").step(Step::StreamError(error(kind)));
     let event = answer(Protocol::Responses, turn(Some("tokens"))).await;
-    assert_eq!(event.said(), "Hel");
+    assert_eq!(event.answer_text(), "Hel");
     let expected =
         json!({"type": "tokens", "code": "rate_limit_exceeded", "message": "Slow down", "param": null});
     let last = event.events().pop().unwrap();
@@ -332,7 +332,7 @@ async fn vertex_sends_anthropic_events() {
 async fn an_error_of_bedrock_is_an_exception() {
     let turn = Turn::text("Hel").stream_error("rate_limit_error", "Slow down");
     let response = answer(Protocol::Bedrock, turn).await;
-    assert_eq!(response.said(), "Hel");
+    assert_eq!(response.answer_text(), "Hel");
     let last = response.events().pop().unwrap();
     assert_eq!(last, json!({"throttlingException": {"message": "Slow down"}}));
     let response = answer(Protocol::Bedrock, Turn::http_error(403)).await;
@@ -381,10 +381,10 @@ async fn an_error_inside_the_stream_ends_it() {
     let chat = answer(Protocol::Chat, turn()).await;
     assert!(chat.is_whole);
     let error = json!({"error": {"message": "Overloaded", "type": "overloaded_error", "code": null}});
-    assert_eq!((chat.said().as_str(), chat.events().last().unwrap()), ("Hel", &error));
+    assert_eq!((chat.answer_text().as_str(), chat.events().last().unwrap()), ("Hel", &error));
     let anthropic = answer(Protocol::Anthropic, turn()).await;
     let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
-    assert_eq!((anthropic.said().as_str(), anthropic.events().last().unwrap()), ("Hel", &error));
+    assert_eq!((anthropic.answer_text().as_str(), anthropic.events().last().unwrap()), ("Hel", &error));
 }
 
 #[tokio::test]
@@ -442,7 +442,7 @@ async fn a_flood_arrives_complete_and_in_pieces() {
                 Protocol::Responses => event["type"] == "response.output_text.delta",
             });
             assert_eq!(pieces.count(), flood.deltas);
-            assert!(response.said() == flood.text(), "the text differs");
+            assert!(response.answer_text() == flood.text(), "the text differs");
             if protocol == Protocol::Responses {
                 let last = events.last().unwrap();
                 let text = last["response"]["output"][0]["content"][0]["text"].as_str();
@@ -459,10 +459,10 @@ async fn a_marker_selects_a_scenario() {
     let mut client = Client::connect(&server).await;
     let flood = Flood { bytes: 5_000, deltas: 100 };
     let body = prompt(Protocol::Chat, "old [[scn:hi]] new [[scn:stream:5000:100]] go");
-    assert_eq!(client.ask(Protocol::Chat, &body).await.said(), flood.text());
+    assert_eq!(client.ask(Protocol::Chat, &body).await.answer_text(), flood.text());
     let body = prompt(Protocol::Anthropic, "[[scn:paced:5:1000]]");
     assert_eq!(
-        client.ask(Protocol::Anthropic, &body).await.said(),
+        client.ask(Protocol::Anthropic, &body).await.answer_text(),
         "tok00000 tok00001 tok00002 tok00003 tok00004 "
     );
 }
@@ -472,6 +472,6 @@ async fn a_paced_text_is_sent_slowly() {
     let begun = Instant::now();
     let turn = Turn::text("one two three").chunk_size(3).chunk_delay_ms(20).delay(Duration::from_millis(50));
     let response = answer(Protocol::Chat, turn).await;
-    assert_eq!(response.said(), "one two three");
+    assert_eq!(response.answer_text(), "one two three");
     assert!(begun.elapsed() >= Duration::from_millis(150), "{:?}", begun.elapsed());
 }

@@ -19,7 +19,7 @@ async fn an_invalid_request_is_rejected_recorded_and_uses_no_turn() {
         assert_eq!(error["type"], "invalid_request_error");
         assert_eq!(server.problems(), ["request 1: `model` is not a string"]);
         assert_eq!(server.requests()[0].problems, ["`model` is not a string"]);
-        assert_eq!(client.ask(protocol, &prompt(protocol, "Go")).await.said(), "first");
+        assert_eq!(client.ask(protocol, &prompt(protocol, "Go")).await.answer_text(), "first");
     }
 }
 
@@ -61,7 +61,7 @@ async fn checks_can_be_recorded_only_or_disabled() {
         let mut bad = prompt(Protocol::Chat, "Go");
         bad["messages"][1]["content"] = json!("");
         let response = Client::connect(&server).await.ask(Protocol::Chat, &bad).await;
-        assert_eq!((response.status, response.said().as_str()), (200, "first"));
+        assert_eq!((response.status, response.answer_text().as_str()), (200, "first"));
         assert_eq!(server.problems().len(), problems, "{:?}", server.problems());
     }
 }

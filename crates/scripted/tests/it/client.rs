@@ -155,7 +155,7 @@ impl Response {
     }
 
     /// Returns the text of the answer.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn answer_text(&self) -> String {
         let piece = |event: &Value| {
             let chat = &event["choices"][0]["delta"]["content"];
             let gemini = &event["candidates"][0]["content"]["parts"][0]["text"];

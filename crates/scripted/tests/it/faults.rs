@@ -45,7 +45,7 @@ async fn an_http_error_carries_its_headers_and_body() {
     assert!(page.head.contains("content-type: text/html"));
     let text = client.ask(Protocol::Anthropic, &body).await;
     assert_eq!((text.status, text.text().as_str()), (500, "oops"));
-    assert_eq!(client.ask(Protocol::Anthropic, &body).await.said(), "After all.");
+    assert_eq!(client.ask(Protocol::Anthropic, &body).await.answer_text(), "After all.");
     let outcomes: Vec<_> = server.requests().iter().map(|recorded| recorded.outcome).collect();
     assert_eq!(outcomes[..3], [Outcome::Status(429), Outcome::Status(529), Outcome::Status(502)]);
 }
@@ -57,7 +57,7 @@ async fn a_disconnect_happens_in_the_middle_of_an_event() {
         let mut client = Client::connect(&server).await;
         let response = client.ask(protocol, &prompt(protocol, "Go")).await;
         assert!(!response.is_whole);
-        assert_eq!(response.said(), "Half a");
+        assert_eq!(response.answer_text(), "Half a");
         if protocol == Protocol::Bedrock {
             let begun = String::from_utf8_lossy(&response.body);
             let (_, rest) = begun.rsplit_once("contentBlockDelta").unwrap();

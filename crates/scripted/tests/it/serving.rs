@@ -8,8 +8,8 @@ use tokio::net::TcpStream;
 
 use crate::client::{Client, DEADLINE, post, prompt};
 
-async fn said(server: &Server, protocol: Protocol, text: &str) -> String {
-    Client::connect(server).await.ask(protocol, &prompt(protocol, text)).await.said()
+async fn answer_text(server: &Server, protocol: Protocol, text: &str) -> String {
+    Client::connect(server).await.ask(protocol, &prompt(protocol, text)).await.answer_text()
 }
 
 #[tokio::test]
@@ -17,14 +17,14 @@ async fn turns_are_played_in_order_then_the_default() {
     let server =
         Server::start(Script::new().text("one").text("two").default_turn(Turn::text("over"))).await.unwrap();
     for expected in ["one", "two", "over", "over"] {
-        assert_eq!(said(&server, Protocol::Chat, "Go").await, expected);
+        assert_eq!(answer_text(&server, Protocol::Chat, "Go").await, expected);
     }
     let server = Server::start(Script::new().text("one").text("two").repeat()).await.unwrap();
     for expected in ["one", "two", "one"] {
-        assert_eq!(said(&server, Protocol::Anthropic, "Go").await, expected);
+        assert_eq!(answer_text(&server, Protocol::Anthropic, "Go").await, expected);
     }
     let server = Server::start(Script::new()).await.unwrap();
-    assert_eq!(said(&server, Protocol::Chat, "Go").await, "Done.");
+    assert_eq!(answer_text(&server, Protocol::Chat, "Go").await, "Done.");
 }
 
 #[tokio::test]
@@ -39,9 +39,9 @@ async fn titles_and_summaries_use_no_turn() {
         body["messages"][0]["content"] = json!(system);
         body
     };
-    assert_eq!(client.ask(Protocol::Chat, &without_tools("Write a title.")).await.said(), "A name");
-    assert_eq!(client.ask(Protocol::Chat, &without_tools("Write a summary.")).await.said(), "So far.");
-    assert_eq!(client.ask(Protocol::Chat, &without_tools("Be good.")).await.said(), "one");
+    assert_eq!(client.ask(Protocol::Chat, &without_tools("Write a title.")).await.answer_text(), "A name");
+    assert_eq!(client.ask(Protocol::Chat, &without_tools("Write a summary.")).await.answer_text(), "So far.");
+    assert_eq!(client.ask(Protocol::Chat, &without_tools("Be good.")).await.answer_text(), "one");
     let requests = server.requests();
     let kinds: Vec<_> = requests.iter().map(|recorded| (recorded.kind, recorded.turn)).collect();
     assert_eq!(kinds, [(Kind::Title, None), (Kind::Summary, None), (Kind::Main, Some(0))]);
@@ -52,9 +52,9 @@ async fn titles_and_summaries_use_no_turn() {
 async fn sessions_have_their_own_turns() {
     let script = Script::new().session("ALPHA", [Turn::text("a1"), Turn::text("a2")]).text("other");
     let server = Server::start(script).await.unwrap();
-    assert_eq!(said(&server, Protocol::Chat, "for ALPHA").await, "a1");
-    assert_eq!(said(&server, Protocol::Chat, "for nobody").await, "other");
-    assert_eq!(said(&server, Protocol::Anthropic, "ALPHA again").await, "a2");
+    assert_eq!(answer_text(&server, Protocol::Chat, "for ALPHA").await, "a1");
+    assert_eq!(answer_text(&server, Protocol::Chat, "for nobody").await, "other");
+    assert_eq!(answer_text(&server, Protocol::Anthropic, "ALPHA again").await, "a2");
     assert_eq!(server.requests()[2].session.as_deref(), Some("ALPHA"));
 }
 
@@ -78,7 +78,7 @@ async fn a_turn_may_be_computed_from_the_request() {
     let result =
         json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "hi"}]});
     messages.push(json!({"role": "user", "content": [result]}));
-    assert_eq!(client.ask(Protocol::Anthropic, &body).await.said(), "toolu_1 said hi");
+    assert_eq!(client.ask(Protocol::Anthropic, &body).await.answer_text(), "toolu_1 said hi");
 }
 
 #[tokio::test]
@@ -86,15 +86,15 @@ async fn a_connection_serves_many_requests() {
     let server =
         Server::start(Script::new().text("one").turn(Turn::http_error(500)).text("three")).await.unwrap();
     let mut client = Client::connect(&server).await;
-    assert_eq!(client.ask(Protocol::Chat, &prompt(Protocol::Chat, "Go")).await.said(), "one");
+    assert_eq!(client.ask(Protocol::Chat, &prompt(Protocol::Chat, "Go")).await.answer_text(), "one");
     assert_eq!(client.ask(Protocol::Anthropic, &prompt(Protocol::Anthropic, "Go")).await.status, 500);
     client.write("GET /v1/models HTTP/1.1\r\n\r\n").await;
     assert_eq!(client.response().await.status, 200);
     // Two requests at once: the second one waits in the socket.
     let request = post(Protocol::Chat, &prompt(Protocol::Chat, "Go").to_string());
     client.write(format!("{request}{request}")).await;
-    assert_eq!(client.response().await.said(), "three");
-    assert_eq!(client.response().await.said(), "Done.");
+    assert_eq!(client.response().await.answer_text(), "three");
+    assert_eq!(client.response().await.answer_text(), "Done.");
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn a_connection_is_closed_on_request() {
     let mut client = Client::connect(&server).await;
     let request = post(Protocol::Chat, &prompt(Protocol::Chat, "Go").to_string());
     client.write(request.replacen("host: x", "connection: close", 1)).await;
-    assert_eq!(client.response().await.said(), "one");
+    assert_eq!(client.response().await.answer_text(), "one");
     assert!(client.is_closed().await);
 }
 
@@ -135,7 +135,7 @@ async fn a_request_in_two_parts_is_read_as_one() {
         client.write(first).await;
         tokio::time::sleep(Duration::from_millis(2)).await;
         client.write(second).await;
-        assert_eq!(client.response().await.said(), "x", "cut at byte {at}");
+        assert_eq!(client.response().await.answer_text(), "x", "cut at byte {at}");
     }
     assert!(server.problems().is_empty(), "{:?}", server.problems());
 }
@@ -164,13 +164,13 @@ async fn a_json_script_is_played() {
     let mut client = Client::connect(&server).await;
     let text = client.ask(Protocol::Chat, &prompt(Protocol::Chat, "Go")).await.text();
     assert!(text.contains(r#""name":"read""#), "the tool on offer is called: {text}");
-    assert_eq!(client.ask(Protocol::Chat, &prompt(Protocol::Chat, "Go")).await.said(), "Done.");
+    assert_eq!(client.ask(Protocol::Chat, &prompt(Protocol::Chat, "Go")).await.answer_text(), "Done.");
 }
 
 #[tokio::test]
 async fn recorded_requests_hide_credentials() {
     let server = Server::start(Script::new()).await.unwrap();
-    said(&server, Protocol::Anthropic, "Go").await;
+    answer_text(&server, Protocol::Anthropic, "Go").await;
     let recorded = server.wait_for_end(1, DEADLINE).await.unwrap();
     assert_eq!(recorded.headers.get("x-api-key"), Some("sk-secret"));
     assert_eq!((recorded.path.as_str(), recorded.protocol), ("/v1/messages", Protocol::Anthropic));
@@ -180,7 +180,7 @@ async fn recorded_requests_hide_credentials() {
 #[tokio::test]
 async fn an_expired_wait_lists_the_requests() {
     let server = Server::start(Script::new()).await.unwrap();
-    said(&server, Protocol::Chat, "Go").await;
+    answer_text(&server, Protocol::Chat, "Go").await;
     let error = server.wait_for_request(2, Duration::from_millis(20)).await.unwrap_err().to_string();
     assert!(
         error.contains("request 2 did not come within 20ms; there were 1 requests, 1 of them main"),
@@ -199,7 +199,7 @@ async fn many_clients_are_served_at_once() {
         clients.push(client);
     }
     for client in &mut clients {
-        assert_eq!(client.response().await.said(), "x");
+        assert_eq!(client.response().await.answer_text(), "x");
     }
     assert_eq!(server.requests().len(), CLIENTS);
 }

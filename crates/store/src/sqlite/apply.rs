@@ -145,7 +145,7 @@ fn upsert_message(
         return Ok(());
     }
     require_session(connection, session)?;
-    Err(Error::Taken { kind: "message", id: id.to_string() }.into())
+    Err(Error::IdInUse { kind: "message", id: id.to_string() }.into())
 }
 
 fn upsert_part(
@@ -180,7 +180,7 @@ fn upsert_part(
     if !message {
         return Err(unknown("message", &part.message_id).into());
     }
-    Err(Error::Taken { kind: "part", id: part.id.to_string() }.into())
+    Err(Error::IdInUse { kind: "part", id: part.id.to_string() }.into())
 }
 
 fn replace_todos(
@@ -225,7 +225,7 @@ fn insert_request(
     if changed > 0 {
         return Ok(());
     }
-    Err(Error::Taken { kind: "permission request", id: request.id.to_string() }.into())
+    Err(Error::IdInUse { kind: "permission request", id: request.id.to_string() }.into())
 }
 
 /// Only the first reply is accepted. A second one finds no request.

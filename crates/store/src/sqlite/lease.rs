@@ -212,7 +212,7 @@ pub(super) fn check_condition(
         Condition::Always => Ok(()),
         Condition::Untouched { session, seq } => {
             let last = scope.sequence(session)?.map(|sequence| sequence.seq);
-            if last == Some(*seq) { Ok(()) } else { Err(Error::Moved { id: session.to_string() }.into()) }
+            if last == Some(*seq) { Ok(()) } else { Err(Error::Conflict { id: session.to_string() }.into()) }
         }
         Condition::RowUntouched { session, seq } => {
             let changed = scope
@@ -221,7 +221,7 @@ pub(super) fn check_condition(
                     "SELECT 1 FROM event WHERE aggregate_id = ?1 AND seq > ?2 AND type GLOB 'session.*'",
                 )?
                 .exists(params![session.as_str(), number(*seq)])?;
-            if changed { Err(Error::Moved { id: session.to_string() }.into()) } else { Ok(()) }
+            if changed { Err(Error::Conflict { id: session.to_string() }.into()) } else { Ok(()) }
         }
         Condition::Leased { session, fence } => {
             let sequence = scope.sequence(session)?;

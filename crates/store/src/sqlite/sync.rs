@@ -56,7 +56,7 @@ pub(super) fn replay(
         let is_used =
             scope.connection.prepare_cached("SELECT 1 FROM event WHERE id = ?1")?.exists([id.as_str()])?;
         if is_used {
-            return Err(Error::Taken { kind: "event", id: id.to_string() }.into());
+            return Err(Error::IdInUse { kind: "event", id: id.to_string() }.into());
         }
         let record = Record::new(&event)?;
         let bytes = record.len_bytes();

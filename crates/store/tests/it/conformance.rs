@@ -118,10 +118,10 @@ async fn a_condition_is_checked_in_the_transaction(store: Store) {
     let all = || Condition::Untouched { session: session_id("ses_1"), seq };
     store.append_if(all(), vec![message("ses_1", "msg_2", 6)]).await.expect("stored");
     let moved = store.append_if(all(), vec![message("ses_1", "msg_3", 6)]).await;
-    assert!(matches!(moved, Err(Error::Moved { .. })), "{moved:?}");
+    assert!(matches!(moved, Err(Error::Conflict { .. })), "{moved:?}");
     store.append_if(row(), vec![updated(info.clone())]).await.expect("a message is not the row");
     let moved = store.append_if(row(), vec![updated(info)]).await;
-    assert!(matches!(moved, Err(Error::Moved { .. })), "{moved:?}");
+    assert!(matches!(moved, Err(Error::Conflict { .. })), "{moved:?}");
 }
 
 async fn a_lease_has_one_owner_and_a_fence(store: Store) {

@@ -217,7 +217,7 @@ async fn a_condition_that_does_not_hold_stores_nothing() {
     assert_eq!(store.last_position(), 2);
     store.append_if(row_untouched(0), vec![updated(self::session("ses_1"))]).await.expect("stored");
     let error = store.append_if(row_untouched(1), vec![updated(self::session("ses_1"))]).await;
-    assert!(matches!(error, Err(Error::Moved { .. })), "{error:?}");
+    assert!(matches!(error, Err(Error::Conflict { .. })), "{error:?}");
     store.append_if(untouched(2), vec![message("ses_1", "msg_2", 6)]).await.expect("stored");
 }
 

@@ -135,7 +135,7 @@ pub(crate) async fn count_up(store: &Store, session: &str) {
         let unchanged = Condition::RowUntouched { session: id.clone(), seq };
         match store.append_if(unchanged, vec![updated(info)]).await {
             Ok(_) => return,
-            Err(Error::Moved { .. }) => {}
+            Err(Error::Conflict { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }
