@@ -94,7 +94,7 @@ pub struct AgentSpec {
 pub struct RuleLimits {
     /// The agent's rules without the repository's.
     pub user: Vec<Rule>,
-    /// Rules of the repository that may allow calls for which the user's rules ask.
+    /// Rules of the repository that may allow calls that need permission under the user's rules.
     pub exceptions: Vec<Rule>,
     /// Only the repository's rules, after one that allows everything, so that they can only restrict.
     pub repository: Vec<Rule>,

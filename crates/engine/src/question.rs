@@ -91,9 +91,12 @@ impl Questions {
     pub(crate) fn answer(&self, id: &QuestionId, answers: Answers) -> Result<(), Error> {
         let mut waiting = self.lock();
         let Some(found) = waiting.get(id) else { return Err(not_found(id)) };
-        let asked = found.request.questions.len();
-        if answers.len() > asked {
-            return Err(Error::invalid(format!("there are {} answers to {asked} questions", answers.len())));
+        let questions = found.request.questions.len();
+        if answers.len() > questions {
+            return Err(Error::invalid(format!(
+                "there are {} answers to {questions} questions",
+                answers.len()
+            )));
         }
         let bytes: usize = answers.iter().flatten().map(String::len).sum();
         if bytes > MAX_ANSWER_BYTES {

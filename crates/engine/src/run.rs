@@ -162,10 +162,10 @@ impl Run {
         }
     }
 
-    /// Asks for trust in the directory before the first step.
+    /// Requests trust in the directory before the first step.
     async fn ask_for_trust(&self) -> Result<(), Error> {
         let session = self.inner.session(&self.entry.id).await?;
-        // Boxed because most turns ask nothing, so it should not enlarge every turn's future.
+        // Boxed because most turns have no question, so it should not enlarge every turn's future.
         Box::pin(trust::question::ask(&self.inner, &session, &self.entry.cancel)).await
     }
 

@@ -1,7 +1,7 @@
 //! Workspace trust: whether a repository's configuration takes effect.
 //!
 //! A directory is untrusted until the user decides. A decision is about the real path of the worktree, its
-//! owner and the digests of all control files, so a change of one of them asks again. Without a decision
+//! owner and the digests of all control files, so a change of one of them needs a new one. Without a decision
 //! only the inert parts of the configuration apply (see `codewright_config::Class`).
 
 mod decisions;
@@ -27,11 +27,11 @@ const MAX_NAMED: usize = 5;
 /// The default for directories without a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// The user is asked.
+    /// The user decides.
     Ask,
     /// Every directory is trusted.
     All,
-    /// No directory is trusted, and nobody is asked.
+    /// No directory is trusted, and there are no questions.
     None,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct TrustState {
     mode_warning: Option<String>,
     decisions: Decisions,
     seen: Mutex<Option<Stamp>>,
-    /// Control files whose question was dismissed. This process does not ask about them again.
+    /// Control files whose question was dismissed. This process does not repeat it.
     dismissed: Mutex<HashSet<(PathBuf, String)>>,
     asking: Mutex<HashMap<PathBuf, Arc<Asking>>>,
 }

@@ -14,7 +14,7 @@ pub enum Error {
     Busy {
         /// The details.
         failure: Box<Failure>,
-        /// The time that the server asked to wait.
+        /// The delay that the server requested.
         retry_after: Option<Duration>,
     },
     /// The conversation exceeds the model's context. A shorter one may fit.

@@ -1,4 +1,4 @@
-//! The time that a server asks to wait before a retry.
+//! The delay before a retry that a server requests.
 //!
 //! Headers contain it in three formats and Google's error details in a fourth. Errors inside a
 //! stream have no headers and contain it as text.

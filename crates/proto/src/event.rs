@@ -380,7 +380,7 @@ pub enum Signal {
         /// The terminal.
         id: PtyId,
     },
-    /// The model asks the user a question.
+    /// A question of the model to the user.
     #[serde(rename = "question.asked")]
     QuestionAsked(QuestionRequest),
     /// The user answered a question.

@@ -17,9 +17,9 @@ const USER_TAIL_CHARS: usize = 6000;
 /// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It asks for a title.
+    /// It requests a title.
     Title,
-    /// It asks for a summary.
+    /// It requests a summary.
     Summary,
     /// It continues the conversation.
     Main,
@@ -95,7 +95,7 @@ impl Request {
     }
 
     /// Returns the purpose of the request, detected from its text. Only requests without tools can
-    /// ask for a title or a summary.
+    /// request a title or a summary.
     pub fn kind(&self) -> Kind {
         if !self.tools.is_empty() {
             return Kind::Main;

@@ -26,7 +26,7 @@ pub(crate) trait Backend: Queries {
     /// Releases a session if nothing was stored of it after `seen`. Returns whether the lease is over.
     fn release<'a>(&'a self, session: &'a SessionId, fence: u64, seen: u64) -> Answer<'a, bool>;
 
-    /// Asks the owner in another process to stop. Returns whether there is one.
+    /// Sends a stop request to the owner in another process. Returns whether there is one.
     fn ask_to_stop<'a>(&'a self, session: &'a SessionId) -> Answer<'a, bool>;
 
     /// Stores events of another store, all new ones or none.

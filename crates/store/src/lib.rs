@@ -261,7 +261,7 @@ impl Store {
         self.log.lease(session).await
     }
 
-    /// Asks the owner of a session in another process to stop. Returns whether there is one.
+    /// Sends a stop request to the owner of a session in another process. Returns whether there is one.
     ///
     /// The owner is notified about 50 ms later, by [`Lease::stop_signal`]. Later owners are not.
     pub async fn ask_to_stop(&self, session: &SessionId) -> Result<bool, Error> {

@@ -20,7 +20,7 @@ pub struct SavedPermission {
     pub action: String,
     /// The pattern of the resources that it covers.
     pub resource: String,
-    /// The rules that asked for permission, as a JSON list. An approval without them has no effect.
+    /// The rules that required permission, as a JSON list. An approval without them has no effect.
     pub rules: String,
     /// The time of the approval in milliseconds since 1970.
     pub created_ms: u64,

@@ -24,7 +24,7 @@ const QUEUE: usize = 2048;
 const BATCH: usize = 512;
 /// How long spans are collected before they are sent.
 const GATHER: Duration = Duration::from_secs(5);
-/// How often a batch is sent while the collector asks to retry.
+/// How often a batch is sent while the collector requests a retry.
 const ATTEMPTS: u32 = 3;
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);

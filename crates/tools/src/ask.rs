@@ -69,14 +69,14 @@ impl Implied {
 }
 
 impl Ask {
-    /// The metadata key of an ask that only a rule can allow which names the kind and more of the pattern
+    /// The metadata key of a permission request that only a rule can allow which names the kind and more of the pattern
     /// than its scheme. A bare `*` does not allow it.
     pub const NAMED: &'static str = "named";
 
     /// The metadata key of the reason why the call could not be analysed.
     pub const REASON: &'static str = "reason";
 
-    /// An ask for some patterns. The reply "always" would allow every pattern.
+    /// A permission request for some patterns. The reply "always" would allow every pattern.
     pub fn new(permission: &str, patterns: Vec<String>) -> Self {
         let always = vec!["*".to_owned()];
         Self {
@@ -95,12 +95,12 @@ impl Ask {
         self
     }
 
-    /// The ask for a file outside the worktree, or `None` for a file inside.
+    /// The permission request for a file outside the worktree, or `None` for a file inside.
     pub(crate) fn outside_file(place: &Place) -> Option<Self> {
         Self::outside(place, place.real.parent().unwrap_or(&place.real))
     }
 
-    /// The ask for a directory outside the worktree, or `None` for one inside.
+    /// The permission request for a directory outside the worktree, or `None` for one inside.
     pub(crate) fn outside_directory(place: &Place) -> Option<Self> {
         Self::outside(place, &place.real)
     }

@@ -15,7 +15,7 @@ pub struct PermissionRequests(Arc<Request>);
 type Request = dyn Fn(Ask) -> Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>> + Send + Sync;
 
 impl PermissionRequests {
-    /// Calls `request` for each ask.
+    /// Calls `request` for each permission request.
     pub fn new<F>(request: impl Fn(Ask) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<(), ToolError>> + Send + 'static,

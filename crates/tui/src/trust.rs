@@ -1,4 +1,4 @@
-//! Workspace trust: the trust of each directory, and when to ask the user.
+//! Workspace trust: the trust of each directory, and when to show the dialog.
 //!
 //! The dialog (`layer/trust.rs`) is shown for the directory on the screen while the user has not decided. It
 //! waits until no other layer is open. A server that has no workspace trust is never queried twice and
@@ -16,7 +16,7 @@ use crate::state::State;
 const MAX_DIRECTORIES: usize = 64;
 /// The maximum number of remembered "Not now" choices.
 const MAX_POSTPONED: usize = 256;
-/// The header of the question that servers ask clients without a dialog.
+/// The header of the question that servers send to clients without a dialog.
 const HEADER: &str = "Trust";
 
 /// The trust of the directories that were on the screen.
@@ -120,7 +120,7 @@ pub(crate) fn refresh(state: &mut State) -> Vec<Cmd> {
     }
     let is_settled = !known.is_fetching && !known.is_sending && !is_visible;
     let is_undecided = known.reply.as_ref().is_some_and(|reply| reply.status == TrustStatus::Undecided);
-    // The server asks although the user chose "Not now": another client or another process wants to know.
+    // The server sends its question although the user chose "Not now": another client or another process wants to know.
     known.is_wanted |= has_question && is_settled && is_undecided;
     if known.is_wanted && state.layers.is_empty() {
         known.is_wanted = false;
@@ -169,7 +169,7 @@ pub(crate) fn call(state: &mut State) -> Vec<Cmd> {
     Vec::new()
 }
 
-/// Records that the server asks about a directory, which may have changed since the last answer.
+/// Records the server's question about a directory, which may have changed since the last answer.
 pub(crate) fn note_question(state: &mut State, request: &QuestionRequest) {
     if is_about_trust(request) {
         let directory = directory_of(state, request).to_owned();

@@ -175,7 +175,7 @@ pub async fn run(
 /// The phase of a run.
 enum Phase {
     Running,
-    /// It was asked to end.
+    /// It received a request to end.
     Stopping {
         end: End,
         until: Instant,

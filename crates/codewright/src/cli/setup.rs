@@ -25,7 +25,7 @@ pub(crate) enum PermissionsCommand {
         #[command(flatten)]
         common: Common,
     },
-    /// Revoke a saved permission; running servers ask again for the next call
+    /// Revoke a saved permission; running servers request it again for the next call
     #[command(group = clap::ArgGroup::new("which").required(true))]
     Revoke {
         /// The id, from `permissions list`

@@ -377,7 +377,7 @@ enum Choice {
     Text(String),
 }
 
-/// Asks the user to pick a number. `named` handles an answer that is not a number.
+/// Prompts the user for a number. `named` handles an answer that is not a number.
 fn pick(
     question: &str,
     choices: &[String],

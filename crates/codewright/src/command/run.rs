@@ -89,7 +89,7 @@ pub(crate) async fn warn_and_dismiss_trust(client: &Client) {
     let Ok(trust) = client.trust().await else { return };
     warn_of_trust(&trust, "run `codewright trust add`");
     if trust.status == TrustStatus::Undecided {
-        // If this fails, the question is asked and rejected.
+        // If this fails, the question appears and is rejected.
         drop(client.dismiss_trust(&TrustDismissal { fingerprint: trust.fingerprint }).await);
     }
 }
@@ -114,7 +114,7 @@ fn warn_of_trust(trust: &TrustReply, advice: &str) {
     ));
 }
 
-/// Whether a question asks to trust a directory. A warning has replaced it.
+/// Whether a question is about the trust of a directory. A warning has replaced it.
 fn is_about_trust(request: &QuestionRequest) -> bool {
     request.tool.is_none() && request.questions.first().is_some_and(|question| question.header == "Trust")
 }
@@ -145,7 +145,7 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a turn over a connection. With `lines` the user is asked for permissions and answers.
+/// Runs a turn over a connection. With `lines` the user replies to permission requests and questions.
 pub(crate) async fn turn(
     connection: &Connection,
     args: &RunArgs,
@@ -269,7 +269,7 @@ struct Watch<'a> {
     failed: bool,
     end: TurnEnd,
     output: &'a mut dyn Output,
-    /// The user's lines, if there is a user to ask.
+    /// The user's lines, if there is an interactive user.
     lines: Option<&'a mut Lines>,
 }
 
@@ -408,7 +408,7 @@ impl Watch<'_> {
         Ok(false)
     }
 
-    /// Asks the user a question, or rejects it without a user.
+    /// Shows the user a question, or rejects it without a user.
     async fn answer_question(&mut self, request: &QuestionRequest) -> anyhow::Result<()> {
         // A line of piped input is a prompt, not the answer to a trust question.
         let is_answerable = !is_about_trust(request) || std::io::stdin().is_terminal();
@@ -432,7 +432,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Asks the user for permission. Without a user the request is granted with `--auto` and rejected otherwise.
+    /// Shows the user a permission request. Without a user the request is granted with `--auto` and rejected otherwise.
     async fn answer_permission(&mut self, request: &PermissionRequest) -> anyhow::Result<()> {
         let reply = match self.lines.as_deref_mut() {
             Some(lines) if !self.auto => ask::permission(lines, request).await?,

@@ -37,7 +37,7 @@ fn check_asks((tool, input): (&str, Value), path: &str) {
     check_code(&done, 0);
     assert!(
         done.stderr.contains("! permission requested: edit (") && done.stderr.contains(path),
-        "{tool} {input} did not ask:\n{}",
+        "{tool} {input} needed no permission:\n{}",
         done.stderr
     );
 }

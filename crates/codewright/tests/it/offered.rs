@@ -66,7 +66,7 @@ fn offered(stage: &Stage, url: &str, provider: &str, model: &str) -> Result<Valu
     let (status, answer) = post(url, &format!("/session/{session}/message"), &body)?;
     assert_eq!(status, 200, "{provider}/{model}: {answer}");
     let requests = stage.server.main_requests();
-    let last = requests.last().with_context(|| format!("{provider}/{model} was not asked: {answer}"))?;
+    let last = requests.last().with_context(|| format!("{provider}/{model} got no request: {answer}"))?;
     Ok(bare(&last.body["tools"]))
 }
 

@@ -25,7 +25,7 @@ fn stage(script: impl Fn(&str) -> Script) -> Result<(Stage, String)> {
 
 /// Checks that a call needs permission: it is rejected without `--auto` and runs with it.
 #[track_caller]
-fn check_asks(tool: &str, input: impl Fn(&str) -> Value, asked: &str) {
+fn check_asks(tool: &str, input: impl Fn(&str) -> Value, expected: &str) {
     let script = |outside: &str| {
         let call = || Turn::text("Working.").tool(tool, input(outside));
         Script::new().turn(call()).turn(call()).text("next")
@@ -35,8 +35,8 @@ fn check_asks(tool: &str, input: impl Fn(&str) -> Value, asked: &str) {
     symlink(&outside, stage.project.path("link")).unwrap();
     let done = stage.run(["--format", "json", "do it"]).unwrap();
     check_code(&done, 0);
-    let asked = asked.replace("$OUTSIDE", &outside);
-    check_has(&done.stderr, &[&format!("! permission requested: {asked}; auto-rejecting\n")]);
+    let expected = expected.replace("$OUTSIDE", &outside);
+    check_has(&done.stderr, &[&format!("! permission requested: {expected}; auto-rejecting\n")]);
     let printed = lines(&done).unwrap();
     let state = &of_type(&printed, "tool_use")[0]["part"]["state"];
     assert_eq!((&state["status"], &state["error"]), (&json!("error"), &json!(REJECTED)), "{printed:#?}");

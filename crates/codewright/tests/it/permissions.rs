@@ -70,7 +70,7 @@ fn answer(url: &str, directory: &Path, with: &str) -> Result<Value> {
     let session = begin(url, directory)?;
     let Some(asked) = question(url, &session)? else {
         let messages = get(url, &format!("/session/{session}/message"))?;
-        anyhow::bail!("nothing was asked: {messages:#}");
+        anyhow::bail!("there is no request: {messages:#}");
     };
     reply(url, &asked, with)?;
     assert!(question(url, &session)?.is_none());
@@ -100,7 +100,7 @@ fn an_approval_applies_in_its_project_and_survives_a_restart() -> Result<()> {
     // A running server and one that starts later.
     check_silent(&url, &here);
     let elsewhere = begin(&url, &other)?;
-    let asked = question(&url, &elsewhere)?.context("another directory was not asked")?;
+    let asked = question(&url, &elsewhere)?.context("another directory has no request")?;
     reply(&url, &asked, "once")?;
     question(&url, &elsewhere)?;
     server.terminate()?;
@@ -128,7 +128,7 @@ fn a_copy_of_a_repository_elsewhere_asks_for_itself() -> Result<()> {
     let (_server, url) = stage.serve()?;
     answer(&url, stage.project.directory(), "always")?;
     let session = begin(&url, &copy)?;
-    let asked = question(&url, &session)?.context("the copy was not asked")?;
+    let asked = question(&url, &session)?.context("the copy has no request")?;
     reply(&url, &asked, "reject")
 }
 

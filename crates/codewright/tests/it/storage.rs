@@ -168,7 +168,7 @@ fn a_failing_disk_is_reported_and_loses_nothing() -> Result<()> {
     let refused = failing(&["run", "one"])?;
     check_code(&refused, 1);
     check_has(&refused.stderr, &["cannot be written", "check the disk"]);
-    assert!(stage.server.requests().is_empty(), "no model is asked when nothing can be kept");
+    assert!(stage.server.requests().is_empty(), "no model gets a request when nothing can be kept");
 
     // A running session continues as far as possible, and stored data stays.
     let id = session_of(&stage.json(["one"])?)?;

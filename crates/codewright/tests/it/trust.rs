@@ -353,7 +353,7 @@ fn files_of_another_user_are_never_read() -> Result<()> {
     Ok(())
 }
 
-/// Reads the events of a server in the background, so that the server has a client that can ask the user.
+/// Reads the events of a server in the background, so that the server has a client that can show questions.
 fn follow(url: &str) -> Result<()> {
     let address = url.trim_start_matches("http://").to_owned();
     let mut socket = TcpStream::connect(&address)?;
@@ -395,7 +395,7 @@ fn a_client_without_a_dialog_gets_a_question_at_the_first_prompt() -> Result<()>
     assert!(agents()?);
     let status = get(&url, "/trust")?;
     assert_eq!(status["status"], "trusted");
-    // The question is not repeated for the same files, but asked for others.
+    // The question is repeated for other files only.
     let id = new_session(&url)?;
     assert_eq!(post(&url, &format!("/session/{id}/message"), &prompt("again"))?.0, 200);
     stage.project.write(".opencode/agent/helper.md", "Help more.")?;

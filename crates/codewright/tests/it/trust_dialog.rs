@@ -86,7 +86,7 @@ fn the_dialog_asks_for_trust_and_asks_again_after_a_change() -> Result<()> {
     terminal.hides(ASKS)?;
     terminal.shows("untrusted")?;
     assert!(!offers_command(&mut terminal)?, "the command waits for trust");
-    // The server does not ask again at the first prompt.
+    // The server does not repeat the question at the first prompt.
     press(&mut terminal, &["hi", ENTER])?;
     let answered = terminal.shows("Hello there.")?;
     assert!(!answered.contains("Do you trust"), "{answered}");
@@ -103,7 +103,7 @@ fn the_dialog_asks_for_trust_and_asks_again_after_a_change() -> Result<()> {
     let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
     assert!(comes_to_offer_command(&mut terminal)?, "the decision is remembered");
-    assert!(!terminal.screen().contents().contains("trust"), "nothing is asked");
+    assert!(!terminal.screen().contents().contains("trust"), "there is no question");
     leave(terminal)?;
 
     command(&stage, "Say something else.")?;
@@ -119,7 +119,7 @@ fn the_dialog_asks_for_trust_and_asks_again_after_a_change() -> Result<()> {
 
     let terminal = start(&stage, &[])?;
     terminal.shows("untrusted")?;
-    assert!(!terminal.screen().contents().contains(ASKS), "nothing is asked");
+    assert!(!terminal.screen().contents().contains(ASKS), "there is no question");
     leave(terminal)?;
     stage.no_problems()
 }
@@ -161,7 +161,7 @@ fn waiting(url: &str) -> Result<Value> {
 fn a_dismissal_or_a_decision_withdraws_the_question() -> Result<()> {
     let stage = stage(Script::new().text("One.").text("Two.").text("Three."))?;
     let (_server, url) = serve(program(&stage.project, ["serve"]).env(TRUST.0, TRUST.1))?;
-    // Without a subscriber no question is asked.
+    // Without a subscriber there is no question.
     let _events = ask(&url, "/event")?;
     let says = |text: &str| -> Result<()> {
         let id = new_session(&url)?;

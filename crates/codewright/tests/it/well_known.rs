@@ -175,7 +175,7 @@ fn a_served_document_can_only_configure_models() -> Result<()> {
     let done = run().finish()?.success()?;
     assert_eq!(done.stdout, "From the office.\n");
     check_has(&done.stderr, &["sets `mcp`, `permission`, which only your own files can set"]);
-    let request = model.main_requests().pop().context("nothing was asked")?;
+    let request = model.main_requests().pop().context("there is no request")?;
     // The document can use its own token and no other key.
     assert_eq!(request.headers.get("authorization").unwrap_or_default(), "Bearer canary-token");
     check_has(&office.asked.lock().unwrap(), &["GET /more.json ", "x-token: canary-token"]);
@@ -187,7 +187,7 @@ fn a_served_document_can_only_configure_models() -> Result<()> {
     )?;
     run().finish()?.success()?;
     assert_eq!(office.count(), 2);
-    let request = model.main_requests().pop().context("nothing was asked")?;
+    let request = model.main_requests().pop().context("there is no request")?;
     assert_eq!(request.body["model"], "other");
     Ok(())
 }

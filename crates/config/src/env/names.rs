@@ -124,7 +124,7 @@ pub const AUTH_CONTENT: &str = "OPENCODE_AUTH_CONTENT";
 pub const SERVER_PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
 /// The user name of the server (default: `opencode`).
 pub const SERVER_USERNAME: &str = "OPENCODE_SERVER_USERNAME";
-/// The client that started the program; decides whether questions can be asked.
+/// The client that started the program; decides whether questions are possible.
 pub const CLIENT: &str = "OPENCODE_CLIENT";
 /// Ignore `~/.claude/CLAUDE.md` and `CLAUDE.md`.
 pub const DISABLE_CLAUDE_CODE_PROMPT: &str = "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT";
@@ -199,7 +199,7 @@ pub const OWN: &[(&str, &str)] = &[
     (AUTH_CONTENT, "credentials as JSON, instead of the files"),
     (SERVER_PASSWORD, "the password of the server"),
     (SERVER_USERNAME, "the user name of the server (default: `opencode`)"),
-    (CLIENT, "the client that started the program; decides whether questions can be asked"),
+    (CLIENT, "the client that started the program; decides whether questions are possible"),
     (DISABLE_CLAUDE_CODE, "ignore Claude Code's instructions and skills"),
     (DISABLE_CLAUDE_CODE_PROMPT, "ignore `~/.claude/CLAUDE.md` and `CLAUDE.md`"),
     (DISABLE_CLAUDE_CODE_SKILLS, "ignore the skills in `.claude/skills`"),

@@ -15,7 +15,7 @@ use super::vendor::list::local_url;
 /// The longest wait for the list of a server's models.
 const DEADLINE: Duration = Duration::from_millis(400);
 
-/// Asks the usual ports for models, and records each address in `searched`.
+/// Requests models from the usual ports, and records each address in `searched`.
 pub(super) async fn find(
     env: &Env,
     llm: &Client,

@@ -5,7 +5,7 @@
 //!
 //! - the project and the directory of its worktree, because another directory may hold another author's code
 //!   under the same project id;
-//! - the rules that asked. A stricter rule that is written later asks again, in spite of the approval;
+//! - the rules that asked. A stricter rule that is written later leads to a new request, in spite of the approval;
 //! - for a control file (see [`super::control`]) the exact path. A wildcard in an approval never covers such a file.
 //!
 //! Approvals only answer requests. They do not change a rule that denies.
@@ -196,8 +196,8 @@ mod tests {
         assert!(answers(&then, "b.rs", Control::No));
         let now = rules(&[("edit", "*", Action::Ask), ("edit", "infra/*", Action::Ask)]);
         assert!(answers(&now, "b.rs", Control::No));
-        assert!(!answers(&now, "infra/x", Control::No), "a rule that was written later asks");
-        assert!(!answers(&rules(&[]), "b.rs", Control::No), "without rules another reason asks");
+        assert!(!answers(&now, "infra/x", Control::No), "a rule that was written later needs a reply");
+        assert!(!answers(&rules(&[]), "b.rs", Control::No), "without rules there is another reason");
         assert!(!answers(&then, ".git/config", Control::Yes));
     }
 

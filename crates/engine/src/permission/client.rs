@@ -1,6 +1,6 @@
 //! Permission requests of clients for their own operations.
 //!
-//! The rules of the session decide, as for a tool call. If they ask, the request is published like every other request,
+//! The rules of the session decide, as for a tool call. If they require a reply, the request is published like every other request,
 //! and the client reads the reply from the events.
 
 use codewright_proto::{Action, Map, PermissionId, PermissionRequest, SessionId, ToolRef};

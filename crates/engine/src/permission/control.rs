@@ -354,7 +354,7 @@ mod tests {
         check(".opencode/plans/*.md allow; * allow", ".opencode/plans/a.md", Action::Allow);
         check("opencode.json* allow", "opencode.json", Action::Allow);
         check("*/.git/hooks/* allow", "sub/.git/hooks/x", Action::Allow);
-        // The rule names the file but asks.
+        // The rule names the file but does not allow it.
         check(".opencode/** allow; * ask; * allow", ".opencode/x", Action::Ask);
         // The rule names another file.
         check(".opencode/** allow", ".opencode/node_modules/p/.git/hooks/x", Action::Ask);

@@ -1,4 +1,4 @@
-//! The permission check before every tool call: it decides, and requests a user's reply if the rules ask.
+//! The permission check before every tool call: it decides, and requests a user's reply if the rules require it.
 //!
 //! A request is an event, and so is its reply; the first client that replies decides. A rule that denies wins over
 //! every approval: a reply of "always" saves further requests, and never permits more than the rules do.
@@ -26,7 +26,7 @@ use crate::instance::Instance;
 
 /// A request without a reply is rejected after this time.
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
-/// The metadata key that tells clients why a write to a control file asks.
+/// The metadata key that tells clients why a write to a control file needs permission.
 const CONTROL_REASON: &str = "controlFile";
 
 /// The result of a permission check.
@@ -89,7 +89,7 @@ impl Gate {
         Self { store, ids, clock, own, waiting: Mutex::default(), client_turn: tokio::sync::Mutex::default() }
     }
 
-    /// Decides about one permission of a call. Waits for a user's reply if the rules ask.
+    /// Decides about one permission of a call. Waits for a user's reply if the rules require it.
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
         let (roots, name) = (self.roots(asker.instance), needs_name(&ask.metadata));
         let decide =

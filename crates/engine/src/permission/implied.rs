@@ -1,7 +1,7 @@
 //! Decisions about implied permissions: the commands and writes that come with a call.
 //!
 //! A command may run other commands and write files. The rules about these can only make the decision about the call
-//! stricter. Some effects are known only when the command runs; a rule that denies or asks and may match then asks. If
+//! stricter. Some effects are known only when the command runs; a rule that denies or asks and may match then leads to a request. If
 //! a call could not be analysed, it may have any effect: a rule that denies everything of a kind denies the call, and
 //! every other rule that denies or asks leads to a request.
 
@@ -21,7 +21,7 @@ const OUTSIDE: &str = "external_directory";
 /// Decides about an implied permission by one layer of rules.
 pub(crate) fn judge(rules: &[Rule], implied: &Implied) -> Action {
     let action = strictest_match(rules, implied);
-    // An effect that is only possible does not deny the call; it asks.
+    // An effect that is only possible does not deny the call; it needs permission.
     if implied.certainty == Certainty::Possible && action == Action::Deny { Action::Ask } else { action }
 }
 
@@ -42,7 +42,7 @@ fn strictest_match(rules: &[Rule], implied: &Implied) -> Action {
             worst = Action::Ask;
         }
     }
-    // A command without a matching rule asks, like a command that the model writes. A file does not.
+    // A command without a matching rule needs permission, like a command that the model writes. A file does not.
     if implied.permission == COMMAND && implied.spelled.is_none() { Action::Ask } else { worst }
 }
 

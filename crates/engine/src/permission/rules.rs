@@ -84,7 +84,7 @@ impl Limits {
 }
 
 impl Default for PermissionRules {
-    /// No rules: every action asks for permission.
+    /// No rules: every action needs permission.
     fn default() -> Self {
         Self::of(Vec::new())
     }
@@ -112,7 +112,7 @@ impl PermissionRules {
         Self(self.0.iter().cloned().chain(above).collect())
     }
 
-    /// Decides about `permission` on one `pattern`. The strictest layer wins, and a layer without a match asks.
+    /// Decides about `permission` on one `pattern`. The strictest layer wins, and a layer without a match requires permission.
     pub(crate) fn decide(&self, permission: &str, pattern: &str) -> Action {
         strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |_| true)))
     }

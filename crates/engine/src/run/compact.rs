@@ -121,21 +121,21 @@ async fn prune(inner: &Inner, transcript: &mut [MessageWithParts]) -> Result<u64
     Ok(found.tokens)
 }
 
-/// Creates the summary that the message at index `asked` requests.
+/// Creates the summary for the request at index `at`.
 pub(crate) async fn compact(
     inner: &Arc<Inner>,
     lease: &Lease,
     transcript: Vec<MessageWithParts>,
-    asked: usize,
+    at: usize,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let Message::User(prompt) = &transcript[asked].info else { return Ok(()) };
+    let Message::User(prompt) = &transcript[at].info else { return Ok(()) };
     let Context { session, instance } = Context::resolve(inner, lease.session()).await?;
     let agent = instance.agent(AGENT)?.clone();
     let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
     let looking = cancel.child_token();
     let _looked = looking.clone().drop_guard();
-    let known = tree_of_last_step(&transcript[..asked], inner.clock.now_ms());
+    let known = tree_of_last_step(&transcript[..at], inner.clock.now_ms());
     let files = Files::begin(&instance, &inner.tasks, looking, known);
     let message = message::answer(inner, instance.message_path(), prompt, AGENT, &wanted);
     let message = AssistantMessage { summary: Some(true), ..message };
@@ -150,7 +150,7 @@ pub(crate) async fn compact(
         }
     };
     let settings = Settings::of(instance.raw_config());
-    let plan = plan::plan(&transcript, asked, settings.tail(&model.limits));
+    let plan = plan::plan(&transcript, at, settings.tail(&model.limits));
     let mut budget = budget(&model);
     for attempt in 1..=ATTEMPTS {
         let conversation = render::render(&plan.subject, budget);
@@ -161,9 +161,9 @@ pub(crate) async fn compact(
         let step = Step { files: Some(files.clone()), ..step };
         match answer(inner, lease, &step, &mut recorder, cancel).await? {
             Attempt::Answered => {
-                let message = &transcript[asked];
-                let asked = SummaryRequest { message, plan: &plan, model: &model, bytes: length };
-                return finish(inner, lease, asked, recorder, &files).await;
+                let message = &transcript[at];
+                let request = SummaryRequest { message, plan: &plan, model: &model, bytes: length };
+                return finish(inner, lease, request, recorder, &files).await;
             }
             Attempt::Aborted => return give_up(lease, inner, recorder, MessageError::aborted()).await,
             Attempt::Failed(codewright_llm::Error::Overflow { .. })
@@ -196,13 +196,13 @@ fn model_request(
     conversation: String,
 ) -> Request {
     let ours = agent.prompt.as_deref().unwrap_or(prompts::COMPACTION).trim_end().to_owned();
-    let asked = format!("<conversation>\n{conversation}</conversation>\n\n{}", prompts::COMPACTION_REQUEST);
-    let said = |text: String| Sent::User(vec![UserContent::Text(text)]);
+    let prompt = format!("<conversation>\n{conversation}</conversation>\n\n{}", prompts::COMPACTION_REQUEST);
+    let user = |text: String| Sent::User(vec![UserContent::Text(text)]);
     // The ChatGPT server accepts only its own agent's instructions, so ours are sent as a user message.
     let (system, messages) = if model.is_codex() {
-        (prompts::Family::Codex.prompt(&|_| false), vec![said(format!("{ours}\n\n{asked}"))])
+        (prompts::Family::Codex.prompt(&|_| false), vec![user(format!("{ours}\n\n{prompt}"))])
     } else {
-        (ours, vec![said(asked)])
+        (ours, vec![user(prompt)])
     };
     let mut options = family::options(model);
     merge(&mut options, &agent.options);
@@ -222,7 +222,7 @@ fn model_request(
 async fn finish(
     inner: &Arc<Inner>,
     lease: &Lease,
-    asked: SummaryRequest<'_>,
+    request: SummaryRequest<'_>,
     mut recorder: Recorder,
     files: &Files,
 ) -> Result<(), Error> {
@@ -236,18 +236,18 @@ async fn finish(
         _ => 0,
     };
     let bytes: usize = written.iter().flat_map(|written| &written.parts).map(length).sum();
-    let is_unasked = plan::marker(asked.message) == Some(true);
+    let is_unasked = plan::marker(request.message) == Some(true);
     // A requested summary may be longer than a short conversation; an automatic one must make room.
     let problem = match bytes {
         0 => Some("the model gave no summary"),
-        _ if is_unasked && bytes >= asked.bytes => Some("the summary is no shorter than the conversation"),
+        _ if is_unasked && bytes >= request.bytes => Some("the summary is no shorter than the conversation"),
         _ => None,
     };
     if let Some(problem) = problem {
         let message = problem.to_owned();
         return fail(lease, inner, recorder, MessageError::UnknownError { message, reference: None }).await;
     }
-    let cost = cost(asked.model, &recorder.message().tokens);
+    let cost = cost(request.model, &recorder.message().tokens);
     recorder.finish(cost, None, done);
     let mut events = Vec::new();
     for record in recorder.take() {
@@ -256,8 +256,8 @@ async fn finish(
             Record::Signal(signal) => inner.store.signal(signal),
         }
     }
-    events.extend(keep_tail(inner, asked.message, asked.plan));
-    events.extend(next_prompt(inner, &id, &asked.plan.then, asked.was_refused()));
+    events.extend(keep_tail(inner, request.message, request.plan));
+    events.extend(next_prompt(inner, &id, &request.plan.then, request.was_refused()));
     lease.append(events).await?;
     inner.store.signal(Signal::SessionCompacted { session_id: id.clone() });
     account(inner, &id, recorder.message()).await
@@ -279,9 +279,10 @@ fn without_changes(prompt: &UserMessage) -> Event {
 }
 
 /// Records the messages that are kept with the request for a summary.
-fn keep_tail(inner: &Inner, asked: &MessageWithParts, plan: &Plan<'_>) -> Option<Event> {
+fn keep_tail(inner: &Inner, request: &MessageWithParts, plan: &Plan<'_>) -> Option<Event> {
     let tail = plan.tail?;
-    let mut part = asked.parts.iter().find(|part| matches!(part.body, PartBody::Compaction { .. }))?.clone();
+    let mut part =
+        request.parts.iter().find(|part| matches!(part.body, PartBody::Compaction { .. }))?.clone();
     if let PartBody::Compaction { tail_start_id, .. } = &mut part.body {
         *tail_start_id = Some(tail.clone());
     }

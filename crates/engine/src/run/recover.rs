@@ -82,7 +82,7 @@ fn endings(
     asked: &[PermissionRequest],
     now: u64,
 ) -> Vec<Event> {
-    // The process that asked is gone, so its requests are withdrawn.
+    // The process that made the requests is gone, so they are withdrawn.
     let withdrawn = asked.iter().map(|request| Event::PermissionReplied {
         session_id: id.clone(),
         request_id: request.id.clone(),

@@ -1,7 +1,7 @@
 //! Structured answers: values that match a JSON schema.
 //!
 //! A prompt may request a value with a schema. The model must then call a tool that takes the value, which is checked
-//! against the schema. A valid value ends the turn. Everything else is a failed attempt: the model is asked again until
+//! against the schema. A valid value ends the turn. Everything else is a failed attempt: the request is repeated until
 //! the limit of attempts is reached.
 
 pub(crate) mod schema;

@@ -1,7 +1,7 @@
 //! Subtasks: work that a prompt delegates to another agent without a decision of the model.
 //!
 //! A subtask is recorded like a call of a model: an answer with one call of the task tool. After the last subtask of a
-//! prompt the model is asked to continue with the results.
+//! prompt the model receives a request to continue with the results.
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ use super::{INVALID, changes_nothing, effect};
 
 /// The deadline for computing which permissions a call needs.
 const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
-/// The number of identical calls in one answer before the next one asks.
+/// The number of identical calls in one answer before the next one needs permission.
 const DOOM_LOOP: usize = 2;
 /// The number of characters of invalid arguments that are quoted to the model.
 const MAX_QUOTED_CHARS: usize = 2000;
@@ -441,7 +441,7 @@ async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure
             Err(Failure::Told(format!("{sentence} with the following feedback: {message}")))
         }
         Ok(Verdict::Cancelled) => Err(Failure::Aborted),
-        Err(error) => Err(Failure::Told(format!("The call could not ask for permission: {error}"))),
+        Err(error) => Err(Failure::Told(format!("The permission request failed: {error}"))),
     }
 }
 

@@ -28,7 +28,7 @@ impl Trust<'_> {
         instance.trust.notice()
     }
 
-    /// Records that the user was asked about a directory and did not decide. No session of this process asks about
+    /// Records that the user saw the question about a directory and did not decide. No session of this process repeats it for
     /// these control files again.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ const TRUST: &str = "Trust this repository";
 const RESTRICT: &str = "Do not trust it";
 const LATER: &str = "Not now";
 
-/// Asks the user about the directory of a session, if there is no decision yet and a client can show a question.
+/// Sends the user a question about the directory of a session, if there is no decision yet and a client can show a question.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub(crate) async fn ask(
     let Some(_turn) = cancel.run_until_cancelled(asking.turn.lock()).await else { return Ok(()) };
     // Registered before the directory is checked, so that a decision in the meantime is noticed.
     let settled = asking.settled.notified();
-    // Another session may have asked in the meantime.
+    // Another session may have sent the question in the meantime.
     let instance = inner.instance(directory).await?;
     if !instance.trust.is_open(inner) {
         return Ok(());
@@ -83,7 +83,7 @@ pub(crate) async fn ask(
 }
 
 impl Standing {
-    /// Reports whether the user has to be asked.
+    /// Reports whether the user has to decide.
     fn is_open(&self, inner: &Inner) -> bool {
         self.status == TrustStatus::Undecided && !inner.trust.is_dismissed(self)
     }

@@ -49,7 +49,7 @@ async fn a_patch_changes_only_its_fields_and_only_rules_and_metadata_update_the_
     assert!(last.time.updated >= session.time.updated);
     let before = log(&desk.engine, &session.id).await.len();
     assert_eq!(change(json!({"time": {}})).await.unwrap(), last);
-    assert_eq!(log(&desk.engine, &session.id).await.len(), before, "nothing was asked for");
+    assert_eq!(log(&desk.engine, &session.id).await.len(), before, "there was no request");
     let time = Some(TimePatch::default());
     assert_eq!(patch(json!({"time": {}})), SessionPatch { time, ..SessionPatch::default() });
 }

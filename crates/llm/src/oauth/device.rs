@@ -12,7 +12,7 @@ const USER_WAIT: Duration = Duration::from_secs(15 * 60);
 const USUAL_INTERVAL_SECONDS: u64 = 5;
 /// Limit of the polling interval. A longer one would outlast the code.
 const INTERVAL_LIMIT_SECONDS: u64 = 60;
-/// The added interval if the server asks to slow down without a number (RFC 8628).
+/// The added interval if the server requests slower polling without a number (RFC 8628).
 const SLOWER_SECONDS: u64 = 5;
 
 /// The server's answer to a poll.

@@ -45,7 +45,7 @@ pub struct Prompt {
     pub options: &'static [(&'static str, &'static str, &'static str)],
     /// An example answer.
     pub placeholder: &'static str,
-    /// Asked only if another answer has this value.
+    /// The condition of the question: another answer has this value.
     pub when: Option<(&'static str, &'static str)>,
 }
 

@@ -99,7 +99,7 @@ async fn the_page_requires_the_password_and_a_host_name_of_this_machine() {
     assert_eq!(answer.status(), 401);
     assert!(
         answer.headers()["www-authenticate"].to_str().unwrap().starts_with("Basic"),
-        "the browser asks for the password"
+        "the browser prompts for the password"
     );
     let signed = format!("Basic {}", STANDARD.encode("opencode:hunter2"));
     let message = request("GET", "/").header("authorization", signed).body(Body::empty()).unwrap();

@@ -114,7 +114,7 @@ pub(super) fn take(
     Ok(LeaseResult::Ours(fence, stop))
 }
 
-/// Asks the living owner in another process to stop. Returns whether there is one.
+/// Sends a stop request to the living owner in another process. Returns whether there is one.
 ///
 /// The request contains the owner's fence, so it never stops a later owner.
 pub(super) fn ask_to_stop(

@@ -485,7 +485,7 @@ fn passwords() -> Vec<Case> {
                             headers.extend(header.map(|value| ("Authorization", value)));
                             let body = if method == "POST" { "{}" } else { "" };
                             let answer = wire.send(method, &format!("{path}{query}"), &headers, body)?;
-                            // The page itself has no data and asks for the password.
+                            // The page itself has no data and prompts for the password.
                             if path != "/" {
                                 ensure_refused(
                                     &format!("{method} {path}{query} without the password"),

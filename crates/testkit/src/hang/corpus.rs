@@ -55,7 +55,7 @@ pub(super) const LINES: [(&str, &str); 84] = [
     ("endless relay", "cat > e$C.sh <<'X'\nsetsid sh $0 $T &\nX\nsh e$C.sh $T; echo x; sleep 0.1"),
     ("without its supervisor", "sleep $T & setsid sleep $T & kill -9 $PPID; sleep $T"),
     (
-        "asks its supervisor to end",
+        "sends its supervisor the end byte",
         "for s in TERM INT HUP QUIT USR1 PIPE; do kill -$s $PPID; done; sleep $T & echo x",
     ),
     // Deaf.

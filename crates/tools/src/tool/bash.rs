@@ -316,7 +316,7 @@ enum Whole {
     Judged,
 }
 
-/// The ask for the commands of a line. Changing the directory needs no permission, unless something else is
+/// The permission request for the commands of a line. Changing the directory needs no permission, unless something else is
 /// implied.
 fn command_ask(command: &str, line: &Line, whole: Whole) -> Option<Ask> {
     let mut ask = Ask::new("bash", Vec::new());

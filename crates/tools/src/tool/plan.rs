@@ -107,7 +107,7 @@ fn nothing() -> Value {
     })
 }
 
-/// Asks the user, and fails as a refused question does unless the answer is yes.
+/// Sends the question to the user, and fails as a refused question does unless the answer is yes.
 async fn agreed(cx: &ToolCx, proposal: Proposal<'_>) -> Result<(), ToolError> {
     let choice = |label: &str, description: &str| Choice {
         label: label.to_owned(),

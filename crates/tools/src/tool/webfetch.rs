@@ -157,7 +157,7 @@ fn ask(url: &Url) -> Ask {
     Ask::new("webfetch", vec![url.to_string()]).with("url", url.as_str())
 }
 
-/// The ask for a private address, which only a rule that names it can allow.
+/// The permission request for a private address, which only a rule that names it can allow.
 fn private(url: &Url, address: IpAddr) -> Ask {
     let mut ask = ask(url).with("address", address.to_string()).with(Ask::NAMED, true);
     ask.always = vec![format!("{}/*", url.origin().ascii_serialization())];

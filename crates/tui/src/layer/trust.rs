@@ -169,7 +169,7 @@ pub(crate) fn apply_decision(
     }
 }
 
-/// Applies the answer to "Not now". A server that did not record it asks its question again.
+/// Applies the answer to "Not now". A server that did not record it repeats its question.
 pub(crate) fn apply_dismissal(state: &mut State, directory: &str, is_noted: bool) {
     state.trust.send(directory, false);
     if is_noted {

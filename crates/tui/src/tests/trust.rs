@@ -280,7 +280,7 @@ fn a_decision_can_be_viewed_and_changed() {
     stage.take_cmds();
     stage.write("/trust");
     stage.press(KeyCode::Enter);
-    stage.shows("asks for nothing");
+    stage.shows("requests nothing");
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Enter);
     assert_eq!(stage.take_cmds(), [load]);
@@ -332,7 +332,7 @@ fn the_servers_question_is_not_displayed_with_the_dialog() {
     stage.reply(Reply::TrustDismissed { directory: DIRECTORY.to_owned(), is_noted: true });
     stage.hides("Do you trust the project?");
     stage.hides("2 requests:");
-    // The server asks again: the dialog comes back, because this server waits for an answer.
+    // The server repeats its question: the dialog comes back, because this server waits for an answer.
     stage.event("question.asked", trust_question(false));
     stage.trust(undecided());
     stage.shows("2 requests:");

@@ -99,7 +99,7 @@ fn text(dialog: &Dialog, theme: &Theme, room: usize) -> Vec<Line<'static>> {
         ("Storing the decision…", muted)
     } else {
         match reply.status {
-            TrustStatus::Unneeded => ("This repository asks for nothing that needs trust.", plain),
+            TrustStatus::Unneeded => ("This repository requests nothing that needs trust.", plain),
             TrustStatus::Undecided => {
                 ("Do you trust this repository? Until you do, its configuration does none of this:", plain)
             }

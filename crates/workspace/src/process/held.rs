@@ -116,7 +116,7 @@ impl Held {
         }
     }
 
-    /// Asks all its processes to end.
+    /// Sends SIGTERM to all its processes.
     pub(crate) fn ask_to_end(&mut self) {
         match &mut self.hold {
             Hold::Group(id) => signal(*id, Signal::SIGTERM),
@@ -135,7 +135,7 @@ impl Held {
         }
     }
 
-    /// Waits for processes that were asked to end, kills the others, and reaps the program.
+    /// Waits for processes that received SIGTERM, kills the others, and reaps the program.
     pub(crate) async fn end(mut self) {
         let until = Instant::now() + GRACE;
         // Reaped meanwhile, because otherwise it would count as a member forever.

@@ -1,6 +1,6 @@
 //! Tracks the processes that commands of the model started, and finds out whether a socket belongs to them.
 //!
-//! The supervisors of such commands are recorded here. A server asks whether the peer of a connection belongs
+//! The supervisors of such commands are recorded here. A server checks whether the peer of a connection belongs
 //! to one of their descendants, because such a client must not control the server that runs it. Terminals and
 //! commands of the user are not recorded.
 //!

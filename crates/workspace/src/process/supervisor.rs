@@ -6,7 +6,7 @@
 //!
 //! - If the command has ended, its remaining processes have [`DRAIN`] to end and [`POLITE`] after a TERM, then
 //!   they are killed. The exit code is the command's; a signal counts as 128 plus its number.
-//! - If its standard input, the *lifeline*, delivers an [`END`] byte, all processes are asked to end.
+//! - If its standard input, the *lifeline*, delivers an [`END`] byte, all processes receive SIGTERM.
 //! - If the lifeline closes, all processes are killed. The server closes it, or has died.
 //!
 //! It has a separate session, so a command has no terminal to prompt on, and its signals are blocked, so
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub const SUPERVISE: &str = "__supervise";
 /// The argument instead of a terminal's path if there is none.
 pub(super) const NO_TERMINAL: &str = "-";
-/// The byte on the lifeline that asks all processes to end.
+/// The byte on the lifeline that ends all processes.
 pub(super) const END: u8 = b'e';
 /// The variable that marks all processes of one command.
 pub(super) const MARK: &str = "CODEWRIGHT_COMMAND";

@@ -1,4 +1,4 @@
-//! Asks an interactive user for permissions and answers.
+//! Prompts an interactive user for permissions and answers.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ use crate::style::Style;
 /// How many patterns are listed.
 const MAX_PATTERNS: usize = 20;
 
-/// Asks for permission. The end of the input rejects.
+/// Prompts for permission. The end of the input rejects.
 pub(super) async fn permission(
     lines: &mut Lines,
     request: &PermissionRequest,
@@ -41,7 +41,7 @@ pub(super) async fn permission(
     }
 }
 
-/// Asks questions. Returns `None` if the user dismisses them.
+/// Prompts for answers. Returns `None` if the user dismisses them.
 pub(super) async fn questions(
     lines: &mut Lines,
     request: &QuestionRequest,

@@ -123,12 +123,12 @@ fn is_thrashing(transcript: &[MessageWithParts]) -> bool {
 
 /// Returns the index of a request for a summary that has not been tried.
 pub(crate) fn open_request(transcript: &[MessageWithParts]) -> Option<usize> {
-    let asked = transcript.iter().rposition(|message| marker(message).is_some())?;
-    let id = transcript[asked].info.id();
+    let request = transcript.iter().rposition(|message| marker(message).is_some())?;
+    let id = transcript[request].info.id();
     let is_tried = transcript.iter().any(|message| {
         matches!(&message.info, Message::Assistant(info) if info.summary == Some(true) && info.parent_id == *id)
     });
-    (!is_tried).then_some(asked)
+    (!is_tried).then_some(request)
 }
 
 /// Reports whether a request for a summary was automatic; `None` if the message is not such a request.
@@ -156,7 +156,7 @@ pub(crate) enum Then<'a> {
     Rest,
     /// The prompt without an answer is sent again.
     Repeat(&'a MessageWithParts),
-    /// The model is asked to continue the turn of this prompt.
+    /// The model continues the turn of this prompt.
     GoOn(&'a UserMessage),
 }
 
@@ -167,11 +167,11 @@ pub(crate) struct Tail {
     pub(crate) tokens: u64,
 }
 
-/// Plans the summary that the message at index `asked` requests.
+/// Plans the summary for the request at index `request`.
 ///
 /// The most recent turns, at most `tail`, are kept if older messages remain to summarize.
-pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize, tail: Tail) -> Plan<'_> {
-    let mut plan = whole(transcript, asked);
+pub(crate) fn plan(transcript: &[MessageWithParts], request: usize, tail: Tail) -> Plan<'_> {
+    let mut plan = whole(transcript, request);
     let Some(at) = tail_of(&plan.subject, tail) else { return plan };
     plan.tail = Some(plan.subject[at].info.id());
     plan.subject.truncate(at);
@@ -218,13 +218,13 @@ fn weight(message: &MessageWithParts) -> u64 {
     parts.sum()
 }
 
-fn whole(transcript: &[MessageWithParts], asked: usize) -> Plan<'_> {
-    let mut subject = visible(&transcript[..asked]);
+fn whole(transcript: &[MessageWithParts], request: usize) -> Plan<'_> {
+    let mut subject = visible(&transcript[..request]);
     let is_prompt = |message: &&MessageWithParts| {
         matches!(message.info, Message::User(_)) && marker(message).is_none() && !message.parts.is_empty()
     };
-    let waits = transcript[asked + 1..].iter().any(|message| is_prompt(&message));
-    if marker(&transcript[asked]) != Some(true) || waits {
+    let waits = transcript[request + 1..].iter().any(|message| is_prompt(&message));
+    if marker(&transcript[request]) != Some(true) || waits {
         return Plan { subject, tail: None, then: Then::Rest };
     }
     let Some(at) = subject.iter().rposition(is_prompt) else {

@@ -19,7 +19,7 @@ pub(super) struct Chunk<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-/// The first choice. Requests never ask for more than one.
+/// The first choice. Requests never want more than one.
 #[derive(Debug, Default)]
 #[expect(
     clippy::large_enum_variant,
