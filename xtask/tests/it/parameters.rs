@@ -6,8 +6,19 @@ use std::path::Path;
 use crate::layers::{tokens, without_tests};
 use crate::{display, files, root};
 
-/// Functions that take a tuple, each a size or a colour, with their files.
-const ALLOWED: &[(&str, &str)] = &[("crates/testkit/src/terminal.rs", "resize")];
+/// Functions that take a tuple, each a size, with their files.
+const ALLOWED: &[(&str, &str)] = &[
+    ("crates/testkit/src/terminal.rs", "resize"),
+    ("crates/tui/src/review.rs", "panes"),
+    ("crates/tui/src/view/home.rs", "layout"),
+    ("crates/tui/src/view/layer.rs", "frame"),
+    ("crates/tui/src/view/layer.rs", "frame_in"),
+    ("crates/tui/src/view/request.rs", "permission"),
+    ("crates/tui/src/view/request.rs", "question"),
+    ("crates/tui/src/view/trust.rs", "plan"),
+    ("xtask/src/pictures/svg.rs", "rect"),
+    ("xtask/src/pictures.rs", "start"),
+];
 
 /// Returns the functions of a source that have a parameter whose type is a tuple.
 fn with_tuples(source: &str) -> Vec<String> {
@@ -25,13 +36,10 @@ fn with_tuples(source: &str) -> Vec<String> {
 /// Returns the index of the token that closes the bracket at an index.
 fn end(tokens: &[String], open: usize) -> Option<usize> {
     let mut depth = 0;
-    for (at, token) in tokens.iter().enumerate().skip(open) {
-        depth += step(tokens, at);
-        if depth == 0 {
-            return Some(at).filter(|_| !token.is_empty());
-        }
-    }
-    None
+    (open..tokens.len()).find(|at| {
+        depth += step(tokens, *at);
+        depth == 0
+    })
 }
 
 /// Returns 1 for an opening bracket, -1 for a closing one. The arrow of a return type is no bracket.
@@ -74,7 +82,9 @@ fn is_tuple(parameter: &[String]) -> bool {
             _ => break,
         };
     }
-    matches!(kind, [first, second, ..] if first == "(" && second != ")")
+    let inside = end(kind, 0).filter(|_| kind[0] == "(").map(|end| &kind[1..end]);
+    // Parentheses around one type are no tuple.
+    inside.is_some_and(|inside| parameters(inside).len() > 1)
 }
 
 /// Reports whether a file contains only tests.
@@ -106,6 +116,7 @@ fn a_tuple_is_found_in_any_form_of_a_parameter() {
         ("fn f(x: &[(A, B)], y: Option<(A, B)>) {}", false),
         ("fn f(x: impl Fn((A, B)) -> (C, D), y: fn(A, B)) -> (A, B) {}", false),
         ("fn f(x: (), Pair { a, b }: Pair) { let y: (A, B) = g(); }", false),
+        ("fn f(x: &mut (dyn FnMut(A, B) + Send)) {}", false),
         ("// fn f(x: (A, B))\nconst X: &str = \"fn f(x: (A, B))\";", false),
         ("#[cfg(test)]\nmod tests { fn f(x: (A, B)) {} }", false),
     ] {
