@@ -1,6 +1,7 @@
 //! The summary of the files that a turn changed, stored with its prompt and added up in the session.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use codewright_proto::{
     Event, FileDiff, Message, MessageWithParts, PartBody, SessionSummary, Signal, UserMessage, UserSummary,
