@@ -38,7 +38,7 @@ const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 /// A message that starts or continues a turn.
 pub(crate) enum Admission {
     /// A prompt.
-    Prompt(PromptInput),
+    Prompt(Box<PromptInput>),
     /// A request for a summary by a model.
     Summary { model: PromptModel, cause: Cause },
 }
@@ -54,7 +54,7 @@ pub(crate) async fn admit(
     let (message, wants_answer) = match admission {
         Admission::Prompt(input) => {
             let wants_answer = input.no_reply != Some(true);
-            (store(inner, &session, input).await?, wants_answer)
+            (store(inner, &session, *input).await?, wants_answer)
         }
         Admission::Summary { model, cause } => {
             (store_summary_request(inner, &session, model, cause).await?, true)

@@ -115,7 +115,7 @@ impl Sessions<'_> {
     /// Admits a prompt and waits for the end of the turn. Returns the last answer, or the prompt if no answer is
     /// wanted.
     pub async fn prompt(self, id: &SessionId, input: PromptInput) -> Result<MessageWithParts, Error> {
-        let (message, turn) = admit(self.0, id, Admission::Prompt(input)).await?;
+        let (message, turn) = admit(self.0, id, Admission::Prompt(Box::new(input))).await?;
         let Some(turn) = turn else { return self.message(id, &message).await };
         turn.ended().await;
         let transcript = self.0.store.transcript(id).await?;
@@ -131,7 +131,7 @@ impl Sessions<'_> {
 
     /// Does the same, and returns the message of the prompt.
     pub async fn submit(self, id: &SessionId, input: PromptInput) -> Result<MessageId, Error> {
-        Ok(admit(self.0, id, Admission::Prompt(input)).await?.0)
+        Ok(admit(self.0, id, Admission::Prompt(Box::new(input))).await?.0)
     }
 
     /// Aborts a session's turn in any process and waits for its end. An idle session is not an error.

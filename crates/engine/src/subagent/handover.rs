@@ -156,7 +156,7 @@ async fn foreground(call: &Call<'_>, child: &SessionId, prompt: PromptInput) -> 
     let noted = call.inner.subagents.begin(call.session, child, &call.caller.rules, false);
     let _noted = noted.ok_or_else(crowded)?;
     let (message, turn) =
-        admit(call.inner, child, Admission::Prompt(prompt)).await.map_err(ToolError::model)?;
+        admit(call.inner, child, Admission::Prompt(Box::new(prompt))).await.map_err(ToolError::model)?;
     // The subagent stops when this call ends for any reason.
     let stopped = StopOnDrop { inner: call.inner, child, armed: true };
     if let Some(turn) = turn
@@ -260,7 +260,8 @@ async fn begin_in_background(
     let (inner, parent) = (call.inner.clone(), call.session.clone());
     // Registered before the prompt is admitted, so that the first step already has the caller's rules.
     let noted = inner.subagents.begin(&parent, &child, &call.caller.rules, true).ok_or_else(crowded)?;
-    let (message, turn) = admit(&inner, &child, Admission::Prompt(prompt)).await.map_err(ToolError::model)?;
+    let (message, turn) =
+        admit(&inner, &child, Admission::Prompt(Box::new(prompt))).await.map_err(ToolError::model)?;
     call.inner.tasks.spawn(async move {
         if let Some(turn) = turn {
             turn.ended().await;
@@ -282,7 +283,7 @@ async fn begin_in_background(
         let part = PartInput::Text { id: None, text, synthetic: Some(true), ignored: None, metadata: None };
         let prompt = PromptInput { parts: vec![part], ..PromptInput::default() };
         // The session may have been deleted; then the report is not needed.
-        drop(admit(&inner, &parent, Admission::Prompt(prompt)).await);
+        drop(admit(&inner, &parent, Admission::Prompt(Box::new(prompt))).await);
     });
     Ok(())
 }

@@ -100,7 +100,7 @@ fn check(questions: &[One]) -> Result<(), ToolError> {
     }
     if count > MAX_QUESTIONS {
         return Err(ToolError::Model(format!(
-            "{count} questions are too many for one call: at most {MAX_QUESTIONS} fit"
+            "{count} questions are too many for one call: ask {MAX_QUESTIONS} at most"
         )));
     }
     if let Some(one) = questions.iter().find(|one| one.options.len() > MAX_OPTIONS) {

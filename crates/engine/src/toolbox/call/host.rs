@@ -78,7 +78,7 @@ impl Host for CallHost {
                 parts: vec![text],
                 ..PromptInput::default()
             };
-            let admitted = admit(&self.inner, &self.session_id, Admission::Prompt(prompt)).await;
+            let admitted = admit(&self.inner, &self.session_id, Admission::Prompt(Box::new(prompt))).await;
             admitted.map(drop).map_err(ToolError::model)
         })
     }
