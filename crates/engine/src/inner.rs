@@ -34,6 +34,7 @@ use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
 use crate::toolbox::Toolbox;
 use crate::trust::TrustState;
+use crate::zone::Zone;
 
 /// The number of attempts to change a session that other processes change too.
 const UPDATE_ATTEMPTS: u32 = 100;
@@ -47,6 +48,7 @@ pub(crate) struct Inner {
     pub(crate) attempts: Attempts,
     pub(crate) ids: Ids,
     pub(crate) clock: Clock,
+    pub(crate) zone: Zone,
     pub(crate) env: Env,
     pub(crate) dirs: Dirs,
     pub(crate) version: &'static str,
