@@ -254,7 +254,7 @@ mod tests {
     }
 
     /// Names that models read as tools, even if this program does not have them.
-    const TOOLS: [&str; 21] = [
+    const TOOLS: [&str; 22] = [
         "bash",
         "edit",
         "write",
