@@ -8,7 +8,7 @@ use std::time::Duration;
 use codewright_config::Env;
 use codewright_engine::{Engine, Level};
 use codewright_server::{Announcement, Options};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -28,7 +28,7 @@ pub(crate) struct SideListener {
 
 /// A server that runs in the background.
 pub(crate) struct SideServer {
-    served: JoinHandle<()>,
+    served: JoinSet<()>,
     cancel: CancellationToken,
     tasks: TaskTracker,
     announced: Option<Announcement>,
@@ -69,7 +69,8 @@ impl SideListener {
         let router = codewright_server::router(engine.clone(), options);
         let served = codewright_server::serve(endpoint.listener, router, cancel.clone());
         let engine = engine.clone();
-        let served = tokio::spawn(async move {
+        let mut running = JoinSet::new();
+        running.spawn(async move {
             engine
                 .log()
                 .write(Level::Info, "server", &format!("listening on {}", endpoint.address), None)
@@ -78,7 +79,7 @@ impl SideListener {
                 engine.log().write(Level::Error, "server", &format!("ended: {error}"), None).await;
             }
         });
-        SideServer { served, cancel, tasks, announced, notes }
+        SideServer { served: running, cancel, tasks, announced, notes }
     }
 }
 
@@ -91,12 +92,10 @@ impl SideServer {
         self.cancel.cancel();
         self.tasks.close();
         let ended = async {
-            // A server that panicked has ended too.
-            (&mut self.served).await.ok();
+            while self.served.join_next().await.is_some() {}
             self.tasks.wait().await;
         };
-        if tokio::time::timeout(CLOSE_LIMIT, ended).await.is_err() {
-            self.served.abort();
-        }
+        // Dropping the server ends the connections that are still open.
+        tokio::time::timeout(CLOSE_LIMIT, ended).await.ok();
     }
 }
