@@ -161,7 +161,7 @@ fn finish(pieces: Vec<Piece>) -> Option<Link> {
         return None;
     }
     let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
-    let is_whole = reference::find(&text) == [0..text.len()];
+    let is_whole = reference::find(&text).first() == Some(&(0..text.len()));
     let reference = Reference::parse(&text).filter(|_| is_whole)?;
     Some(Link { reference, pieces })
 }
