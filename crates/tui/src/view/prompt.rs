@@ -243,7 +243,7 @@ fn footer_end(state: &State, width: u16) -> Vec<Span<'static>> {
 /// Returns the number of steps, and the input and output tokens of the session.
 fn usage_details(state: &State) -> String {
     let steps = super::sidebar::steps(state).map(|steps| format!("{steps} · ")).unwrap_or_default();
-    let Some(tokens) = state.session().map(|session| session.tokens.clone()) else { return steps };
+    let Some(tokens) = state.session().map(|session| session.tokens) else { return steps };
     if tokens.input == 0 && tokens.output == 0 {
         return steps;
     }
