@@ -677,9 +677,9 @@ fn with_a_port_other_clients_can_use_the_same_sessions() -> Result<()> {
 fn without_a_flag_no_port_is_opened() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let global = stage.project.home().join(".config/opencode");
-    std::fs::create_dir_all(&global)?;
-    std::fs::write(global.join("opencode.json"), json!({"server": {"port": port}}).to_string())?;
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["server"] = json!({"port": port});
+    stage.project.write_config(&config)?;
     let terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "the configuration opened a port");
