@@ -184,11 +184,14 @@ mod tests {
         lines.into_iter().map(|line| Row { place, line }).collect()
     }
 
+    /// A row, and columns in it.
+    type Columns = (u16, Range<u16>);
+
     #[track_caller]
-    fn check(text: &str, width: usize, expected: &[(&str, &[(u16, Range<u16>)])]) {
+    fn check(text: &str, width: usize, expected: &[(&str, &[Columns])]) {
         let rows = rows(wrap::words(&mark(&[Span::raw(text.to_owned())]), width));
         let links = collect(&rows);
-        let found: Vec<(String, Vec<(u16, Range<u16>)>)> = links
+        let found: Vec<(String, Vec<Columns>)> = links
             .iter()
             .map(|link| {
                 let text: String = link.pieces.iter().map(|piece| piece.text.as_str()).collect();
