@@ -16,7 +16,7 @@ use crate::interface::Instances;
 use crate::permission::rules::PermissionRules;
 use crate::prompts::Family;
 use crate::redact;
-use crate::request::system;
+use crate::request::system::{self, Surroundings};
 use crate::run::step;
 use crate::run::step::prepare::SystemSources;
 
@@ -109,8 +109,17 @@ impl Instances<'_> {
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
         let found = instance.instructions(&self.0.llm).await;
         let now = self.0.clock.now_ms();
-        let sources =
-            SystemSources { prompt: &prompt, began_ms: now, model: &model, tools: &tools, rules: &rules };
+        let surroundings = Surroundings {
+            date: self.0.zone.date(now),
+            tree: instance.file_tree(&prompt.session_id, &rules).await,
+        };
+        let sources = SystemSources {
+            prompt: &prompt,
+            surroundings: &surroundings,
+            model: &model,
+            tools: &tools,
+            rules: &rules,
+        };
         let blocks = step::prepare::system_blocks(instance, sources, &found)?;
         let text = system::joined(&blocks);
         // Files are cached after the first time, so the second time is that of a step.

@@ -8,6 +8,8 @@ pub(crate) mod head;
 mod names;
 mod project_id;
 mod settled;
+mod tree;
+mod trees;
 pub(crate) mod vcs;
 
 use std::ffi::OsString;
@@ -93,6 +95,7 @@ pub struct Instance {
     path: PathReply,
     warnings: Mutex<Vec<String>>,
     names: names::Names,
+    trees: trees::Trees,
 }
 
 /// Hides secrets in an agent's options, which are sent to its provider unchanged.
@@ -187,6 +190,7 @@ impl Instance {
             path,
             warnings: Mutex::new(warnings),
             names: names::Names::default(),
+            trees: trees::Trees::default(),
             trust,
             directory,
             worktree,

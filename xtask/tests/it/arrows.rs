@@ -122,6 +122,7 @@ const ENGINE: &[Layer] = &[
             "transfer::sanitize",
             "trial",
             "web",
+            "zone",
         ],
     ),
     // Tables, locks and open directories: the fields of `Inner`.
