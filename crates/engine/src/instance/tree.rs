@@ -112,15 +112,4 @@ mod tests {
         let tree = of(&names, false);
         assert!(tree.len() < MAX_BYTES + 100 && tree.ends_with("(There are more files.)"), "{}", tree.len());
     }
-
-    #[test]
-    fn a_session_keeps_its_tree_until_many_others_have_one() {
-        let trees = Trees::default();
-        let id = |n: usize| SessionId::parse(&format!("ses_{n:012}aaaaaaaaaaaaaa")).unwrap();
-        for n in 0..=MAX_SESSIONS {
-            trees.keep(&id(n), &Arc::from(n.to_string()));
-        }
-        assert_eq!(trees.get(&id(0)), None);
-        assert_eq!(trees.get(&id(1)).as_deref(), Some("1"));
-    }
 }

@@ -28,3 +28,19 @@ impl Trees {
         kept.push_back((session.clone(), Arc::clone(tree)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_keeps_its_tree_until_many_others_have_one() {
+        let trees = Trees::default();
+        let id = |n: usize| SessionId::parse(&format!("ses_{n:012}aaaaaaaaaaaaaa")).unwrap();
+        for n in 0..=MAX_SESSIONS {
+            trees.keep(&id(n), &Arc::from(n.to_string()));
+        }
+        assert_eq!(trees.get(&id(0)), None);
+        assert_eq!(trees.get(&id(1)).as_deref(), Some("1"));
+    }
+}
