@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use codewright_testkit::Project;
 
-use crate::support::{check_code, check_has, program};
+use crate::support::{check_code, check_has, files, program};
 
 #[test]
 fn every_shell_gets_a_script_of_our_commands() -> Result<()> {
@@ -64,8 +64,8 @@ fn completion_and_man_pages_create_no_files_of_the_program() -> Result<()> {
     fs::create_dir(project.path("man"))?;
     program(&project, ["completion"]).finish()?.success()?;
     program(&project, ["man", "man"]).finish()?.success()?;
-    assert!(!project.home().join(".local").exists());
-    assert!(!project.home().join(".cache").exists());
+    let created = files(project.home())?;
+    assert!(created.is_empty(), "{created:?}");
     Ok(())
 }
 

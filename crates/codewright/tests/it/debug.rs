@@ -11,8 +11,8 @@ fn project() -> Result<Project> {
     let project = Project::git()?;
     project.write("a.txt", "hello\n")?;
     project.write("src/main.rs", "fn main() { hello }\n")?;
-    project.write(".gitignore", "ignored.txt\n")?;
-    project.write("ignored.txt", "hello\n")?;
+    project.write(".gitignore", "ignored.log\n")?;
+    project.write("ignored.log", "hello\n")?;
     Ok(project)
 }
 
@@ -111,8 +111,9 @@ fn projects_models_and_the_system_are_printed() -> Result<()> {
     let known = projects.as_array().context("not a list")?;
     assert!(known.iter().any(|known| known["worktree"] == json!(worktree)), "{projects}");
     let catalog = printed_json(&project, &["v2"])?;
-    let provider = catalog["providers"][0]["id"].as_str().context("no provider")?.to_owned();
-    assert!(catalog["default"].as_str().context("no default")?.starts_with(&provider), "{catalog}");
+    let providers = catalog["providers"].as_array().context("no providers")?;
+    assert!(providers.contains(&json!({"id": "mock", "name": "Mock"})), "{catalog}");
+    assert_eq!((&catalog["default"], &catalog["small"]["mock"]), (&json!("mock/plain-model"), &Value::Null));
     let info = program(&project, ["debug", "info"]).env("TERM", "xterm\u{1b}[31m").finish()?.success()?;
     check_has(&info.stdout, &["codewright version: ", "os: ", "terminal: xterm", "plugins:\nnone\n"]);
     assert!(!info.stdout.contains('\u{1b}'), "{:?}", info.stdout);

@@ -100,7 +100,9 @@ fn only_the_files_of_the_program_are_deleted() -> Result<()> {
     let done = used.stage.program(["uninstall", "-f"]).finish()?.success()?;
     used.check_foreign();
     let mut left = used.files()?;
-    left.retain(|path| path.to_string_lossy().contains("codewright") && !used.foreign.contains(path));
+    let is_own =
+        |path: &PathBuf| path.parent().is_some_and(|above| above.iter().any(|name| name == "codewright"));
+    left.retain(|path| is_own(path) && !used.foreign.contains(path));
     assert_eq!(left, [PathBuf::new(); 0], "{}", done.stdout);
     // A directory without files of the user is deleted, too.
     assert!(!used.home().join(".cache/codewright").exists());
