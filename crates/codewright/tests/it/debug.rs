@@ -133,11 +133,8 @@ fn wait_ends_with_the_signal() -> Result<()> {
         let locks = crate::support::data(&project).join("locks/use");
         crate::support::wait_until("the lock", || locks.exists())?;
         std::thread::sleep(std::time::Duration::from_millis(500));
-        if terminates {
-            waiting.terminate()?
-        } else {
-            waiting.interrupt()?
-        }
+        let sent = if terminates { waiting.terminate() } else { waiting.interrupt() };
+        sent?;
         check_code(&waiting.finish()?, code);
     }
     Ok(())
