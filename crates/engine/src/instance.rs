@@ -5,6 +5,7 @@
 pub(crate) mod cache;
 pub(crate) mod files;
 pub(crate) mod head;
+mod inspect;
 mod names;
 mod project_id;
 mod settled;

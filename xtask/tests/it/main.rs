@@ -10,6 +10,7 @@ mod layers;
 mod links;
 mod measuring;
 mod parameters;
+mod parity;
 mod pictures;
 
 use std::path::{Path, PathBuf};
