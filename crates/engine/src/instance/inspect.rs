@@ -44,8 +44,8 @@ impl Instance {
     /// work.
     #[must_use]
     pub fn catalog_json(&self) -> Value {
-        let connected = self.connections().into_iter().filter(|(.., connection)| connection.is_some());
-        let connected: Vec<_> = connected.map(|(id, name, ..)| (id, name)).collect();
+        let connected = self.connections().into_iter().filter(|connection| connection.source.is_some());
+        let connected: Vec<_> = connected.map(|connection| (connection.id, connection.name)).collect();
         let small: Map<_, _> = connected
             .iter()
             .filter_map(|(id, _)| Some((id.clone(), json!(self.models.small(id, "")?.id))))
