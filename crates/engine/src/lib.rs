@@ -41,6 +41,7 @@ mod transfer;
 pub mod trial;
 mod trust;
 mod web;
+mod worktrees;
 
 pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;
@@ -60,7 +61,8 @@ pub use instance::head::Following;
 pub use instance::vcs::Against;
 pub use journal::Level;
 pub use permission::client::PermissionInput;
-pub use projects::ProjectPatch;
+pub use projects::{ProjectDirectory, ProjectPatch};
 pub use pty::Attached;
+pub use session::relocate::Changes;
 pub use session::revert::Restored;
 pub use transfer::{Export, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary, Texts};

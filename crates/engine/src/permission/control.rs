@@ -8,13 +8,14 @@
 //! file exists. Paths are resolved before they are matched. Names are compared the way the most lenient file systems
 //! compare them.
 
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use codewright_proto::{Action, Rule};
 use codewright_tools::UNKNOWN;
 use codewright_workspace::normalize;
 
 use super::evaluate::matches;
+use crate::worktrees::FOLDER as WORKTREES;
 
 /// The permission key of writes.
 const EDIT: &str = "edit";
@@ -220,10 +221,18 @@ impl Roots {
             .filter(|(_, (row, _))| names.windows(row.len()).any(|names| is_row(row, names)))
             .map(|(number, _)| number)
             .collect();
-        if self.own.iter().any(|own| path.starts_with(own)) {
+        if self.own.iter().any(|own| path.starts_with(own) && !self.is_worktree_of(own, &path)) {
             rows.push(TABLE.len());
         }
         rows
+    }
+
+    /// Reports whether a path is inside the session's own worktree, which this program created in its directory.
+    fn is_worktree_of(&self, own: &Path, path: &Path) -> bool {
+        let folder = own.join(WORKTREES);
+        // A worktree is at `<project>/<name>`.
+        let depth = self.project.strip_prefix(folder).map(|inner| inner.components().count());
+        depth == Ok(2) && path.starts_with(&self.project)
     }
 }
 

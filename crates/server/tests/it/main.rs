@@ -17,3 +17,4 @@ mod signing;
 mod socket;
 mod v2;
 mod view;
+mod worktree;
