@@ -119,6 +119,8 @@ pub(crate) enum Pick {
     },
     /// A directory to move to.
     Directory(String),
+    /// A new worktree to move to.
+    NewWorktree,
     /// A sign-in method, by its index in the provider's list.
     SignIn {
         provider: String,
@@ -153,6 +155,8 @@ pub(crate) struct Confirm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Title(SessionId),
+    /// The name of a worktree to move a session to.
+    Worktree(SessionId),
     Key(String),
     /// The code of a sign-in.
     Code {
@@ -433,6 +437,7 @@ pub(crate) fn pick(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
         // `mcp::switch` handles these entries, because the list stays open.
         Pick::Mcp { .. } => Vec::new(),
         Pick::Directory(directory) => directories::pick(state, directory),
+        Pick::NewWorktree => directories::name_worktree(state),
         Pick::Provider { id, name } => providers::pick(state, &id, &name),
         Pick::SignIn { provider, name, method } => providers::sign_in(state, &provider, &name, method),
     }
@@ -444,6 +449,10 @@ fn submit_line(state: &mut State, purpose: Purpose, text: String) -> Vec<Cmd> {
         return Vec::new();
     }
     match purpose {
+        Purpose::Worktree(session) => {
+            state.notify("creating the worktree…", codewright_proto::ToastVariant::Info);
+            vec![Cmd::MoveToNew { session, name: text }]
+        }
         Purpose::Title(session) => vec![Cmd::Rename { session, title: text }],
         Purpose::Code { provider, method } => vec![Cmd::FinishSignIn { provider, method, code: Some(text) }],
         Purpose::Waiting => Vec::new(),
