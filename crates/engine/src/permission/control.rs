@@ -296,6 +296,26 @@ mod tests {
     }
 
     #[test]
+    fn a_worktree_in_the_directory_of_this_program_is_an_ordinary_project() {
+        let own: std::sync::Arc<[PathBuf]> = ["/data".into()].into();
+        let roots =
+            |project: &str| Roots { worktree: project.into(), project: project.into(), own: own.clone() };
+        let rule = [Rule::new("edit", "*", Action::Allow)];
+        let decide =
+            |project: &str, path: &str| roots(project).decide(Action::Allow, ("edit", path), [&rule[..]]);
+        let worktree = "/data/worktree/p/one";
+        assert_eq!(decide(worktree, "src/lib.rs"), Action::Allow);
+        assert_eq!(decide(worktree, "/data/worktree/p/two/src/lib.rs"), Action::Ask);
+        assert_eq!(decide(worktree, "../../../auth.json"), Action::Ask);
+        assert_eq!(decide(worktree, ".git"), Action::Ask);
+        for project in
+            ["/data", "/data/worktree", "/data/worktree/p", "/data/worktree/p/one/sub", "/", "/work"]
+        {
+            assert_eq!(decide(project, "/data/worktree/p/one/sub/x"), Action::Ask, "{project}");
+        }
+    }
+
+    #[test]
     fn a_general_rule_does_not_allow_a_control_file() {
         for pattern in [
             "opencode.json",
