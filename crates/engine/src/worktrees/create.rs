@@ -7,12 +7,12 @@ use std::time::Duration;
 use codewright_proto::{Signal, TrustStatus, Worktree, WorktreeCreateInput};
 use codewright_telemetry::carry;
 use codewright_tools::{Progress, run_for_user};
-use codewright_workspace::git::{Linked, NewLinked};
+use codewright_workspace::git::{Linked, NewLinked, git_dirs};
 use codewright_workspace::make_private_directory;
 use tokio::time::timeout;
 
 use super::name::{candidate, plain};
-use super::place::Place;
+use super::place::{Place, folder};
 use super::{BRANCHES, FILES_DEADLINE, GIT_DEADLINE, failed};
 use crate::Error;
 use crate::inner::Inner;
@@ -35,9 +35,20 @@ const SHOWN_CHARS: usize = 1000;
 impl Worktrees<'_> {
     /// Returns the worktrees that were created for the project of a directory and still exist.
     pub async fn list(self, instance: &Instance) -> Result<Vec<String>, Error> {
-        let stored = self.0.store.project_of(&instance.project().worktree).await?;
-        let listed = stored.map(|project| project.sandboxes).unwrap_or_default();
-        Ok(listed.into_iter().filter(|directory| is_directory(Path::new(directory))).collect())
+        let project = instance.project();
+        let stored = self.0.store.project_of(&project.worktree).await?;
+        let mut listed = stored.map(|project| project.sandboxes).unwrap_or_default();
+        // Another clone of the repository replaces the stored project, but not the registrations.
+        let folder = folder(self.0, &project.id);
+        let linked = git_dirs(Path::new(&project.worktree)).map(|dirs| dirs.linked()).unwrap_or_default();
+        for linked in linked.into_iter().filter(|linked| linked.directory.parent() == Some(&folder)) {
+            let directory = linked.directory.to_string_lossy().into_owned();
+            if !listed.contains(&directory) {
+                listed.push(directory);
+            }
+        }
+        listed.retain(|directory| is_directory(Path::new(directory)));
+        Ok(listed)
     }
 
     /// Creates a worktree on a new branch at the current commit of the main worktree.

@@ -235,7 +235,7 @@ async fn commits_of_a_removed_worktree_stay_on_their_branch() {
     assert_eq!(branches(&bench.project), ["main", "opencode/one"]);
     let shown = bench.project.run_git(&["show", "opencode/one:new.txt"]).unwrap();
     assert_eq!(shown, "new\n");
-    let told = async {
+    let reported = async {
         loop {
             if let Published::Signal { signal, .. } = events.next().await.unwrap()
                 && let Signal::TuiToastShow { toast, .. } = &*signal
@@ -244,7 +244,7 @@ async fn commits_of_a_removed_worktree_stay_on_their_branch() {
             }
         }
     };
-    let message = tokio::time::timeout(PATIENCE, told).await.unwrap();
+    let message = tokio::time::timeout(PATIENCE, reported).await.unwrap();
     assert!(message.contains("`opencode/one`") && message.contains('1'), "{message}");
 
     let second = created(&bench, &router, json!({"name": "two"})).await;
@@ -460,7 +460,7 @@ async fn a_session_is_moved_with_its_subagents() {
         assert_eq!(moved["directory"], json!(directory.join("sub")));
         assert_eq!(moved["path"], "sub");
     }
-    let told = async {
+    let reported = async {
         loop {
             if let Published::Signal { signal, .. } = events.next().await.unwrap()
                 && let Signal::SessionMoved { session_id, location, subdirectory, .. } = &*signal
@@ -469,7 +469,7 @@ async fn a_session_is_moved_with_its_subagents() {
             }
         }
     };
-    let (moved, location, subdirectory) = tokio::time::timeout(PATIENCE, told).await.unwrap();
+    let (moved, location, subdirectory) = tokio::time::timeout(PATIENCE, reported).await.unwrap();
     assert_eq!((moved, Path::new(&location)), (id.clone(), &*directory.join("sub")));
     assert_eq!(subdirectory, "sub");
     let inside = format!("/session?directory={}", directory.join("sub").display());
