@@ -330,7 +330,7 @@ async fn start_commands_run_in_the_worktree_and_their_failure_is_reported() {
 #[tokio::test]
 async fn no_start_command_runs_in_an_untrusted_project() {
     let bench = Bench::git_untrusted().await;
-    bench.project.write("opencode.json", r#"{"permission":{"bash":"allow"}}"#).unwrap();
+    bench.project.write("opencode.json", r#"{"agent":{"helper":{"prompt":"Help"}}}"#).unwrap();
     let router = bench.router(quick());
     let (_, trust) = ask(&router, "GET", "/trust", "").await;
     assert_eq!(trust["status"], "undecided", "{trust}");
