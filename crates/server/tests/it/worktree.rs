@@ -354,7 +354,11 @@ async fn nothing_of_a_hostile_repository_runs() {
     }
     bench.project.write(".gitattributes", "* filter=evil diff=evil merge=evil\n").unwrap();
     bench.project.run_git(&["add", ".gitattributes"]).unwrap();
-    git_in(&bench.project, bench.project.directory(), &["-c", "core.hooksPath=/dev/null", "commit", "-qm", "Second"]);
+    git_in(
+        &bench.project,
+        bench.project.directory(),
+        &["-c", "core.hooksPath=/dev/null", "commit", "-qm", "Second"],
+    );
     for key in [
         "filter.evil.smudge",
         "filter.evil.clean",
