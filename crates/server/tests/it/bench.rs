@@ -1,6 +1,5 @@
 //! The test bench: an engine in a temporary project, and helpers for requests to its server.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
 use axum::Router;
@@ -49,28 +48,11 @@ impl Bench {
         Self::in_project(Project::git().unwrap(), script, |_| {}).await
     }
 
-    /// Returns a bench in a git repository whose trust the user has not decided about.
-    pub(crate) async fn git_untrusted() -> Self {
-        let project = Project::git().unwrap();
-        let mut variables = project.environment();
-        variables.retain(|(name, _)| *name != "CODEWRIGHT_TRUST");
-        Self::with_variables((project, variables), Script::new(), |_| {}).await
-    }
-
     pub(crate) async fn configured(script: Script, change: impl FnOnce(&mut Value)) -> Self {
         Self::in_project(Project::plain().unwrap(), script, change).await
     }
 
     async fn in_project(project: Project, script: Script, change: impl FnOnce(&mut Value)) -> Self {
-        let variables = project.environment();
-        Self::with_variables((project, variables), script, change).await
-    }
-
-    async fn with_variables(
-        (project, variables): (Project, Vec<(&'static str, OsString)>),
-        script: Script,
-        change: impl FnOnce(&mut Value),
-    ) -> Self {
         let model = Server::start(script).await.unwrap();
         let mut config = Project::config(&model.url());
         change(&mut config);
@@ -80,6 +62,7 @@ impl Bench {
         if project.path(".git").is_dir() {
             project.write(".git/info/exclude", "/opencode.json\n").unwrap();
         }
+        let variables = project.environment();
         let env =
             Env::from_pairs(variables.into_iter().map(|(name, value)| (name, value.into_string().unwrap())));
         let options = codewright_engine::Options {

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use codewright_engine::Published;
-use codewright_proto::{SessionId, Signal};
-use codewright_testkit::{Project, Script, Turn};
+use codewright_config::{Dirs, Env};
+use codewright_engine::{Engine, Published};
+use codewright_proto::{Clock, SessionId, Signal};
+use codewright_testkit::{Project, Script, Server, Turn};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, PATIENCE, ask, quick};
@@ -327,10 +328,29 @@ async fn start_commands_run_in_the_worktree_and_their_failure_is_reported() {
     assert!(directory.join("README.md").exists());
 }
 
+/// Returns a bench in a repository whose trust the user has not decided about.
+async fn undecided() -> Bench {
+    let project = Project::git().unwrap();
+    let model = Server::start(Script::new()).await.unwrap();
+    project.write_config(&Project::config(&model.url())).unwrap();
+    project.write("opencode.json", r#"{"agent":{"helper":{"prompt":"Help"}}}"#).unwrap();
+    let variables = project.environment().into_iter().filter(|(name, _)| *name != "CODEWRIGHT_TRUST");
+    let env = Env::from_pairs(variables.map(|(name, value)| (name, value.into_string().unwrap())));
+    let options = codewright_engine::Options {
+        confinement: codewright_engine::Confinement::Group,
+        directory: project.directory().to_owned(),
+        dirs: Dirs::new(&env).unwrap(),
+        env,
+        version: "1.18.33",
+        clock: Clock::system(),
+    };
+    let engine = Engine::open(options).await.unwrap();
+    Bench { project, model, engine }
+}
+
 #[tokio::test]
 async fn no_start_command_runs_in_an_untrusted_project() {
-    let bench = Bench::git_untrusted().await;
-    bench.project.write("opencode.json", r#"{"agent":{"helper":{"prompt":"Help"}}}"#).unwrap();
+    let bench = undecided().await;
     let router = bench.router(quick());
     let (_, trust) = ask(&router, "GET", "/trust", "").await;
     assert_eq!(trust["status"], "undecided", "{trust}");
