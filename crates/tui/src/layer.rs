@@ -155,8 +155,6 @@ pub(crate) struct Confirm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Title(SessionId),
-    /// The name of a worktree to move a session to.
-    Worktree(SessionId),
     Key(String),
     /// The code of a sign-in.
     Code {
@@ -165,6 +163,8 @@ pub(crate) enum Purpose {
     },
     /// No input: the line is displayed while the user signs in in the browser.
     Waiting,
+    /// The name of a worktree to move a session to.
+    Worktree(SessionId),
 }
 
 impl Item {
@@ -449,11 +449,11 @@ fn submit_line(state: &mut State, purpose: Purpose, text: String) -> Vec<Cmd> {
         return Vec::new();
     }
     match purpose {
+        Purpose::Title(session) => vec![Cmd::Rename { session, title: text }],
         Purpose::Worktree(session) => {
             state.notify("creating the worktree…", codewright_proto::ToastVariant::Info);
             vec![Cmd::MoveToNew { session, name: text }]
         }
-        Purpose::Title(session) => vec![Cmd::Rename { session, title: text }],
         Purpose::Code { provider, method } => vec![Cmd::FinishSignIn { provider, method, code: Some(text) }],
         Purpose::Waiting => Vec::new(),
         Purpose::Key(provider) => {

@@ -187,6 +187,8 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::Move { session, directory } => change::move_session(client, &session, &directory).await,
         Cmd::MoveToNew { session, name } => change::move_to_new(client, &session, name).await,
         Cmd::Follow(directory) => load::follow(client, directory).await,
+        // The main loop executes this itself.
+        Cmd::Enter(_) => None,
         Cmd::Share(session) => change::share(client, &session).await,
         Cmd::Unshare(session) => change::unshare(client, &session).await,
         Cmd::DecideTrust { directory, input } => change::decide_trust(client, directory, &input).await,
@@ -198,7 +200,7 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         }
         Cmd::PasteFromDesktop(desktops) => Some(Reply::Pasted(clipboard::paste(&desktops).await)),
         // The main loop executes these itself.
-        Cmd::Copy(_) | Cmd::Edit { .. } | Cmd::Save(_) | Cmd::Remember(_) | Cmd::Enter(_) => None,
+        Cmd::Copy(_) | Cmd::Edit { .. } | Cmd::Save(_) | Cmd::Remember(_) => None,
         Cmd::Mouse(_) | Cmd::Title(_) | Cmd::Suspend | Cmd::Quit => None,
     }
 }
