@@ -19,8 +19,6 @@ use tokio::time::timeout;
 
 use crate::Error;
 
-/// The directory of all worktrees, below the program's data.
-pub(crate) const FOLDER: &str = "worktree";
 /// The prefix of the branches that this program creates.
 const BRANCHES: &str = "opencode/";
 /// The deadline of a git process that does not write or compare the files of a worktree.

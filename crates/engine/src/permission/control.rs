@@ -16,6 +16,8 @@ use codewright_workspace::normalize;
 
 use super::evaluate::matches;
 
+/// The directory of the worktrees that this program creates, in its data directory.
+pub(crate) const WORKTREES: &str = "worktree";
 /// The permission key of writes.
 const EDIT: &str = "edit";
 
@@ -228,7 +230,7 @@ impl Roots {
 
     /// Reports whether a path is inside the session's own worktree, which this program created in its directory.
     fn is_worktree_of(&self, own: &Path, path: &Path) -> bool {
-        let folder = own.join(crate::worktrees::FOLDER);
+        let folder = own.join(WORKTREES);
         // A worktree is at `<project>/<name>`.
         let depth = self.project.strip_prefix(folder).map(|inner| inner.components().count());
         depth == Ok(2) && path.starts_with(&self.project)

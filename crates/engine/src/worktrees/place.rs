@@ -8,11 +8,12 @@ use codewright_store::SessionFilter;
 use codewright_workspace::git::{Git, GitDirs, Linked, Repository, git_dirs};
 use codewright_workspace::normalize;
 
-use super::{FOLDER, GIT_DEADLINE, failed};
+use super::{GIT_DEADLINE, failed};
 use crate::Error;
 use crate::error::Resource;
 use crate::inner::Inner;
 use crate::instance::{self, Instance};
+use crate::permission::control::WORKTREES;
 
 /// The number of files or sessions that an error names.
 const MAX_NAMED: usize = 5;
@@ -90,7 +91,7 @@ impl Place {
 pub(super) fn folder(inner: &Inner, project: &ProjectId) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = project.as_str().chars().map(plain).collect();
-    inner.dirs.data.join(FOLDER).join(name)
+    inner.dirs.data.join(WORKTREES).join(name)
 }
 
 /// Returns the first few names of a list, and the number of the others.

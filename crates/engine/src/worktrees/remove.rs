@@ -53,7 +53,7 @@ impl Worktrees<'_> {
         }
         linked.unregister().map_err(failed)?;
         if let Some(Head::Branch(branch)) = &linked.head {
-            clean_branch(inner, &place, (branch, own)).await?;
+            clean_branch(inner, &place, branch, own).await?;
         }
         forget(inner, &place, &linked.directory).await?;
         Ok(true)
@@ -186,7 +186,7 @@ async fn refuse_unsaved(linked: &Linked, repository: &Repository) -> Result<(), 
 }
 
 /// Deletes a branch of a removed worktree if it was created for it and has no commits of its own.
-async fn clean_branch(inner: &Inner, place: &Place, (branch, own): (&str, u64)) -> Result<(), Error> {
+async fn clean_branch(inner: &Inner, place: &Place, branch: &str, own: u64) -> Result<(), Error> {
     let is_ours = branch.starts_with(BRANCHES);
     let used = Head::Branch(branch.to_owned());
     let is_used = place.dirs.linked().iter().any(|linked| linked.head.as_ref() == Some(&used));

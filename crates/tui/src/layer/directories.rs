@@ -56,7 +56,7 @@ pub(super) fn name_worktree(state: &mut State) -> Vec<Cmd> {
     let Some(session) = state.session().map(|session| session.id.clone()) else { return Vec::new() };
     state.layers.push(Layer::Line(Line {
         title: "New worktree".to_owned(),
-        about: "A name. The session moves there; uncommitted changes stay here.".to_owned(),
+        about: "Uncommitted changes stay in this directory.".to_owned(),
         editor: Editor::default(),
         secret: false,
         purpose: Purpose::Worktree(session),

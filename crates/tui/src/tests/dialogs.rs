@@ -66,7 +66,7 @@ fn a_session_is_moved_to_a_new_worktree_and_the_client_follows_it() {
     stage.reply(Reply::Directories { directories: here, workspaces: json!([]) });
     stage.press(KeyCode::Down);
     stage.press(KeyCode::Enter);
-    stage.shows("uncommitted changes stay here");
+    stage.shows("Uncommitted changes stay in this directory.");
     stage.write("fix");
     stage.take_cmds();
     stage.press(KeyCode::Enter);
