@@ -41,6 +41,7 @@ use crate::toolbox::Toolbox;
 use crate::trust::TrustState;
 use crate::web::Network;
 use crate::worktrees::WorktreeState;
+use crate::zone::Zone;
 use crate::{Error, pty, question, telemetry};
 
 /// The longest time that background work, such as naming a session, may delay the end of the program.
@@ -117,6 +118,7 @@ impl Engine {
             store,
             ids,
             clock,
+            zone: Zone::system(),
             toolbox,
             env,
             dirs,

@@ -42,6 +42,7 @@ pub mod trial;
 mod trust;
 mod web;
 mod worktrees;
+mod zone;
 
 pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;

@@ -264,7 +264,10 @@ fn directory_of(signal: &Signal) -> Option<&str> {
         | Signal::WorktreeReady { directory, .. }
         | Signal::WorktreeFailed { directory, .. }
         | Signal::LspUpdated { directory }
-        | Signal::McpToolsChanged { directory, .. } => Some(directory),
+        | Signal::McpToolsChanged { directory, .. }
+        | Signal::CatalogUpdated { directory }
+        | Signal::IntegrationUpdated { directory }
+        | Signal::IntegrationConnectionUpdated { directory, .. } => Some(directory),
         Signal::PartDelta { .. }
         | Signal::SessionStatus { .. }
         | Signal::SessionIdle { .. }
@@ -301,7 +304,10 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::WorktreeReady { directory: at, .. }
         | Signal::WorktreeFailed { directory: at, .. }
         | Signal::LspUpdated { directory: at }
-        | Signal::McpToolsChanged { directory: at, .. } => at == directory,
+        | Signal::McpToolsChanged { directory: at, .. }
+        | Signal::CatalogUpdated { directory: at }
+        | Signal::IntegrationUpdated { directory: at }
+        | Signal::IntegrationConnectionUpdated { directory: at, .. } => at == directory,
         Signal::SessionError { session_id: None, .. }
         | Signal::GlobalDisposed {}
         | Signal::PtyCreated { .. }
