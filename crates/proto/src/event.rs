@@ -663,6 +663,11 @@ mod tests {
         }
     }
 
+    fn moved(session_id: SessionId) -> Signal {
+        let location = LocationRef { directory: "/a".into() };
+        Signal::SessionMoved { timestamp: 1, session_id, location, subdirectory: String::new() }
+    }
+
     #[test]
     fn a_signal_is_recognised_by_its_name() {
         let ids = Ids::seeded(Clock::stepping(1_000, 1), 1);
@@ -710,12 +715,7 @@ mod tests {
             Signal::ProjectUpdated(project()),
             Signal::WorktreeReady { directory: String::new(), name: "w".into(), branch: None },
             Signal::WorktreeFailed { directory: String::new(), message: "m".into() },
-            Signal::SessionMoved {
-                timestamp: 1,
-                session_id: ids.session(),
-                location: LocationRef { directory: "/a".into() },
-                subdirectory: String::new(),
-            },
+            moved(ids.session()),
             Signal::InstanceDisposed { directory: "/a".into() },
             Signal::GlobalDisposed {},
             Signal::TuiPromptAppend { directory: String::new(), text: "t".into() },
