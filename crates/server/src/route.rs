@@ -36,6 +36,7 @@ mod table;
 mod trust;
 mod tui;
 mod vcs;
+mod worktree;
 
 use table::{Route, table};
 

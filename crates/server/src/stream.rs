@@ -261,6 +261,8 @@ fn directory_of(signal: &Signal) -> Option<&str> {
         | Signal::FileEdited { directory, .. }
         | Signal::FileWatcherUpdated { directory, .. }
         | Signal::VcsBranchUpdated { directory, .. }
+        | Signal::WorktreeReady { directory, .. }
+        | Signal::WorktreeFailed { directory, .. }
         | Signal::LspUpdated { directory }
         | Signal::McpToolsChanged { directory, .. }
         | Signal::CatalogUpdated { directory }
@@ -272,6 +274,7 @@ fn directory_of(signal: &Signal) -> Option<&str> {
         | Signal::SessionError { .. }
         | Signal::SessionDiff { .. }
         | Signal::SessionCompacted { .. }
+        | Signal::SessionMoved { .. }
         | Signal::ProjectUpdated(_)
         | Signal::GlobalDisposed {}
         | Signal::PtyCreated { .. }
@@ -298,6 +301,8 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::FileEdited { directory: at, .. }
         | Signal::FileWatcherUpdated { directory: at, .. }
         | Signal::VcsBranchUpdated { directory: at, .. }
+        | Signal::WorktreeReady { directory: at, .. }
+        | Signal::WorktreeFailed { directory: at, .. }
         | Signal::LspUpdated { directory: at }
         | Signal::McpToolsChanged { directory: at, .. }
         | Signal::CatalogUpdated { directory: at }
@@ -314,6 +319,7 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::SessionStatus { .. }
         | Signal::SessionIdle { .. }
         | Signal::SessionCompacted { .. }
+        | Signal::SessionMoved { .. }
         | Signal::CommandExecuted { .. }
         | Signal::SessionDiff { .. }
         | Signal::TuiSessionSelect { .. }

@@ -11,6 +11,7 @@ mod features;
 mod fuzz;
 mod http;
 mod page;
+mod project;
 mod prompt;
 mod security;
 mod signing;
