@@ -343,6 +343,11 @@ impl Instance {
         Ok(self.agent(name)?.name.clone())
     }
 
+    /// Returns the names of rule files that apply in this directory and below it.
+    pub(crate) fn rule_file_names(&self) -> impl Iterator<Item = &'static str> {
+        self.instructions.kinds()
+    }
+
     /// Reads the current instructions. Also returns the ones that were left out.
     pub(crate) async fn instructions(&self, llm: &Client) -> Found {
         let mut found = self.instructions.read(&self.worktree.root, &self.directory);

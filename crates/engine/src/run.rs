@@ -16,6 +16,7 @@ pub(crate) mod prompt;
 pub(crate) mod recorder;
 pub(crate) mod recover;
 pub(crate) mod refusal;
+pub(crate) mod repetition;
 pub(crate) mod retry;
 pub(crate) mod status;
 pub(crate) mod step;
@@ -197,10 +198,13 @@ impl Run {
             let is_on_the_way = matches!(next, Next::Step)
                 && transcript.last().is_some_and(|last| matches!(last.info, Message::Assistant(_)));
             // Published at every iteration, including the last, unless a step has ended the turn itself.
-            if !is_on_the_way && (!matches!(next, Next::Idle) || ended_by_itself(&transcript)) {
+            if !is_on_the_way
+                && (!matches!(next, Next::Idle | Next::NoPrompt) || ended_by_itself(&transcript))
+            {
                 set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
             }
             match next {
+                Next::NoPrompt => return Err(Error::invalid("the session has no prompt to answer")),
                 Next::Idle => {
                     let context = Context::resolve(&self.inner, &self.entry.id).await?;
                     summary::keep(&self.inner, &context, &transcript).await?;

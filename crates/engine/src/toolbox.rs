@@ -1,6 +1,7 @@
 //! The built-in tools, and the selection of tools for a model.
 
 pub(crate) mod call;
+pub(crate) mod check;
 pub(crate) mod cx;
 mod selection;
 pub(crate) mod spec;

@@ -154,7 +154,7 @@ pub(crate) struct RunArgs {
     /// Print the model's reasoning
     #[arg(long)]
     pub(crate) thinking: bool,
-    /// Not supported by this version
+    /// Accepted for compatibility, without effect; use `codewright --mini` for a conversation
     #[arg(short, long)]
     pub(crate) interactive: bool,
     /// Grant every permission request; rules that deny still apply

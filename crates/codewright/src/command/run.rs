@@ -133,9 +133,6 @@ pub(crate) async fn turn_and_close(
 
 /// Rejects unsupported flags before anything is started.
 fn check(args: &RunArgs) -> anyhow::Result<()> {
-    if args.interactive {
-        bail!("--interactive is not supported by this version");
-    }
     if args.fork && !args.continue_last && args.session.is_none() {
         bail!("--fork requires --continue or --session");
     }

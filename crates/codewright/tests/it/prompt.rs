@@ -46,6 +46,20 @@ fn a_message_is_needed() -> Result<()> {
 }
 
 #[test]
+fn the_interactive_flag_changes_nothing() -> Result<()> {
+    for flag in ["-i", "--interactive"] {
+        let stage = Stage::plain(talker())?;
+        let done = stage.run([flag, "hello"])?.success()?;
+        check_has(&done.stdout, &["Done."]);
+        check_has(&said(&stage.server.main_requests()[0]), &["hello"]);
+        let missing = stage.program(["run", flag]).stdin("").finish()?;
+        check_code(&missing, 1);
+        assert_eq!(missing.stderr, "Error: You must provide a message or a command\n");
+    }
+    Ok(())
+}
+
+#[test]
 fn files_and_directories_are_attached() -> Result<()> {
     let stage = Stage::plain(talker())?;
     stage.project.write("src/a b#1.txt", "first line\nsecond line\n")?;

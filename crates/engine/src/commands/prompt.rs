@@ -9,6 +9,7 @@ use codewright_proto::{
     Signal, media_type,
 };
 use codewright_tools::tags::neutralize;
+use codewright_tools::{Ask, Bash, Read, Tool as _};
 use codewright_workspace::{Author, Command as Program, End, Limits};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,7 @@ use crate::instance::Instance;
 use crate::interface::Sessions;
 use crate::permission::gate::Asker;
 use crate::permission::session::session_rules;
-use crate::toolbox::call::check_command;
+use crate::toolbox::check::{check_action, check_call};
 use crate::{Error, session};
 
 /// The deadline of one shell command of a template.
@@ -77,14 +78,15 @@ impl Sessions<'_> {
         let mut parts = match command.source {
             SKILL => vec![PartInput::text(asked_of(&command.template, &input.arguments))],
             _ => {
-                let asker = Template { session, agent: &agent.name, command: &command };
-                self.parts(instance, asker, &input.arguments).await?
+                let caller = Caller::User { session, agent: &agent.name };
+                self.parts(instance, Template { caller, command: &command }, &input.arguments).await?
             }
         };
         let is_subagent = agent.mode == codewright_config::AgentMode::Subagent;
         if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
             let prompt = PromptInput { model, variant, parts, ..PromptInput::default() };
-            return Ok(delegated(instance, session, command, &agent.name, prompt));
+            let prompt = delegated(instance, session, command, &agent.name, prompt);
+            return Ok(PromptInput { message_id: input.message_id, ..prompt });
         }
         parts.extend(input.parts);
         Ok(PromptInput {
@@ -101,10 +103,10 @@ impl Sessions<'_> {
     async fn parts(
         self,
         instance: &Instance,
-        asker: Template<'_>,
+        of: Template<'_>,
         arguments: &str,
     ) -> Result<Vec<PartInput>, Error> {
-        let template = asker.command.template.as_str();
+        let template = of.command.template.as_str();
         let pieces = template::filled(template, arguments);
         let shells = pieces.iter().filter(|piece| matches!(piece, Piece::Shell(_))).count();
         if shells > MAX_SHELLS {
@@ -121,20 +123,24 @@ impl Sessions<'_> {
                     text.push_str(&piece);
                 }
                 Piece::Shell(command) => {
-                    self.check_template(instance, asker, &command).await?;
+                    self.check_template(instance, of, &command).await?;
                     let output = shell(self.0, instance, command, &parameters, arguments).await;
                     text.push_str(&neutralize(&output));
                 }
             }
         }
         let mut parts = vec![PartInput::text(text.trim())];
+        if let Caller::Model(asker) = of.caller {
+            parts.extend(self.permitted_files(asker, named).await);
+            return Ok(parts);
+        }
         let mut seen = Vec::new();
         for name in named {
             if seen.contains(&name) || parts.len() > MAX_REFERENCES {
                 continue;
             }
             // The user's text may name any file; a repository's template only files of its worktree.
-            let is_users = !asker.command.is_of_repository || arguments.contains(&format!("@{name}"));
+            let is_users = !of.command.is_of_repository || arguments.contains(&format!("@{name}"));
             parts.extend(
                 referred(self.0, instance, &name).filter(|part| is_users || is_inside(instance, part)),
             );
@@ -143,30 +149,85 @@ impl Sessions<'_> {
         Ok(parts)
     }
 
-    /// Checks a shell command of a repository's template against the rules for the model's commands.
+    /// Returns the parts of a prompt that a model wrote for a subagent. If the prompt is a command, they are those of
+    /// the command; its agent and model are not used.
+    ///
+    /// Shell commands, skills and files need the permission that calls of the model need. A name of a file without that
+    /// permission stays text.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a shell command or a skill is not allowed.
+    pub(crate) async fn delegated_parts(
+        self,
+        asker: &Asker<'_>,
+        prompt: &str,
+    ) -> Result<Vec<PartInput>, Error> {
+        let instance = asker.instance;
+        let written = prompt.trim().strip_prefix('/').map(|line| {
+            let end = line.find(char::is_whitespace).unwrap_or(line.len());
+            (&line[..end], line[end..].trim())
+        });
+        let called = written.and_then(|(name, arguments)| {
+            let command = instance.commands.iter().find(|command| command.name == name)?;
+            Some((command, arguments))
+        });
+        match called {
+            None => {
+                let named = template::references(prompt).into_iter().map(|at| prompt[at].to_owned());
+                let files = self.permitted_files(asker, named.collect()).await;
+                Ok([PartInput::text(prompt)].into_iter().chain(files).collect())
+            }
+            Some((command, arguments)) if command.source == SKILL => {
+                let ask = Ask::new("skill", vec![command.name.clone()]);
+                check_action(self.0, asker, &ask).await.map_err(Error::invalid)?;
+                Ok(vec![PartInput::text(asked_of(&command.template, arguments))])
+            }
+            Some((command, arguments)) => {
+                let of = Template { caller: Caller::Model(asker), command };
+                self.parts(instance, of, arguments).await
+            }
+        }
+    }
+
+    /// Returns the files with these names that the model may read.
+    async fn permitted_files(self, asker: &Asker<'_>, names: Vec<String>) -> Vec<PartInput> {
+        let mut files: Vec<PartInput> = Vec::new();
+        for name in names {
+            let Some(file) = referred(self.0, asker.instance, &name) else { continue };
+            let Some(path) = file_path(&file) else { continue };
+            if files.len() < MAX_REFERENCES
+                && !files.iter().any(|known| file_path(known).as_ref() == Some(&path))
+                && check_call(self.0, asker, Read::NAME, &json!({ "filePath": path })).await.is_ok()
+            {
+                files.push(file);
+            }
+        }
+        files
+    }
+
+    /// Checks a shell command of a template against the rules for the model's commands, if it comes from a repository
+    /// or if the model calls it.
     ///
     /// # Errors
     ///
     /// Fails if a rule or the user denies it.
-    async fn check_template(
-        self,
-        instance: &Instance,
-        asker: Template<'_>,
-        command: &str,
-    ) -> Result<(), Error> {
-        if !asker.command.is_of_repository {
-            return Ok(());
-        }
-        let rules = session_rules(self.0, instance, asker.session, asker.agent).await?;
-        let cancel = self.0.cancel.child_token();
-        let for_session =
-            Asker { session_id: &asker.session.id, instance, rules: &rules, tool: None, cancel: &cancel };
-        let checked = check_command(self.0, &for_session, command).await;
+    async fn check_template(self, instance: &Instance, of: Template<'_>, command: &str) -> Result<(), Error> {
+        let input = json!({ "command": command, "description": "shell command of a template" });
+        let checked = match of.caller {
+            Caller::Model(asker) => check_call(self.0, asker, Bash::NAME, &input).await,
+            Caller::User { .. } if !of.command.is_of_repository => return Ok(()),
+            Caller::User { session, agent } => {
+                let rules = session_rules(self.0, instance, session, agent).await?;
+                let cancel = self.0.cancel.child_token();
+                let asker =
+                    Asker { session_id: &session.id, instance, rules: &rules, tool: None, cancel: &cancel };
+                check_call(self.0, &asker, Bash::NAME, &input).await
+            }
+        };
         checked.map_err(|why| {
-            Error::invalid(format!(
-                "the command `{}` runs `{command}`, which is not allowed: {why}",
-                asker.command.name
-            ))
+            let name = &of.command.name;
+            Error::invalid(format!("the command `{name}` runs `{command}`, which is not allowed: {why}"))
         })
     }
 }
@@ -205,18 +266,35 @@ fn delegated(
     PromptInput { agent, variant, parts: vec![part], ..PromptInput::default() }
 }
 
-/// The template of a command and its context.
+/// The template of a command and its caller.
 #[derive(Clone, Copy)]
 struct Template<'a> {
-    session: &'a Session,
-    agent: &'a str,
+    caller: Caller<'a>,
     command: &'a Command,
+}
+
+/// The caller of a command.
+#[derive(Clone, Copy)]
+enum Caller<'a> {
+    User {
+        session: &'a Session,
+        agent: &'a str,
+    },
+    /// The model, with its permissions.
+    Model(&'a Asker<'a>),
+}
+
+fn file_path(part: &PartInput) -> Option<PathBuf> {
+    let PartInput::File { url, .. } = part else { return None };
+    url::Url::parse(url).ok()?.to_file_path().ok()
 }
 
 /// Reports whether a file of a template is inside the worktree, with links resolved.
 fn is_inside(instance: &Instance, part: &PartInput) -> bool {
-    let PartInput::File { url, .. } = part else { return true };
-    let path = url::Url::parse(url).ok().and_then(|url| url.to_file_path().ok());
+    if !matches!(part, PartInput::File { .. }) {
+        return true;
+    }
+    let path = file_path(part);
     let root = if instance.worktree.git { &instance.worktree.root } else { &instance.directory };
     let real = path.and_then(|path| path.canonicalize().ok());
     real.zip(root.canonicalize().ok()).is_some_and(|(real, root)| real.starts_with(root))

@@ -1,4 +1,5 @@
-//! The tool settings of a configuration: the shell, output limits, tools of subagents, and the effect of a rejection.
+//! The tool settings of a configuration: the shell, output limits, the depth and tools of subagents, and the effect of
+//! a rejection.
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,10 @@ use serde_json::Value;
 
 /// The largest output limits. The output is held in memory and sent to the model.
 const MOST: Bounds = Bounds { lines: 100_000, bytes: 1024 * 1024 };
+/// The default depth of subagents: they call no subagents of their own.
+const SUBAGENT_DEPTH: u64 = 1;
+/// The largest depth of subagents that a configuration can set.
+const MAX_SUBAGENT_DEPTH: u64 = 32;
 /// The directories that are searched for a shell by name if `PATH` is missing.
 const USUAL_PLACES: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -23,6 +28,8 @@ pub(crate) struct Settled {
     pub(crate) goes_on_when_refused: bool,
     /// Whether the `batch` tool is offered.
     pub(crate) batches: bool,
+    /// The number of subagents above each other, 0 for none.
+    pub(crate) subagent_depth: u64,
     /// Tools that subagents cannot use.
     primary_tools: Vec<String>,
 }
@@ -44,6 +51,10 @@ impl Settled {
             bounds: bounds(&config["tool_output"]),
             goes_on_when_refused: experiments["continue_loop_on_deny"] == true,
             batches: experiments["batch_tool"] == true,
+            subagent_depth: config["subagent_depth"]
+                .as_u64()
+                .unwrap_or(SUBAGENT_DEPTH)
+                .min(MAX_SUBAGENT_DEPTH),
             primary_tools: tools.filter_map(Value::as_str).map(str::to_owned).collect(),
         }
     }

@@ -119,6 +119,11 @@ impl Sources {
         self.listed.iter().map(String::as_str).filter(|entry| is_address(entry))
     }
 
+    /// Returns the names of a project's rule files.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        self.kinds.iter().copied()
+    }
+
     fn max_bytes(&self) -> u64 {
         self.rules.max_bytes.unwrap_or(MAX_BYTES)
     }

@@ -37,6 +37,8 @@ pub(crate) enum Next {
     },
     /// Wait for a prompt.
     Idle,
+    /// Report that the session has no prompt to answer.
+    NoPrompt,
 }
 
 /// Returns the next action of a session.
@@ -45,7 +47,7 @@ pub(crate) enum Next {
 /// calls tools, and ends when the model stops, fails or is rejected.
 pub(crate) fn next(transcript: &[MessageWithParts], when_refused: WhenRefused) -> Next {
     let asked = transcript.iter().rposition(|message| matches!(message.info, Message::User(_)));
-    let Some((asked, prompt)) = asked.map(|at| (at, &transcript[at])) else { return Next::Idle };
+    let Some((asked, prompt)) = asked.map(|at| (at, &transcript[at])) else { return Next::NoPrompt };
     if let Some(asked) = open_request(transcript) {
         return Next::Compact { asked };
     }
@@ -87,7 +89,8 @@ pub(crate) fn next(transcript: &[MessageWithParts], when_refused: WhenRefused) -
         _ if called => Next::Step,
         // Text does not answer a prompt that requested a value. A step that gives up has an error.
         Some(_) if answer.parent_id == *prompt.info.id() && wants_value(prompt) => Next::Step,
-        // A provider may announce tool calls and send none; then there is nothing to continue.
+        // A provider may announce tool calls and send none, or give no usable reason. The next request would be the same
+        // as this one, so the turn could go on forever.
         Some(_) => Next::Idle,
         // The process ended during the answer, so the prompt has no answer yet.
         None => Next::Step,
@@ -262,8 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_session_is_idle() {
-        check(Talk::new(), Next::Idle);
+    fn a_session_without_a_prompt_has_nothing_to_answer() {
+        check(Talk::new(), Next::NoPrompt);
+        check(Talk::new().answer(Some("stop"), None, vec![]), Next::NoPrompt);
     }
 
     #[test]
@@ -292,7 +296,9 @@ mod tests {
 
     #[test]
     fn announced_calls_without_content_end_the_turn() {
-        check(Talk::new().user().answer(Some("tool-calls"), None, vec![]), Next::Idle);
+        for finish in ["tool-calls", "unknown", "other"] {
+            check(Talk::new().user().answer(Some(finish), None, vec![]), Next::Idle);
+        }
     }
 
     #[test]

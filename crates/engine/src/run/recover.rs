@@ -2,7 +2,7 @@
 //!
 //! The owner of a session calls this once before any other work: everything that is open then belongs to a dead owner.
 //! Nothing is run again. The result of a call states whether it did not start, changes nothing, or may have had an
-//! effect.
+//! effect. The copy of an open message is ended in the same way.
 
 use std::collections::HashSet;
 
@@ -29,6 +29,18 @@ const NOBODY_KNOWS: &str = "The program ended while this call was running, and i
 
 const ITS_WORK_IS_KEPT: &str = "The program ended while the subagent worked. Its work so far is kept: call task with \
                                 the task_id";
+
+const COPIED: &str = "The session was copied while this call was running, so its result is missing here: check its \
+                      effect before you repeat it.";
+
+/// The reason why something open has ended.
+#[derive(Clone, Copy)]
+enum Ending<'a> {
+    /// The process died. These calls were waiting for permission.
+    Died { waiting: &'a HashSet<&'a str> },
+    /// The message is a copy.
+    Copied,
+}
 
 /// Ends everything that is open. Returns the transcript and its last `seq`.
 pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<MessageWithParts>), Error> {
@@ -96,72 +108,89 @@ fn endings(
         if let Message::Assistant(info) = &message.info
             && info.time.completed.is_none()
         {
-            end_message(message, info, &waiting, now, &mut events);
+            let ending = Ending::Died { waiting: &waiting };
+            for part in &message.parts {
+                if let Some(body) = end_part(&part.body, ending, now) {
+                    let part = Part { body, ..part.clone() };
+                    events.push(Event::PartUpdated { session_id: id.clone(), part, time: now });
+                }
+            }
+            let info = Message::Assistant(end_answer(info.clone(), ending, now));
+            events.push(Event::MessageUpdated { session_id: id.clone(), info });
         }
     }
     events
 }
 
-fn end_message(
-    message: &MessageWithParts,
-    info: &AssistantMessage,
-    waiting: &HashSet<&str>,
-    now: u64,
-    events: &mut Vec<Event>,
-) {
-    for part in &message.parts {
-        let body = match &part.body {
-            PartBody::Text(text) => ended(text.time, now)
-                .map(|time| PartBody::Text(TextPart { time: Some(time), ..text.clone() })),
-            PartBody::Reasoning { text, metadata, time } => ended(Some(*time), now)
-                .map(|time| PartBody::Reasoning { text: text.clone(), metadata: metadata.clone(), time }),
-            PartBody::Tool(call) => end_call(call, waiting, now).map(PartBody::Tool),
-            PartBody::File { .. }
-            | PartBody::StepStart { .. }
-            | PartBody::StepFinish(_)
-            | PartBody::Snapshot { .. }
-            | PartBody::Patch { .. }
-            | PartBody::Agent { .. }
-            | PartBody::Subtask { .. }
-            | PartBody::Retry { .. }
-            | PartBody::Compaction { .. } => None,
-        };
-        if let Some(body) = body {
-            let part = Part { body, ..part.clone() };
-            events.push(Event::PartUpdated { session_id: info.session_id.clone(), part, time: now });
+/// Ends a copied message if it is open. The answer that it is a copy of goes on.
+pub(crate) fn end_copy(message: &mut MessageWithParts, now: u64) {
+    let Message::Assistant(info) = &mut message.info else { return };
+    if info.time.completed.is_some() {
+        return;
+    }
+    *info = end_answer(info.clone(), Ending::Copied, now);
+    for part in &mut message.parts {
+        if let Some(body) = end_part(&part.body, Ending::Copied, now) {
+            part.body = body;
         }
     }
-    let mut info = info.clone();
+}
+
+fn end_answer(mut info: AssistantMessage, ending: Ending<'_>, now: u64) -> AssistantMessage {
     info.time.completed = Some(now);
     info.error.get_or_insert_with(|| MessageError::MessageAbortedError {
-        message: "The process ended before the answer was complete".to_owned(),
+        message: match ending {
+            Ending::Died { .. } => "The process ended before the answer was complete".to_owned(),
+            Ending::Copied => "The session was copied before the answer was complete".to_owned(),
+        },
     });
-    let session_id = info.session_id.clone();
-    events.push(Event::MessageUpdated { session_id, info: Message::Assistant(info) });
+    info
+}
+
+/// Returns a part with an end, if it is open.
+fn end_part(body: &PartBody, ending: Ending<'_>, now: u64) -> Option<PartBody> {
+    match body {
+        PartBody::Text(text) => {
+            ended(text.time, now).map(|time| PartBody::Text(TextPart { time: Some(time), ..text.clone() }))
+        }
+        PartBody::Reasoning { text, metadata, time } => ended(Some(*time), now)
+            .map(|time| PartBody::Reasoning { text: text.clone(), metadata: metadata.clone(), time }),
+        PartBody::Tool(call) => end_call(call, ending, now).map(PartBody::Tool),
+        PartBody::File { .. }
+        | PartBody::StepStart { .. }
+        | PartBody::StepFinish(_)
+        | PartBody::Snapshot { .. }
+        | PartBody::Patch { .. }
+        | PartBody::Agent { .. }
+        | PartBody::Subtask { .. }
+        | PartBody::Retry { .. }
+        | PartBody::Compaction { .. } => None,
+    }
 }
 
 fn ended(time: Option<Span>, now: u64) -> Option<Span> {
     time.filter(|time| time.end.is_none()).map(|time| Span { end: Some(now), ..time })
 }
 
-fn end_call(call: &ToolPart, waiting: &HashSet<&str>, now: u64) -> Option<ToolPart> {
-    let (input, start, shown, known) = match &call.state {
-        ToolState::Pending { .. } => (Value::Object(Map::new()), now, None, (NOT_STARTED, NEVER_RAN)),
-        ToolState::Running { input, time, metadata, .. } => {
-            let known = if waiting.contains(call.call_id.as_str()) {
-                (NOT_STARTED, NEVER_RAN)
-            } else if changes_nothing(&call.tool) {
-                (NOT_STARTED, HARMLESS)
-            } else {
-                (UNCERTAIN, NOBODY_KNOWS)
-            };
-            (input.clone(), time.start, metadata.clone(), known)
-        }
+fn end_call(call: &ToolPart, ending: Ending<'_>, now: u64) -> Option<ToolPart> {
+    let (input, start, shown) = match &call.state {
+        ToolState::Pending { .. } => (Value::Object(Map::new()), now, None),
+        ToolState::Running { input, time, metadata, .. } => (input.clone(), time.start, metadata.clone()),
         ToolState::Completed { .. } | ToolState::Error { .. } => return None,
     };
-    let (word, error) = known;
+    let is_running = matches!(call.state, ToolState::Running { .. });
+    let (word, error) = match ending {
+        Ending::Copied => (UNCERTAIN, COPIED),
+        Ending::Died { waiting } if !is_running || waiting.contains(call.call_id.as_str()) => {
+            (NOT_STARTED, NEVER_RAN)
+        }
+        Ending::Died { .. } if changes_nothing(&call.tool) => (NOT_STARTED, HARMLESS),
+        Ending::Died { .. } => (UNCERTAIN, NOBODY_KNOWS),
+    };
     let mut metadata = shown.unwrap_or_default();
-    let resumable = subagent(&metadata).filter(|_| call.tool == "task" && word == UNCERTAIN);
+    // The subagent of a copied call works for the original.
+    let resumable = matches!(ending, Ending::Died { .. }) && call.tool == "task" && word == UNCERTAIN;
+    let resumable = subagent(&metadata).filter(|_| resumable);
     let error =
         resumable.map_or_else(|| error.to_owned(), |id| format!("{ITS_WORK_IS_KEPT} `{id}` to continue."));
     metadata.insert(INTERRUPTED.to_owned(), word.into());

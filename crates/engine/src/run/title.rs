@@ -21,6 +21,8 @@ use crate::{prompts, request, telemetry};
 const AGENT: &str = "title";
 const DEADLINE: Duration = Duration::from_secs(60);
 const MAX_TITLE_CHARS: usize = 100;
+/// The end of a title that was cut.
+const CUT: &str = "...";
 /// The most of an answer that is read: a title is one line.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// The most of the first prompt that is sent.
@@ -144,9 +146,8 @@ fn clean(answer: &str) -> Option<String> {
     if line.chars().count() <= MAX_TITLE_CHARS {
         return Some(line.to_owned());
     }
-    let mut short: String = line.chars().take(MAX_TITLE_CHARS - 1).collect();
-    short.push('\u{2026}');
-    Some(short)
+    let short: String = line.chars().take(MAX_TITLE_CHARS - CUT.len()).collect();
+    Some(short + CUT)
 }
 
 #[cfg(test)]
@@ -166,6 +167,8 @@ mod tests {
         ] {
             assert_eq!(clean(answer).as_deref(), expected, "{answer:?}");
         }
-        assert_eq!(clean(&"\u{e4}".repeat(300)).unwrap().chars().count(), MAX_TITLE_CHARS);
+        assert_eq!(clean(&"\u{e4}".repeat(300)).unwrap(), format!("{}...", "\u{e4}".repeat(97)));
+        let longest = "\u{e4}".repeat(MAX_TITLE_CHARS);
+        assert_eq!(clean(&longest), Some(longest));
     }
 }

@@ -1,6 +1,7 @@
 //! Forks: sessions that start with a copy of another session's messages.
 //!
-//! Every copy gets a new id, and references to copied items are changed to the copies. A fork becomes visible as a
+//! Every copy gets a new id, and references to copied items are changed to the copies. The copy of an answer in progress
+//! is ended, because no process continues it. A fork becomes visible as a
 //! whole: it is written in one transaction, or, if it is too large, under a hidden project until it is complete.
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use crate::batch::Batch;
 use crate::error::Resource;
 use crate::inner::Inner;
 use crate::interface::Sessions;
+use crate::run::recover::end_copy;
 use crate::session::revert;
 use crate::{Error, session};
 
@@ -112,7 +114,9 @@ fn copies(inner: &Inner, fork: &Session, messages: impl Iterator<Item = MessageW
         messages.iter().map(|message| (message.info.id().clone(), inner.ids.message())).collect();
     let copy = Copy { to: fork.id.clone(), renamed };
     let mut events = Vec::new();
-    for MessageWithParts { info, parts } in messages {
+    for mut message in messages {
+        end_copy(&mut message, inner.clock.now_ms());
+        let MessageWithParts { info, parts } = message;
         let info = copy.message(info);
         let message_id = info.id().clone();
         events.push(Event::MessageUpdated { session_id: fork.id.clone(), info });

@@ -82,7 +82,7 @@ async fn locked_family(inner: &Inner, first: Session) -> Result<(Vec<Session>, V
     let mut known: HashSet<_> = family.iter().map(|session| session.id.clone()).collect();
     let mut at = 0;
     while let Some(parent) = family.get(at).map(|session| session.id.clone()) {
-        locks.push(inner.session_locks.exclusive((&inner.runs, &inner.store), &parent).await?);
+        locks.push(inner.session_locks.exclusive(&inner.runs, &inner.store, &parent).await?);
         let filter = SessionFilter { parent: Some(parent), ..SessionFilter::default() };
         let young = inner.store.sessions(filter).await?;
         family.extend(young.into_iter().filter(|child| known.insert(child.id.clone())));

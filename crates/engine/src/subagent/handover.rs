@@ -17,15 +17,13 @@ use tokio_util::sync::CancellationToken;
 use crate::admit::{Admission, admit};
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::interface::Sessions;
+use crate::permission::gate::Asker;
 use crate::permission::rules::PermissionRules;
 use crate::run::refusal::REJECTED;
 use crate::run::table::Turn;
 use crate::session;
 
-/// The default depth of delegation.
-const MAX_DEPTH: u64 = 5;
-/// The largest depth that a configuration can set.
-const DEEPEST: u64 = 32;
 /// How long an aborted subagent may take to end.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
@@ -61,6 +59,15 @@ pub(crate) async fn delegate(call: Call<'_>, work: TaskInput) -> Result<TaskOutc
     let model = model.ok_or_else(|| ToolError::model("there is no model for the subagent"))?;
     let parent = call.inner.session(call.session).await.map_err(ToolError::model)?;
     check_depth(&call, &parent).await?;
+    let asker = Asker {
+        session_id: call.session,
+        instance: call.instance,
+        rules: &call.caller.rules,
+        tool: None,
+        cancel: call.cancel,
+    };
+    let parts = Sessions(call.inner).delegated_parts(&asker, &work.prompt).await;
+    let parts = parts.map_err(ToolError::model)?;
     let child = child(&call, &parent, agent, &work).await?;
     let mut metadata = Map::new();
     metadata.insert("parentSessionId".to_owned(), json!(parent.id));
@@ -72,7 +79,7 @@ pub(crate) async fn delegate(call: Call<'_>, work: TaskInput) -> Result<TaskOutc
         agent: Some(agent.name.clone()),
         model: Some(PromptModel { variant: agent_variant(agent), ..model }),
         tools: switches(&call.caller.switched_off),
-        parts: vec![PartInput::text(work.prompt.clone())],
+        parts,
         ..PromptInput::default()
     };
     let task_id = child.id.to_string();
@@ -105,8 +112,7 @@ fn switches(off: &[String]) -> Option<BTreeMap<String, bool>> {
 
 /// Fails if the delegation is too deep.
 async fn check_depth(call: &Call<'_>, parent: &Session) -> Result<(), ToolError> {
-    let limit = call.instance.raw_config().pointer("/experimental/subagent_depth");
-    let limit = limit.and_then(serde_json::Value::as_u64).unwrap_or(MAX_DEPTH).min(DEEPEST);
+    let limit = call.instance.settled.subagent_depth;
     let mut depth = 1;
     let mut next = parent.parent_id.clone();
     while let Some(id) = next {

@@ -16,8 +16,8 @@ use codewright_proto::{
 };
 use codewright_telemetry::{Kind, within as within_span};
 use codewright_tools::{
-    AnyTool, Ask, Bash, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output,
-    PermissionRequests, Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, trim,
+    AnyTool, Ask, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output, PermissionRequests,
+    Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, trim,
 };
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -28,22 +28,20 @@ use super::selection::Selection;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::approval::Scope;
-use crate::permission::gate::{Asker, By, Verdict};
+use crate::permission::gate::{Asker, By};
 use crate::permission::reading::read_rules;
 use crate::run::files::Files;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
-use crate::run::refusal::REJECTED;
 use crate::run::structured;
 use crate::subagent::handover::Caller;
 use host::CallHost;
 
+use super::check::{Failure, failure, gate};
 use super::cx::tool_cx;
 use super::{INVALID, changes_nothing, effect};
 
 /// The deadline for computing which permissions a call needs.
 const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
-/// The number of identical calls in one answer before the next one needs permission.
-const DOOM_LOOP: usize = 2;
 /// The number of characters of invalid arguments that are quoted to the model.
 const MAX_QUOTED_CHARS: usize = 2000;
 
@@ -57,8 +55,8 @@ pub(crate) struct CallCx {
     pub(crate) caller: Arc<Caller>,
     pub(crate) updates: mpsc::Sender<CallUpdate>,
     pub(crate) cancel: CancellationToken,
-    /// The number of identical calls earlier in the same answer.
-    pub(crate) repeated: usize,
+    /// Whether the call repeats the calls before it, so that it needs permission.
+    pub(crate) repeats: bool,
     /// The schema of the value that the prompt requests.
     pub(crate) schema: Option<Arc<Value>>,
     /// The files of the step.
@@ -77,14 +75,6 @@ struct PendingCall<'a> {
 struct Granted {
     asks: Vec<Ask>,
     tool: ToolRef,
-}
-
-/// The reason why a call has no result.
-enum Failure {
-    /// The text is reported to the model.
-    Told(String),
-    /// The turn was aborted.
-    Aborted,
 }
 
 impl CallCx {
@@ -154,7 +144,7 @@ impl CallCx {
         input: Value,
         start: u64,
     ) -> Result<Output, Failure> {
-        if self.repeated >= DOOM_LOOP {
+        if self.repeats {
             self.gate(&doom_loop(tool.name(), &input), None).await?;
         }
         if tool.name() == Batch::NAME {
@@ -422,54 +412,6 @@ impl CallCx {
     }
 }
 
-async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure> {
-    let verdict = inner.gate.check(ask, asker).await;
-    match verdict {
-        Ok(Verdict::Granted(by)) => Ok(by),
-        Ok(Verdict::Denied(rules)) => {
-            let rules = serde_json::to_string(&rules).unwrap_or_default();
-            let reason = ask.metadata.get(Ask::REASON).and_then(Value::as_str);
-            let reason =
-                reason.map(|reason| format!(" It may do anything, because {reason}.")).unwrap_or_default();
-            Err(Failure::Told(format!(
-                "A permission rule forbids this call.{reason} Rules that speak of it: {rules}"
-            )))
-        }
-        Ok(Verdict::Rejected(None)) => Err(Failure::Told(REJECTED.to_owned())),
-        Ok(Verdict::Rejected(Some(message))) => {
-            let sentence = REJECTED.trim_end_matches('.');
-            Err(Failure::Told(format!("{sentence} with the following feedback: {message}")))
-        }
-        Ok(Verdict::Cancelled) => Err(Failure::Aborted),
-        Err(error) => Err(Failure::Told(format!("The permission request failed: {error}"))),
-    }
-}
-
-/// Checks a shell command of a template against the rules, like a command of the model. Returns the reason if it is not
-/// allowed.
-pub(crate) async fn check_command(inner: &Inner, asker: &Asker<'_>, command: &str) -> Result<(), String> {
-    let reason = |failure: Failure| match failure {
-        Failure::Told(reason) => reason,
-        Failure::Aborted => "the question was withdrawn".to_owned(),
-    };
-    let tool = inner.toolbox.find(Bash::NAME);
-    let tool = tool.ok_or_else(|| "there is no tool that runs commands".to_owned())?;
-    let cx = tool_cx(inner, asker.instance, asker.cancel.clone(), Progress::none());
-    let input = serde_json::json!({ "command": command, "description": "shell command of a template" });
-    let asks = tool.asks(&input, &cx).await.map_err(|error| reason(failure(error)))?;
-    for ask in &asks {
-        gate(inner, ask, asker).await.map_err(reason)?;
-    }
-    Ok(())
-}
-
-fn failure(error: ToolError) -> Failure {
-    match error {
-        ToolError::Model(message) | ToolError::Broken(message) => Failure::Told(message),
-        ToolError::Cancelled(_) => Failure::Aborted,
-    }
-}
-
 /// Waits for a tool until a deadline.
 async fn within<T>(limit: Duration, tool: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::time::timeout(limit, work).await.map_err(|_| {
@@ -492,7 +434,7 @@ fn doom_loop(tool: &str, input: &Value) -> Ask {
 }
 
 /// Parses the arguments as JSON. Empty arguments are an empty object.
-fn arguments(text: &str) -> Result<Value, String> {
+pub(crate) fn arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }

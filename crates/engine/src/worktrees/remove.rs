@@ -151,7 +151,7 @@ async fn idle_sessions(inner: &Inner, place: &Place, linked: &Linked) -> Result<
     }
     let mut locks = Vec::new();
     for session in sessions.iter().take(MAX_LOCKED) {
-        let lock = inner.session_locks.exclusive((&inner.runs, &inner.store), session).await;
+        let lock = inner.session_locks.exclusive(&inner.runs, &inner.store, session).await;
         locks.push(lock.map_err(|error| {
             Error::invalid(format!("a session is at work in `{}`: {error}", linked.directory.display()))
         })?);

@@ -171,6 +171,49 @@ async fn the_third_identical_call_of_an_answer_asks() {
     idle(&mut feed).await;
 }
 
+/// Runs a turn of these calls, answers its requests with once, and returns which permissions it asked for.
+async fn requested(script: Script) -> Vec<String> {
+    let desk = Desk::new(script).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("go")).await.unwrap();
+    let mut requested = Vec::new();
+    loop {
+        let request = wait_for(&mut feed, |published| match published.notice().fact {
+            Fact::Event(Event::PermissionAsked(request)) => Some(Some(request)),
+            Fact::Signal(codewright_proto::Signal::SessionIdle { .. }) => Some(None),
+            _ => None,
+        });
+        let Some(request) = request.await else { return requested };
+        desk.engine.permissions().answer(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
+        requested.push(request.permission);
+    }
+}
+
+#[tokio::test]
+async fn repeated_calls_are_compared_as_values_and_in_a_row() {
+    let same = [
+        ("glob", r#"{"pattern":"*.md","path":"."}"#),
+        ("glob", r#"{ "path": ".", "pattern": "*.md" }"#),
+        ("glob", r#"{"pattern": "*.md", "path": "."}"#),
+    ];
+    assert_eq!(requested(Script::new().turn(Turn::tools(same)).text("done")).await, ["doom_loop"]);
+    let (a, b) = (json!({"pattern": "*.md"}), json!({"pattern": "*.rs"}));
+    let mixed = [("glob", a.clone()), ("glob", a.clone()), ("glob", b), ("glob", a)];
+    assert!(requested(Script::new().turn(Turn::tools(mixed)).text("done")).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_call_that_is_repeated_in_every_step_asks() {
+    let repeated = |command: &str, times: usize| {
+        (0..times).fold(Script::new(), |script, _| script.turn(bash(command))).text("done")
+    };
+    assert!(requested(repeated("echo same", 9)).await.is_empty());
+    assert_eq!(requested(repeated("echo same", 11)).await, ["doom_loop", "doom_loop"]);
+    // A call whose result changes waits for a change.
+    assert!(requested(repeated("echo x >> log; wc -c log", 11)).await.is_empty());
+}
+
 #[tokio::test]
 async fn an_abort_withdraws_the_question() {
     let desk = Desk::with(Script::new().turn(bash("echo one")).text("after"), ask_for_bash()).await;

@@ -491,12 +491,14 @@ async fn a_command_for_a_subagent_runs_in_its_own_session() {
     let config = json!({"command": {"subt": {"template": "SUBTASKCMD $ARGUMENTS", "agent": "explore", "description": "sub"}}});
     let desk = Desk::with(Script::new().text("sub result").text("parent continue"), config).await;
     let session = desk.session().await;
-    let run = desk.engine.sessions().command(&session.id, command("subt", "zz"));
+    let id = codewright_proto::MessageId::parse("msg_chosenbytheclient").unwrap();
+    let input = CommandInput { message_id: Some(id.clone()), ..command("subt", "zz") };
+    let run = desk.engine.sessions().command(&session.id, input);
     let answer = tokio::time::timeout(DEADLINE, run).await.unwrap().unwrap();
     assert_eq!(text(&answer), "parent continue");
     let transcript = desk.transcript(&session).await;
     let Message::User(asked) = &transcript[0].info else { panic!("a prompt") };
-    assert_eq!(asked.agent, "build");
+    assert_eq!((asked.agent.as_str(), &asked.id), ("build", &id));
     let subtask = json!(transcript[0].parts[0]);
     let expected = json!(["subtask", "SUBTASKCMD zz", "sub", "explore", "subt"]);
     let found = ["type", "prompt", "description", "agent", "command"].map(|key| subtask[key].clone());
@@ -507,4 +509,96 @@ async fn a_command_for_a_subagent_runs_in_its_own_session() {
     // The agent that searches has its own prompt.
     assert!(system(&desk.server.main_requests()[0]).starts_with("You are Codewright's scout"));
     desk.assert_clean();
+}
+
+/// Writes rule files at three levels, each next to a file to read.
+fn write_nested(desk: &Desk) {
+    for (name, words) in [
+        ("a/AGENTS.md", "AGENTS-OF-A"),
+        ("a/x.txt", "x"),
+        ("b/CLAUDE.md", "CLAUDE-OF-B"),
+        ("b/x.txt", "x"),
+        ("c/AGENTS.md", &"LARGE ".repeat(20_000)),
+        ("c/x.txt", "x"),
+    ] {
+        let path = desk.project.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, words).unwrap();
+    }
+}
+
+fn read(path: &str) -> Turn {
+    Turn::steps().tool("read", json!({"filePath": path})).into()
+}
+
+#[tokio::test]
+async fn switches_apply_to_rule_files_next_to_read_files() {
+    for (name, agents, claude) in [
+        ("OPENCODE_DISABLE_CLAUDE_CODE", true, false),
+        ("OPENCODE_DISABLE_CLAUDE_CODE_PROMPT", true, false),
+        ("OPENCODE_DISABLE_PROJECT_CONFIG", false, false),
+        ("UNRELATED", true, true),
+    ] {
+        let script = Script::new().turn(read("a/x.txt")).turn(read("b/x.txt")).text("done");
+        let desk = Desk::with_env(script, [(name, "1")]).await;
+        write_nested(&desk);
+        let session = desk.session().await;
+        desk.prompt(&session, "go").await;
+        let sent = desk.server.main_requests().pop().unwrap().body.to_string();
+        let found = (sent.contains("AGENTS-OF-A"), sent.contains("CLAUDE-OF-B"));
+        assert_eq!(found, (agents, claude), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_rule_file_next_to_a_read_file_is_reported() {
+    let desk = Desk::new(Script::new().turn(read("c/x.txt")).text("done")).await;
+    write_nested(&desk);
+    let session = desk.session().await;
+    desk.prompt(&session, "go").await;
+    let path = desk.project.join("c/AGENTS.md");
+    let expected = format!("`{}` was left out: it is larger than 64 KiB", path.display());
+    assert!(desk.instance.warnings().contains(&expected), "{:?}", desk.instance.warnings());
+}
+
+#[tokio::test]
+async fn rule_files_are_sent_again_after_a_summary_has_replaced_them() {
+    let script = Script::new()
+        .summary(Turn::text("A summary."))
+        .turn(read("a/x.txt"))
+        .text("one")
+        .turn(read("a/x.txt"))
+        .text("two")
+        .turn(read("a/x.txt"))
+        .text("three");
+    let desk = Desk::with(script, json!({"compaction": {"tail_turns": 0}})).await;
+    write_nested(&desk);
+    let session = desk.session().await;
+    let sent = async |text: &str| {
+        desk.prompt(&session, text).await;
+        desk.server.main_requests().pop().unwrap().body.to_string().matches("AGENTS-OF-A").count()
+    };
+    assert_eq!(sent("first").await, 1);
+    assert_eq!(sent("second").await, 1);
+    desk.engine.sessions().compact(&session.id).await.unwrap();
+    assert_eq!(sent("third").await, 1);
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn rule_files_are_sent_again_after_their_output_was_cleared() {
+    let big = || Turn::steps().tool("bash", json!({"command": "head -c 48000 /dev/zero | tr '\\0' x"}));
+    let usage = |input| codewright_scripted::Usage { input, output: 10, ..Default::default() };
+    let mut script = Script::new().turn(read("a/x.txt"));
+    for _ in 0..6 {
+        script = script.turn(big().usage(usage(1000)));
+    }
+    let desk = Desk::with(script.text("one").turn(read("a/x.txt")).text("two"), json!({})).await;
+    write_nested(&desk);
+    let session = desk.session().await;
+    desk.prompt(&session, "first").await;
+    desk.prompt(&session, "second").await;
+    let sent = desk.server.main_requests().pop().unwrap().body.to_string();
+    assert_eq!(sent.matches("AGENTS-OF-A").count(), 1);
+    assert!(sent.contains("[Old tool result content cleared]"));
 }

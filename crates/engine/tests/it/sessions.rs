@@ -2,8 +2,8 @@
 
 use codewright_engine::{Engine, Error, PermissionInput, Published};
 use codewright_proto::{
-    Action, Event, FileAttachment, Map, Message, MessageWithParts, Part, PartBody, PartInput, PromptInput,
-    Session, SessionId, SessionInput, SessionPatch, TextPart, TimePatch, ToolState,
+    Action, Event, Fact, FileAttachment, Map, Message, MessageWithParts, Part, PartBody, PartInput,
+    PromptInput, Session, SessionId, SessionInput, SessionPatch, TextPart, TimePatch, ToolState,
 };
 use codewright_scripted::{Script, Turn};
 use serde_json::json;
@@ -215,6 +215,41 @@ async fn a_fork_refers_to_its_own_messages_only() {
     assert_eq!(tail.as_ref(), Some(copied[0].info.id()));
     let refused = desk.engine.sessions().fork(&session.id, Some(copied[0].info.id().clone())).await;
     assert!(matches!(refused, Err(Error::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn a_fork_of_a_running_session_has_no_open_calls() {
+    let script = Script::new().turn(Turn::steps().text("x").tool("bash", json!({"command": "sleep 30"})));
+    let desk = Desk::new(script.default_turn(Turn::text("in the fork"))).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.events().subscribe();
+    desk.engine.sessions().prompt_async(&session.id, prompt("work")).await.unwrap();
+    crate::desk::wait_for(&mut feed, |published| match &published.notice().fact {
+        Fact::Event(Event::PartUpdated { part, .. }) => match &part.body {
+            PartBody::Tool(call) => matches!(call.state, ToolState::Running { .. }).then_some(()),
+            _ => None,
+        },
+        _ => None,
+    })
+    .await;
+    let fork = desk.engine.sessions().fork(&session.id, None).await.unwrap();
+    let copied = desk.transcript(&fork).await;
+    let (_, state) = crate::desk::calls(&copied).remove(0);
+    let ToolState::Error { error, input, .. } = state else { panic!("{state:?}") };
+    assert!(error.contains("copied while this call was running"), "{error}");
+    assert_eq!(input["command"], "sleep 30");
+    let Message::Assistant(answer) = &copied[1].info else { panic!("an answer") };
+    assert!(answer.time.completed.is_some() && answer.error.is_some());
+    let open = copied[1].parts.iter().filter(|part| match &part.body {
+        PartBody::Text(text) => text.time.is_some_and(|time| time.end.is_none()),
+        _ => false,
+    });
+    assert_eq!(open.count(), 0);
+    // The original goes on.
+    let (_, state) = crate::desk::calls(&desk.transcript(&session).await).remove(0);
+    assert!(matches!(state, ToolState::Running { .. }), "{state:?}");
+    assert_eq!(crate::desk::text(&desk.prompt(&fork, "go on").await), "in the fork");
+    desk.engine.sessions().abort(&session.id).await.unwrap();
 }
 
 #[tokio::test]

@@ -302,7 +302,7 @@ async fn delegation_has_a_depth_limit() {
         .turn(deeper(1))
         .text("up again");
     let more = json!({
-        "experimental": {"subagent_depth": 2},
+        "subagent_depth": 2,
         "agent": {"digger": {"mode": "subagent", "description": "Digs.", "permission": {"task": "allow"}}},
     });
     let desk = Desk::with(script, more).await;
@@ -314,6 +314,81 @@ async fn delegation_has_a_depth_limit() {
     assert!(children(&desk, &second).await.is_empty());
     let calls = calls(&desk.transcript(&second).await);
     assert!(error(&calls[0]).contains("at most 2 deep"), "{calls:?}");
+}
+
+#[tokio::test]
+async fn without_a_configured_depth_a_subagent_calls_no_subagents() {
+    for (config, expected) in [(json!({}), 1), (json!({"subagent_depth": 0}), 0)] {
+        let deeper = |text: &str| Turn::from(Turn::steps().tool("task", task("deeper", text, "digger")));
+        let script = Script::new()
+            .session("LEVEL1", [deeper("LEVEL2"), Turn::text("alone then").into()])
+            .turn(deeper("LEVEL1"))
+            .text("up again");
+        let mut more = json!({
+            "agent": {"digger": {"mode": "subagent", "description": "Digs.", "permission": {"task": "allow"}}},
+        });
+        more.as_object_mut().unwrap().extend(config.as_object().unwrap().clone());
+        let desk = Desk::with(script, more).await;
+        let session = desk.session().await;
+        desk.prompt(&session, "go").await;
+        let first = children(&desk, &session).await;
+        assert_eq!(first.len(), usize::from(expected > 0), "{config}");
+        let last = first.first().unwrap_or(&session);
+        let calls = calls(&desk.transcript(last).await);
+        assert!(error(&calls[0]).contains(&format!("at most {expected} deep")), "{calls:?}");
+    }
+}
+
+/// Runs a turn that delegates a prompt, and returns the desk and the texts that the subagent received.
+async fn delegated(prompt: &str, config: Value) -> (Desk, Session, String) {
+    let script = Script::new().turn(Turn::steps().tool("task", task("d", prompt, "general")));
+    let desk = Desk::with(script.default_turn(Turn::text("done")), config).await;
+    std::fs::create_dir_all(desk.project.join("docs")).unwrap();
+    for (name, words) in [("docs/note.md", "the note"), (".env", "KEY=hidden"), ("own.md", "of the command")]
+    {
+        std::fs::write(desk.project.join(name), words).unwrap();
+    }
+    let session = desk.session().await;
+    desk.prompt(&session, "go").await;
+    let said = match children(&desk, &session).await.first() {
+        Some(child) => json!(desk.transcript(child).await[0].parts).to_string(),
+        None => String::new(),
+    };
+    (desk, session, said)
+}
+
+#[tokio::test]
+async fn a_prompt_for_a_subagent_can_be_a_command_and_name_files() {
+    let config = json!({"command": {"survey": {"template": "SURVEY $1 then @own.md", "agent": "plan"}}});
+    let (desk, session, said) = delegated("/survey north", config.clone()).await;
+    assert!(said.contains("SURVEY north then @own.md") && said.contains("of the command"), "{said}");
+    assert!(!said.contains("/survey"), "{said}");
+    let child = children(&desk, &session).await.remove(0);
+    assert_eq!(child.agent.as_deref(), Some("general"));
+    desk.assert_clean();
+    let (.., said) = delegated("/unknown look at @docs/note.md and @missing.md", config).await;
+    assert!(said.contains("/unknown look at @docs/note.md and @missing.md"), "{said}");
+    assert!(said.contains("the note"), "{said}");
+}
+
+#[tokio::test]
+async fn a_prompt_for_a_subagent_needs_the_permissions_of_its_caller() {
+    let config = json!({
+        "permission": {"read": {"*.env": "deny"}, "bash": {"touch *": "deny"}, "skill": "deny"},
+        "command": {"trap": {"template": "TRAP !`touch evil`"}, "harmless": {"template": "@explore @.env $ARGUMENTS"}},
+    });
+    let (desk, _, said) = delegated("look at @.env and ask @explore", config.clone()).await;
+    assert!(said.contains("@.env") && !said.contains("hidden"), "{said}");
+    // Only a user can name an agent that may be called without a question.
+    assert!(!said.contains(r#""type":"agent""#), "{said}");
+    desk.assert_clean();
+    let (.., said) = delegated("/harmless @../outside", config.clone()).await;
+    assert!(!said.contains("hidden") && !said.contains(r#""type":"agent""#), "{said}");
+    let (desk, session, said) = delegated("/trap", config).await;
+    assert!(said.is_empty(), "{said}");
+    assert!(!desk.project.join("evil").exists());
+    let calls = calls(&desk.transcript(&session).await);
+    assert!(error(&calls[0]).contains("`touch evil`, which is not allowed"), "{calls:?}");
 }
 
 /// Rules that give a main agent fewer permissions than the subagent it calls.

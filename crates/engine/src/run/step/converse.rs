@@ -21,9 +21,10 @@ use super::prepare::Step;
 use super::store::flush;
 use crate::inner::Inner;
 use crate::run::recorder::{Call, CallUpdate, Recorder};
+use crate::run::repetition::Repetition;
 use crate::run::retry;
 use crate::run::status::set_status;
-use crate::toolbox::call::CallCx;
+use crate::toolbox::call::{CallCx, arguments};
 use crate::{Error, telemetry};
 
 /// The shortest time between two publications of deltas: one frame of a display.
@@ -105,7 +106,8 @@ pub(crate) struct Conversation<'a> {
     calls: JoinSet<()>,
     sender: mpsc::Sender<CallUpdate>,
     updates: mpsc::Receiver<CallUpdate>,
-    called: Vec<Call>,
+    /// The last calls of the turn.
+    repetition: Repetition,
     /// Calls that wait until they are recorded.
     unstored: Vec<oneshot::Sender<()>>,
     /// A draft that is being stored. The answer is published in the meantime.
@@ -132,7 +134,7 @@ impl<'a> Conversation<'a> {
             calls: JoinSet::new(),
             sender,
             updates,
-            called: Vec::new(),
+            repetition: step.repetition.clone(),
             unstored: Vec::new(),
             drafting: None,
         }
@@ -314,10 +316,13 @@ impl<'a> Conversation<'a> {
     }
 
     fn start(&mut self, call: Call) {
-        let repeated =
-            self.called.iter().filter(|other| other.name == call.name && other.arguments == call.arguments);
-        let repeated = repeated.count();
-        self.called.push(call.clone());
+        let repeats = match (self.step.selection.find(&call.name), arguments(&call.arguments)) {
+            (Some(tool), Ok(input)) => self.repetition.add(tool.name(), input),
+            (None, _) | (_, Err(_)) => {
+                self.repetition = Repetition::default();
+                false
+            }
+        };
         let message = self.recorder.message();
         let cx = CallCx {
             inner: self.inner.clone(),
@@ -328,7 +333,7 @@ impl<'a> Conversation<'a> {
             caller: self.step.caller.clone(),
             updates: self.sender.clone(),
             cancel: self.cancel.child_token(),
-            repeated,
+            repeats,
             schema: self.step.schema.clone(),
             files: self.step.files.clone(),
             loaded: self.step.loaded.clone(),

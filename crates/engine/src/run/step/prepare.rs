@@ -14,8 +14,9 @@ use crate::models::options::merge;
 use crate::permission::rules::PermissionRules;
 use crate::request::instructions::Found;
 use crate::request::system::{Block, Facts, Surroundings};
-use crate::request::{Parts, skills, system};
+use crate::request::{Parts, history, skills, system};
 use crate::run::files::Files;
+use crate::run::repetition::Repetition;
 use crate::run::structured;
 use crate::subagent::handover::Caller;
 use crate::toolbox::Selection;
@@ -35,6 +36,8 @@ pub(crate) struct Step {
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has received.
     pub(crate) loaded: LoadedInstructions,
+    /// The last calls of the turn.
+    pub(crate) repetition: Repetition,
 }
 
 impl Step {
@@ -42,7 +45,8 @@ impl Step {
     pub(crate) fn without_tools(instance: Arc<Instance>, model: Arc<Model>, request: Request) -> Self {
         let (selection, caller, loaded) =
             (Selection::default(), Arc::default(), LoadedInstructions::default());
-        Self { instance, model, request, selection, caller, schema: None, files: None, loaded }
+        let repetition = Repetition::default();
+        Self { instance, model, request, selection, caller, schema: None, files: None, loaded, repetition }
     }
 }
 
@@ -168,22 +172,38 @@ pub(super) fn prepare(
     let request = request::request(parts, &model);
     let schema = schema.cloned().map(Arc::new);
     let caller = Arc::new(caller(prompt, transcript, rules));
-    let loaded = loaded_instructions(instructions, transcript);
-    Ok(Step { instance, model, request, selection, caller, schema, files: None, loaded })
+    let loaded = loaded_instructions(&instance, instructions, transcript);
+    let repetition = Repetition::of(transcript);
+    Ok(Step { instance, model, request, selection, caller, schema, files: None, loaded, repetition })
 }
 
-/// Returns the instruction files in the request: those in the system text and those that were added to read files.
-fn loaded_instructions(instructions: &Found, transcript: &[MessageWithParts]) -> LoadedInstructions {
+/// Returns the instruction files in the request: those in the system text and those that were added to read files. A
+/// cleared output and a message before a summary are not in the request, so their files are added again.
+fn loaded_instructions(
+    instance: &Arc<Instance>,
+    instructions: &Found,
+    transcript: &[MessageWithParts],
+) -> LoadedInstructions {
     let files = instructions.rules.iter().chain(&instructions.listed);
     let system = files.map(|file| PathBuf::from(&file.origin));
-    let read = transcript.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
-        PartBody::Tool(ToolPart { state: ToolState::Completed { metadata, .. }, .. }) => {
+    let sent = history::visible(transcript);
+    let read = sent.into_iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
+        PartBody::Tool(ToolPart { state: ToolState::Completed { metadata, time, .. }, .. })
+            if time.compacted.is_none() =>
+        {
             metadata.get("loaded")?.as_array()
         }
         _ => None,
     });
     let read = read.flatten().filter_map(Value::as_str).map(PathBuf::from);
-    LoadedInstructions::new(system.chain(read))
+    let warned = Arc::downgrade(instance);
+    LoadedInstructions::new(system.chain(read)).with_names(instance.rule_file_names()).with_warnings(
+        move |warning| {
+            if let Some(instance) = warned.upgrade() {
+                instance.warn(warning);
+            }
+        },
+    )
 }
 
 /// Returns the caller of the step's calls.

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::tags;
 
-/// Names of instruction files. Only the first one in a directory is used.
+/// The usual names of instruction files. Only the first one in a directory is used.
 const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
 /// The limit of directories that are searched.
 const MAX_DEPTH: usize = 64;
-/// The limit for the size of a file. Larger files are ignored.
+/// The limit for the size of a file. Larger files are left out with a warning.
 const MAX_BYTES: u64 = 64 * 1024;
 /// The limit for the size of the instructions that one call adds.
 const MAX_ADDED_BYTES: usize = 256 * 1024;
@@ -24,18 +24,45 @@ const REMINDER_START: &str = "\n\n<system-reminder>\n";
 const REMINDER_END: &str = "\n</system-reminder>";
 
 /// The instruction files that the model has received, so that each is sent once. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct LoadedInstructions(Arc<Mutex<HashSet<PathBuf>>>);
+#[derive(Clone)]
+pub struct LoadedInstructions {
+    paths: Arc<Mutex<HashSet<PathBuf>>>,
+    names: Arc<[&'static str]>,
+    warn: Arc<dyn Fn(&str) + Send + Sync>,
+}
 
 impl LoadedInstructions {
     /// Starts with files that the model has received.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self(Arc::new(Mutex::new(paths.into_iter().collect())))
+        let paths = Arc::new(Mutex::new(paths.into_iter().collect()));
+        Self { paths, names: NAMES.into(), warn: Arc::new(|_| {}) }
+    }
+
+    /// Sets the names of instruction files, of which the first in a directory is used.
+    #[must_use]
+    pub fn with_names(self, names: impl IntoIterator<Item = &'static str>) -> Self {
+        Self { names: names.into_iter().collect(), ..self }
+    }
+
+    /// Sets the receiver of warnings about files that were left out. It must not block.
+    #[must_use]
+    pub fn with_warnings(self, warn: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { warn: Arc::new(warn), ..self }
+    }
+
+    fn warn(&self, path: &Path, reason: &str) {
+        (self.warn)(&format!("`{}` was left out: {reason}", path.display()));
     }
 
     /// Records a file. Returns whether the model had not received it before.
     fn claim(&self, path: &Path) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned())
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned())
+    }
+}
+
+impl Default for LoadedInstructions {
+    fn default() -> Self {
+        Self::new([])
     }
 }
 
@@ -57,13 +84,16 @@ pub(super) fn found(
     let mut found = Vec::new();
     let folders = file.ancestors().skip(1).take(MAX_DEPTH);
     for folder in folders.take_while(|folder| folder.starts_with(directory) && *folder != directory) {
-        let Some(path) = NAMES.iter().map(|name| folder.join(name)).find(|path| path.is_file()) else {
-            continue;
-        };
-        let Some(text) = read(&path, directory).filter(|text| path != file && text.len() <= left) else {
-            continue;
-        };
-        if is_readable(&path) && loaded.claim(&path) {
+        let names = loaded.names.iter().map(|name| folder.join(name));
+        let mut names = names.filter(|path| path.is_file());
+        let Some(path) = names.next().filter(|path| path != file && is_readable(path)) else { continue };
+        let Some(text) = read(&path, directory) else { continue };
+        if text.len() as u64 > MAX_BYTES {
+            loaded.warn(&path, &format!("it is larger than {} KiB", MAX_BYTES / 1024));
+        } else if text.len() > left {
+            let most = MAX_ADDED_BYTES / 1024;
+            loaded.warn(&path, &format!("the instructions for one file would be larger than {most} KiB"));
+        } else if loaded.claim(&path) {
             left -= text.len();
             found.push(Instruction { path, text });
         }
@@ -71,12 +101,18 @@ pub(super) fn found(
     found
 }
 
-/// The text of a short, non-empty file inside the project, after following links.
+/// The text of a non-empty file inside the project, after following links. Of a file that is too large, only the start
+/// is read.
 fn read(path: &Path, directory: &Path) -> Option<String> {
     let real = path.canonicalize().ok().filter(|real| real.starts_with(directory))?;
     let mut bytes = Vec::new();
     std::fs::File::open(real).ok()?.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= MAX_BYTES)?;
+    // The end may be in the middle of a character.
+    let text = if bytes.len() as u64 > MAX_BYTES {
+        String::from_utf8_lossy(&bytes).into_owned()
+    } else {
+        String::from_utf8(bytes).ok()?
+    };
     (!text.trim().is_empty()).then_some(text)
 }
 

@@ -1,0 +1,78 @@
+//! Permission for actions: those of calls, and those of other work of the model.
+
+use codewright_tools::{Ask, Progress, ToolError};
+use serde_json::Value;
+
+use super::cx::tool_cx;
+use crate::inner::Inner;
+use crate::permission::gate::{Asker, By, Verdict};
+use crate::run::refusal::REJECTED;
+
+/// The reason why a call has no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The text is reported to the model.
+    Told(String),
+    /// The turn was aborted.
+    Aborted,
+}
+
+/// Waits until the user or the rules have decided about an action.
+pub(crate) async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure> {
+    let verdict = inner.gate.check(ask, asker).await;
+    match verdict {
+        Ok(Verdict::Granted(by)) => Ok(by),
+        Ok(Verdict::Denied(rules)) => {
+            let rules = serde_json::to_string(&rules).unwrap_or_default();
+            let reason = ask.metadata.get(Ask::REASON).and_then(Value::as_str);
+            let reason =
+                reason.map(|reason| format!(" It may do anything, because {reason}.")).unwrap_or_default();
+            Err(Failure::Told(format!(
+                "A permission rule forbids this call.{reason} Rules that speak of it: {rules}"
+            )))
+        }
+        Ok(Verdict::Rejected(None)) => Err(Failure::Told(REJECTED.to_owned())),
+        Ok(Verdict::Rejected(Some(message))) => {
+            let sentence = REJECTED.trim_end_matches('.');
+            Err(Failure::Told(format!("{sentence} with the following feedback: {message}")))
+        }
+        Ok(Verdict::Cancelled) => Err(Failure::Aborted),
+        Err(error) => Err(Failure::Told(format!("The call could not ask for permission: {error}"))),
+    }
+}
+
+/// Does the same for work that is not a call. Returns the reason if the action is not allowed.
+pub(crate) async fn check_action(inner: &Inner, asker: &Asker<'_>, ask: &Ask) -> Result<(), String> {
+    gate(inner, ask, asker).await.map(drop).map_err(reason)
+}
+
+/// Checks work that is not a call against the rules for a call of a tool. Returns the reason if it is not allowed.
+pub(crate) async fn check_call(
+    inner: &Inner,
+    asker: &Asker<'_>,
+    tool: &str,
+    input: &Value,
+) -> Result<(), String> {
+    let tool = inner.toolbox.find(tool).ok_or_else(|| format!("there is no tool `{tool}`"))?;
+    let cx = tool_cx(inner, asker.instance, asker.cancel.clone(), Progress::none());
+    let asks = tool.asks(input, &cx).await.map_err(|error| reason(failure(error)))?;
+    for ask in &asks {
+        check_action(inner, asker, ask).await?;
+    }
+    Ok(())
+}
+
+fn reason(failure: Failure) -> String {
+    match failure {
+        Failure::Told(reason) => reason,
+        Failure::Aborted => "the question was withdrawn".to_owned(),
+    }
+}
+
+/// Returns the failure of a call whose tool failed.
+pub(crate) fn failure(error: ToolError) -> Failure {
+    match error {
+        ToolError::Model(message) | ToolError::Broken(message) => Failure::Told(message),
+        ToolError::Cancelled(_) => Failure::Aborted,
+    }
+}
