@@ -111,13 +111,10 @@ impl Survey {
     /// Observes the tracked files, their directories, and the lists of ignored files. Returns `None` if these cannot be
     /// observed. The caller holds the lock.
     pub(crate) fn begin(repository: &Repository) -> Option<Self> {
-        let own = &repository.options.directory;
-        let index = own.join("index");
+        // The index only names the tracked files. Git may write it again without a change.
+        let index = repository.options.directory.join("index");
         let (worktree, scope) = (&repository.options.worktree, &repository.options.scope);
         let mut survey = Self { begun: repository.now().ok()?, paths: Vec::new(), doubtful: Vec::new() };
-        // Before the index is read, so that a later change is noticed.
-        survey.observe(index.clone())?;
-        survey.observe(own.join("HEAD"))?;
         let is_small = fs::metadata(&index).ok()?.len() <= MAX_INDEX_BYTES;
         let files = names(&fs::read(&index).ok().filter(|_| is_small)?)?;
         for above in scope.ancestors().skip(1).take_while(|above| above.starts_with(worktree)) {
