@@ -17,7 +17,8 @@ const LOOKS: usize = 6;
 
 /// A repository with a git program that counts its calls.
 fn scene() -> Scene {
-    let scene = Scene::with(|options| {
+    let mut kept = None;
+    let mut scene = Scene::with(|options| {
         let counting = options.worktree.with_file_name("counting");
         fs::create_dir_all(&counting).unwrap();
         let (git, count) = (counting.join("git"), options.worktree.with_file_name("count"));
@@ -32,8 +33,11 @@ fn scene() -> Scene {
         options.search = Some(path.unwrap());
         options.excludes = Some(options.worktree.with_file_name("ignore"));
         options.settled_after = SETTLED;
+        kept = Some(options.clone());
     });
     scene.run(&["init", "-q", "-b", "main"]);
+    // The directory is a repository now.
+    scene.snapshots = Snapshots::new(kept.unwrap());
     for (path, text) in [
         ("a.txt", "one\n"),
         ("b.txt", "one\n"),
@@ -215,7 +219,9 @@ async fn a_snapshot_of_another_process_is_noticed() {
     calm(&scene).await;
     let tree = scene.track().await.tree;
     scene.put("a.txt", "two\n");
-    let other = Snapshots::new(scene.options());
+    let mut options = scene.options();
+    options.excludes = Some(options.worktree.with_file_name("ignore"));
+    let other = Snapshots::new(options);
     let changed = other.track(&CancellationToken::new()).await.unwrap().tree;
     assert_ne!(changed, tree);
     assert_eq!(scene.track().await.tree, changed);
