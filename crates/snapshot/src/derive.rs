@@ -47,7 +47,7 @@ impl Snapshots {
         }
         let (mut objects, mut pending, mut tree) = (self.objects(), Pending::default(), before);
         for (file, after) in &changes {
-            let Some(next) = pending.replace(&mut objects, tree, (file, *after)).await? else {
+            let Some(next) = pending.replace(&mut objects, tree, file, *after).await? else {
                 return Ok(None);
             };
             tree = next;
@@ -73,7 +73,8 @@ impl Pending {
         &mut self,
         objects: &mut Objects,
         tree: TreeId,
-        (file, after): (&Path, Content),
+        file: &Path,
+        after: Content,
     ) -> Result<Option<TreeId>, Error> {
         let names: Vec<_> = file.components().map(|name| name.as_os_str().as_bytes().to_vec()).collect();
         let (mut above, mut at) = (Vec::new(), tree.0);

@@ -159,7 +159,7 @@ impl Snapshots {
         }
         let lock = self.repository.lock(cancel).await?;
         self.repository.recover()?;
-        track::track(&self.repository, (&lock, knowledge), cancel).await
+        track::track(&self.repository, &lock, knowledge, cancel).await
     }
 
     /// The reason why there are no snapshots here, if it is known.

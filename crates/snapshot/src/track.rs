@@ -96,7 +96,8 @@ struct Fresh {
 /// Takes a snapshot. The caller holds the lock.
 pub(crate) async fn track(
     repository: &Arc<Repository>,
-    (lock, knowledge): (&fs::File, &mut Knowledge),
+    lock: &fs::File,
+    knowledge: &mut Knowledge,
     cancel: &CancellationToken,
 ) -> Result<Snapshot, Error> {
     let known = match std::mem::take(knowledge) {
@@ -190,7 +191,7 @@ impl Run<'_> {
             }
         }
         let repository = Arc::clone(self.repository);
-        blocking(move || Ok(survey.finish(&repository, (tree, &ignored)))).await
+        blocking(move || Ok(survey.finish(&repository, tree, &ignored))).await
     }
 
     /// Takes a snapshot, and reports whether git found nothing at all that differs from the last one.

@@ -143,7 +143,8 @@ impl Survey {
     pub(crate) fn finish(
         mut self,
         repository: &Repository,
-        (tree, ignored): (TreeId, &HashSet<PathBuf>),
+        tree: TreeId,
+        ignored: &HashSet<PathBuf>,
     ) -> Option<Observed> {
         let worktree = &repository.options.worktree;
         for directory in std::mem::take(&mut self.doubtful) {

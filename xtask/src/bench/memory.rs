@@ -31,8 +31,8 @@ const TURNS: usize = 161;
 const REFUSED: usize = 6;
 /// The size of a refused body.
 const REFUSED_BYTES: usize = 20_000_000;
-/// The time from the start until the server is idle.
-const SETTLE: Duration = Duration::from_secs(3);
+/// The time from the start until the server is idle and has returned memory.
+const SETTLE: Duration = Duration::from_secs(8);
 /// The rest after a round.
 const REST: Duration = Duration::from_secs(40);
 /// The limit of the memory after a round above the memory at the start.
