@@ -9,6 +9,7 @@
 //! affects the turn.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::instance::Instance;
 
-/// The longest time from the start of a step to its first snapshot. By then the request is usually on its way, and
-/// models take longer to answer.
+/// The time from the start of a request to the first snapshot, unless the answer begins earlier. By then the request is
+/// usually on its way, and models take longer to answer.
 const FIRST_LOOK_AFTER: Duration = Duration::from_millis(100);
 /// The deadline of one snapshot of the directory.
 const LOOK: Duration = Duration::from_secs(20);
@@ -73,7 +74,7 @@ pub(crate) struct Done {
 }
 
 impl Files {
-    /// Starts a step. The first tree is computed in the background a moment later, unless it is known.
+    /// Starts a step. The first tree is computed in the background once it is needed, unless it is known.
     pub(crate) fn begin(
         instance: &Arc<Instance>,
         tasks: &TaskTracker,
@@ -87,9 +88,8 @@ impl Files {
         } else if instance.keeps_files {
             let (instance, cancel, needed) = (instance.clone(), cancel.clone(), needed.clone());
             tasks.spawn(async move {
-                let begun = tokio::time::timeout(FIRST_LOOK_AFTER, needed.notified());
                 // A cancelled step needs no snapshot, which `look` notices.
-                drop(cancel.run_until_cancelled(begun).await);
+                drop(cancel.run_until_cancelled(needed.notified()).await);
                 let tree = look(&instance, &cancel).await.map(|snapshot| snapshot.tree);
                 // The step may have ended already.
                 found.send_replace(Some(tree));
@@ -111,6 +111,18 @@ impl Files {
     /// Returns the tree at the start, if it is known.
     pub(crate) fn first(&self) -> Option<String> {
         (*self.first.borrow()).flatten().map(|tree| tree.to_string())
+    }
+
+    /// Waits for a request to the model, and starts the first snapshot if the answer does not begin soon.
+    pub(crate) async fn along<T>(&self, request: impl Future<Output = T>) -> T {
+        let mut request = pin!(request);
+        match tokio::time::timeout(FIRST_LOOK_AFTER, &mut request).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.needed.notify_one();
+                request.await
+            }
+        }
     }
 
     /// Waits for the first snapshot until a deadline.
