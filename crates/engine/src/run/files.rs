@@ -89,7 +89,7 @@ impl Files {
             let (instance, cancel, needed) = (instance.clone(), cancel.clone(), needed.clone());
             tasks.spawn(async move {
                 // A cancelled step needs no snapshot, which `look` notices.
-                drop(cancel.run_until_cancelled(needed.notified()).await);
+                cancel.run_until_cancelled(needed.notified()).await.unwrap_or_default();
                 let tree = look(&instance, &cancel).await.map(|snapshot| snapshot.tree);
                 // The step may have ended already.
                 found.send_replace(Some(tree));
