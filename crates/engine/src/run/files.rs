@@ -9,7 +9,6 @@
 //! affects the turn.
 
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -114,8 +113,7 @@ impl Files {
     }
 
     /// Waits for a request to the model, and starts the first snapshot if the answer does not begin soon.
-    pub(crate) async fn along<T>(&self, request: impl Future<Output = T>) -> T {
-        let mut request = pin!(request);
+    pub(crate) async fn along<T>(&self, mut request: impl Future<Output = T> + Unpin) -> T {
         match tokio::time::timeout(FIRST_LOOK_AFTER, &mut request).await {
             Ok(answer) => answer,
             Err(_) => {
