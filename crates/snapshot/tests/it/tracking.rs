@@ -100,11 +100,14 @@ async fn a_home_and_its_parents_are_not_tracked() {
     assert!(error.to_string().contains("root of the file system"), "{error}");
 }
 
+/// A path and its new content; `None` for a removal.
+type Changed<'a> = (&'a str, Option<&'a [u8]>);
+
 /// Changes files, reports them, and returns the derived tree with the tracked one.
 async fn derived(
     scene: &Scene,
     before: codewright_snapshot::TreeId,
-    changes: &[(&str, Option<&[u8]>)],
+    changes: &[Changed<'_>],
 ) -> (Option<codewright_snapshot::TreeId>, codewright_snapshot::TreeId) {
     let mut step = codewright_snapshot::Step::default();
     for (path, bytes) in changes {
@@ -158,7 +161,7 @@ async fn a_tree_that_only_git_knows_is_not_derived() {
     scene.put(".gitignore", "ignored\n");
     let before = scene.track().await.tree;
     let large = vec![b'x'; codewright_snapshot::MAX_TRACKED_BYTES as usize + 1];
-    let cases: [&[(&str, Option<&[u8]>)]; 6] = [
+    let cases: [&[Changed<'_>]; 6] = [
         &[("new.txt", Some(b"new"))],
         &[("sub/b.txt", None)],
         &[("ignored", Some(b"two"))],
