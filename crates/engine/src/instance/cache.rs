@@ -1,11 +1,12 @@
 //! The open directories of this process.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_llm::oauth::SignIn;
 use codewright_llm::vault::{Stamp, Stored};
+use codewright_proto::Signal;
 use tokio::sync::OnceCell;
 
 use super::head::Heads;
@@ -45,6 +46,10 @@ impl Instances {
             // Boxed because it is rare and large, so it should not enlarge the future of every caller.
             let instance = Box::pin(Instance::open(opening, directory)).await?;
             self.heads.open(&instance).await;
+            // Clients that know the directory already have its earlier models.
+            let directory = instance.directory_text();
+            opening.store.signal(Signal::IntegrationUpdated { directory: directory.clone() });
+            opening.store.signal(Signal::CatalogUpdated { directory });
             Ok(Arc::new(instance))
         };
         cell.get_or_try_init(|| open).await.cloned()
@@ -69,6 +74,16 @@ impl Instances {
         if changed {
             self.forget_all().await;
         }
+    }
+
+    /// Returns the directories that are open.
+    pub(crate) async fn directories(&self) -> BTreeSet<String> {
+        let instances = self.open.lock().await;
+        instances
+            .values()
+            .filter_map(|(_, cell)| cell.get())
+            .map(|instance| instance.directory_text())
+            .collect()
     }
 
     /// Reopens all directories at their next use. Current users keep the old instances.
