@@ -254,7 +254,7 @@ async fn stop(
 }
 
 /// The name that the program was started as. Existing clients start `opencode` and wait for that name.
-fn program_name() -> &'static str {
+pub(crate) fn program_name() -> &'static str {
     let first = std::env::args_os().next().unwrap_or_default();
     let name = Path::new(&first).file_stem().unwrap_or_default();
     if name == "opencode" { "opencode" } else { "codewright" }
