@@ -51,7 +51,7 @@ fn the_interactive_flag_changes_nothing() -> Result<()> {
         let stage = Stage::plain(talker())?;
         let done = stage.run([flag, "hello"])?.success()?;
         check_has(&done.stdout, &["Done."]);
-        check_has(&said(&stage.server.main_requests()[0]), &["hello"]);
+        check_has(&user_text(&stage.server.main_requests()[0]), &["hello"]);
         let missing = stage.program(["run", flag]).stdin("").finish()?;
         check_code(&missing, 1);
         assert_eq!(missing.stderr, "Error: You must provide a message or a command\n");
