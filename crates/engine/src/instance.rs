@@ -8,6 +8,7 @@ pub(crate) mod head;
 mod project_id;
 mod settled;
 pub(crate) mod vcs;
+pub(crate) mod watcher;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
