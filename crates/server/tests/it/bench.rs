@@ -73,7 +73,8 @@ impl Bench {
             project.write(".git/info/exclude", "/opencode.json\n").unwrap();
         }
         let variables = project.environment();
-        let variables = variables.into_iter().map(|(name, value)| (name, value.into_string().unwrap()));
+        let variables =
+            variables.into_iter().map(|(name, value)| (name.to_owned(), value.into_string().unwrap()));
         let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let env = Env::from_pairs(variables.chain(more));
         let options = codewright_engine::Options {
