@@ -367,7 +367,7 @@ mod tests {
     async fn open(root: &Path, ignored: &[&str]) -> Tree {
         let ignored = ignored.iter().map(|one| (*one).to_owned()).collect();
         let options = TreeOptions { root: root.to_owned(), worktree: root.to_owned(), ignored };
-        Tree::open(options, &CancellationToken::new()).await.unwrap()
+        Tree::open(options, &CancellationToken::new()).await.expect("the system can watch")
     }
 
     /// Returns the changes up to that of `last`, as relative paths with a sign.
@@ -384,7 +384,7 @@ mod tests {
                         TreeChange::Changed => '~',
                         TreeChange::Removed => '-',
                     };
-                    format!("{sign}{}", path.strip_prefix(root).unwrap().display())
+                    format!("{sign}{}", path.strip_prefix(root).expect("it is below").display())
                 }));
             }
         };
