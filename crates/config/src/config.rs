@@ -242,6 +242,8 @@ pub struct PromptConfig {
     pub legacy: bool,
     /// Whether to use the exact block order of older versions.
     pub strict: bool,
+    /// Whether the system text lists the files of the project.
+    pub tree: bool,
     /// A text before all other blocks.
     pub header: Option<String>,
     /// A text after all other blocks except the prompt's own system text.
@@ -409,6 +411,7 @@ impl PromptConfig {
         Self {
             legacy: fields.text("profile").as_deref() == Some("legacy"),
             strict: on("strict"),
+            tree: on("tree"),
             header: fields.non_empty("header"),
             system: fields.non_empty("system"),
             claude: on("claude"),

@@ -16,7 +16,7 @@ use crate::interface::Instances;
 use crate::permission::rules::PermissionRules;
 use crate::prompts::Family;
 use crate::redact;
-use crate::request::system;
+use crate::request::system::{self, Surroundings};
 use crate::run::step;
 
 /// The estimated bytes of a token.
@@ -108,13 +108,28 @@ impl Instances<'_> {
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
         let found = instance.instructions(&self.0.llm).await;
         let now = self.0.clock.now_ms();
-        let blocks =
-            step::prepare::system_blocks(instance, (&prompt, now), (&model, &tools), &found, &rules)?;
+        let surroundings = Surroundings {
+            date: self.0.zone.date(now),
+            tree: instance.file_tree(&prompt.session_id, &rules).await,
+        };
+        let blocks = step::prepare::system_blocks(
+            instance,
+            (&prompt, &surroundings),
+            (&model, &tools),
+            &found,
+            &rules,
+        )?;
         let text = system::joined(&blocks);
         // Files are cached after the first time, so the second time is that of a step.
         let begun = Instant::now();
         let again = instance.instructions(&self.0.llm).await;
-        drop(step::prepare::system_blocks(instance, (&prompt, now), (&model, &tools), &again, &rules)?);
+        drop(step::prepare::system_blocks(
+            instance,
+            (&prompt, &surroundings),
+            (&model, &tools),
+            &again,
+            &rules,
+        )?);
         let assembly_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let tool_sizes: Vec<_> = tools.iter().map(|tool| Size::new(&tool.name, tool_bytes(tool))).collect();
         let tools_bytes: usize = tool_sizes.iter().map(|size| size.bytes).sum();

@@ -40,6 +40,7 @@ use crate::subagent::table::Subagents;
 use crate::toolbox::{self, Toolbox};
 use crate::trust::TrustState;
 use crate::web::Network;
+use crate::zone::Zone;
 use crate::{Error, pty, question, telemetry};
 
 /// The longest time that background work, such as naming a session, may delay the end of the program.
@@ -116,6 +117,7 @@ impl Engine {
             store,
             ids,
             clock,
+            zone: Zone::system(),
             toolbox,
             env,
             dirs,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use codewright_config::{Dirs, Env};
 use codewright_llm::oauth::SignIn;
-use codewright_proto::{Clock, Event, Ids, Session, SessionId};
+use codewright_proto::{Clock, Event, Ids, Session, SessionId, Signal};
 use codewright_store::{Condition, Store};
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -34,6 +34,7 @@ use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
 use crate::toolbox::Toolbox;
 use crate::trust::TrustState;
+use crate::zone::Zone;
 
 /// The number of attempts to change a session that other processes change too.
 const UPDATE_ATTEMPTS: u32 = 100;
@@ -47,6 +48,7 @@ pub(crate) struct Inner {
     pub(crate) attempts: Attempts,
     pub(crate) ids: Ids,
     pub(crate) clock: Clock,
+    pub(crate) zone: Zone,
     pub(crate) env: Env,
     pub(crate) dirs: Dirs,
     pub(crate) version: &'static str,
@@ -163,6 +165,20 @@ impl Inner {
     /// Opens directories again when they are next needed; callers that hold an instance keep it.
     pub(crate) async fn forget_instances(&self) {
         self.instances.forget_all().await;
+    }
+
+    /// Opens directories again after a credential was stored, changed or removed, and reports this to their clients.
+    pub(crate) async fn credential_changed(&self, provider: &str) {
+        let directories = self.instances.directories().await;
+        self.forget_instances().await;
+        for directory in directories {
+            let integration_id = provider.to_owned();
+            self.store.signal(Signal::IntegrationConnectionUpdated {
+                directory: directory.clone(),
+                integration_id,
+            });
+            self.store.signal(Signal::IntegrationUpdated { directory });
+        }
     }
 
     /// Opens one directory again when it is next needed.

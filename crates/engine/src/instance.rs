@@ -7,6 +7,7 @@ pub(crate) mod files;
 pub(crate) mod head;
 mod project_id;
 mod settled;
+pub(crate) mod tree;
 pub(crate) mod vcs;
 pub(crate) mod watcher;
 
@@ -92,6 +93,7 @@ pub struct Instance {
     path: PathReply,
     warnings: Mutex<Vec<String>>,
     names: files::Names,
+    trees: tree::Trees,
 }
 
 /// Hides secrets in an agent's options, which are sent to its provider unchanged.
@@ -186,6 +188,7 @@ impl Instance {
             path,
             warnings: Mutex::new(warnings),
             names: files::Names::default(),
+            trees: tree::Trees::default(),
             trust,
             directory,
             worktree,

@@ -41,6 +41,7 @@ mod transfer;
 pub mod trial;
 mod trust;
 mod web;
+mod zone;
 
 pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;

@@ -254,7 +254,7 @@ mod tests {
     }
 
     /// Names that models read as tools, even if this program does not have them.
-    const TOOLS: [&str; 21] = [
+    const TOOLS: [&str; 22] = [
         "bash",
         "edit",
         "write",
@@ -274,11 +274,13 @@ mod tests {
         "apply_patch",
         "multiedit",
         "batch",
+        "background",
         "plan_enter",
         "plan_exit",
     ];
     /// The tool names that are also plain English words.
-    const WORDS: [&str; 9] = ["edit", "write", "read", "list", "task", "question", "skill", "batch", "bash"];
+    const WORDS: [&str; 10] =
+        ["edit", "write", "read", "list", "task", "question", "skill", "batch", "bash", "background"];
 
     /// Returns the tools that a text names. An English word counts only in a phrase such as "the edit tool".
     fn named(text: &str) -> Vec<&'static str> {
@@ -324,6 +326,18 @@ mod tests {
                 assert_eq!(absent, Vec::<&str>::new(), "{family:?} names a tool that is not offered");
             }
         }
+    }
+
+    /// The bash tool ends everything that a command has started.
+    #[test]
+    fn no_prompt_promises_commands_that_outlive_their_call() {
+        for (family, _) in Family::ALL {
+            let prompt = family.prompt(&|tool| tool != "background");
+            assert!(!prompt.contains("in the background"), "{family:?}");
+        }
+        let gemini = |tools: &[&str]| Family::Gemini.prompt(&|tool| tools.contains(&tool));
+        assert!(gemini(&["bash"]).contains("A command ends with everything it started"));
+        assert!(gemini(&["bash", "background"]).contains("with background"));
     }
 
     #[test]

@@ -15,11 +15,14 @@ use serde_json::{Map, Value};
 use crate::models::options::merge;
 use crate::prompts;
 use crate::run::structured;
+use crate::zone::Zone;
 
 /// The content of a step's request.
 pub(crate) struct Parts<'a> {
     pub(crate) session: &'a Session,
     pub(crate) transcript: &'a [MessageWithParts],
+    /// The time zone of dates in the conversation.
+    pub(crate) zone: &'a Zone,
     pub(crate) prompt: &'a UserMessage,
     /// The number of steps that the agent may run.
     pub(crate) steps: Option<u64>,
@@ -42,7 +45,7 @@ pub(crate) const MAX_OUTPUT_TOKENS: u64 = 32_000;
 pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     let (temperature, top_p) = sampling(&model.api_id);
     let temperature = parts.temperature.or(temperature).filter(|_| model.capabilities.temperature);
-    let mut messages = history::history(parts.transcript);
+    let mut messages = history::history(parts.transcript, parts.zone);
     let mut system = parts.system;
     if model.is_codex() {
         // This server accepts only its own agent's instructions, so ours are sent as a user message.

@@ -62,10 +62,16 @@ pub fn quirks(id: &str, npm: Option<&str>) -> Vec<Quirk> {
     let row = by_id.or_else(|| providers().iter().find(of_library));
     // An unknown server may run any model, including small ones.
     let mut quirks = row.map_or_else(|| UNKNOWN.to_vec(), |row| row.quirks.to_vec());
-    if id.to_ascii_lowercase().contains("litellm") {
+    if names_litellm(id) {
         quirks.push(Quirk::NoopTool);
     }
     quirks
+}
+
+/// Reports whether the name of a provider, a model or a server names a LiteLLM proxy.
+#[must_use]
+pub fn names_litellm(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("litellm")
 }
 
 /// The library for GitLab's gateway to models.

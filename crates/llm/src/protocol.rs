@@ -17,7 +17,7 @@ mod usage;
 use serde_json::Value;
 
 use crate::classify::Answer;
-use crate::{Auth, Error, Model, ModelEvent, Protocol, Request, ToolSpec};
+use crate::{Auth, Error, Model, ModelEvent, Protocol, Request, ToolSpec, quirk};
 
 /// Returns the path under the base URL, with a query if the protocol has one.
 ///
@@ -46,6 +46,7 @@ pub(crate) fn auth(protocol: Protocol) -> Auth {
 
 /// Returns the body of a request.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
+    let request = &*quirk::request(&model.quirks, request);
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
         Protocol::OpenAiResponses => openai_responses::request::lower(request, model),

@@ -1,9 +1,13 @@
 //! Deviations of servers from their protocol. A provider's row lists them by name.
 //!
 //! The protocol modules implement the original protocols. A quirk of requests is a function that
-//! converts a body.
+//! converts a request or its body.
+
+use std::borrow::Cow;
 
 use serde_json::Value;
+
+use crate::Request;
 
 mod messages;
 mod mistral_ids;
@@ -30,14 +34,18 @@ pub enum Quirk {
     PrintedCalls,
 }
 
+/// Converts a request for a server with these quirks.
+pub(crate) fn request<'a>(quirks: &[Quirk], request: &'a Request) -> Cow<'a, Request> {
+    if quirks.contains(&Quirk::NoopTool) { noop_tool::request(request) } else { Cow::Borrowed(request) }
+}
+
 /// Converts a body for a server with these quirks.
 pub(crate) fn body(quirks: &[Quirk], body: Value) -> Value {
     quirks.iter().fold(body, |body, quirk| match quirk {
         Quirk::MistralIds => mistral_ids::body(body),
         Quirk::MistralMessages => mistral_messages::body(body),
-        Quirk::NoopTool => noop_tool::body(body),
         Quirk::ReasoningField => reasoning_field::body(body),
-        // Handled where messages are created and answers decoded.
-        Quirk::ReasoningDetails | Quirk::PrintedCalls => body,
+        // Handled in `request`, where messages are created, and where answers are decoded.
+        Quirk::NoopTool | Quirk::ReasoningDetails | Quirk::PrintedCalls => body,
     })
 }

@@ -163,7 +163,7 @@ impl Event {
 }
 
 /// The names of all signals in the wire format.
-const SIGNALS: [&str; 28] = [
+const SIGNALS: [&str; 31] = [
     "server.connected",
     "server.heartbeat",
     "message.part.delta",
@@ -192,6 +192,9 @@ const SIGNALS: [&str; 28] = [
     "question.rejected",
     "lsp.updated",
     "mcp.tools.changed",
+    "catalog.updated",
+    "integration.updated",
+    "integration.connection.updated",
 ];
 
 /// An event that is not stored: it describes the current moment.
@@ -421,6 +424,30 @@ pub enum Signal {
         /// The name of the server.
         server: String,
     },
+    /// The models of a directory were read; clients must read them again.
+    #[serde(rename = "catalog.updated")]
+    CatalogUpdated {
+        /// The directory of the instance; sent by the stream, not in the signal.
+        #[serde(skip)]
+        directory: String,
+    },
+    /// The providers that can be connected in a directory, or their connections, were read.
+    #[serde(rename = "integration.updated")]
+    IntegrationUpdated {
+        /// The directory of the instance; sent by the stream, not in the signal.
+        #[serde(skip)]
+        directory: String,
+    },
+    /// The user signed in to a provider or out of it.
+    #[serde(rename = "integration.connection.updated")]
+    IntegrationConnectionUpdated {
+        /// The directory of the instance; sent by the stream, not in the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The provider.
+        #[serde(rename = "integrationID")]
+        integration_id: String,
+    },
 }
 
 impl Signal {
@@ -455,7 +482,10 @@ impl Signal {
             | Self::PtyExited { .. }
             | Self::PtyDeleted { .. }
             | Self::LspUpdated { .. }
-            | Self::McpToolsChanged { .. } => None,
+            | Self::McpToolsChanged { .. }
+            | Self::CatalogUpdated { .. }
+            | Self::IntegrationUpdated { .. }
+            | Self::IntegrationConnectionUpdated { .. } => None,
         }
     }
 }
@@ -656,6 +686,9 @@ mod tests {
             Signal::PtyDeleted { id: ids.pty() },
             Signal::LspUpdated { directory: String::new() },
             Signal::McpToolsChanged { directory: String::new(), server: "s".into() },
+            Signal::CatalogUpdated { directory: String::new() },
+            Signal::IntegrationUpdated { directory: String::new() },
+            Signal::IntegrationConnectionUpdated { directory: String::new(), integration_id: "groq".into() },
         ];
         let names: BTreeSet<_> = signals.iter().map(tag).collect();
         assert_eq!(names, wire_names::<Signal>());

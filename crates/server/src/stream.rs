@@ -336,7 +336,10 @@ fn directory_of(signal: &Signal) -> Option<&str> {
         | Signal::FileWatcherUpdated { directory, .. }
         | Signal::VcsBranchUpdated { directory, .. }
         | Signal::LspUpdated { directory }
-        | Signal::McpToolsChanged { directory, .. } => Some(directory),
+        | Signal::McpToolsChanged { directory, .. }
+        | Signal::CatalogUpdated { directory }
+        | Signal::IntegrationUpdated { directory }
+        | Signal::IntegrationConnectionUpdated { directory, .. } => Some(directory),
         Signal::PartDelta { .. }
         | Signal::SessionStatus { .. }
         | Signal::SessionIdle { .. }
@@ -370,7 +373,10 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::FileWatcherUpdated { directory: at, .. }
         | Signal::VcsBranchUpdated { directory: at, .. }
         | Signal::LspUpdated { directory: at }
-        | Signal::McpToolsChanged { directory: at, .. } => at == directory,
+        | Signal::McpToolsChanged { directory: at, .. }
+        | Signal::CatalogUpdated { directory: at }
+        | Signal::IntegrationUpdated { directory: at }
+        | Signal::IntegrationConnectionUpdated { directory: at, .. } => at == directory,
         Signal::SessionError { session_id: None, .. }
         | Signal::GlobalDisposed {}
         | Signal::PtyCreated { .. }

@@ -50,7 +50,7 @@ pub use tool::batch::{Batch, BatchCall};
 pub use tool::edit::Edit;
 pub use tool::glob::Glob;
 pub use tool::grep::Grep;
-pub use tool::list::List;
+pub use tool::list::{List, tree};
 pub use tool::lsp::Lsp;
 pub use tool::multiedit::MultiEdit;
 pub use tool::plan::{PlanEnter, PlanExit};

@@ -27,7 +27,8 @@ impl ReadRules {
     ///
     /// A file is judged by its real path, and also by its path through the link if the directory was named by
     /// one.
-    pub(crate) fn below(&self, workspace: &Workspace, root: &Place) -> Judge {
+    #[must_use]
+    pub fn below(&self, workspace: &Workspace, root: &Place) -> Judge {
         let (rules, workspace, root) = (self.clone(), workspace.clone(), root.clone());
         let is_linked = root.path != root.real;
         Judge::new(move |found| {

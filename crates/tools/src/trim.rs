@@ -30,6 +30,16 @@ impl Default for Bounds {
     }
 }
 
+impl std::fmt::Display for Bounds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { lines, bytes } = self;
+        match bytes % 1024 {
+            0 => write!(f, "{lines} lines or {} KB", bytes / 1024),
+            _ => write!(f, "{lines} lines or {bytes} bytes"),
+        }
+    }
+}
+
 /// Truncates a long output and writes the whole to a file.
 ///
 /// This is for all tools except those that limit their own output. Adds the `truncated` fact if the tool has

@@ -154,6 +154,24 @@ fn the_prompt_and_the_configuration_are_shown_with_their_origins() -> Result<()>
 }
 
 #[test]
+fn the_date_is_that_of_the_users_time_zone() -> Result<()> {
+    let stage = Stage::git(Script::new())?;
+    let date = |zone: &str| -> Result<String> {
+        let shown = stage.program(["debug", "prompt", "--json"]).env("TZ", zone).finish()?.success()?.stdout;
+        let report: Value = serde_json::from_str(&shown)?;
+        let system = report["parts"][1].as_str().context("no text")?;
+        let line = system.lines().find(|line| line.contains("Today's date: ")).context("no date")?;
+        Ok(line.trim().to_owned())
+    };
+    // The two ends of the day are 26 hours apart, so it is never the same date in both.
+    let (east, west) = (date("<+14>-14")?, date("<-12>12")?);
+    assert_ne!(east, west);
+    // What cannot be read is UTC.
+    assert!([&east, &west, &date("UTC0")?].contains(&&date("/no/such/zone")?));
+    Ok(())
+}
+
+#[test]
 fn a_model_writes_an_agent() -> Result<()> {
     let answer = r#"{"identifier": "test-runner", "whenToUse": "Use this agent when tests are to be run.", "systemPrompt": "You run tests."}"#;
     let stage = Stage::git(Script::new().default_turn(Turn::text(format!("Here:\n{answer}"))))?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use codewright_testkit::{Run, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, ask, check_code, check_has, get, is_running, program, serve, wait_until};
+use crate::support::{Stage, ask, check_code, check_has, get, is_running, post, program, serve, wait_until};
 
 #[test]
 fn a_server_prints_its_address_and_ends_on_a_signal() -> Result<()> {
@@ -24,6 +24,44 @@ fn a_server_prints_its_address_and_ends_on_a_signal() -> Result<()> {
     let done = server.finish()?;
     check_code(&done, 0);
     assert_eq!(done.stderr, "");
+    Ok(())
+}
+
+#[test]
+fn a_sign_in_is_reported_to_the_clients_of_open_directories() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let (_server, url) = stage.serve()?;
+    get(&url, "/agent")?;
+    let mut seen = Vec::new();
+    for line in BufReader::new(ask(&url, "/global/event")?).lines() {
+        let line = line?;
+        let Some(data) = line.strip_prefix("data: ") else { continue };
+        let event: Value = serde_json::from_str(data)?;
+        let kind = event["payload"]["type"].as_str().context("no type")?.to_owned();
+        match kind.as_str() {
+            "server.connected" => {
+                let (status, answer) = post(&url, "/api/integration/groq/connect/key", &json!({"key": "k"}))?;
+                assert_eq!(status, 204, "{answer}");
+                get(&url, "/agent")?;
+            }
+            "integration.connection.updated" | "integration.updated" | "catalog.updated" => {
+                let directory = stage.project.directory().canonicalize()?;
+                assert_eq!(event["directory"].as_str(), directory.to_str(), "{event}");
+                seen.push(json!([kind, event["payload"]["properties"]]));
+            }
+            _ => {}
+        }
+        if kind == "catalog.updated" {
+            break;
+        }
+    }
+    let expected = json!([
+        ["integration.connection.updated", {"integrationID": "groq"}],
+        ["integration.updated", {}],
+        ["integration.updated", {}],
+        ["catalog.updated", {}],
+    ]);
+    assert_eq!(json!(seen), expected);
     Ok(())
 }
 

@@ -148,6 +148,7 @@ const LISTED_RULES: &[(&str, Shape)] = &[("allow", TEXTS), ("ask", TEXTS), ("den
 const PROMPT_KEYS: &[(&str, Shape)] = &[
     ("profile", Shape::OneOf(&["current", "legacy"])),
     ("strict", Shape::Switch),
+    ("tree", Shape::Switch),
     ("header", Shape::Text),
     ("system", Shape::Text),
     ("claude", Shape::Switch),

@@ -31,7 +31,7 @@ impl Providers<'_> {
     pub async fn remove_credential(self, provider: &str) -> Result<(), Error> {
         let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
         blocking(move || vault.remove(&name).map(drop)).await?;
-        self.0.forget_instances().await;
+        self.0.credential_changed(provider).await;
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl Providers<'_> {
             })
         });
         named.await??;
-        self.0.forget_instances().await;
+        self.0.credential_changed(provider).await;
         Ok(())
     }
 }
@@ -119,6 +119,6 @@ impl Providers<'_> {
 pub(crate) async fn store(inner: &Inner, provider: &str, credential: Credential) -> Result<(), Error> {
     let (vault, name) = (inner.sign_in.vault().clone(), provider.to_owned());
     blocking(move || vault.set(&name, &credential)).await?;
-    inner.forget_instances().await;
+    inner.credential_changed(provider).await;
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! The open directories of this process.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_llm::oauth::SignIn;
 use codewright_llm::vault::{Stamp, Stored};
+use codewright_proto::Signal;
 use tokio::sync::OnceCell;
 
 use super::head::Heads;
@@ -50,6 +51,10 @@ impl Instances {
                 self.heads.open(&instance).await;
             }
             self.watchers.open(&instance, opening.env);
+            // Clients that know the directory already have its earlier models.
+            let directory = instance.directory_text();
+            opening.store.signal(Signal::IntegrationUpdated { directory: directory.clone() });
+            opening.store.signal(Signal::CatalogUpdated { directory });
             Ok(Arc::new(instance))
         };
         cell.get_or_try_init(|| open).await.cloned()
@@ -74,6 +79,16 @@ impl Instances {
         if changed {
             self.forget_all().await;
         }
+    }
+
+    /// Returns the directories that are open.
+    pub(crate) async fn directories(&self) -> BTreeSet<String> {
+        let instances = self.open.lock().await;
+        instances
+            .values()
+            .filter_map(|(_, cell)| cell.get())
+            .map(|instance| instance.directory_text())
+            .collect()
     }
 
     /// Reopens all directories at their next use. Current users keep the old instances.

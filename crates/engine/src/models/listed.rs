@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::options::{merge, pairs};
 use super::provider::Provider;
 use super::subscription;
-use super::template::Route;
+use super::template::{Route, with_noop_tool};
 
 /// The context assumed of a model without a description, in tokens.
 const ASSUMED_CONTEXT: u64 = 128_000;
@@ -63,7 +63,8 @@ impl Listed {
             Some(_) => setup.model(Some(Route { library: npm, address: api }), written),
             None => provider.template.clone(),
         };
-        let model = template.map(|template| {
+        let refused = setup.accounts.iter().find_map(|account| account.refusal(api_id));
+        let model = refused.map_or(template, Err).map(|template| {
             let mut model = template;
             id.clone_into(&mut model.id);
             api_id.clone_into(&mut model.api_id);
@@ -76,6 +77,10 @@ impl Listed {
             if let Some(written) = written {
                 model.headers.extend(pairs(&written.headers));
                 merge(&mut model.options, &written.options);
+            }
+            let declared = setup.written.options.rest.get("litellmProxy").and_then(Value::as_bool);
+            if declared != Some(false) && catalog::names_litellm(api_id) {
+                with_noop_tool(&mut model);
             }
             subscription::adapt(&mut model);
             for account in &setup.accounts {

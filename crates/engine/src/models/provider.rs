@@ -153,6 +153,9 @@ impl Provider {
             let advice = key_advice(&self.id, &key_variables(self.setup.row, None));
             return Err(Error::NoKey { provider: self.id.clone(), advice });
         }
+        if let Some(refused) = self.setup.accounts.iter().find_map(|account| account.refusal(model_id)) {
+            return Err(Error::invalid(refused));
+        }
         if !self.has_unlisted_models || model_id.is_empty() {
             return Ok(None);
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use codewright_config::{ModelConfig, Timeout};
-use codewright_llm::{Model, Protocol, Secret, catalog};
+use codewright_llm::{Model, Protocol, Quirk, Secret, catalog};
 use serde_json::Value;
 
 use super::options::pairs;
@@ -20,6 +20,13 @@ const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) struct Route<'a> {
     pub(super) library: &'a str,
     pub(super) address: &'a str,
+}
+
+/// Marks a model of a LiteLLM proxy.
+pub(super) fn with_noop_tool(model: &mut Model) {
+    if !model.quirks.contains(&Quirk::NoopTool) {
+        model.quirks.push(Quirk::NoopTool);
+    }
 }
 
 impl Setup {
@@ -73,6 +80,12 @@ impl Setup {
         model.api_key = self.key.clone().map(Secret::from);
         model.headers = pairs(&written.options.headers);
         model.quirks = catalog::quirks(id, written.npm.as_deref().or(route.map(|route| route.library)));
+        match written.options.rest.get("litellmProxy").and_then(Value::as_bool) {
+            None if catalog::names_litellm(&base_url) => with_noop_tool(&mut model),
+            Some(true) => with_noop_tool(&mut model),
+            Some(false) => model.quirks.retain(|quirk| *quirk != Quirk::NoopTool),
+            None => {}
+        }
         if let Some(set) = written.options.rest.get("setCacheKey") {
             model.options.insert("setCacheKey".to_owned(), set.clone());
         }

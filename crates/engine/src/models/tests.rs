@@ -107,6 +107,45 @@ fn errors_say_how_to_make_a_model_usable() {
 }
 
 #[test]
+fn every_litellm_proxy_is_recognized() {
+    let at = |url: &str| json!({ "baseURL": url, "apiKey": "k" });
+    let plain = "https://models.example.org/v1";
+    let declared = |is: bool| json!({ "baseURL": plain, "litellmProxy": is });
+    for (id, options, model, expected) in [
+        ("mine", at(plain), "gpt-5", false),
+        ("my-LiteLLM", at(plain), "gpt-5", true),
+        ("mine", at("https://litellm.example.org/v1"), "gpt-5", true),
+        ("mine", at("http://litellm:4000"), "gpt-5", true),
+        ("mine", at(plain), "litellm/gpt-5", true),
+        ("mine", declared(true), "gpt-5", true),
+        ("my-litellm", declared(false), "litellm/gpt-5", false),
+        ("anthropic", at("http://litellm:4000"), "claude-opus-4-6", true),
+    ] {
+        let config = json!({ "options": options, "models": { model: {} } });
+        let provider = set_up(id, config.clone(), &[]);
+        let found = provider.listed(model).unwrap().model.clone().unwrap();
+        let noops = found.quirks.iter().filter(|quirk| **quirk == codewright_llm::Quirk::NoopTool).count();
+        assert_eq!(noops, usize::from(expected), "{id} {config} {model}");
+    }
+}
+
+#[test]
+fn models_of_gitlabs_workflow_service_are_refused_with_advice() {
+    let env = &[("GITLAB_TOKEN", "t")];
+    let written = json!({ "models": { "flow": { "id": "duo-workflow-default" } } });
+    let models = models(vec![set_up("gitlab", written, env)]);
+    for (model, named) in
+        [("duo-workflow-sonnet-4-5", "duo-workflow-sonnet-4-5"), ("flow", "duo-workflow-default")]
+    {
+        let error = models.find("gitlab", model).unwrap_err().to_string();
+        for word in [named, "workflow service", "gitlab/duo-chat-sonnet-4-5"] {
+            assert!(error.contains(word), "{error}");
+        }
+    }
+    assert!(models.find("gitlab", "duo-chat-sonnet-4-5").is_ok());
+}
+
+#[test]
 fn the_advice_for_refused_credentials_names_their_source() {
     let configured = json!({ "options": { "apiKey": "k" } });
     let advice = |provider: Provider| provider.template.unwrap().auth_advice.unwrap_or_default();

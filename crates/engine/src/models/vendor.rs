@@ -117,6 +117,11 @@ pub(super) trait Account: Send + Sync {
     /// Whether the account answers for this library and protocol.
     fn serves(&self, wire: Wire<'_>) -> bool;
 
+    /// The reason why one of the vendor's models cannot be used at all.
+    fn refusal(&self, _api_id: &str) -> Option<String> {
+        None
+    }
+
     /// Whether the provider needs a key.
     fn key(&self) -> Key {
         Key::Required

@@ -13,7 +13,7 @@ use codewright_proto::{
 use codewright_tools::tags::{neutralize, own_reminders_at};
 use serde_json::{Map, Value};
 
-use super::system::date;
+use crate::zone::Zone;
 
 /// The result of a call that was running when the process ended.
 const INTERRUPTED: &str = "The call was interrupted before it finished; it may have had an effect.";
@@ -37,12 +37,12 @@ pub(super) const GO_ON: &str = "Continue.";
 ///
 /// Messages that were sent before are converted to the same bytes, so that providers can cache them. The system text
 /// contains the date of the session's start; a prompt on a later day states its own date.
-pub(crate) fn history(transcript: &[MessageWithParts]) -> Vec<Message> {
+pub(crate) fn history(transcript: &[MessageWithParts], zone: &Zone) -> Vec<Message> {
     let mut messages = Vec::new();
-    let mut today = transcript.first().map(|first| date(first.info.created()));
+    let mut today = transcript.first().map(|first| zone.date(first.info.created()));
     for stored in visible(transcript) {
         match &stored.info {
-            Stored::User(_) => push_user(&mut messages, stored, &mut today),
+            Stored::User(_) => push_user(&mut messages, stored, zone.date(stored.info.created()), &mut today),
             Stored::Assistant(info) => push_assistant(&mut messages, info, stored),
         }
     }
@@ -102,13 +102,17 @@ fn asks_only_for_summary(message: &MessageWithParts) -> bool {
     !message.parts.is_empty() && parts.all(|part| matches!(part.body, PartBody::Compaction { .. }))
 }
 
-fn push_user(messages: &mut Vec<Message>, stored: &MessageWithParts, today: &mut Option<String>) {
+fn push_user(
+    messages: &mut Vec<Message>,
+    stored: &MessageWithParts,
+    day: String,
+    today: &mut Option<String>,
+) {
     let mut content: Vec<UserContent> =
         stored.parts.iter().filter_map(|part| user_content(&part.body)).collect();
     if content.is_empty() {
         return;
     }
-    let day = date(stored.info.created());
     if today.as_ref() != Some(&day) {
         let note = format!("<system-reminder>\nToday's date is now {day}.\n</system-reminder>");
         content.push(UserContent::Text(note));
@@ -317,7 +321,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(sent(&history(&talk(text))), expected);
+        assert_eq!(sent(&history(&talk(text), &Zone::utc())), expected);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! request.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use codewright_tools::tags::neutralize;
 
@@ -30,8 +31,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) worktree: &'a Path,
     pub(crate) is_git: bool,
-    /// The start of the conversation, in milliseconds since 1970.
-    pub(crate) began_ms: u64,
+    pub(crate) surroundings: &'a Surroundings,
     /// Rule files.
     pub(crate) rules: &'a [Instruction],
     /// The instruction files of the configuration.
@@ -44,8 +44,19 @@ pub(crate) struct Facts<'a> {
     pub(crate) config: Option<&'a str>,
     /// System text of the prompt.
     pub(crate) user: Option<&'a str>,
-    /// Whether to use the blocks and the order of older versions.
+    /// The tag around the tree of files.
+    pub(crate) tree_tag: &'static str,
+    /// Whether to use only the blocks of older versions.
     pub(crate) strict: bool,
+}
+
+/// The facts about the surroundings that must not change during a session.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    /// The day on which the conversation began.
+    pub(crate) date: String,
+    /// The files of the project, if the configuration wants them.
+    pub(crate) tree: Option<Arc<str>>,
 }
 
 /// One block of the system text.
@@ -89,10 +100,12 @@ pub(crate) fn blocks(facts: &Facts<'_>) -> Vec<Block> {
             separator = "\n\n";
         }
     }
-    add("skills", "the folders of skills", facts.skills.clone().unwrap_or_default(), between);
-    add("config", configured, facts.config.unwrap_or_default().to_owned(), between);
+    if !facts.strict {
+        add("skills", "the folders of skills", facts.skills.clone().unwrap_or_default(), between);
+        add("config", configured, facts.config.unwrap_or_default().to_owned(), between);
+    }
     add("user", "the prompt", facts.user.unwrap_or_default().to_owned(), between);
-    if facts.structured {
+    if facts.structured && !facts.strict {
         add("structured output", built_in, structured::INSTRUCTION.to_owned(), between);
     }
     blocks
@@ -119,24 +132,29 @@ pub(crate) fn parts(blocks: &[Block]) -> [String; 2] {
 
 fn environment(facts: &Facts<'_>) -> String {
     let git = if facts.is_git { "yes" } else { "no" };
-    format!(
+    let mut text = format!(
         "Where you are working:\n<env>\n  Working directory: {}\n  Workspace root folder: {}\n  Is directory a git \
          repo: {git}\n  Platform: {}\n  Today's date: {}\n</env>",
         facts.directory.display(),
         facts.worktree.display(),
-        std::env::consts::OS,
-        date(facts.began_ms),
-    )
+        platform(std::env::consts::OS),
+        facts.surroundings.date,
+    );
+    if let Some(tree) = facts.surroundings.tree.as_deref().filter(|tree| !tree.is_empty()) {
+        let tag = facts.tree_tag;
+        text.push_str(&format!("\n<{tag}>\n{tree}\n</{tag}>"));
+    }
+    text
 }
 
-/// Formats a day in the form that existing prompts use, in UTC: `Sat Nov 21 2026`.
-pub(crate) fn date(now_ms: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (year, month, day) = civil(now_ms);
-    let weekday = DAYS[(now_ms / 86_400_000 % 7) as usize];
-    format!("{weekday} {} {day:02} {year}", MONTHS[month as usize - 1])
+/// Returns the name of an operating system as Node.js spells it, which existing prompts use.
+fn platform(os: &str) -> &str {
+    match os {
+        "macos" => "darwin",
+        "windows" => "win32",
+        "solaris" | "illumos" => "sunos",
+        os => os,
+    }
 }
 
 /// Returns year, month and day of a time, by Howard Hinnant's `civil_from_days`.
@@ -154,17 +172,22 @@ pub(crate) fn civil(now_ms: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
     #[test]
-    fn the_date_has_the_form_of_existing_prompts() {
-        assert_eq!(date(1_795_293_417_297), "Sat Nov 21 2026");
-        assert_eq!(date(0), "Thu Jan 01 1970");
-        assert_eq!(date(951_782_400_000), "Tue Feb 29 2000");
-        assert_eq!(date(1_735_689_599_999), "Tue Dec 31 2024");
+    fn platforms_have_the_names_that_models_know() {
+        for (os, expected) in
+            [("linux", "linux"), ("macos", "darwin"), ("windows", "win32"), ("freebsd", "freebsd")]
+        {
+            assert_eq!(platform(os), expected);
+        }
     }
 
     fn facts<'a>(rules: &'a [Instruction], instructions: &'a [Instruction]) -> Facts<'a> {
+        static SURROUNDINGS: LazyLock<Surroundings> =
+            LazyLock::new(|| Surroundings { date: "Thu Jan 01 1970".into(), tree: Some("  a.rs".into()) });
         Facts {
             header: Some("HEADER"),
             base: "AGENT\n",
@@ -174,7 +197,8 @@ mod tests {
             directory: Path::new("/p/sub"),
             worktree: Path::new("/p"),
             is_git: true,
-            began_ms: 0,
+            surroundings: &SURROUNDINGS,
+            tree_tag: "files",
             rules,
             instructions,
             skills: Some("SKILLS".into()),
@@ -224,6 +248,7 @@ mod tests {
                 "<env>",
                 "/p/sub",
                 "Thu Jan",
+                "</env>\n<files>\n  a.rs\n</files>",
                 "Instructions from: /p/AGENTS.md",
                 "Use tabs.\n\nInstructions from: https://x/y",
                 "SKILLS",
@@ -238,15 +263,18 @@ mod tests {
     }
 
     #[test]
-    fn strict_mode_separates_the_older_blocks_by_a_blank_line() {
+    fn strict_mode_has_only_the_older_blocks_separated_by_a_blank_line() {
         let (rules, listed) = ([file("/p/AGENTS.md", "")], [file("/p/x.md", "Listed.")]);
-        let facts =
-            Facts { strict: true, structured: false, config: None, skills: None, ..facts(&rules, &listed) };
-        let text = joined(&blocks(&facts));
-        assert!(!text.contains("mock/plain"));
+        let blocks = blocks(&Facts { strict: true, ..facts(&rules, &listed) });
+        let names: Vec<_> = blocks.iter().map(|block| block.name).collect();
+        assert_eq!(names, ["header", "provider", "environment", "custom rules", "instructions", "user"]);
+        let text = joined(&blocks);
+        for newer in ["mock/plain", "SKILLS", "CONFIG", "StructuredOutput"] {
+            assert!(!text.contains(newer), "{newer} in {text}");
+        }
         let markers = [
             "HEADER\n\nAGENT\n\n",
-            "</env>\n\n",
+            "</files>\n\n",
             "Instructions from: /p/AGENTS.md\n\n\nInstructions from: /p/x.md",
             "Listed.\n\nLAST",
         ];

@@ -23,6 +23,7 @@ use crate::Error;
 use crate::error::{describe, message_error};
 use crate::inner::Inner;
 use crate::permission::session::session_rules;
+use crate::request::system::Surroundings;
 use crate::run::files::{Files, tree_of_last_step};
 use crate::run::prompt::last_prompt;
 use crate::run::recorder::Recorder;
@@ -60,24 +61,23 @@ pub(crate) async fn step(
     let Some(instructions) = cancel.run_until_cancelled(instance.instructions(&inner.llm)).await else {
         return fail(lease, inner, recorder, MessageError::aborted()).await;
     };
-    let cx = Preparing { inner, session: &session, prompt: &prompt, transcript: &transcript };
     let rules = session_rules(inner, &instance, &session, &prompt.agent).await;
-    let prepared = rules.and_then(|rules| prepare(instance, &cx, rules, &instructions));
+    let prepared = match rules {
+        Ok(rules) => {
+            let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
+            let surroundings = &Surroundings { date: first_day(inner, &transcript), tree };
+            let (session, prompt, transcript) = (&session, &prompt, transcript.as_slice());
+            let cx = Preparing { inner, session, prompt, transcript, surroundings };
+            prepare(instance, &cx, rules, &instructions)
+        }
+        Err(error) => Err(error),
+    };
     let misses = structured::misses(&transcript, &prompt.id);
     let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.instance, &transcript));
     drop(transcript);
     let step = match prepared {
         Ok(step) => Step { files: Some(files.clone()), ..step },
-        Err(error) => {
-            let message = describe(&error);
-            let error = match error {
-                Error::UnknownModel { .. } | Error::NoProvider { .. } | Error::NoKey { .. } => {
-                    MessageError::ProviderAuthError { provider_id: prompt.model.provider_id.clone(), message }
-                }
-                _ => MessageError::UnknownError { message, reference: None },
-            };
-            return fail(lease, inner, recorder, error).await;
-        }
+        Err(error) => return fail(lease, inner, recorder, unprepared(&error, &prompt)).await,
     };
     let end = answer(inner, (lease, &step), &mut recorder, cancel).await?;
     match end {
@@ -112,6 +112,23 @@ pub(crate) async fn step(
             give_up(lease, inner, recorder, known).await
         }
     }
+}
+
+/// Returns the error of an answer whose request could not be built.
+fn unprepared(error: &Error, prompt: &UserMessage) -> MessageError {
+    let message = describe(error);
+    match error {
+        Error::UnknownModel { .. } | Error::NoProvider { .. } | Error::NoKey { .. } => {
+            MessageError::ProviderAuthError { provider_id: prompt.model.provider_id.clone(), message }
+        }
+        _ => MessageError::UnknownError { message, reference: None },
+    }
+}
+
+/// Returns the date of the first prompt. It stands in the system text, because a new day must not change earlier content.
+fn first_day(inner: &Inner, transcript: &[MessageWithParts]) -> String {
+    let began_ms = transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created());
+    inner.zone.date(began_ms)
 }
 
 /// Records an aborted answer to a prompt that was aborted before its answer started, so that it is not answered again.

@@ -3,16 +3,28 @@
 use codewright_config::AgentMode;
 use codewright_llm::ToolSpec;
 use codewright_proto::Action;
-use codewright_tools::{AnyTool, Task, Tool as _};
+use codewright_tools::{AnyTool, Bash, Bounds, LoadSkill, Task, Tool as _};
 
 use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
+use crate::request::skills;
 
 /// Returns the definition of a tool.
 pub(crate) fn spec(tool: &dyn AnyTool, instance: &Instance, rules: &PermissionRules) -> ToolSpec {
     let mut description = tool.description();
     if tool.facts().lists_agents {
         description = description.replace("{agents}", &agents(instance, rules));
+    }
+    let bounds = instance.settled.bounds;
+    if tool.name() == Bash::NAME && bounds != Bounds::default() {
+        description = description.replace(&Bounds::default().to_string(), &bounds.to_string());
+    }
+    // In this mode the system text does not list the skills.
+    if instance.prompt.strict
+        && tool.name() == LoadSkill::NAME
+        && let Some(listed) = skills::block(&instance.skills(rules))
+    {
+        description = format!("{}\n\n{listed}", description.trim_end());
     }
     ToolSpec { name: tool.name().to_owned(), description, parameters: tool.parameters() }
 }

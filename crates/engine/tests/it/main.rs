@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod cache;
+mod catalog;
 mod compaction;
 mod desk;
 mod files;

@@ -149,6 +149,78 @@ async fn the_plan_agent_and_the_build_agent_after_it_get_reminders() {
 }
 
 #[tokio::test]
+async fn strict_mode_sends_only_the_older_blocks() {
+    let settings = json!({"strict": true, "header": "HEADER", "system": "CONFIG"});
+    let desk = Desk::with(Script::new().default_turn(Turn::text("ok")), json!({"prompt": settings})).await;
+    std::fs::write(desk.project.join("AGENTS.md"), "Use tabs.\n").unwrap();
+    let session = desk.session().await;
+    let input = PromptInput { system: Some("LAST".into()), ..prompt("go") };
+    tokio::time::timeout(DEADLINE, desk.engine.sessions().prompt(&session.id, input)).await.unwrap().unwrap();
+    let sent = desk.server.main_requests().pop().unwrap();
+    let system = system(&sent);
+    assert!(system.starts_with("HEADER\n\nYou are Codewright"), "{system}");
+    assert!(
+        system.ends_with(
+            "</env>\n\nInstructions from: AGENTS.md\nUse tabs.\n\nLAST"
+                .replace("AGENTS.md", &desk.project.join("AGENTS.md").display().to_string())
+                .as_str()
+        ),
+        "{system}"
+    );
+    for newer in ["You run on the model", "available_skills", "CONFIG"] {
+        assert!(!system.contains(newer), "{newer} in {system}");
+    }
+    // The model still has to know which skills there are.
+    assert!(
+        described(&sent, "skill").contains("<name>customize-opencode</name>"),
+        "{}",
+        described(&sent, "skill")
+    );
+    desk.assert_clean();
+}
+
+/// Returns the description of a tool in a request.
+fn described(request: &Recorded, tool: &str) -> String {
+    let tools = request.body["tools"].as_array().unwrap().iter();
+    let mut found = tools.filter(|offered| offered["function"]["name"] == tool);
+    found.next().unwrap()["function"]["description"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_tree_of_files_is_sent_if_the_configuration_wants_it() {
+    let config = json!({"prompt": {"tree": true}, "permission": {"read": {"*.key": "deny"}}});
+    let desk = Desk::with(Script::new().default_turn(Turn::text("ok")), config).await;
+    std::fs::create_dir(desk.project.join("src")).unwrap();
+    for (file, text) in [("src/a.rs", ""), ("b.key", ""), ("built.o", ""), (".gitignore", "*.o\n")] {
+        std::fs::write(desk.project.join(file), text).unwrap();
+    }
+    let session = desk.session().await;
+    desk.prompt(&session, "one").await;
+    std::fs::write(desk.project.join("later.rs"), "").unwrap();
+    desk.prompt(&session, "two").await;
+    let sent = desk.server.main_requests();
+    let tree = "</env>\n<files>\n  src/\n    a.rs\n  .gitignore\n</files>\n";
+    assert!(system(&sent[0]).contains(tree), "{}", system(&sent[0]));
+    assert_eq!(system(&sent[0]), system(&sent[1]), "a new file must not change the beginning of requests");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn the_description_of_bash_names_the_configured_limits() {
+    for (limits, expected) in [
+        (json!({}), "Beyond 2000 lines or 50 KB only"),
+        (json!({"max_lines": 70, "max_bytes": 1000}), "Beyond 70 lines or 1000 bytes only"),
+    ] {
+        let config = json!({"tool_output": limits});
+        let desk = Desk::with(Script::new().default_turn(Turn::text("ok")), config).await;
+        let session = desk.session().await;
+        desk.prompt(&session, "go").await;
+        let sent = desk.server.main_requests().pop().unwrap();
+        assert!(described(&sent, "bash").contains(expected), "{}", described(&sent, "bash"));
+    }
+}
+
+#[tokio::test]
 async fn an_agent_that_has_used_up_its_steps_gets_a_reminder() {
     let script = Script::new()
         .tool("bash", json!({"command": "true"}))

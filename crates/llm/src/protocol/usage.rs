@@ -10,6 +10,11 @@ pub(crate) fn read(raw: &RawValue) -> Option<Usage> {
     of(&serde_json::from_str(raw.get()).ok()?)
 }
 
+/// Parses the usage object inside of another object.
+pub(crate) fn nested(raw: &RawValue) -> Option<Usage> {
+    of(serde_json::from_str::<Value>(raw.get()).ok()?.get("usage")?)
+}
+
 /// Converts a usage object. Returns `None` for other JSON.
 pub(crate) fn of(usage: &Value) -> Option<Usage> {
     if !usage.is_object() {

@@ -1,45 +1,82 @@
 //! LiteLLM proxies reject a conversation with calls that declares no tools.
 
-use serde_json::{Value, json};
+use std::borrow::Cow;
 
-use super::messages::messages;
+use serde_json::json;
 
-pub(super) fn body(mut body: Value) -> Value {
-    let has_tools = body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
-    let has_calls = messages(&mut body).iter().any(|message| {
-        message["role"] == "tool" || message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty())
+use crate::{AssistantContent, Message, Request, ToolSpec};
+
+pub(super) fn request(request: &Request) -> Cow<'_, Request> {
+    let is_call = |content: &AssistantContent| matches!(content, AssistantContent::ToolCall { .. });
+    let has_calls = request.messages.iter().any(|message| match message {
+        Message::User(_) => false,
+        Message::Assistant(content) => content.iter().any(is_call),
+        Message::Tool(results) => !results.is_empty(),
     });
-    if has_calls && !has_tools {
-        body["tools"] = json!([{
-            "type": "function",
-            "function": {
-                "name": "_noop",
-                "description": "Does nothing. Some proxies want a tool to be listed; leave it alone.",
-                "parameters": {"type": "object", "properties": {}},
-            },
-        }]);
+    if !has_calls || !request.tools.is_empty() {
+        return Cow::Borrowed(request);
     }
-    body
+    let noop = ToolSpec {
+        name: "_noop".to_owned(),
+        description: "Does nothing. Some proxies want a tool to be listed; leave it alone.".to_owned(),
+        parameters: json!({"type": "object", "properties": {}}),
+    };
+    Cow::Owned(Request { tools: vec![noop], ..request.clone() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::lower;
+    use crate::{Model, Protocol, Quirk, ToolResult};
+
+    fn call() -> Message {
+        Message::Assistant(vec![AssistantContent::ToolCall {
+            id: "c".into(),
+            name: "read".into(),
+            input: json!({}),
+        }])
+    }
+
+    fn result() -> Message {
+        Message::Tool(vec![ToolResult {
+            call_id: "c".into(),
+            name: "read".into(),
+            output: "text".into(),
+            is_error: false,
+            attachments: Vec::new(),
+        }])
+    }
 
     #[test]
     fn a_tool_is_declared_only_if_needed() {
-        let call = json!({"role": "assistant", "tool_calls": [{"id": "c"}]});
-        let answer = json!({"role": "tool", "tool_call_id": "c"});
-        let user = json!({"role": "user", "content": "hi"});
-        for (given, expected) in [
-            (json!({"messages": [call]}), Some("_noop")),
-            (json!({"messages": [answer], "tools": []}), Some("_noop")),
-            (json!({"messages": [user]}), None),
-            (json!({"messages": [call], "tools": [{"function": {"name": "read"}}]}), Some("read")),
+        let read = ToolSpec { name: "read".into(), description: String::new(), parameters: json!({}) };
+        let user = || Message::User(vec![crate::UserContent::Text("hi".into())]);
+        for (messages, tools, expected) in [
+            (vec![user(), call(), result()], vec![], Some("_noop")),
+            (vec![user(), result()], vec![], Some("_noop")),
+            (vec![user()], vec![], None),
+            (vec![user(), call(), result()], vec![read], Some("read")),
         ] {
-            let found = body(given.clone());
-            assert_eq!(found.pointer("/tools/0/function/name").and_then(Value::as_str), expected, "{given}");
-            assert_eq!(found.get("tools").is_some(), expected.is_some(), "{given}");
+            let given = Request { messages, tools, ..Request::default() };
+            let found = request(&given);
+            assert_eq!(found.tools.first().map(|tool| tool.name.as_str()), expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn every_protocol_of_a_proxy_declares_it() {
+        let request = Request {
+            messages: vec![Message::User(vec![crate::UserContent::Text("hi".into())]), call(), result()],
+            ..Request::default()
+        };
+        for protocol in [Protocol::OpenAiChat, Protocol::OpenAiResponses, Protocol::Anthropic] {
+            let mut model = Model::new("p", "m", protocol, "https://h");
+            assert_eq!(lower(&request, &model).get("tools"), None, "{protocol:?}");
+            model.quirks = vec![Quirk::NoopTool];
+            let body = lower(&request, &model);
+            assert_eq!(body["tools"].as_array().map(Vec::len), Some(1), "{protocol:?}");
+            assert!(body["tools"].to_string().contains("\"_noop\""), "{protocol:?}: {body}");
         }
     }
 }

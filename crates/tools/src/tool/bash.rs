@@ -28,7 +28,7 @@ use self::line::Line;
 use self::parse::{Setting, parse};
 use self::reach::Start;
 use crate::ask::{Implied, inside_of};
-use crate::trim::{Bounds, MAX_BYTES, MAX_LINES, tail};
+use crate::trim::{Bounds, tail};
 use crate::{Ask, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("bash.txt");
@@ -111,8 +111,7 @@ impl Tool for Bash {
         let values = [
             ("timeout", DEFAULT_TIMEOUT.as_millis().to_string()),
             ("longest", MAX_TIMEOUT.as_millis().to_string()),
-            ("lines", MAX_LINES.to_string()),
-            ("kilobytes", (MAX_BYTES / 1024).to_string()),
+            ("limits", Bounds::default().to_string()),
         ];
         let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
         render(DESCRIPTION, &values).expect("a test renders every description")

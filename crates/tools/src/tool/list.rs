@@ -104,12 +104,8 @@ impl Tool for List {
             judge: cx.read_rules.below(&workspace, &place),
         };
         let files = glob(query, &cx.cancel).await?;
-        let mut tree = Folder::default();
-        for path in &files.paths {
-            tree.add(path.strip_prefix(&place.real).unwrap_or(path));
-        }
-        let mut output = format!("{}/\n", place.path.display());
-        tree.show(1, &mut output);
+        let paths = files.paths.iter().map(|path| path.strip_prefix(&place.real).unwrap_or(path));
+        let mut output = format!("{}/\n{}", place.path.display(), tree(paths));
         if files.more || files.late {
             output += &format!(
                 "\n(Only {} files are shown; look at a directory further down, or use glob.)\n",
@@ -123,6 +119,17 @@ impl Tool for List {
         let output = Output { title, output, ..Output::default() };
         Ok(output.with("count", files.paths.len()).with("truncated", files.more || files.late))
     }
+}
+
+/// Returns relative paths as an indented tree. The lines of a directory follow its name, directories first.
+pub fn tree(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> String {
+    let mut root = Folder::default();
+    for path in paths {
+        root.add(path.as_ref());
+    }
+    let mut shown = String::new();
+    root.show(1, &mut shown);
+    shown
 }
 
 #[derive(Default)]

@@ -12,6 +12,9 @@ use super::{Account, Input, PLAIN, Vendor, Wire};
 const INSTANCE: &str = "https://gitlab.com";
 /// Prefixes of a gateway's address. Passes are sent unencrypted only inside this machine.
 const SECURE: [&str; 3] = ["https://", "http://127.0.0.1:", "http://localhost:"];
+/// The beginning of the names of models that run in GitLab's workflow service. That service runs the agent itself and
+/// sends its calls over a WebSocket.
+const WORKFLOW: &str = "duo-workflow";
 /// The header that gives Claude a context of a million tokens.
 const LONG_CONTEXT: (&str, &str) = ("anthropic-beta", "context-1m-2025-08-07");
 
@@ -49,6 +52,16 @@ impl Account for Gateway {
         model.api_key = None;
         model.auth = Auth::GitLab(duo.passes.clone());
         Ok(())
+    }
+
+    fn refusal(&self, api_id: &str) -> Option<String> {
+        let id = &self.id;
+        api_id.starts_with(WORKFLOW).then(|| {
+            format!(
+                "the model `{id}/{api_id}` runs only in GitLab's workflow service, which is not supported; use one of \
+                 the `duo-chat-` models instead, for example `{id}/duo-chat-sonnet-4-5`"
+            )
+        })
     }
 
     fn uses_sign_in(&self) -> bool {

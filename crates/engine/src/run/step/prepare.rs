@@ -13,7 +13,7 @@ use crate::instance::Instance;
 use crate::models::options::merge;
 use crate::permission::rules::PermissionRules;
 use crate::request::instructions::Found;
-use crate::request::system::{Block, Facts};
+use crate::request::system::{Block, Facts, Surroundings};
 use crate::request::{Parts, skills, system};
 use crate::run::files::Files;
 use crate::run::structured;
@@ -52,6 +52,7 @@ pub(super) struct Preparing<'a> {
     pub(super) session: &'a codewright_proto::Session,
     pub(super) prompt: &'a UserMessage,
     pub(super) transcript: &'a [MessageWithParts],
+    pub(super) surroundings: &'a Surroundings,
 }
 
 /// The tool definitions for the model, and the tools themselves.
@@ -75,7 +76,7 @@ pub(crate) fn offer(
 /// Returns the blocks of the system text of a step.
 pub(crate) fn system_blocks(
     instance: &Instance,
-    (prompt, began_ms): (&UserMessage, u64),
+    (prompt, surroundings): (&UserMessage, &Surroundings),
     (model, tools): (&Model, &[ToolSpec]),
     instructions: &Found,
     rules: &PermissionRules,
@@ -99,13 +100,14 @@ pub(crate) fn system_blocks(
         directory: &instance.directory,
         worktree: &instance.worktree.root,
         is_git: instance.worktree.git,
-        began_ms,
+        surroundings,
         rules: &instructions.rules,
         instructions: &instructions.listed,
         skills: has("skill").then(|| skills::block(&instance.skills(rules))).flatten(),
         structured: structured::requested_schema(prompt).is_some(),
         config: instance.prompt.system.as_deref(),
         user: prompt.system.as_deref(),
+        tree_tag: if instance.prompt.legacy { "project" } else { "files" },
         strict: instance.prompt.strict,
     }))
 }
@@ -116,16 +118,14 @@ pub(super) fn prepare(
     rules: PermissionRules,
     instructions: &Found,
 ) -> Result<Step, Error> {
-    let Preparing { inner, session, prompt, transcript } = *cx;
+    let Preparing { inner, session, prompt, transcript, surroundings } = *cx;
     let model = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
     let agent = instance.agent(&prompt.agent)?;
     let (tools, selection) = offer(inner, &instance, (&model, &rules), prompt);
     for warning in &instructions.warnings {
         instance.warn(warning);
     }
-    // The date is that of the first prompt, because a new day must not change earlier content.
-    let began_ms = transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created());
-    let blocks = system_blocks(&instance, (prompt, began_ms), (&model, &tools), instructions, &rules)?;
+    let blocks = system_blocks(&instance, (prompt, surroundings), (&model, &tools), instructions, &rules)?;
     let system = system::joined(&blocks);
     let mut options = agent.options.clone();
     if let Some(variant) = prompt.model.variant.as_deref() {
@@ -143,6 +143,7 @@ pub(super) fn prepare(
     let parts = Parts {
         session,
         transcript,
+        zone: &inner.zone,
         prompt,
         steps: agent.steps,
         plan_file: plan_file.as_deref(),

@@ -115,7 +115,7 @@ impl Stream {
                 return Err(error);
             }
         }
-        if let Some(found) = chunk.usage.and_then(usage::read) {
+        if let Some(found) = chunk.usage.and_then(usage::read).or_else(|| usage::nested(chunk.x_groq?)) {
             self.usage = found;
         }
         let Choices::First(choice) = chunk.choices else { return Ok(()) };

@@ -15,6 +15,9 @@ pub(super) struct Chunk<'a> {
     pub(super) choices: Choices<'a>,
     #[serde(borrow, default)]
     pub(super) usage: Option<&'a RawValue>,
+    /// Groq sends the usage in this object, and in `usage` only if the request wants it there.
+    #[serde(borrow, default)]
+    pub(super) x_groq: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
 }

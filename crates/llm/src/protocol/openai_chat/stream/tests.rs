@@ -249,6 +249,12 @@ fn usage_comes_with_the_last_chunk_or_after_it() {
         &[
             r#"{"choices":[{"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":1,"completion_tokens":2}}]}"#,
         ][..],
+        // Groq.
+        &[
+            r#"{"choices":[{"delta":{}}],"x_groq":{"id":"req_1"}}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"req_1","usage":{"prompt_tokens":1,"completion_tokens":2}}}"#,
+            r#"{"choices":[],"usage":null,"x_groq":"none"}"#,
+        ][..],
     ] {
         let (mut stream, mut out) = (Stream::default(), Vec::new());
         for chunk in chunks {
