@@ -274,9 +274,17 @@ impl Client {
         self.slow(call).await
     }
 
-    /// Stores an API key for a provider.
-    pub async fn put_key(&self, provider: &str, key: &str) -> Result<bool, Error> {
-        let body = serde_json::json!({"type": "api", "key": key});
+    /// Stores an API key for a provider, with the answers to the questions of its sign-in.
+    pub async fn put_key(
+        &self,
+        provider: &str,
+        key: &str,
+        inputs: &BTreeMap<String, String>,
+    ) -> Result<bool, Error> {
+        let mut body = serde_json::json!({"type": "api", "key": key});
+        if !inputs.is_empty() {
+            body["metadata"] = serde_json::json!(inputs);
+        }
         let path = format!("/auth/{}", escape(provider));
         self.0.value(Call::new(Method::PUT, &path).with_body(&body)).await
     }

@@ -5,12 +5,16 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod client;
+mod debug;
+mod install;
 mod model;
 mod server;
 mod session;
 mod setup;
 
 pub(crate) use client::*;
+pub(crate) use debug::*;
+pub(crate) use install::*;
 pub(crate) use model::*;
 pub(crate) use server::*;
 pub(crate) use session::*;
@@ -61,8 +65,19 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// List, add and remove trusted directories
     Trust(TrustArgs),
-    /// Show paths, configuration, skills, agents and prompts
+    /// Show paths, configuration, files, snapshots, skills, agents and prompts
     Debug(DebugArgs),
+    /// Print a shell script that completes commands and options
+    Completion(CompletionArgs),
+    /// Print how to upgrade the program; it does not upgrade itself
+    Upgrade(UpgradeArgs),
+    /// Delete the files that the program created
+    Uninstall(UninstallArgs),
+    /// Print how to check out a GitHub pull request; this version does not run `gh`
+    Pr(PrArgs),
+    /// Write the man pages, for packages
+    #[command(hide = true)]
+    Man(ManArgs),
     /// Watch the agent fix a bug, without an API key or a network
     Demo(DemoArgs),
 }

@@ -1,12 +1,14 @@
 //! The subcommands, one file each.
 
 pub(crate) mod agent;
+pub(crate) mod completion;
 pub(crate) mod db;
 pub(crate) mod debug;
 pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod models;
+pub(crate) mod outside;
 pub(crate) mod permissions;
 pub(crate) mod providers;
 pub(crate) mod run;
@@ -15,6 +17,7 @@ pub(crate) mod session;
 pub(crate) mod stats;
 pub(crate) mod trust;
 pub(crate) mod tui;
+pub(crate) mod uninstall;
 
 /// The stack size of a thread that runs turns. Unoptimized builds need more than the default of 2 MiB; unused pages
 /// cost no memory.

@@ -13,6 +13,7 @@ mod style;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
@@ -22,6 +23,7 @@ use codewright_config::{Dirs, Env};
 use codewright_tui::clean;
 
 fn main() -> ExitCode {
+    let started = Instant::now();
     codewright_workspace::deny_tracing();
     // First, because every command that the model runs starts the program this way.
     let mut args = std::env::args_os().skip(1);
@@ -43,7 +45,7 @@ fn main() -> ExitCode {
     repair_directories();
     let result = match cli.command {
         None => command::tui::main(cli.tui),
-        Some(command) => run(command),
+        Some(command) => run(command, started),
     };
     result.unwrap_or_else(|error| {
         style::error(&error);
@@ -63,7 +65,7 @@ fn repair_directories() {
     }
 }
 
-fn run(command: Command) -> anyhow::Result<ExitCode> {
+fn run(command: Command, started: Instant) -> anyhow::Result<ExitCode> {
     match command {
         Command::Attach(args) => command::tui::attach(args),
         Command::Run(args) => command::run::main(args),
@@ -78,7 +80,12 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Stats(args) => command::stats::main(&args),
         Command::Db(args) => command::db::main(&args),
         Command::Agent(args) => command::agent::main(&args),
-        Command::Debug(args) => command::debug::main(&args),
+        Command::Debug(args) => command::debug::main(&args, started),
+        Command::Completion(args) => command::completion::main(&args),
+        Command::Man(args) => command::completion::man(&args),
+        Command::Upgrade(args) => command::outside::upgrade(&args),
+        Command::Pr(args) => command::outside::pull_request(&args),
+        Command::Uninstall(args) => command::uninstall::main(&args),
         Command::Trust(args) => command::trust::main(&args),
         Command::Demo(args) => command::demo::main(args),
     }

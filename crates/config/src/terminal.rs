@@ -24,7 +24,7 @@ pub struct TerminalConfig {
 /// Reads the configuration of the terminal client for a directory, starting with the user's own files.
 ///
 /// In an untrusted repository key bindings are ignored, because a key could be moved to an approval, and so are themes,
-/// because colours could hide the text of a question.
+/// because colours could hide the text of a question. So is the key that forces links on a terminal.
 #[must_use]
 pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path, trust: Trust) -> TerminalConfig {
     let mut found = TerminalConfig { value: Value::Object(crate::Map::new()), ..TerminalConfig::default() };
@@ -48,6 +48,7 @@ pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path, trust: Trust) -
             Ok(Some(mut value)) => {
                 if let (Trust::Inert, Some(_), Some(keys)) = (trust, &boundary, value.as_object_mut()) {
                     keys.shift_remove("keybinds");
+                    keys.shift_remove("hyperlinks");
                 }
                 merge_into(&mut found.value, value);
             }
@@ -102,17 +103,21 @@ mod tests {
             std::fs::write(path(name), text).unwrap();
         };
         write(".config/opencode/tui.json", r#"{"theme": "nord", "keybinds": {"leader": "ctrl+a"}}"#);
-        write("project/tui.jsonc", r#"{"keybinds": {"app_exit": "none"}, /* mine */ "mouse": false,}"#);
+        write(
+            "project/tui.jsonc",
+            r#"{"keybinds": {"app_exit": "none"}, /* mine */ "mouse": false, "hyperlinks": true}"#,
+        );
         write("project/.opencode/tui.json", "[");
         let env = Env::from_pairs([("HOME", home.path().to_str().unwrap())]);
         let dirs = Dirs::new(&env).unwrap();
         let inert = terminal_config(&dirs, &env, &path("project"), Trust::Inert);
         assert_eq!(inert.value["keybinds"], serde_json::json!({"leader": "ctrl+a"}));
         assert_eq!(inert.value["mouse"], false);
+        assert_eq!(inert.value.get("hyperlinks"), None);
         assert!(!inert.themes.contains(&path("project/.opencode/themes")));
         let found = terminal_config(&dirs, &env, &path("project"), Trust::Full);
         let expected = serde_json::json!({
-            "theme": "nord", "keybinds": {"leader": "ctrl+a", "app_exit": "none"}, "mouse": false,
+            "theme": "nord", "keybinds": {"leader": "ctrl+a", "app_exit": "none"}, "mouse": false, "hyperlinks": true,
         });
         assert_eq!(found.value, expected);
         assert_eq!(found.problems.len(), 1, "{:?}", found.problems);

@@ -5,6 +5,7 @@
 pub(crate) mod cache;
 pub(crate) mod files;
 pub(crate) mod head;
+mod inspect;
 mod project_id;
 mod settled;
 pub(crate) mod tree;

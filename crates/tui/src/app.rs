@@ -14,8 +14,10 @@ use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use crate::link::FileReference;
 use crate::local::Files;
 use crate::msg::{Cmd, EditTarget, Msg, Reply};
+use crate::opener::{self, Opening};
 use crate::runner::Runner;
 use crate::state::{Options, State};
 use crate::terminal::Terminal;
@@ -234,6 +236,7 @@ impl App {
                 }
             }
             Cmd::Edit { text, then } => self.edit(&text, then).await?,
+            Cmd::OpenFile(file) => self.open_file(&file).await?,
             Cmd::Suspend => self.suspend()?,
             other => self.runner.begin(other),
         }
@@ -246,14 +249,7 @@ impl App {
             self.state.warn("no editor is configured: set VISUAL or EDITOR");
             return Ok(());
         };
-        self.input = None;
-        self.terminal.suspend();
-        let written = crate::runner::edit(&editor, text).await;
-        self.terminal.resume()?;
-        self.input = Some(EventStream::new());
-        // An interrupt during the edit was meant for the editor, which had the terminal.
-        self.signals.forget_interrupts()?;
-        self.dirty = true;
+        let written = self.lend_terminal(crate::runner::edit(&editor, text)).await?;
         let reply = match written {
             Ok(_) if then == EditTarget::Discard => return Ok(()),
             Ok(text) => Reply::Edited(text),
@@ -262,6 +258,33 @@ impl App {
         // The update for an edited text returns no commands.
         drop(update(&mut self.state, Msg::Reply(reply), self.clock.now_ms()));
         Ok(())
+    }
+
+    /// Opens a file in the user's editor.
+    async fn open_file(&mut self, file: &FileReference) -> io::Result<()> {
+        match opener::plan(&self.state.options, &self.state.roots(), file) {
+            Ok(Opening::Window(command)) => self.runner.begin(Cmd::StartEditor(command)),
+            Ok(Opening::Terminal(command)) => {
+                if let Err(error) = self.lend_terminal(opener::run(&command)).await? {
+                    self.state.fail(format!("the editor `{}` failed: {error}", command.program.display()));
+                }
+            }
+            Err(why) => self.state.warn(why),
+        }
+        Ok(())
+    }
+
+    /// Waits for a program that uses the terminal.
+    async fn lend_terminal<T>(&mut self, work: impl Future<Output = T>) -> io::Result<T> {
+        self.input = None;
+        self.terminal.suspend();
+        let done = work.await;
+        self.terminal.resume()?;
+        self.input = Some(EventStream::new());
+        // An interrupt during the work was meant for the program, which had the terminal.
+        self.signals.forget_interrupts()?;
+        self.dirty = true;
+        Ok(done)
     }
 
     /// Stops the program until the shell continues it.

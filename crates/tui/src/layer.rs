@@ -3,6 +3,8 @@
 //! The top layer receives the keys. Each dialog has its own file. The value of a picked entry determines
 //! the action.
 
+use std::collections::BTreeMap;
+
 use codewright_proto::{MessageId, SessionId};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -26,6 +28,7 @@ pub(crate) mod rename;
 pub(crate) mod review;
 pub(crate) mod sessions;
 pub(crate) mod share;
+pub(crate) mod sign_in;
 pub(crate) mod skills;
 pub(crate) mod themes;
 pub(crate) mod timeline;
@@ -125,6 +128,11 @@ pub(crate) enum Pick {
         name: String,
         method: usize,
     },
+    /// An answer to a question of a sign-in.
+    SignInChoice {
+        sign_in: Box<sign_in::SignIn>,
+        value: String,
+    },
 }
 
 /// A line to type.
@@ -153,7 +161,13 @@ pub(crate) struct Confirm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Title(SessionId),
-    Key(String),
+    /// The key of a provider, which is stored with the answers to the questions before it.
+    Key {
+        provider: String,
+        inputs: BTreeMap<String, String>,
+    },
+    /// The answer to a question of a sign-in.
+    SignInText(Box<sign_in::SignIn>),
     /// The code of a sign-in.
     Code {
         provider: String,
@@ -381,12 +395,12 @@ fn other_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     match list.kind {
         Kind::Models => models::key(state, key),
         Kind::Sessions => sessions::key(state, key),
+        Kind::Skills => skills::key(state, key),
         Kind::Palette
         | Kind::Agents
         | Kind::Themes(_)
         | Kind::Timeline
         | Kind::Fork
-        | Kind::Skills
         | Kind::Providers
         | Kind::SignIns
         | Kind::Children
@@ -434,22 +448,25 @@ pub(crate) fn pick(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
         Pick::Mcp { .. } => Vec::new(),
         Pick::Directory(directory) => directories::pick(state, directory),
         Pick::Provider { id, name } => providers::pick(state, &id, &name),
-        Pick::SignIn { provider, name, method } => providers::sign_in(state, &provider, &name, method),
+        Pick::SignIn { provider, name, method } => sign_in::start(state, &provider, &name, method),
+        Pick::SignInChoice { sign_in, value } => sign_in::answer(state, *sign_in, value),
     }
 }
 
 /// Performs the action of a typed line.
 fn submit_line(state: &mut State, purpose: Purpose, text: String) -> Vec<Cmd> {
-    if text.is_empty() {
+    // The answers to some questions of sign-ins are optional.
+    if text.is_empty() && !matches!(purpose, Purpose::SignInText(_)) {
         return Vec::new();
     }
     match purpose {
         Purpose::Title(session) => vec![Cmd::Rename { session, title: text }],
         Purpose::Code { provider, method } => vec![Cmd::FinishSignIn { provider, method, code: Some(text) }],
         Purpose::Waiting => Vec::new(),
-        Purpose::Key(provider) => {
+        Purpose::Key { provider, inputs } => {
             state.notify("storing the key…", codewright_proto::ToastVariant::Info);
-            vec![Cmd::PutKey { provider, key: text }]
+            vec![Cmd::PutKey { provider, key: text, inputs }]
         }
+        Purpose::SignInText(sign_in) => sign_in::answer(state, *sign_in, text),
     }
 }

@@ -14,7 +14,7 @@ use crate::panel::{SIDES, indent, panel};
 use crate::theme::{self, Theme};
 use crate::transcript::{Body, Draw, Entry, PartEntry, Place, Text, Transcript};
 use crate::zone::Zone;
-use crate::{markdown, wrap};
+use crate::{link, markdown, wrap};
 
 mod tool;
 
@@ -24,6 +24,8 @@ pub(crate) use tool::spinner;
 const INDENT: usize = 5;
 /// The maximum number of lines of a prompt.
 const MAX_PROMPT_LINES: usize = 400;
+/// The maximum width of the user's name.
+const MAX_NAME_WIDTH: usize = 40;
 
 /// The settings and data for drawing messages.
 pub(crate) struct Look<'a> {
@@ -75,7 +77,7 @@ impl Look<'_> {
         let mut lines = Vec::new();
         let text = clean(&entry.prompt_text());
         for line in text.trim_end().lines() {
-            lines.extend(wrap::words(&[Span::styled(wrap::expand_tabs(line).into_owned(), style)], room));
+            lines.extend(wrap::words(&link::mark(&[Span::styled(wrap::expand_tabs(line), style)]), room));
             if lines.len() > MAX_PROMPT_LINES {
                 break;
             }
@@ -92,12 +94,21 @@ impl Look<'_> {
             lines.extend(wrap::words(&chips, room));
         }
         if self.show.times {
-            lines.push(self.muted_line(self.zone.clock(info.time.created)));
+            lines.push(self.muted_line(self.sender(info)));
         }
         if lines.is_empty() {
             return Vec::new();
         }
         panel(lines, self.width, self.agent_colour(&info.agent), self.theme)
+    }
+
+    /// Returns the user's name, if the configuration has one, and the time of a prompt.
+    fn sender(&self, info: &UserMessage) -> String {
+        let clock = self.zone.clock(info.time.created);
+        match self.mirror.config["username"].as_str() {
+            Some(name) => format!("{} · {clock}", wrap::cut(&clean_line(name), MAX_NAME_WIDTH)),
+            None => clock,
+        }
     }
 
     /// Returns the labels of a prompt's attachments.

@@ -11,7 +11,7 @@ use crate::blocks::{Block, Kind};
 use crate::clean::clean;
 use crate::highlight::{self, Inside};
 use crate::theme::Theme;
-use crate::wrap;
+use crate::{link, wrap};
 
 mod table;
 
@@ -40,7 +40,7 @@ pub(crate) fn code(
     for line in source.lines() {
         let (spans, after) = highlight::line(language, inside, line, theme);
         inside = after;
-        lines.extend(wrap::exact(&spans, width));
+        lines.extend(wrap::exact(&link::mark(&spans), width));
     }
     lines
 }
@@ -318,7 +318,7 @@ impl<'a> Writer<'a> {
     fn flush(&mut self) {
         if !self.spans.is_empty() {
             let spans = std::mem::take(&mut self.spans);
-            self.place(wrap::words(&spans, self.room()));
+            self.place(wrap::words(&link::mark(&spans), self.room()));
         }
     }
 

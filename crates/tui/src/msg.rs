@@ -11,6 +11,8 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 
 use crate::clipboard::{Clip, Desktop};
+use crate::link::FileReference;
+use crate::opener::CommandLine;
 use crate::prompt::Draft;
 use crate::review::{Change, Source};
 
@@ -247,6 +249,8 @@ pub(crate) enum Cmd {
     PutKey {
         provider: String,
         key: String,
+        /// The answers to the questions of the sign-in.
+        inputs: BTreeMap<String, String>,
     },
     BeginSignIn {
         provider: String,
@@ -274,6 +278,10 @@ pub(crate) enum Cmd {
         text: String,
         then: EditTarget,
     },
+    /// Open a file in the user's editor.
+    OpenFile(FileReference),
+    /// Start an editor with its own window.
+    StartEditor(CommandLine),
     /// Store the user's choices.
     Save(Value),
     /// Add a prompt to the history.

@@ -9,9 +9,9 @@ use codewright_client::{Client, Error};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::clipboard;
 use crate::msg::{Cmd, Msg, Reply};
 use crate::state::First;
+use crate::{clipboard, opener};
 
 mod change;
 mod load;
@@ -165,7 +165,7 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::Revert { session, message } => change::revert(client, &session, message).await,
         Cmd::Unrevert(session) => change::unrevert(client, &session).await,
         Cmd::Compact { session, provider, model } => change::compact(client, &session, provider, model).await,
-        Cmd::PutKey { provider, key } => change::put_key(client, &provider, &key).await,
+        Cmd::PutKey { provider, key, inputs } => change::put_key(client, &provider, &key, &inputs).await,
         Cmd::BeginSignIn { provider, method, inputs } => {
             change::begin_sign_in(client, provider, method, &inputs).await
         }
@@ -183,9 +183,10 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::CopyToDesktop { text, via_terminal, desktops } => {
             Some(clipboard::copy(&text, via_terminal, &desktops).await)
         }
+        Cmd::StartEditor(command) => opener::start(&command).await,
         Cmd::PasteFromDesktop(desktops) => Some(Reply::Pasted(clipboard::paste(&desktops).await)),
         // The main loop executes these itself.
-        Cmd::Copy(_) | Cmd::Edit { .. } | Cmd::Save(_) | Cmd::Remember(_) => None,
+        Cmd::Copy(_) | Cmd::Edit { .. } | Cmd::OpenFile(_) | Cmd::Save(_) | Cmd::Remember(_) => None,
         Cmd::Mouse(_) | Cmd::Title(_) | Cmd::Suspend | Cmd::Quit => None,
     }
 }

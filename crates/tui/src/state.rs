@@ -13,9 +13,12 @@ use serde_json::Value;
 use crate::clipboard::{Desktop, Multiplexer};
 use crate::keys::Keys;
 use crate::layer::Layer;
+use crate::layer::skills::Skill;
+use crate::link::Roots;
 use crate::look::{Look, Show};
 use crate::mirror::{Agent, Mirror};
 use crate::msg::Cmd;
+use crate::opener::Ide;
 use crate::prompt::Prompt;
 use crate::request::Requests;
 use crate::theme::{Depth, Mode, Theme, built_in};
@@ -57,6 +60,16 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// The user's editor.
     pub editor: Option<String>,
+    /// The editor in whose terminal the client runs.
+    pub ide: Option<Ide>,
+    /// The directories that are searched for programs, separated by colons.
+    pub programs: String,
+    /// The variables that editors with their own windows do not receive.
+    pub private_variables: Vec<String>,
+    /// The links that the terminal displays.
+    pub links: Links,
+    /// Whether the files of the server are files of this machine.
+    pub has_local_files: bool,
     /// The terminal multiplexer, if there is one.
     pub multiplexer: Option<Multiplexer>,
     /// The desktops whose clipboards are available to programs, best first.
@@ -79,6 +92,18 @@ pub struct Options {
     pub auto: bool,
     /// Notes for the start.
     pub notes: Vec<String>,
+}
+
+/// The links that a terminal displays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Links {
+    /// None, because the terminal may not support links.
+    #[default]
+    None,
+    /// Addresses, but no files, because the terminal cannot open the files of this machine.
+    Urls,
+    /// Addresses and files.
+    All,
 }
 
 /// The session that is opened first.
@@ -191,7 +216,7 @@ pub(crate) struct State {
     prompted: Vec<SessionId>,
     /// The ids and names of the providers that support sign-in.
     pub(crate) all_providers: Vec<(String, String)>,
-    pub(crate) skills: Vec<(String, String)>,
+    pub(crate) skills: Vec<Skill>,
     /// The sign-in methods by provider.
     pub(crate) sign_ins: Value,
     /// The marks of the changes that were reviewed.
@@ -411,6 +436,12 @@ impl State {
         self.local.recent.truncate(MAX_RECENT);
         self.choice.model = Some((provider.to_owned(), model.to_owned()));
         self.choice.variant = None;
+    }
+
+    /// Returns the directories whose files can be opened.
+    pub(crate) fn roots(&self) -> Roots {
+        let directory = self.session().map_or(&self.mirror.directory, |session| &session.directory);
+        Roots { directory: directory.clone(), worktree: self.mirror.worktree.clone() }
     }
 
     /// Returns the settings for drawing messages at a width.

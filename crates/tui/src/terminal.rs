@@ -3,7 +3,9 @@
 //! It is restored at the end, when the program is suspended, and when it panics. A panic of another thread
 //! does not end the client and is not displayed, because the code that waits for the thread reports it.
 
+use std::cell::RefCell;
 use std::io::{self, BufWriter, Stdout, Write};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::cursor::Show;
@@ -20,8 +22,9 @@ use crossterm::{execute, queue};
 use ratatui::backend::CrosstermBackend;
 
 use crate::clipboard::{self, Multiplexer};
+use crate::link::{self, Cells, Link, Linked, Targets};
 use crate::mini::Mini;
-use crate::state::{Options, State};
+use crate::state::{Links, Options, State};
 use crate::view;
 
 /// Whether the terminal is set up.
@@ -29,7 +32,7 @@ static IS_OPEN: AtomicBool = AtomicBool::new(false);
 /// Whether the client uses the whole screen.
 static IS_FULL_SCREEN: AtomicBool = AtomicBool::new(false);
 
-type Backend = CrosstermBackend<BufWriter<Stdout>>;
+type Backend = Linked<CrosstermBackend<BufWriter<Stdout>>>;
 
 /// The terminal while the client uses it.
 pub(crate) struct Terminal {
@@ -38,6 +41,9 @@ pub(crate) struct Terminal {
     mini: Option<Mini>,
     mouse: bool,
     multiplexer: Option<Multiplexer>,
+    /// The links of the last frame.
+    cells: Rc<RefCell<Cells>>,
+    targets: Targets,
 }
 
 impl Terminal {
@@ -47,9 +53,12 @@ impl Terminal {
         let mini = options.mini.map(|_| Mini::default());
         let mouse = mouse && mini.is_none();
         enter(mouse, mini.is_none())?;
-        let made = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())));
-        match made {
-            Ok(inner) => Ok(Self { inner, mini, mouse, multiplexer: options.multiplexer }),
+        let cells = Rc::default();
+        match ratatui::Terminal::new(backend(&cells)) {
+            Ok(inner) => {
+                let (multiplexer, targets) = (options.multiplexer, Targets::default());
+                Ok(Self { inner, mini, mouse, multiplexer, cells, targets })
+            }
             Err(error) => {
                 restore();
                 Err(error)
@@ -66,7 +75,14 @@ impl Terminal {
         }
         view::arrange(state);
         queue!(self.inner.backend_mut(), BeginSynchronizedUpdate)?;
-        self.inner.draw(|frame| view::view(state, frame))?;
+        let links = link_targets(state, &mut self.targets);
+        let area = state.screen.layout.transcript;
+        let cells = &self.cells;
+        self.inner.draw(|frame| {
+            view::view(state, frame);
+            let placed = link::place(frame.buffer_mut(), area, &links, &cells.borrow());
+            *cells.borrow_mut() = placed;
+        })?;
         execute!(self.inner.backend_mut(), EndSynchronizedUpdate)
     }
 
@@ -89,7 +105,8 @@ impl Terminal {
         enter(self.mouse, self.mini.is_none())?;
         // A new terminal redraws everything. Clearing would query the cursor position, which not every
         // terminal answers.
-        self.inner = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+        self.cells.borrow_mut().clear();
+        self.inner = ratatui::Terminal::new(backend(&self.cells))?;
         Ok(())
     }
 
@@ -113,6 +130,22 @@ impl Terminal {
         Write::flush(writer)?;
         Ok(true)
     }
+}
+
+fn backend(cells: &Rc<RefCell<Cells>>) -> Backend {
+    Linked::new(CrosstermBackend::new(BufWriter::new(io::stdout())), Rc::clone(cells))
+}
+
+/// Returns the links of the screen that the terminal can open, with their targets.
+fn link_targets<'a>(state: &'a State, targets: &mut Targets) -> Vec<(&'a Link, Rc<str>)> {
+    let links = &state.screen.links;
+    if links.is_empty() || state.options.links == Links::None {
+        return Vec::new();
+    }
+    let with_files = state.options.links == Links::All && state.options.has_local_files;
+    targets.refresh(state.roots());
+    let found = targets.of(links.iter().map(|link| &link.reference), with_files);
+    links.iter().zip(found).filter_map(|(link, target)| Some((link, target?))).collect()
 }
 
 /// Returns the window title for a session. It is in logical order, because the window system reorders it.

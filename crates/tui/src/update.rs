@@ -7,6 +7,7 @@ use crossterm::event::{
 
 use crate::keys::{ACTIONS, Action};
 use crate::layer::{self, Layer};
+use crate::link::{self, Reference};
 use crate::msg::{Cmd, Msg};
 use crate::request;
 use crate::state::{Link, Route, State};
@@ -325,7 +326,7 @@ fn mouse_event(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
     scroll(state, wheel)
 }
 
-/// Handles a click: folds or unfolds a part, or opens a subagent.
+/// Handles a click: opens a file or a subagent, or folds or unfolds a part.
 fn click(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
     if let Some(Layer::Review(_)) = state.layers.last() {
         return layer::review::click(state, column, row);
@@ -334,7 +335,13 @@ fn click(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
     if !state.layers.is_empty() || !area.contains((column, row).into()) {
         return Vec::new();
     }
-    let Some(row) = state.screen.rows.get(usize::from(row - area.y)) else { return Vec::new() };
+    let (column, row) = (column - area.x, row - area.y);
+    if let Some(Reference::File(file)) = link::at(&state.screen.links, column, row)
+        && state.options.has_local_files
+    {
+        return vec![Cmd::OpenFile(file.clone())];
+    }
+    let Some(row) = state.screen.rows.get(usize::from(row)) else { return Vec::new() };
     let place = row.place;
     let Some(id) = state.session_id().cloned() else { return Vec::new() };
     let Some(transcript) = state.mirror.transcripts.get(&id) else { return Vec::new() };

@@ -8,7 +8,8 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
-use crate::state::{Link, Route, State};
+use crate::link::{self, Link};
+use crate::state::{Link as Connection, Route, State};
 use crate::transcript::Row;
 
 mod home;
@@ -43,6 +44,8 @@ pub(crate) struct Layout {
 pub(crate) struct Screen {
     pub(crate) layout: Layout,
     pub(crate) rows: Vec<Row>,
+    /// The links in the rows.
+    pub(crate) links: Vec<Link>,
     /// The prompt, or the dialog in its place.
     pub(crate) bottom: Bottom,
 }
@@ -66,7 +69,7 @@ pub(crate) fn arrange(state: &mut State) {
             let box_width = home::prompt_width(width);
             let bottom = prompt::lines(state, box_width, height / 2);
             let layout = home::layout(state, (width, height), &bottom);
-            state.screen = Screen { layout, rows: Vec::new(), bottom };
+            state.screen = Screen { layout, bottom, ..Screen::default() };
         }
         Route::Session(id) => {
             let is_enabled = state.local.sidebar.unwrap_or(true);
@@ -86,12 +89,13 @@ pub(crate) fn arrange(state: &mut State) {
                 sidebar: sidebar.map(|sidebar| Rect::new(main, 0, sidebar, height)),
                 prompt_width: prompt::text_width(main),
             };
-            state.screen = Screen { layout, rows: Vec::new(), bottom };
+            state.screen = Screen { layout, bottom, ..Screen::default() };
             if let Some(mut transcript) = state.mirror.transcripts.remove(&id) {
                 let area = state.screen.layout.transcript;
                 let look = state.look(usize::from(area.width));
                 let rows = transcript.rows(&look, usize::from(area.height));
                 state.mirror.transcripts.insert(id, transcript);
+                state.screen.links = link::collect(&rows);
                 state.screen.rows = rows;
             }
         }
@@ -165,10 +169,10 @@ fn notes(state: &State, buffer: &mut Buffer, area: Rect) {
     let width = area.width.saturating_sub(4).min(60);
     let mut y = 1;
     let lost = match &state.link {
-        Link::Lost(why) => {
+        Connection::Lost(why) => {
             Some((format!("no connection to the server: {why}. Reconnecting…"), ToastVariant::Error))
         }
-        Link::Opening | Link::Open => None,
+        Connection::Opening | Connection::Open => None,
     };
     let notes = state.notes.iter().map(|note| (note.text.clone(), note.variant));
     for (text, variant) in lost.into_iter().chain(notes) {
@@ -211,6 +215,7 @@ fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
         buffer.set_style(Rect::new(area.x, y, area.width, 1), line.style);
     }
     buffer.set_line(area.x, y, line, area.width);
+    link::unmark(buffer, y, area.x..area.x + area.width);
 }
 
 /// Clears an area.

@@ -18,7 +18,7 @@ pub use diff::{Diff, unified};
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, read_bytes, read_text, write_atomic};
 pub use path::{Place, Workspace, normalize, physical, relative};
-pub use private::{make_private_directory, private_file, repair_private_directory};
+pub use private::{is_own, make_private_directory, private_file, repair_private_directory};
 pub use process::{
     Author, Command, Confinement, Descent, End, Ended, Limits, Output, Rest, SUPERVISE, Screen, Seated,
     TerminalSize, deny_tracing, has_commands, open_terminal, process_descent, run, socket_descent, supervise,

@@ -1,6 +1,6 @@
 //! Directories and files that only their owner can use.
 
-use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::fs::{DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -29,11 +29,16 @@ pub fn repair_private_directory(path: &Path) -> io::Result<()> {
     // A directory that even its owner cannot read is private, and a link belongs to its creator.
     let Ok(directory) = opened else { return Ok(()) };
     let metadata = directory.metadata()?;
-    let is_own = metadata.uid() == nix::unistd::geteuid().as_raw();
-    if is_own && metadata.mode() & OTHERS != 0 {
+    if is_own(&metadata) && metadata.mode() & OTHERS != 0 {
         directory.set_permissions(Permissions::from_mode(metadata.mode() & 0o7777 & !OTHERS))?;
     }
     Ok(())
+}
+
+/// Whether a file belongs to the user of this process.
+#[must_use]
+pub fn is_own(metadata: &Metadata) -> bool {
+    metadata.uid() == nix::unistd::geteuid().as_raw()
 }
 
 /// The options for creating a private file. The caller adds how it is opened.

@@ -9,6 +9,7 @@ mod git;
 mod layers;
 mod links;
 mod measuring;
+mod parity;
 mod pictures;
 
 use std::path::{Path, PathBuf};

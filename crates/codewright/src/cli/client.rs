@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Common;
+use super::{Common, ListenArgs};
 
 /// Which session the terminal client opens.
 #[derive(Debug, Clone, Default, Args)]
@@ -47,23 +47,36 @@ pub(crate) struct TuiArgs {
     /// Grant every permission request; rules that deny still apply
     #[arg(long)]
     pub(crate) auto: bool,
-    /// Accepted for compatibility, without effect: only `serve` opens a port
+    /// Also listen on this port, so that other clients can attach. 0: `server.port`, or 4096 if it is free, or any free port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Accepted for compatibility, without effect
+    /// Also listen on this address [default with --port: `server.hostname`, or 127.0.0.1]. Other machines need a password
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) hostname: Option<String>,
-    /// Accepted for compatibility, without effect
+    /// With --port, --hostname or --mdns: an origin whose web pages may use the server; can be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
-    /// Accepted for compatibility, without effect
+    /// Also listen on all addresses, or on --hostname, and announce the server in the local network
     #[arg(long)]
     pub(crate) mdns: bool,
-    /// Accepted for compatibility, without effect
+    /// With --mdns: the announced host name [default: `server.mdnsDomain`, or opencode.local]
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) mdns_domain: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+impl TuiArgs {
+    /// The address that the terminal client listens on for other clients.
+    pub(crate) fn listen(&self) -> ListenArgs {
+        ListenArgs {
+            port: self.port,
+            hostname: self.hostname.clone(),
+            cors: self.cors.clone(),
+            mdns: self.mdns,
+            mdns_domain: self.mdns_domain.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Args)]

@@ -7,7 +7,7 @@ use clap::Args;
 use super::Common;
 
 /// The address of a server, and the web origins that may use it.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ListenArgs {
     /// The port. Default, and for 0: `server.port` of the global configuration, or 4096 if it is free, or any free port
     #[arg(long, value_name = "PORT")]

@@ -1,4 +1,4 @@
-//! The arguments of `permissions`, `trust` and `debug`.
+//! The arguments of `permissions` and `trust`.
 
 use std::path::PathBuf;
 
@@ -68,47 +68,4 @@ pub(crate) struct TrustListArgs {
 pub(crate) struct TrustDirectoryArgs {
     /// The directory; the current one by default
     pub(crate) directory: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct DebugArgs {
-    #[command(subcommand)]
-    pub(crate) command: DebugCommand,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-pub(crate) enum DebugCommand {
-    /// Print the directories the program uses
-    Paths(Common),
-    /// Print the effective configuration of this directory, without secrets
-    Config {
-        /// Print every value with the file that sets it
-        #[arg(long)]
-        origins: bool,
-        #[command(flatten)]
-        common: Common,
-    },
-    /// Print the available skills with their texts
-    Skill(Common),
-    /// Print the effective definition of an agent
-    Agent {
-        /// The agent
-        name: String,
-        #[command(flatten)]
-        common: Common,
-    },
-    /// Print the parts of the system prompt with their sizes and sources
-    Prompt {
-        /// The agent
-        #[arg(long, value_name = "NAME")]
-        agent: Option<String>,
-        /// The model, as provider/model
-        #[arg(short, long, value_name = "PROVIDER/MODEL")]
-        model: Option<String>,
-        /// Print JSON, including the texts
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        common: Common,
-    },
 }

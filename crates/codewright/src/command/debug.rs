@@ -1,47 +1,75 @@
-//! `debug`: prints paths, configuration, skills, agents and prompts.
+//! `debug`: prints paths, configuration, files, snapshots, skills, agents and prompts.
+
+mod files;
+mod process;
+mod snapshot;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
+use anyhow::bail;
 use codewright_config::{Dirs, Env};
 use codewright_engine::{Engine, Instance, PromptReport};
+use serde::Serialize;
 
 use crate::cli::{DebugArgs, DebugCommand};
 use crate::connection::{engine_error, open_engine, working_directory};
 use crate::output::{Output, exit_code};
 use crate::style;
 
-pub(crate) fn main(args: &DebugArgs) -> anyhow::Result<ExitCode> {
-    match &args.command {
+pub(crate) fn main(args: &DebugArgs, started: Instant) -> anyhow::Result<ExitCode> {
+    match args.command.clone() {
         DebugCommand::Paths(_) => paths(),
         DebugCommand::Config { origins, .. } => {
-            let view = if *origins { ConfigView::Origins } else { ConfigView::Values };
+            let view = if origins { ConfigView::Origins } else { ConfigView::Values };
             in_directory(move |_, instance| async move { config(&instance, view) })
         }
-        DebugCommand::Skill(_) => in_directory(|_, instance| async move {
-            print(&format!("{}\n", serde_json::to_string_pretty(&instance.skills_json())?))
+        DebugCommand::Skill(_) => {
+            in_directory(|_, instance| async move { print_json(&instance.skills_json()) })
+        }
+        DebugCommand::Agent { tool: Some(_), .. } => {
+            bail!("tools run only in a session: use `codewright run`");
+        }
+        DebugCommand::Agent { name, .. } => in_directory(move |_, instance| async move {
+            print_json(&instance.agent_json(&name).map_err(engine_error)?)
         }),
-        DebugCommand::Agent { name, .. } => {
-            let name = name.clone();
-            in_directory(move |_, instance| async move {
-                let agent = instance.agent_json(&name).map_err(engine_error)?;
-                print(&format!("{}\n", serde_json::to_string_pretty(&agent)?))
-            })
+        DebugCommand::Prompt { agent, model, json, .. } => in_directory(move |engine, instance| async move {
+            prompt(&engine, &instance, Prompt { agent, model, json }).await
+        }),
+        DebugCommand::File(command) => in_directory(|_, instance| files::file(instance, command)),
+        DebugCommand::Rg(command) => in_directory(|_, instance| files::search(instance, command)),
+        DebugCommand::Snapshot(command) => in_directory(|_, instance| snapshot::main(instance, command)),
+        DebugCommand::Lsp(_) => bail!("this version starts no language servers"),
+        DebugCommand::Scrap(_) => in_directory(|engine, _| async move {
+            print_json(&engine.projects().list().await.map_err(engine_error)?)
+        }),
+        DebugCommand::V2(_) => {
+            in_directory(|_, instance| async move { print_json(&instance.catalog_json()) })
         }
-        DebugCommand::Prompt { agent, model, json, .. } => {
-            let (agent, model, json) = (agent.clone(), model.clone(), *json);
-            in_directory(move |engine, instance| async move {
-                let report =
-                    engine.instances().prompt_report(&instance, agent.as_deref(), model.as_deref()).await;
-                let report = report.map_err(engine_error)?;
-                for warning in &report.warnings {
-                    style::warning(warning);
-                }
-                let text = if json { serde_json::to_string_pretty(&report)? } else { table(&report) };
-                print(&format!("{}\n", text.trim_end()))
-            })
-        }
+        DebugCommand::Info(_) => print(&process::info(&Env::from_process())),
+        DebugCommand::Startup(_) => in_directory(move |_, _| async move {
+            print(&format!("{:.6}\n", started.elapsed().as_secs_f64() * 1000.0))
+        }),
+        DebugCommand::Wait(_) => in_directory(|_, _| process::wait()),
     }
+}
+
+/// The arguments of `debug prompt`.
+struct Prompt {
+    agent: Option<String>,
+    model: Option<String>,
+    json: bool,
+}
+
+async fn prompt(engine: &Engine, instance: &Arc<Instance>, args: Prompt) -> anyhow::Result<ExitCode> {
+    let report =
+        engine.instances().prompt_report(instance, args.agent.as_deref(), args.model.as_deref()).await;
+    let report = report.map_err(engine_error)?;
+    for warning in &report.warnings {
+        style::warning(warning);
+    }
+    if args.json { print_json(&report) } else { print(&table(&report)) }
 }
 
 /// How the configuration is printed.
@@ -72,9 +100,7 @@ where
 
 fn config(instance: &Instance, view: ConfigView) -> anyhow::Result<ExitCode> {
     match view {
-        ConfigView::Values => {
-            print(&format!("{}\n", serde_json::to_string_pretty(&instance.config_shown())?))
-        }
+        ConfigView::Values => print_json(&instance.config_shown()),
         ConfigView::Origins => {
             let settings = instance.settings();
             let lines = settings.iter().map(|setting| {
@@ -104,6 +130,10 @@ fn table(report: &PromptReport) -> String {
     lines.push("the total with each model family's prompt and tools:".to_owned());
     lines.extend(report.families.iter().map(|family| row(&family.name, family.bytes, family.tokens)));
     lines.iter().map(|line| format!("{}\n", crate::clean::clean_line(line))).collect()
+}
+
+fn print_json(value: &impl Serialize) -> anyhow::Result<ExitCode> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
 fn print(text: &str) -> anyhow::Result<ExitCode> {

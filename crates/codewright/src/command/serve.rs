@@ -1,5 +1,6 @@
 //! `serve` and `web`: start a server for any number of clients; `web` also opens its page.
 
+mod beside;
 mod browser;
 mod settings;
 
@@ -20,11 +21,19 @@ use super::STACK_BYTES;
 use crate::cli::{Common, ListenArgs, ServeArgs, WebArgs};
 use crate::connection::{configure_log, open_engine, set_log_level, working_directory};
 use crate::style;
+pub(crate) use beside::{SideListener, SideServer};
 use settings::ServerSettings;
 
 /// The port that clients try first.
 const DEFAULT_PORT: u16 = 4096;
 const WORKERS: usize = 2;
+/// The warning about a server without a password.
+const WITHOUT_PASSWORD: &str = if cfg!(target_os = "linux") {
+    "OPENCODE_SERVER_PASSWORD is not set: every program of your account can use the server"
+} else {
+    // This system does not report the user of a connection.
+    "OPENCODE_SERVER_PASSWORD is not set: on this system the server refuses all requests without a password"
+};
 
 /// The output of a server that has started to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,18 +77,19 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     configure_log(&engine, &server.common);
     let endpoint = listen(server, &settings).await?;
     if options.password.is_none() && server.socket.is_none() {
-        style::warning(if cfg!(target_os = "linux") {
-            "OPENCODE_SERVER_PASSWORD is not set: every program of your account can use the server"
-        } else {
-            // This system does not report the user of a connection.
-            "OPENCODE_SERVER_PASSWORD is not set: on this system the server refuses all requests without a password"
-        });
+        style::warning(WITHOUT_PASSWORD);
     }
     codewright_server::raise_file_limit();
     // Before the greeting, because its reader may end the server immediately.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let announced = endpoint.socket.and_then(|socket| announce(socket, settings.domain.as_deref()));
+    let announced = match endpoint.socket {
+        Some(socket) => announce(socket, settings.domain.as_deref()).unwrap_or_else(|why| {
+            style::warning(&why);
+            None
+        }),
+        None => None,
+    };
     match server.greeting {
         Greeting::Line => greet(&endpoint.address),
         Greeting::Page => show(&env, endpoint.socket, announced.as_ref().and(settings.domain.as_deref())),
@@ -155,6 +165,11 @@ async fn listen(server: &Server, settings: &ServerSettings) -> anyhow::Result<En
         let listener = listener.with_context(|| format!("cannot listen on `{}`", path.display()))?;
         return Ok(Endpoint { listener, address: format!("unix:{}", path.display()), socket: None });
     }
+    listen_on(settings).await
+}
+
+/// Listens on the network address of the settings.
+async fn listen_on(settings: &ServerSettings) -> anyhow::Result<Endpoint> {
     let listener = bind(settings.ip, settings.port).await?;
     let socket = listener.local_addr().context("cannot get the listening address")?;
     let address = match &settings.name {
@@ -174,21 +189,21 @@ async fn bind(ip: IpAddr, port: u16) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
 }
 
-/// Announces the server if it is configured. A failure is only a warning.
-fn announce(address: SocketAddr, domain: Option<&str>) -> Option<Announcement> {
-    let domain = domain?;
+/// Announces the server if it is configured.
+///
+/// # Errors
+///
+/// Returns a warning if the server cannot be announced. It works without the announcement.
+fn announce(address: SocketAddr, domain: Option<&str>) -> Result<Option<Announcement>, String> {
+    let Some(domain) = domain else { return Ok(None) };
     if address.ip().to_canonical().is_loopback() {
-        style::warning(&format!(
-            "{address} can only be reached from this machine: the server is not announced"
-        ));
-        return None;
+        return Err(format!("{address} can only be reached from this machine: the server is not announced"));
     }
-    let announced = Announcement::begin(address, domain).map_err(|error| {
+    Announcement::begin(address, domain).map(Some).map_err(|error| {
         let hint = error.hint().map(|hint| format!(": {hint}")).unwrap_or_default();
         let error = anyhow::Error::from(error);
-        style::warning(&format!("the server is not announced: {error:#}{hint}"));
-    });
-    announced.ok()
+        format!("the server is not announced: {error:#}{hint}")
+    })
 }
 
 /// Prints the address for a client that started the server.
@@ -238,7 +253,7 @@ async fn stop(
 }
 
 /// The name that the program was started as. Existing clients start `opencode` and wait for that name.
-fn program_name() -> &'static str {
+pub(crate) fn program_name() -> &'static str {
     let first = std::env::args_os().next().unwrap_or_default();
     let name = Path::new(&first).file_stem().unwrap_or_default();
     if name == "opencode" { "opencode" } else { "codewright" }

@@ -9,9 +9,10 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env, TerminalConfig, Trust, env, terminal_config};
 use codewright_proto::Clock;
-use codewright_tui::{Depth, Desktop, Ended, First, Mode, Multiplexer, Options, Zone};
+use codewright_tui::{Depth, Desktop, Ended, First, Ide, Links, Mode, Multiplexer, Options, Zone};
 
 use super::STACK_BYTES;
+use super::serve::{SideListener, SideServer};
 use crate::cli::{AttachArgs, OpenArgs, RunArgs, TuiArgs};
 use crate::connection::{Connection, Credentials, VERSION, client_error, interrupted, working_directory};
 use crate::style;
@@ -77,8 +78,13 @@ fn is_plain(env: &Env, open: &OpenArgs) -> anyhow::Result<bool> {
 }
 
 async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> anyhow::Result<ExitCode> {
+    let listener = SideListener::open(&args.listen(), &env).await?;
     if is_plain {
         let connection = Connection::local(env, &directory).await?;
+        let beside = serve_beside(listener, &connection);
+        for note in beside.iter().flat_map(|beside| &beside.notes) {
+            style::note(note);
+        }
         let run = RunArgs {
             message: args.prompt.into_iter().collect(),
             model: args.model,
@@ -87,12 +93,14 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
             ..RunArgs::default()
         };
         let code = plain::converse(&connection, &args.open, run).await;
-        connection.close().await;
+        close(connection, beside).await;
         return code;
     }
     let (connection, notes) = Connection::local_with_warnings(env.clone(), &directory).await?;
     let mut options = options(&env, &directory, &args.open, connection.trust())?;
     options.notes.extend(notes);
+    let beside = serve_beside(listener, &connection);
+    options.notes.extend(beside.iter().flat_map(|beside| beside.notes.clone()));
     options.prompt = args.prompt;
     options.agent = args.agent;
     options.model = args.model;
@@ -110,8 +118,21 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
             },
         }
     };
-    connection.close().await;
+    close(connection, beside).await;
     finish(ended)
+}
+
+/// Serves the engine of this process to other clients.
+fn serve_beside(listener: Option<SideListener>, connection: &Connection) -> Option<SideServer> {
+    Some(listener?.serve(connection.engine()?))
+}
+
+/// Closes the server for other clients and then the engine.
+async fn close(connection: Connection, beside: Option<SideServer>) {
+    if let Some(beside) = beside {
+        beside.close().await;
+    }
+    connection.close().await;
 }
 
 async fn remote(args: AttachArgs, env: Env, is_plain: bool) -> anyhow::Result<ExitCode> {
@@ -125,6 +146,7 @@ async fn remote(args: AttachArgs, env: Env, is_plain: bool) -> anyhow::Result<Ex
     let here = working_directory(None)?;
     let mut options = options(&env, &here, &args.open, connection.trust())?;
     options.directory = path.directory;
+    options.has_local_files = is_on_this_machine(&args.url);
     let ended = codewright_tui::run(connection.client.clone(), options, Clock::system()).await;
     connection.close().await;
     finish(ended)
@@ -139,6 +161,7 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
         (None, true) => First::Last { fork },
         (None, false) => First::Home,
     };
+    let links = links(env, &value);
     let editor = [env::VISUAL, env::EDITOR].into_iter().find_map(|name| env.filled(name));
     Ok(Options {
         version: VERSION,
@@ -150,6 +173,11 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
         depth: depth(env),
         mode: mode(env),
         editor: editor.map(str::to_owned),
+        ide: ide(env),
+        programs: env.filled(env::PATH).unwrap_or_default().to_owned(),
+        private_variables: private_variables(),
+        links,
+        has_local_files: true,
         multiplexer: multiplexer(env),
         desktops: desktops(env),
         mini: open.mini.then(|| replay(open)),
@@ -201,6 +229,68 @@ fn desktops(env: &Env) -> Vec<Desktop> {
     .into_iter()
     .filter_map(|(desk, is_there)| is_there.then_some(desk))
     .collect()
+}
+
+/// Whether a server's address is one of this machine.
+fn is_on_this_machine(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if url.starts_with("unix:") {
+        return true;
+    }
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    let ip = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    name == "localhost" || ip.is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+/// The editor in whose terminal the program runs.
+fn ide(env: &Env) -> Option<Ide> {
+    let value = |name| env.filled(name).unwrap_or_default();
+    Ide::detect(value(env::TERM_PROGRAM), value(env::GIT_ASKPASS), value(env::TERMINAL_EMULATOR))
+}
+
+/// The variables with this program's settings and secrets.
+fn private_variables() -> Vec<String> {
+    let own = env::OWN.iter().map(|(name, _)| *name);
+    own.flat_map(|name| [name.to_owned(), name.replacen("OPENCODE_", "CODEWRIGHT_", 1)]).collect()
+}
+
+/// The links that the terminal displays: those of the key `hyperlinks`, or those of terminals known to have links.
+/// Others could display the sequences as text.
+fn links(env: &Env, config: &serde_json::Value) -> Links {
+    let is_supported = config["hyperlinks"].as_bool().unwrap_or_else(|| has_links(env));
+    let program = env.filled(env::TERM_PROGRAM).unwrap_or_default();
+    match is_supported {
+        false => Links::None,
+        // The terminal is on another machine, unless it belongs to an editor that is connected to this one.
+        true if env.filled(env::SSH_CONNECTION).is_some() && program != "vscode" => Links::Urls,
+        true => Links::All,
+    }
+}
+
+/// Whether the terminal is known to have links.
+fn has_links(env: &Env) -> bool {
+    const PROGRAMS: [&str; 8] =
+        ["Hyper", "iTerm.app", "terminology", "WezTerm", "vscode", "ghostty", "zed", "WarpTerminal"];
+    const TERMINALS: [&str; 8] =
+        ["alacritty", "contour", "foot", "ghostty", "kitty", "mintty", "tmux", "wezterm"];
+    /// Version 0.50 of the library.
+    const VTE: u32 = 5_000;
+    let term = env.filled(env::TERM).unwrap_or_default();
+    // Older versions of GNU screen display the sequences as text.
+    if term == "dumb" || term == "linux" || env.filled(env::STY).is_some() {
+        return false;
+    }
+    let program = env.filled(env::TERM_PROGRAM).unwrap_or_default();
+    let vte = env.filled(env::VTE_VERSION).and_then(|version| version.parse::<u32>().ok());
+    let is_marked = [env::KONSOLE_VERSION, env::WT_SESSION].iter().any(|name| env.filled(name).is_some());
+    PROGRAMS.contains(&program)
+        || TERMINALS.iter().any(|name| term.contains(name))
+        || vte.is_some_and(|version| version >= VTE)
+        || is_marked
 }
 
 /// The number of colours of the terminal.
@@ -264,6 +354,48 @@ mod tests {
         }
         for (value, expected) in [("0;15", Some(Mode::Light)), ("15;0", Some(Mode::Dark)), ("x", None)] {
             assert_eq!(mode(&Env::from_pairs([("COLORFGBG", value)])), expected);
+        }
+    }
+    #[test]
+    fn only_terminals_with_links_get_links() {
+        for (variables, config, expected) in [
+            (&[("TERM", "xterm-256color")][..], "{}", Links::None),
+            (&[("TERM", "xterm-kitty")], "{}", Links::All),
+            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/t")], "{}", Links::All),
+            (&[("TERM", "xterm-256color"), ("VTE_VERSION", "4600")], "{}", Links::None),
+            (&[("TERM", "xterm-256color"), ("VTE_VERSION", "7600")], "{}", Links::All),
+            (&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "iTerm.app")], "{}", Links::All),
+            (&[("TERM", "xterm-kitty"), ("STY", "1.tty")], "{}", Links::None),
+            (&[("TERM", "linux"), ("TERM_PROGRAM", "vscode")], "{}", Links::None),
+            (&[("TERM", "xterm-kitty"), ("SSH_CONNECTION", "1.2.3.4 5 6.7.8.9 22")], "{}", Links::Urls),
+            (
+                &[("TERM", "xterm-256color"), ("TERM_PROGRAM", "vscode"), ("SSH_CONNECTION", "x")],
+                "{}",
+                Links::All,
+            ),
+            (&[("TERM", "xterm-kitty")], r#"{"hyperlinks": false}"#, Links::None),
+            (&[("TERM", "xterm-256color")], r#"{"hyperlinks": true}"#, Links::All),
+        ] {
+            let config = serde_json::from_str(config).unwrap();
+            assert_eq!(
+                links(&Env::from_pairs(variables.iter().copied()), &config),
+                expected,
+                "{variables:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_files_of_this_machine_can_be_opened() {
+        for (url, expected) in [
+            ("http://localhost:4096", true),
+            ("http://127.0.0.1:4096/x", true),
+            ("http://[::1]:4096", true),
+            ("unix:/run/socket", true),
+            ("http://192.168.0.2:4096", false),
+            ("https://localhost.example.com", false),
+        ] {
+            assert_eq!(is_on_this_machine(url), expected, "{url}");
         }
     }
 }

@@ -19,7 +19,7 @@ const NOBODY: u32 = 65_534;
 const PROMPT: Duration = Duration::from_secs(1);
 
 /// Sends a request with header lines and reads the whole response.
-fn send(url: &str, first: &str, lines: &[&str]) -> Result<String> {
+pub(crate) fn send(url: &str, first: &str, lines: &[&str]) -> Result<String> {
     let address = url.strip_prefix("http://").context("not an http address")?;
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;

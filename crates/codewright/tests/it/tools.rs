@@ -223,7 +223,8 @@ fn experiments_enable_their_tools() -> Result<()> {
         all
     };
     assert_eq!(offered(&stage, &[("OPENCODE_ENABLE_EXA", "1")])?, with(&["websearch"]));
-    assert_eq!(offered(&stage, &[("OPENCODE_EXPERIMENTAL_LSP_TOOL", "1")])?, with(&["lsp"]));
+    // Without language servers every call of the tool would fail.
+    assert_eq!(offered(&stage, &[("OPENCODE_EXPERIMENTAL_LSP_TOOL", "1")])?, plain);
     let mut config = codewright_testkit::Project::config(&stage.server.url());
     config["tools"] = json!({"multiedit": true, "todoread": true, "webfetch": false});
     stage.project.write_config(&config)?;

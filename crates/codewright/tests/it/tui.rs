@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use codewright_testkit::{Script, Terminal, TerminalOptions, Turn};
 use serde_json::json;
 
+use crate::access::send;
 use crate::support::{Stage, check_has};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_codewright");
@@ -645,5 +646,151 @@ fn a_shell_has_its_terminal_while_the_client_is_stopped() -> Result<()> {
     terminal.send("exit\r")?;
     let (_, written) = terminal.ended()?;
     check_restored(&written);
+    Ok(())
+}
+
+#[test]
+fn with_a_port_other_clients_can_use_the_same_sessions() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Seen by both."))?;
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    let url = format!("http://127.0.0.1:{port}");
+    let mut terminal = start(&stage, &["--port", &port, "--cors", "https://page.example"])?;
+    let home = terminal.shows("plain-model")?;
+    check_has(&home, &[&format!("listening on {url}"), "OPENCODE_SERVER_PASSWORD is not set"]);
+    let done = stage.run(["--attach", &url, "hi"])?.success()?;
+    check_has(&done.stdout, &["Seen by both."]);
+    for (origin, is_allowed) in [("https://page.example", true), ("https://other.example", false)] {
+        let answer = send(&url, "GET /global/health", &[&format!("Origin: {origin}")])?;
+        let allows = answer.to_ascii_lowercase().contains(&format!("access-control-allow-origin: {origin}"));
+        assert_eq!(allows, is_allowed, "{answer}");
+    }
+    terminal.send("/exit")?;
+    terminal.send(ENTER)?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    check_restored(&written);
+    assert!(std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err(), "the port is still open");
+    stage.no_problems()
+}
+
+#[test]
+fn without_a_flag_no_port_is_opened() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["server"] = json!({"port": port});
+    stage.project.write_config(&config)?;
+    let terminal = start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "the configuration opened a port");
+    Ok(())
+}
+
+#[test]
+fn a_client_that_listens_for_other_machines_needs_a_password() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    for args in [&["--hostname", "0.0.0.0"][..], &["--mdns"], &["--port", "0", "--mdns"]] {
+        let (code, written) = start(&stage, args)?.ended()?;
+        assert_eq!(code, 1, "{args:?}");
+        check_has(&written, &["0.0.0.0", "without a password", "OPENCODE_SERVER_PASSWORD"]);
+        assert!(!written.contains("\u{1b}[?1049h"), "{args:?} opened the screen");
+    }
+    let variables = [("OPENCODE_SERVER_PASSWORD", "secret")];
+    let args = ["--port", "0", "--hostname", "127.0.0.1", "--mdns"];
+    let terminal = start_with(&stage, &args, &variables)?;
+    let home = terminal.shows("listening on http://127.0.0.1:")?;
+    check_has(&home, &["only be reached from this machine"]);
+    let url = home.split("listening on ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let url = url.context("no address")?.to_owned();
+    let refused = stage.run(["--attach", &url, "hi"])?;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    Ok(())
+}
+
+/// Installs a program that records its arguments, outside the project. Returns `PATH` with its directory.
+fn with_editor(stage: &Stage, name: &str) -> Result<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = stage.project.home().join("programs");
+    std::fs::create_dir_all(&directory)?;
+    let path = directory.join(name);
+    std::fs::write(
+        &path,
+        "#!/bin/sh\nprintf '%s\\n' \"$0\" \"$@\" \"password=$OPENCODE_SERVER_PASSWORD\" > \"$HOME/opened\"\n",
+    )?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    let usual = stage.project.environment().into_iter().find(|(name, _)| *name == "PATH");
+    let usual = usual.map(|(_, path)| path.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(format!("{}:{usual}", directory.display()))
+}
+
+/// Clicks on a text of the screen.
+fn click_on(terminal: &mut Terminal, text: &str) -> Result<()> {
+    let screen = terminal.shows(text)?;
+    let (row, line) = screen.lines().enumerate().find(|(_, line)| line.contains(text)).context("no row")?;
+    let column = line.split(text).next().unwrap_or_default().chars().count();
+    terminal.send(&format!("\u{1b}[<0;{};{}M", column + 1, row + 1))
+}
+
+#[test]
+fn references_are_links_and_a_click_opens_the_editor_of_the_terminal() -> Result<()> {
+    let answer = "Look at `src/add.rs:3:7`, https://example.com/add, missing/x.rs and ../secret.rs now.\n\n\
+                  \u{1b}]8;;https://evil.example/\u{7}safe text\u{1b}]8;;\u{7}\n";
+    let stage = Stage::plain(Script::new().text(answer))?;
+    let file = stage.project.write("src/add.rs", "fn add() {}\n")?.canonicalize()?;
+    let path = with_editor(&stage, "cursor")?;
+    let askpass = "/opt/Cursor/resources/app/extensions/git/dist/askpass.sh";
+    let variables = [
+        ("TERM_PROGRAM", "vscode"),
+        ("GIT_ASKPASS", askpass),
+        ("PATH", path.as_str()),
+        ("OPENCODE_SERVER_PASSWORD", "secret"),
+    ];
+    let mut terminal = start_with(&stage, &["--prompt", "go"], &variables)?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("safe text")?;
+    terminal.shows("▣  Build")?;
+    click_on(&mut terminal, "src/add.rs:3:7")?;
+    let opened = stage.project.home().join("opened");
+    crate::support::wait_until("the editor", || {
+        std::fs::read_to_string(&opened).is_ok_and(|text| text.contains("password="))
+    })?;
+    let expected = format!("--goto\n{}:3:7\npassword=\n", file.display());
+    let recorded = std::fs::read_to_string(&opened)?;
+    assert!(recorded.ends_with(&expected), "{recorded}");
+    terminal.send("\u{3}")?;
+    let (_, written) = terminal.ended()?;
+    check_has(
+        &written,
+        &[";https://example.com/add\u{1b}\\", &format!(";file://{}#3\u{1b}\\", file.display())],
+    );
+    assert!(!written.contains("evil.example") && !written.contains("missing/x.rs\u{1b}\\"), "{written:?}");
+    assert!(!written.contains("secret.rs\u{1b}\\"), "{written:?}");
+    Ok(())
+}
+
+#[test]
+fn a_terminal_without_links_gets_none_and_a_click_opens_the_users_editor() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Look at src/add.rs:3 and https://example.com/add now."))?;
+    let file = stage.project.write("src/add.rs", "fn add() {}\n")?.canonicalize()?;
+    let path = with_editor(&stage, "vim")?;
+    let variables = [("EDITOR", "vim -n"), ("PATH", path.as_str())];
+    let mut terminal = start_with(&stage, &["--prompt", "go"], &variables)?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("▣  Build")?;
+    click_on(&mut terminal, "src/add.rs:3")?;
+    let opened = stage.project.home().join("opened");
+    crate::support::wait_until("the editor", || {
+        std::fs::read_to_string(&opened).is_ok_and(|text| text.contains("password="))
+    })?;
+    let recorded = std::fs::read_to_string(&opened)?;
+    check_has(&recorded, &[&format!("-n\n+3\n{}\n", file.display())]);
+    // The screen is drawn again after the editor.
+    terminal.shows("Look at src/add.rs:3")?;
+    terminal.send("\u{3}")?;
+    let (_, written) = terminal.ended()?;
+    check_restored(&written);
+    assert!(!written.contains("\u{1b}]8;"), "{written:?}");
     Ok(())
 }

@@ -146,8 +146,6 @@ pub const EXA_URL: &str = "OPENCODE_EXA_URL";
 pub const EXA_API_KEY: &str = "EXA_API_KEY";
 /// Enable all experiments except background commands.
 pub const EXPERIMENTAL: &str = "OPENCODE_EXPERIMENTAL";
-/// Offer the language server tool.
-pub const EXPERIMENTAL_LSP_TOOL: &str = "OPENCODE_EXPERIMENTAL_LSP_TOOL";
 /// Let the plan agent write a plan file.
 pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
 /// Let the model propose to make a plan first.
@@ -181,6 +179,20 @@ pub const LANG: &str = "LANG";
 pub const TMUX: &str = "TMUX";
 /// Set inside GNU screen.
 pub const STY: &str = "STY";
+/// The program that displays the terminal.
+pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
+/// The program that asks for git passwords. Its path names the editor in whose terminal the program runs.
+pub const GIT_ASKPASS: &str = "GIT_ASKPASS";
+/// Set in the terminal of JetBrains' editors.
+pub const TERMINAL_EMULATOR: &str = "TERMINAL_EMULATOR";
+/// The version of the VTE terminal library, as in GNOME's terminal.
+pub const VTE_VERSION: &str = "VTE_VERSION";
+/// Set in KDE's terminal.
+pub const KONSOLE_VERSION: &str = "KONSOLE_VERSION";
+/// Set in the Windows terminal.
+pub const WT_SESSION: &str = "WT_SESSION";
+/// Set in a session over SSH.
+pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
 /// The X11 display.
 pub const DISPLAY: &str = "DISPLAY";
 /// The Wayland display.
@@ -215,7 +227,6 @@ pub const OWN: &[(&str, &str)] = &[
     (ENABLE_EXA, "offer web search"),
     (EXA_URL, "the address of the web search, instead of Exa's"),
     (EXPERIMENTAL, "enable all experiments except background commands"),
-    (EXPERIMENTAL_LSP_TOOL, "offer the language server tool"),
     (EXPERIMENTAL_PLAN_MODE, "let the plan agent write a plan file"),
     (EXPERIMENTAL_PLAN_ENTER, "let the model propose to make a plan first"),
     (EXPERIMENTAL_BACKGROUND_SUBAGENTS, "let subagents run in the background"),
@@ -232,6 +243,7 @@ pub const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("OPENCODE_BUN", "the program contains no JavaScript runtime"),
     ("OPENCODE_DISABLE_AUTOUPDATE", "the program never updates itself"),
     ("OPENCODE_DISABLE_LSP_DOWNLOAD", "the program never downloads language servers"),
+    ("OPENCODE_EXPERIMENTAL_LSP_TOOL", "the program starts no language server, so the tool is never offered"),
     ("OPENCODE_PID", "never read, and not passed on to commands"),
 ];
 
@@ -266,6 +278,16 @@ pub const SHARED: &[(&str, &str)] = &[
     (LANG, "the default locale"),
     (TMUX, "set inside tmux"),
     (STY, "set inside GNU screen"),
+    (
+        TERM_PROGRAM,
+        "the program that displays the terminal: whether it has links, and the editor it belongs to",
+    ),
+    (GIT_ASKPASS, "the program that asks for git passwords; its path names the editor of the terminal"),
+    (TERMINAL_EMULATOR, "set in the terminal of JetBrains' editors"),
+    (VTE_VERSION, "the version of the VTE terminal library, which has links since 0.50"),
+    (KONSOLE_VERSION, "set in KDE's terminal, which has links"),
+    (WT_SESSION, "set in the Windows terminal, which has links"),
+    (SSH_CONNECTION, "set in a session over SSH, where the terminal cannot open files"),
     (DISPLAY, "the X11 display"),
     (WAYLAND_DISPLAY, "the Wayland display"),
     (WSL_DISTRO_NAME, "set inside the Windows Subsystem for Linux"),

@@ -32,7 +32,8 @@ const MAX_UNKNOWN_KEYS: usize = 20;
 const CHARS_PER_MISTAKE: usize = 3;
 
 /// Keys without an effect in this version, with the reasons.
-const UNUSED: [(&str, &str); 9] = [
+const UNUSED: [(&str, &str); 10] = [
+    ("autoupdate", "the program never updates itself"),
     ("mcp", "tool servers are not connected"),
     ("plugin", "plugins are not run"),
     ("formatter", "files are not formatted"),
@@ -433,6 +434,10 @@ fn warn_of_unused(raw: &Map, origins: &Origins, warnings: &mut Vec<String>) {
     if raw.get("share").and_then(Value::as_str) == Some("auto") {
         let source = origins.of("share").map_or_else(String::new, |origin| format!("`{origin}`: "));
         warnings.push(format!("{source}`share` is `auto`, but sessions are not shared in this version"));
+    }
+    if raw.get("layout").and_then(Value::as_str) == Some("auto") {
+        let source = origins.of("layout").map_or_else(String::new, |origin| format!("`{origin}`: "));
+        warnings.push(format!("{source}`layout` is `auto`, but the layout is always `stretch`"));
     }
     let plain = UNUSED.iter().map(|(key, why)| (raw.get(*key), (*key).to_owned(), why));
     let experiments = UNUSED_EXPERIMENTS

@@ -22,7 +22,7 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("plugin", "[]", "{}"),
     ("share", r#""manual""#, r#""sometimes""#),
     ("autoshare", "false", "1"),
-    ("autoupdate", r#""notify""#, ""),
+    ("autoupdate", "false", ""),
     ("disabled_providers", r#"["a"]"#, r#""a""#),
     ("enabled_providers", r#"["a"]"#, "[1]"),
     ("model", r#""a/b""#, r#""ab""#),
@@ -37,7 +37,7 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("formatter", "false", r#"{"x": {"command": "c"}}"#),
     ("lsp", "{}", r#""on""#),
     ("instructions", r#"["a.md"]"#, r#""a.md""#),
-    ("layout", r#""auto""#, r#""wide""#),
+    ("layout", r#""stretch""#, r#""wide""#),
     ("permission", r#"{"bash": {"*": "ask"}}"#, r#"{"bash": "maybe"}"#),
     ("tools", r#"{"write": false}"#, r#"{"write": "no"}"#),
     ("attachment", "{}", "1"),
@@ -82,6 +82,8 @@ fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
         ("formatter", "true"),
         ("lsp", r#"{"x": {"command": ["x"]}}"#),
         ("autoshare", "true"),
+        ("autoupdate", "true"),
+        ("autoupdate", r#""notify""#),
         ("experimental.mcp_timeout", "5000"),
     ] {
         let text = match key.split_once('.') {
@@ -93,4 +95,14 @@ fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
         assert!(warnings[0].contains("opencode.json`: ") && warnings[0].contains(key), "{warnings:?}");
         assert!(warnings[0].contains("has no effect in this version: "), "{warnings:?}");
     }
+}
+
+#[test]
+fn a_layout_that_is_not_followed_is_reported() {
+    let warnings = project(r#"{"layout": "auto"}"#).load().unwrap().warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("opencode.json`: ") && warnings[0].contains("always `stretch`"),
+        "{warnings:?}"
+    );
 }

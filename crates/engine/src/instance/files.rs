@@ -16,6 +16,8 @@ use crate::{Error, Instance};
 
 /// The largest file whose content is returned.
 const MAX_CONTENT_BYTES: u64 = 20 * 1024 * 1024;
+/// The number of files that a list returns.
+const MAX_FILES: usize = 100_000;
 /// How long the list of names is cached, so that each key of a search does not walk the tree.
 const NAMES_LIFE: Duration = Duration::from_secs(2);
 /// The deadline of one search.
@@ -70,6 +72,18 @@ impl Instance {
         Ok(binary(&bytes, mime))
     }
 
+    /// Returns the content of a file in base64; `None` if it is missing.
+    pub async fn file_base64(&self, path: &str) -> Result<Option<FileContent>, Error> {
+        let Some(bytes) = self.file_bytes(path).await? else { return Ok(None) };
+        let mime = match workspace::sniff(&bytes[..bytes.len().min(SAMPLE_BYTES)]) {
+            Kind::Text => "text/plain",
+            Kind::Image(mime) => mime,
+            Kind::Pdf => "application/pdf",
+            Kind::Binary => "application/octet-stream",
+        };
+        Ok(Some(binary(&bytes, mime)))
+    }
+
     /// Returns the bytes of a file; `None` if it is missing.
     pub async fn file_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let at = self.inside(path)?;
@@ -97,12 +111,42 @@ impl Instance {
         Ok(workspace::closest(wanted, query, limit).into_iter().map(str::to_owned).collect())
     }
 
-    /// Returns the lines that match a regular expression.
-    pub async fn find_text(&self, pattern: &str, limit: usize) -> Result<Vec<TextMatch>, Error> {
+    /// Returns the paths of files that match one of the globs (any file without globs) and contain the letters of a
+    /// query. They are sorted by path without a query, and by quality of the match with one.
+    pub async fn files_matching(
+        &self,
+        globs: Vec<String>,
+        query: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Error> {
+        let search = workspace::Glob {
+            root: self.directory.clone(),
+            patterns: globs,
+            limit: if query.is_some() { MAX_FILES } else { limit.min(MAX_FILES) },
+            within: SEARCH_DEADLINE,
+            // The caller is the user, whose own files need no permission.
+            judge: workspace::Judge::none(),
+        };
+        let found = workspace::glob(search, &CancellationToken::new()).await.map_err(file_error)?;
+        let names = found.paths.iter().map(|path| workspace::relative(&self.directory, path));
+        let names: Vec<_> = names.collect();
+        let Some(query) = query else { return Ok(names) };
+        let closest = workspace::closest(names.iter().map(String::as_str), query, limit);
+        Ok(closest.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Returns the lines that match a regular expression, in files that match one of the globs, or in all files without
+    /// globs.
+    pub async fn find_text(
+        &self,
+        pattern: &str,
+        globs: Vec<String>,
+        limit: usize,
+    ) -> Result<Vec<TextMatch>, Error> {
         let query = workspace::Grep {
             root: self.directory.clone(),
             pattern: pattern.to_owned(),
-            include: None,
+            include: globs,
             limit,
             within: SEARCH_DEADLINE,
             // The caller is the user, whose own files need no permission.

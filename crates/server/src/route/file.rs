@@ -78,7 +78,7 @@ pub(super) async fn find_text(
     location: Location,
     Params(query): Params<PatternQuery>,
 ) -> Result<Json<Vec<TextMatch>>, Error> {
-    Ok(Json(location.instance.find_text(&query.pattern, MAX_LINES).await?))
+    Ok(Json(location.instance.find_text(&query.pattern, Vec::new(), MAX_LINES).await?))
 }
 
 pub(super) async fn find_files(

@@ -96,7 +96,7 @@ impl Tool for Grep {
             root: place.real.clone(),
             // The model may search for a tag in its neutralized form.
             pattern: tags::restore(&input.pattern).into_owned(),
-            include: input.include,
+            include: input.include.into_iter().collect(),
             limit: LIMIT,
             within: MAX_SEARCH,
             judge: cx.read_rules.below(&workspace, &place),

@@ -1,13 +1,15 @@
-//! Pages to read: help, status and bug report.
+//! Pages to read: help, status, bug report and the text of a skill.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
 /// The topic of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topic {
     Help,
     Status,
     Bug,
+    /// The text of the skill with this name.
+    Skill(String),
 }
 
 /// A page with its scroll position.

@@ -11,7 +11,7 @@ use crate::diff::{self, View};
 use crate::highlight::{self, Inside};
 use crate::panel::{SIDES, indent, panel};
 use crate::transcript::{Body, PartEntry};
-use crate::{markdown, wrap};
+use crate::{link, markdown, wrap};
 
 /// The number of lines of a folded output.
 const OUTPUT_LINES: usize = 10;
@@ -110,9 +110,8 @@ impl Look<'_> {
             let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
             let text = clean(error);
             for line in text.lines().take(limit) {
-                let line =
-                    wrap::words(&[Span::styled(wrap::expand_tabs(line).into_owned(), style)], self.room());
-                lines.extend(indent(line, INDENT + 2));
+                let spans = link::mark(&[Span::styled(wrap::expand_tabs(line), style)]);
+                lines.extend(indent(wrap::words(&spans, self.room()), INDENT + 2));
             }
             return lines;
         }
@@ -130,7 +129,7 @@ impl Look<'_> {
         };
         let glyph = if call.is_open { spinner(self.now) } else { glyph };
         let style = Style::new().fg(colour);
-        let spans = [Span::styled(text, style)];
+        let spans = link::mark(&[Span::styled(text, style)]);
         let lines = wrap::words(&spans, self.room().saturating_sub(2));
         let first = Span::styled(format!("{:INDENT$}{glyph} ", ""), style);
         wrap::prefix_lines(lines, &first, &Span::raw(" ".repeat(INDENT + 2)))
@@ -263,7 +262,7 @@ impl Look<'_> {
         let mut lines = Vec::new();
         let count = text.lines().count();
         for line in text.lines().take(limit) {
-            lines.extend(wrap::exact(&[Span::styled(line.to_owned(), style)], room));
+            lines.extend(wrap::exact(&link::mark(&[Span::styled(line, style)]), room));
         }
         if count > limit {
             lines.push(

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
-use crate::wrap;
+use crate::{link, wrap};
 
 /// The minimum width of a column.
 const MIN_COLUMN: usize = 3;
@@ -88,7 +88,8 @@ impl Table {
         let empty = Vec::new();
         let wrapped = widths.iter().enumerate().map(|(column, width)| {
             let cell = row.get(column).unwrap_or(&empty);
-            wrap::words(cell, *width)
+            // A link that is broken in a column could be continued by the text of another one.
+            wrap::words(&link::mark_fitting(cell, *width), *width)
         });
         let wrapped: Vec<Vec<Line<'static>>> = wrapped.collect();
         let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);

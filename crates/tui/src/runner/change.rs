@@ -124,8 +124,13 @@ pub(super) async fn compact(
     failure("cannot compact the session", &error)
 }
 
-pub(super) async fn put_key(client: &Client, provider: &str, key: &str) -> Option<Reply> {
-    match client.put_key(provider, key).await {
+pub(super) async fn put_key(
+    client: &Client,
+    provider: &str,
+    key: &str,
+    inputs: &BTreeMap<String, String>,
+) -> Option<Reply> {
+    match client.put_key(provider, key, inputs).await {
         Ok(_) => load::providers(client).await,
         Err(error) => failure("cannot store the key", &error),
     }

@@ -100,3 +100,115 @@ fn a_session_is_moved_to_another_directory() {
         [Cmd::Move { session: id(SESSION), directory: "/home/me/other".to_owned() }]
     );
 }
+
+/// Opens the sign-in methods of a provider.
+fn connect(methods: Value) -> Stage {
+    let mut stage = Stage::started(100, 30);
+    stage.write("/connect");
+    stage.press(KeyCode::Enter);
+    let providers = json!({"all": [{"id": "copilot", "name": "Copilot"}]});
+    stage.reply(Reply::AllProviders { providers, methods: json!({"copilot": methods}) });
+    stage.press(KeyCode::Enter);
+    stage.take_cmds();
+    stage
+}
+
+/// The questions of a sign-in: a choice, and a text for one of its options.
+fn deployment() -> Value {
+    json!([
+        {"type": "select", "key": "kind", "message": "Which deployment?", "options": [
+            {"label": "Public", "value": "public", "hint": "the website"},
+            {"label": "Enterprise", "value": "enterprise", "hint": "your own\u{1b}[2J"},
+        ]},
+        {"type": "text", "key": "url", "message": "Enter the address", "placeholder": "company.example",
+            "when": {"key": "kind", "op": "eq", "value": "enterprise"}},
+    ])
+}
+
+#[test]
+fn a_sign_in_asks_for_an_address_first() {
+    let mut stage = connect(json!([
+        {"type": "oauth", "label": "In the browser", "prompts": deployment()},
+        {"type": "oauth", "label": "Other"},
+    ]));
+    stage.shows("In the browser");
+    stage.press(KeyCode::Enter);
+    stage.shows("Which deployment?");
+    stage.shows("the website");
+    assert_eq!(stage.take_cmds(), []);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    stage.shows("Enter the address");
+    stage.shows("For example: company.example.");
+    stage.msg(Msg::Paste("git.company.example\n".to_owned()));
+    assert_eq!(stage.take_cmds(), []);
+    stage.press(KeyCode::Enter);
+    let inputs = [("kind", "enterprise"), ("url", "git.company.example")];
+    let inputs = inputs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    assert_eq!(stage.take_cmds(), [Cmd::BeginSignIn { provider: "copilot".to_owned(), method: 0, inputs }]);
+}
+
+#[test]
+fn a_question_of_a_sign_in_that_does_not_apply_is_skipped() {
+    let mut stage = connect(json!([
+        {"type": "oauth", "label": "In the browser", "prompts": deployment()},
+        {"type": "oauth", "label": "Other"},
+    ]));
+    stage.press(KeyCode::Enter);
+    stage.press(KeyCode::Enter);
+    let inputs = [("kind".to_owned(), "public".to_owned())].into();
+    assert_eq!(stage.take_cmds(), [Cmd::BeginSignIn { provider: "copilot".to_owned(), method: 0, inputs }]);
+}
+
+#[test]
+fn a_cancelled_question_starts_no_sign_in() {
+    let mut stage = connect(json!([{"type": "oauth", "label": "A", "prompts": deployment()}]));
+    stage.press(KeyCode::Enter);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    stage.shows("Enter the address");
+    stage.press(KeyCode::Esc);
+    stage.hides("Enter the address");
+    assert_eq!(stage.take_cmds(), []);
+}
+
+#[test]
+fn a_key_is_stored_with_the_resource_that_it_belongs_to() {
+    let resource = json!({"type": "text", "key": "resourceName", "message": "Enter Azure Resource Name"});
+    let mut stage = connect(json!([{"type": "api", "label": "API key", "prompts": [resource]}]));
+    stage.shows("Enter Azure Resource Name");
+    stage.write("my-models");
+    stage.press(KeyCode::Enter);
+    stage.shows("Key for Copilot");
+    stage.write("sk-secret");
+    stage.hides("sk-secret");
+    stage.press(KeyCode::Enter);
+    let inputs = [("resourceName".to_owned(), "my-models".to_owned())].into();
+    let (provider, key) = ("copilot".to_owned(), "sk-secret".to_owned());
+    assert_eq!(stage.take_cmds(), [Cmd::PutKey { provider, key, inputs }]);
+}
+
+#[test]
+fn the_text_of_a_skill_is_displayed_before_it_is_used() {
+    let mut stage = Stage::in_session(100, 30);
+    stage.write("/skills");
+    stage.press(KeyCode::Enter);
+    stage.reply(Reply::Skills(json!([
+        {"name": "deploy", "description": "ships it", "location": "/home/me/project/.opencode/skill/deploy/SKILL.md",
+            "content": "# Steps\n\n1. Run **make**.\u{1b}]0;title\u{7}\n"},
+        {"name": "test", "description": "tests it", "location": "/home/me/skill/test/SKILL.md", "content": "Test."},
+    ])));
+    stage.shows("tab shows its text");
+    stage.press(KeyCode::Tab);
+    for text in ["Skill", "deploy", ".opencode/skill/deploy/SKILL.md", "Steps", "1. Run make."] {
+        stage.shows(text);
+    }
+    stage.hides("**");
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Tab);
+    stage.shows("~/skill/test/SKILL.md");
+    stage.press(KeyCode::Char('q'));
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.prompt.editor.text(), "/test ");
+}

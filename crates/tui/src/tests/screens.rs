@@ -313,3 +313,51 @@ fn no_text_from_outside_can_control_the_terminal() {
         assert!(!screen.contains("]0;t"), "{screen}");
     }
 }
+
+/// Opens a session that used tokens in two steps.
+fn used(width: u16) -> Stage {
+    let mut stage = Stage::in_session(width, 30);
+    let mut info = session(SESSION, None);
+    info["tokens"] =
+        json!({"input": 23_456, "output": 1_234, "reasoning": 0, "cache": {"read": 0, "write": 0}});
+    stage.event("session.updated", json!({"sessionID": SESSION, "info": info}));
+    stage.message(user(1));
+    stage.message(assistant(2, Some("tool-calls")));
+    stage.message(assistant(3, Some("stop")));
+    stage
+}
+
+#[test]
+fn steps_and_input_and_output_tokens_are_displayed() {
+    let mut wide = used(130);
+    wide.shows("23,456 in · 1,234 out");
+    wide.shows("2 steps");
+    let mut narrow = used(100);
+    narrow.shows("2 steps · 23.4K in · 1.2K out · 12.3K (6%) · $0.01  ctrl+p commands");
+    // On a small screen the keys matter more.
+    let mut small = used(80);
+    small.shows("12.3K (6%) · $0.01  ctrl+p commands");
+    small.hides("2 steps");
+    // Older messages that were not fetched are not counted.
+    let older = Some("cursor".to_owned());
+    let messages =
+        vec![serde_json::from_value(json!({"info": assistant(3, Some("stop")), "parts": []})).unwrap()];
+    let mut long = Stage::in_session(130, 30);
+    long.state.mirror.transcripts.get_mut(&id(SESSION)).unwrap().begin_fetch();
+    long.reply(Reply::Messages { session: id(SESSION), messages, older });
+    long.shows("1+ steps");
+}
+
+#[test]
+fn a_configured_name_is_displayed_with_the_time_of_a_prompt() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.state.local.times = true;
+    stage.message(user(1));
+    stage.part(part(1, 1, text("hello")));
+    stage.shows("hello");
+    stage.hides("ann");
+    let config = json!({"username": format!("ann\u{1b}[2J\n{}", "x".repeat(80))});
+    let started = StartData { config: Some(config), ..StartData::default() };
+    stage.reply(Reply::Started(Box::new(started)));
+    stage.shows(&format!("ann {}… · ", "x".repeat(35)));
+}

@@ -443,6 +443,68 @@ fn a_click_unfolds_an_output() {
     stage.shows("line 15");
 }
 
+/// Returns a session with an answer, and the position of a text in it.
+fn answered(answer: &str, text_at: &str) -> (Stage, u16, u16) {
+    let mut stage = Stage::in_session(100, 30);
+    stage.message(user(1));
+    stage.message(assistant(2, Some("stop")));
+    stage.part(part(2, 1, text(answer)));
+    let screen = stage.screen();
+    let (row, line) = screen.lines().enumerate().find(|(_, line)| line.contains(text_at)).unwrap();
+    let column = line.split(text_at).next().unwrap().chars().count();
+    stage.take_cmds();
+    (stage, u16::try_from(column).unwrap(), u16::try_from(row).unwrap())
+}
+
+#[test]
+fn a_click_on_a_file_opens_it() {
+    let answer = "The fault is in `src/add.rs:3:7`, see https://example.com/add for more.";
+    let (mut stage, column, row) = answered(answer, "src/add.rs");
+    let file = crate::link::FileReference { path: "src/add.rs".to_owned(), line: Some(3), column: Some(7) };
+    for at in [column, column + 13] {
+        stage.msg(click(at, row));
+        assert_eq!(stage.take_cmds(), [Cmd::OpenFile(file.clone())]);
+    }
+    for at in [column - 1, column + 14] {
+        stage.msg(click(at, row));
+        assert_eq!(stage.take_cmds(), []);
+    }
+    // Files of another machine cannot be opened here.
+    stage.state.options.has_local_files = false;
+    stage.msg(click(column, row));
+    assert_eq!(stage.take_cmds(), []);
+}
+
+#[test]
+fn references_in_outputs_of_tools_are_links() {
+    let mut stage = Stage::in_session(100, 30);
+    stage.message(user(1));
+    stage.message(assistant(2, Some("stop")));
+    let output = "src/add.rs:3:7: error\n\u{1b}]8;;https://evil.example\u{7}src/b.rs\u{1b}]8;;\u{7}\n";
+    stage.part(part(2, 1, tool("bash", json!({"command": "make"}), output, json!({"output": output}))));
+    stage.part(part(2, 2, tool("read", json!({"filePath": "/home/me/project/src/c.rs"}), "x", json!({}))));
+    stage.part(part(2, 3, text("| file |\n|---|\n| src/d.rs |\n")));
+    let texts: Vec<String> = stage
+        .state
+        .screen
+        .links
+        .iter()
+        .map(|link| link.pieces.iter().map(|piece| piece.text.as_str()).collect())
+        .collect();
+    assert_eq!(texts, ["src/add.rs:3:7", "src/b.rs", "src/c.rs", "src/d.rs"]);
+}
+
+#[test]
+fn links_do_not_change_how_text_looks() {
+    let (mut stage, column, row) = answered("See src/add.rs:3 and https://example.com/add.", "src/add.rs");
+    let buffer = stage.buffer();
+    let plain = buffer[(column - 2, row)].clone();
+    for x in column..column + 40 {
+        let cell = &buffer[(x, row)];
+        assert_eq!((cell.modifier, cell.fg), (plain.modifier, plain.fg), "{x}: {cell:?}");
+    }
+}
+
 #[test]
 fn new_messages_do_not_move_a_scrolled_transcript() {
     let mut stage = Stage::in_session(80, 20);
@@ -559,7 +621,11 @@ fn a_key_for_a_provider_is_never_displayed() {
     stage.press(KeyCode::Enter);
     assert_eq!(
         stage.take_cmds(),
-        [Cmd::PutKey { provider: "anthropic".to_owned(), key: "sk-secret".to_owned() }]
+        [Cmd::PutKey {
+            provider: "anthropic".to_owned(),
+            key: "sk-secret".to_owned(),
+            inputs: BTreeMap::new()
+        }]
     );
 }
 

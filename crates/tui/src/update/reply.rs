@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{complete, open};
 use crate::clipboard::Clip;
+use crate::layer::skills::Skill;
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Reply, StartData};
 use crate::prompt::Draft;
@@ -39,7 +40,7 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
             layer::providers::refresh(state);
         }
         Reply::SignIn { provider, method, authorization } => {
-            return layer::providers::sign_in_started(state, provider, method, &authorization);
+            return layer::sign_in::show_url(state, provider, method, &authorization);
         }
         Reply::Skills(value) => put_skills(state, &value),
         Reply::Servers { mcp, lsp, formatters } => {
@@ -113,14 +114,20 @@ fn restore_draft(state: &mut State, draft: Draft, error: String) {
 
 fn put_providers(state: &mut State, value: &Value) {
     state.mirror.put_providers(value);
-    layer::providers::sign_in_finished(state);
+    layer::sign_in::finish(state);
     state.notify("the provider is connected", ToastVariant::Success);
 }
 
 fn put_skills(state: &mut State, value: &Value) {
     let skills = value.as_array().into_iter().flatten();
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    state.skills = skills.map(|skill| (text(skill, "name"), text(skill, "description"))).collect();
+    let skills = skills.map(|skill| Skill {
+        name: text(skill, "name"),
+        description: text(skill, "description"),
+        content: text(skill, "content"),
+        location: text(skill, "location"),
+    });
+    state.skills = skills.collect();
     if matches!(state.layers.last(), Some(Layer::List(list)) if list.kind == layer::Kind::Skills) {
         state.layers.pop();
         layer::skills::open(state);
@@ -206,6 +213,10 @@ fn apply_config(state: &mut State, config: Value) {
         && let Err(error) = state.choose_theme(&theme)
     {
         state.warn(format!("{error}; using `{}`", state.theme_name));
+    }
+    if state.mirror.config["username"] != config["username"] {
+        // Prompts that were drawn before have the old name.
+        state.generation += 1;
     }
     state.mirror.config = config;
 }

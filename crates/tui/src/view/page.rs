@@ -1,4 +1,4 @@
-//! Draws the pages: help, status and bug report.
+//! Draws the pages: help, status, bug report and the text of a skill.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,17 +6,25 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::{layer, put};
-use crate::clean::clean_line;
+use crate::clean::{clean, clean_line};
 use crate::keys;
 use crate::layer::page::{Page, Topic};
 use crate::state::{Link, State};
+use crate::{look, markdown, wrap};
+
+/// The maximum size of the displayed text of a skill.
+const MAX_SKILL_BYTES: usize = 64 * 1024;
 
 pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) {
     let width = 76;
-    let (title, lines) = match page.topic {
+    let (title, lines) = match &page.topic {
         Topic::Help => ("Help", help(state)),
         Topic::Status => ("Status", status(state)),
         Topic::Bug => ("Bug report", bug(state)),
+        Topic::Skill(name) => {
+            let room = usize::from(width.min(area.width.saturating_sub(2))).saturating_sub(4);
+            ("Skill", skill(state, name, room))
+        }
     };
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(5);
     let inner = layer::frame(state, buffer, area, (width, height.min(area.height.saturating_sub(2))));
@@ -111,6 +119,22 @@ fn servers(state: &State) -> Vec<Line<'static>> {
     }
     if mirror.formatters.is_empty() {
         lines.push(pair(state, "none enabled", ""));
+    }
+    lines
+}
+
+/// Returns the name, the file and the text of a skill.
+fn skill(state: &State, name: &str, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![group(state, &clean_line(name))];
+    let Some(skill) = state.skills.iter().find(|skill| skill.name == name) else { return lines };
+    let muted = Style::new().fg(state.theme.muted);
+    let place = look::display_path(&skill.location, &state.mirror.directory, &state.mirror.home);
+    lines.push(Line::from(Span::styled(wrap::shorten_front(&place, width), muted)));
+    lines.push(Line::default());
+    let end = skill.content.floor_char_boundary(MAX_SKILL_BYTES);
+    lines.extend(markdown::prose(&clean(&skill.content[..end]), width, &state.theme));
+    if end < skill.content.len() {
+        lines.push(Line::from(Span::styled("… the rest is in the file", muted)));
     }
     lines
 }

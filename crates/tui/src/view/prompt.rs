@@ -16,6 +16,8 @@ use crate::wrap;
 const SIDES: u16 = 7;
 /// The maximum number of visible completions.
 const MAX_OFFERS: usize = 10;
+/// The minimum width of a footer with the number of steps and with input and output tokens.
+const DETAILS_FROM: u16 = 96;
 
 /// Returns the width of the text in a prompt of a width.
 pub(super) fn text_width(width: u16) -> u16 {
@@ -180,6 +182,13 @@ fn child(state: &State, width: u16) -> Bottom {
 
 /// Returns the line below the prompt: activity or directory at the left, usage and keys at the right.
 pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
+    let right = footer_end(state, width);
+    let used: usize = right.iter().map(Span::width).sum();
+    both_ends(footer_start(state, width, usize::from(width).saturating_sub(used)), right, width)
+}
+
+/// Returns the activity or the directory, in at most `room` columns.
+fn footer_start(state: &State, width: u16, room: usize) -> Vec<Span<'static>> {
     let theme = &state.theme;
     let muted = Style::new().fg(theme.muted);
     let mut left = Vec::new();
@@ -209,17 +218,36 @@ pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
             state.mirror.branch.as_deref().map(|branch| format!(":{}", crate::clean::clean_line(branch)));
         let place = format!("   {place}{}", branch.unwrap_or_default());
         let mark: usize = trust(state).iter().map(Span::width).sum();
-        let room = usize::from(width / 2).saturating_sub(mark);
+        let room = usize::from(width / 2).min(room.saturating_sub(1)).saturating_sub(mark);
         left.push(Span::styled(wrap::shorten_front(&place, room), muted));
     }
     left.extend(trust(state));
+    left
+}
+
+/// Returns the usage of the session and the key of the palette.
+fn footer_end(state: &State, width: u16) -> Vec<Span<'static>> {
+    let muted = Style::new().fg(state.theme.muted);
     let mut right = Vec::new();
     if let Some(usage) = usage(state) {
-        right.push(Span::styled(format!("{usage}  "), muted));
+        // The sidebar has the details already.
+        let is_detailed = width >= DETAILS_FROM && state.screen.layout.sidebar.is_none();
+        let details = if is_detailed { usage_details(state) } else { String::new() };
+        right.push(Span::styled(format!("{details}{usage}  "), muted));
     }
-    right.push(Span::styled(state.keys.first(Action::Palette), Style::new().fg(theme.text)));
+    right.push(Span::styled(state.keys.first(Action::Palette), Style::new().fg(state.theme.text)));
     right.push(Span::styled(" commands  ", muted));
-    both_ends(left, right, width)
+    right
+}
+
+/// Returns the number of steps, and the input and output tokens of the session.
+fn usage_details(state: &State) -> String {
+    let steps = super::sidebar::steps(state).map(|steps| format!("{steps} · ")).unwrap_or_default();
+    let Some(tokens) = state.session().map(|session| session.tokens) else { return steps };
+    if tokens.input == 0 && tokens.output == 0 {
+        return steps;
+    }
+    format!("{steps}{} in · {} out · ", thousands(tokens.input), thousands(tokens.output))
 }
 
 /// Returns the mark of a directory whose configuration waits for trust.

@@ -55,6 +55,12 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
         lines.push(Line::from(Span::styled(format!("{percent}% used"), muted)));
     }
     lines.push(Line::from(Span::styled(format!("${:.2} spent", session.cost), muted)));
+    let (input, output) = (session.tokens.input, session.tokens.output);
+    if input > 0 || output > 0 {
+        let text = format!("{} in · {} out", with_separators(input), with_separators(output));
+        lines.push(Line::from(Span::styled(text, muted)));
+    }
+    lines.extend(steps(state).map(|steps| Line::from(Span::styled(steps, muted))));
     let cached = session.tokens.cache.read;
     if cached > 0 {
         lines.push(Line::from(Span::styled(format!("{} from the cache", with_separators(cached)), muted)));
@@ -187,6 +193,18 @@ pub(super) fn context(state: &State) -> Option<(u64, Option<u64>)> {
     let limit = state.mirror.model(&last.provider_id, &last.model_id).map_or(0, |(_, model)| model.context);
     let tokens = total(&last.tokens);
     Some((tokens, (tokens * 100).checked_div(limit)))
+}
+
+/// Returns the number of model responses in the session, or `None` if there are none.
+///
+/// Older messages that were not fetched are not counted, so the number is followed by `+`.
+pub(super) fn steps(state: &State) -> Option<String> {
+    let transcript = state.mirror.transcripts.get(state.session_id()?)?;
+    let entries = transcript.entries.iter().take(transcript.end);
+    let count = entries.filter(|entry| matches!(entry.info, Message::Assistant(_))).count();
+    let more = if transcript.older.is_some() { "+" } else { "" };
+    let plural = if count == 1 && more.is_empty() { "" } else { "s" };
+    (count > 0).then(|| format!("{count}{more} step{plural}"))
 }
 
 /// Formats a number with separators between thousands.

@@ -32,8 +32,8 @@ pub struct Grep {
     pub root: PathBuf,
     /// The regular expression.
     pub pattern: String,
-    /// A glob that files must match.
-    pub include: Option<String>,
+    /// The globs of which files must match one; all files without globs.
+    pub include: Vec<String>,
     /// The limit of matching lines.
     pub limit: usize,
     /// The time limit.
@@ -99,7 +99,8 @@ struct Hunt<'a> {
 
 fn find(root: &Path, query: &Grep, cancel: CancellationToken) -> Result<Matches, Error> {
     let matcher = matcher(&query.pattern)?;
-    let filter = query.include.as_deref().map(|glob| filter(root, [glob])).transpose()?;
+    let globs = query.include.iter().map(String::as_str);
+    let filter = if query.include.is_empty() { None } else { Some(filter(root, globs)?) };
     let hunt = Hunt {
         matcher: &matcher,
         limit: query.limit,

@@ -25,7 +25,7 @@ fn by_name(root: PathBuf, within: Duration) -> Glob {
 }
 
 fn by_content(root: PathBuf, pattern: &str, within: Duration) -> Grep {
-    Grep { root, pattern: pattern.to_owned(), include: None, limit: 100, within, judge: Judge::none() }
+    Grep { root, pattern: pattern.to_owned(), include: Vec::new(), limit: 100, within, judge: Judge::none() }
 }
 
 #[tokio::test]
