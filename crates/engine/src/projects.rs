@@ -102,7 +102,7 @@ impl Instances<'_> {
 
     /// Returns the open directories, at most 64.
     pub async fn directories(self) -> Vec<String> {
-        self.0.instances.directories().await
+        self.0.instances.directories().await.into_iter().collect()
     }
 
     /// Closes all directories.

@@ -111,16 +111,6 @@ impl Instances {
         self.watchers.put_away(&directory.to_string_lossy());
     }
 
-    /// Returns the open directories, sorted.
-    pub(crate) async fn directories(&self) -> Vec<String> {
-        let instances = self.open.lock().await;
-        let open = instances.values().filter_map(|(_, cell)| cell.get());
-        let mut directories: Vec<_> = open.map(|instance| instance.path.directory.clone()).collect();
-        directories.sort_unstable();
-        directories.dedup();
-        directories
-    }
-
     async fn cell(&self, directory: &Path, now: u64) -> InstanceCell {
         let mut instances = self.open.lock().await;
         if let Some((used, cell)) = instances.get_mut(directory) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use codewright_client::Client;
-use codewright_proto::{Event, PromptInput, SessionId, SessionInput};
+use codewright_proto::{Event, Fact, PromptInput, SessionId, SessionInput, Signal};
 use codewright_server::Options;
 use codewright_testkit::Script;
 use http::Response;
@@ -237,6 +237,8 @@ async fn stopping_the_server_ends_its_streams() {
     let client = Client::http(&listening.url, None, None).unwrap();
     let mut events = client.events().await.unwrap();
     listening.cancel.cancel();
+    let last = timeout(PATIENCE, events.next()).await.unwrap().unwrap().unwrap();
+    assert!(matches!(last.fact, Fact::Signal(Signal::InstanceDisposed { .. })), "{last:?}");
     assert_eq!(timeout(PATIENCE, events.next()).await.unwrap().unwrap(), None);
     timeout(PATIENCE, listening.task.join_next()).await.unwrap().unwrap().unwrap().unwrap();
     assert!(client.health().await.is_err(), "the server has stopped");
