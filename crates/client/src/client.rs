@@ -18,7 +18,7 @@ use codewright_proto::{
     PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, QuestionAnswers, QuestionId,
     QuestionRequest, RevertInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus, ShellInput,
     SummarizeInput, Todo, TrustDismissal, TrustInput, TrustRecord, TrustReply, UnrevertInput, VcsFile,
-    VcsReply,
+    VcsReply, Worktree, WorktreeCreateInput,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -225,6 +225,11 @@ impl Client {
         let path = "/experimental/control-plane/move-session";
         let call = Call::new(Method::POST, path).with_body(&body);
         self.0.exchange(call, Limit::Total(SLOW_DEADLINE)).await.map(|_| ())
+    }
+
+    /// Creates a worktree of the project. Its files are created in the background.
+    pub async fn create_worktree(&self, input: &WorktreeCreateInput) -> Result<Worktree, Error> {
+        self.slow(Call::new(Method::POST, "/experimental/worktree").with_body(input)).await
     }
 
     /// Publishes a session.

@@ -23,7 +23,7 @@ use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
     Events, Instances, Log, Permissions, Projects, Providers, Questions, Sessions, Settings, Terminals,
-    Transfer, Trust,
+    Transfer, Trust, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
@@ -40,6 +40,7 @@ use crate::subagent::table::Subagents;
 use crate::toolbox::{self, Toolbox};
 use crate::trust::TrustState;
 use crate::web::Network;
+use crate::worktrees::WorktreeState;
 use crate::zone::Zone;
 use crate::{Error, pty, question, telemetry};
 
@@ -133,6 +134,7 @@ impl Engine {
             confinement,
             outputs,
             terminals: pty::Terminals::default(),
+            worktrees: WorktreeState::default(),
             cancel: CancellationToken::new(),
             tasks: TaskTracker::new(),
             directory,
@@ -280,6 +282,12 @@ impl Engine {
     #[must_use]
     pub fn projects(&self) -> Projects<'_> {
         Projects(&self.0)
+    }
+
+    /// The worktrees of projects.
+    #[must_use]
+    pub fn worktrees(&self) -> Worktrees<'_> {
+        Worktrees(&self.0)
     }
 
     /// Pseudo-terminals.

@@ -34,6 +34,7 @@ use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
 use crate::toolbox::Toolbox;
 use crate::trust::TrustState;
+use crate::worktrees::WorktreeState;
 use crate::zone::Zone;
 
 /// The number of attempts to change a session that other processes change too.
@@ -73,6 +74,7 @@ pub(crate) struct Inner {
     pub(crate) confinement: Confinement,
     pub(crate) outputs: Outputs,
     pub(crate) terminals: Terminals,
+    pub(crate) worktrees: WorktreeState,
     pub(crate) cancel: CancellationToken,
     pub(crate) tasks: TaskTracker,
     pub(crate) directory: PathBuf,

@@ -28,6 +28,7 @@ use codewright_proto::{
 use codewright_snapshot::Snapshots;
 use codewright_store::Store;
 use codewright_tools::Skill;
+use codewright_workspace::git::git_dirs;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -206,6 +207,12 @@ impl Instance {
     #[must_use]
     pub fn project(&self) -> Project {
         self.project.clone()
+    }
+
+    /// Reports whether the directory is in a git repository.
+    #[must_use]
+    pub fn is_repository(&self) -> bool {
+        self.worktree.git
     }
 
     /// Returns the merged configuration including its secrets. `config_shown` is for clients.
@@ -475,8 +482,11 @@ fn snapshots(opening: &Opening<'_>, project: &Project, worktree: &Worktree, dire
     Snapshots::new(options)
 }
 
-/// Returns the project of a worktree, either the stored one or one named after the first commit.
+/// Returns the project of a worktree, either the stored one or one named after the first commit. A linked worktree
+/// belongs to the project of its main worktree.
 pub(crate) async fn project(opening: &Opening<'_>, worktree: &Worktree) -> Result<Project, Error> {
+    let main = main_worktree(&worktree.root);
+    let worktree = &Worktree { root: main.unwrap_or_else(|| worktree.root.clone()), git: worktree.git };
     let root = worktree.root.to_string_lossy().into_owned();
     if let Some(known) = opening.store.project_of(&root).await? {
         // A repository without a commit at the first visit may have one now.
@@ -502,4 +512,9 @@ pub(crate) async fn project(opening: &Opening<'_>, worktree: &Worktree) -> Resul
     };
     opening.store.save_project(project.clone()).await?;
     Ok(project)
+}
+
+/// Returns the main worktree of the repository if `root` is a linked one that it has registered.
+pub(crate) fn main_worktree(root: &Path) -> Option<PathBuf> {
+    git_dirs(root)?.main_worktree(root)
 }

@@ -40,6 +40,8 @@ parts! {
     Instances,
     /// The projects that directories belong to.
     Projects,
+    /// The worktrees of projects.
+    Worktrees,
     /// The pseudo-terminals of clients.
     Terminals,
     /// Which directories the user trusts.

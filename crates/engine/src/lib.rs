@@ -41,6 +41,7 @@ mod transfer;
 pub mod trial;
 mod trust;
 mod web;
+mod worktrees;
 mod zone;
 
 pub use attempt::{Attempt, Progress};
@@ -61,7 +62,8 @@ pub use instance::vcs::Against;
 pub use interface::Following;
 pub use journal::{Level, LogFilter, MAX_LOG_LINES};
 pub use permission::client::PermissionInput;
-pub use projects::ProjectPatch;
+pub use projects::{ProjectDirectory, ProjectPatch};
 pub use pty::Attached;
+pub use session::relocate::Changes;
 pub use session::revert::Restored;
 pub use transfer::{Export, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary, Texts};

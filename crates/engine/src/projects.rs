@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_proto::{Map, Project, ProjectId, Signal};
+use codewright_workspace::git::{Linked, git_dirs};
 use serde::Deserialize;
 
 use crate::error::Resource;
@@ -28,6 +29,15 @@ pub struct ProjectPatch {
     pub commands: Option<Map>,
 }
 
+/// A directory of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectDirectory {
+    /// The absolute path.
+    pub directory: String,
+    /// Whether it is a linked worktree of the project's repository.
+    pub is_linked: bool,
+}
+
 impl Projects<'_> {
     /// Returns the projects, most recently used first.
     pub async fn list(self) -> Result<Vec<Project>, Error> {
@@ -44,7 +54,7 @@ impl Projects<'_> {
 
     /// Returns the stored project of a directory.
     pub async fn of_instance(self, instance: &Instance) -> Result<Project, Error> {
-        let stored = self.0.store.project_of(&instance.path().worktree).await?;
+        let stored = self.0.store.project_of(&instance.project.worktree).await?;
         Ok(stored.unwrap_or_else(|| instance.project()))
     }
 
@@ -65,15 +75,22 @@ impl Projects<'_> {
         Ok(project)
     }
 
-    /// Returns the directories of a project; an empty list if it is unknown.
-    pub async fn directories(self, id: &str) -> Result<Vec<String>, Error> {
-        match self.get(id).await {
+    /// Returns the directories of a project: its linked worktrees, and the main worktree last. The list is empty if the
+    /// project is unknown.
+    pub async fn directories(self, id: &str) -> Result<Vec<ProjectDirectory>, Error> {
+        let project = match self.get(id).await {
             // Directories outside a repository are not recorded.
-            Ok(project) if project.id == ProjectId::global() => Ok(Vec::new()),
-            Ok(project) => Ok(std::iter::once(project.worktree).chain(project.sandboxes).collect()),
-            Err(Error::NotFound { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+            Ok(project) if project.id == ProjectId::global() => return Ok(Vec::new()),
+            Err(Error::NotFound { .. }) => return Ok(Vec::new()),
+            found => found?,
+        };
+        let linked = git_dirs(Path::new(&project.worktree)).map(|dirs| dirs.linked()).unwrap_or_default();
+        let linked = linked.into_iter().filter(Linked::is_intact).map(|linked| ProjectDirectory {
+            directory: linked.directory.to_string_lossy().into_owned(),
+            is_linked: true,
+        });
+        let main = ProjectDirectory { directory: project.worktree, is_linked: false };
+        Ok(linked.chain([main]).collect())
     }
 
     /// Initializes a repository in a directory that is in none.

@@ -4,6 +4,7 @@ mod change;
 mod context;
 pub(crate) mod fork;
 pub(crate) mod locks;
+pub(crate) mod relocate;
 pub(crate) mod revert;
 pub(crate) mod row_locks;
 pub(crate) mod shell;
@@ -119,7 +120,8 @@ fn used(transcript: &[MessageWithParts]) -> (TokenUsage, f64) {
     (tokens, cost)
 }
 
-fn slug(random: u64) -> String {
+/// Returns two words, such as `calm-river`.
+pub(crate) fn slug(random: u64) -> String {
     let pick = |words: &[&'static str; 24], at: u64| words[(at % 24) as usize];
     format!("{}-{}", pick(&FIRST_WORDS, random), pick(&SECOND_WORDS, random >> 32))
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::pty::Pty;
 use crate::{
-    EventId, FileChange, FileDiff, Message, MessageError, MessageId, Part, PartId, PermissionId,
+    EventId, FileChange, FileDiff, LocationRef, Message, MessageError, MessageId, Part, PartId, PermissionId,
     PermissionReply, PermissionRequest, Project, PtyId, QuestionId, QuestionRequest, Session, SessionId,
     SessionStatus, Toast, Todo,
 };
@@ -163,7 +163,7 @@ impl Event {
 }
 
 /// The names of all signals in the wire format.
-const SIGNALS: [&str; 31] = [
+const SIGNALS: [&str; 34] = [
     "server.connected",
     "server.heartbeat",
     "message.part.delta",
@@ -176,6 +176,9 @@ const SIGNALS: [&str; 31] = [
     "file.watcher.updated",
     "vcs.branch.updated",
     "project.updated",
+    "worktree.ready",
+    "worktree.failed",
+    "session.next.moved",
     "server.instance.disposed",
     "global.disposed",
     "tui.prompt.append",
@@ -298,6 +301,40 @@ pub enum Signal {
     /// A project was changed.
     #[serde(rename = "project.updated")]
     ProjectUpdated(Project),
+    /// The files of a new worktree were created.
+    #[serde(rename = "worktree.ready")]
+    WorktreeReady {
+        /// The directory of the worktree; sent by the stream, not in the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The name of the worktree.
+        name: String,
+        /// Its branch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+    },
+    /// The files of a new worktree could not be created, or a start command failed.
+    #[serde(rename = "worktree.failed")]
+    WorktreeFailed {
+        /// The directory of the worktree; sent by the stream, not in the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The failure.
+        message: String,
+    },
+    /// A session was moved to another directory.
+    #[serde(rename = "session.next.moved")]
+    SessionMoved {
+        /// When it was moved, in milliseconds since 1970.
+        timestamp: u64,
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The new directory.
+        location: LocationRef,
+        /// The directory relative to the worktree; empty at its root.
+        subdirectory: String,
+    },
     /// The instance of a directory was disposed; clients must read its state again.
     #[serde(rename = "server.instance.disposed")]
     InstanceDisposed {
@@ -463,6 +500,7 @@ impl Signal {
             | Self::CommandExecuted { session_id, .. }
             | Self::QuestionReplied { session_id, .. }
             | Self::QuestionRejected { session_id, .. }
+            | Self::SessionMoved { session_id, .. }
             | Self::SessionDiff { session_id, .. } => Some(session_id),
             Self::QuestionAsked(request) => Some(&request.session_id),
             Self::SessionError { session_id, .. } => session_id.as_ref(),
@@ -472,6 +510,8 @@ impl Signal {
             | Self::FileWatcherUpdated { .. }
             | Self::VcsBranchUpdated { .. }
             | Self::ProjectUpdated(_)
+            | Self::WorktreeReady { .. }
+            | Self::WorktreeFailed { .. }
             | Self::InstanceDisposed { .. }
             | Self::GlobalDisposed {}
             | Self::TuiPromptAppend { .. }
@@ -623,6 +663,11 @@ mod tests {
         }
     }
 
+    fn moved(session_id: SessionId) -> Signal {
+        let location = LocationRef { directory: "/a".into() };
+        Signal::SessionMoved { timestamp: 1, session_id, location, subdirectory: String::new() }
+    }
+
     #[test]
     fn a_signal_is_recognised_by_its_name() {
         let ids = Ids::seeded(Clock::stepping(1_000, 1), 1);
@@ -668,6 +713,9 @@ mod tests {
             },
             Signal::VcsBranchUpdated { directory: String::new(), branch: Some("x".into()) },
             Signal::ProjectUpdated(project()),
+            Signal::WorktreeReady { directory: String::new(), name: "w".into(), branch: None },
+            Signal::WorktreeFailed { directory: String::new(), message: "m".into() },
+            moved(ids.session()),
             Signal::InstanceDisposed { directory: "/a".into() },
             Signal::GlobalDisposed {},
             Signal::TuiPromptAppend { directory: String::new(), text: "t".into() },

@@ -25,6 +25,7 @@ mod size;
 mod toast;
 mod trust;
 mod vcs;
+mod worktree;
 
 pub use clock::Clock;
 pub use command::CommandInput;
@@ -60,6 +61,7 @@ pub use trust::{
     TrustRequest, TrustStatus,
 };
 pub use vcs::{VcsFile, VcsReply, VcsStatus};
+pub use worktree::{LocationRef, MoveSessionInput, Worktree, WorktreeCreateInput, WorktreeDirectory};
 
 /// A JSON object that keeps the order of its keys.
 pub type Map = serde_json::Map<String, serde_json::Value>;

@@ -1,7 +1,7 @@
 //! A cache of the directory and project of each session.
 //!
-//! Event streams need them for every event. They never change for a session, so a cache miss only
-//! costs a query of the store.
+//! Event streams need them for every event. The event of a moved session updates its entry. Without an event
+//! stream, the route that moves a session removes the entry. A cache miss only costs a query of the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,6 +47,11 @@ impl Directories {
         }
         let session = engine.sessions().get(id).await.ok()?;
         Some(self.learn(&session))
+    }
+
+    /// Removes a session that was moved.
+    pub(crate) fn forget(&self, id: &SessionId) {
+        self.lock().remove(id);
     }
 
     fn learn(&self, session: &Session) -> Arc<Home> {

@@ -37,6 +37,7 @@ mod table;
 mod trust;
 mod tui;
 mod vcs;
+mod worktree;
 
 use table::{Route, table};
 

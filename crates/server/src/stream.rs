@@ -335,6 +335,8 @@ fn directory_of(signal: &Signal) -> Option<&str> {
         | Signal::FileEdited { directory, .. }
         | Signal::FileWatcherUpdated { directory, .. }
         | Signal::VcsBranchUpdated { directory, .. }
+        | Signal::WorktreeReady { directory, .. }
+        | Signal::WorktreeFailed { directory, .. }
         | Signal::LspUpdated { directory }
         | Signal::McpToolsChanged { directory, .. }
         | Signal::CatalogUpdated { directory }
@@ -346,6 +348,7 @@ fn directory_of(signal: &Signal) -> Option<&str> {
         | Signal::SessionError { .. }
         | Signal::SessionDiff { .. }
         | Signal::SessionCompacted { .. }
+        | Signal::SessionMoved { .. }
         | Signal::ProjectUpdated(_)
         | Signal::GlobalDisposed {}
         | Signal::PtyCreated { .. }
@@ -372,6 +375,8 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::FileEdited { directory: at, .. }
         | Signal::FileWatcherUpdated { directory: at, .. }
         | Signal::VcsBranchUpdated { directory: at, .. }
+        | Signal::WorktreeReady { directory: at, .. }
+        | Signal::WorktreeFailed { directory: at, .. }
         | Signal::LspUpdated { directory: at }
         | Signal::McpToolsChanged { directory: at, .. }
         | Signal::CatalogUpdated { directory: at }
@@ -388,6 +393,7 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::SessionStatus { .. }
         | Signal::SessionIdle { .. }
         | Signal::SessionCompacted { .. }
+        | Signal::SessionMoved { .. }
         | Signal::CommandExecuted { .. }
         | Signal::SessionDiff { .. }
         | Signal::TuiSessionSelect { .. }

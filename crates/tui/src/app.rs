@@ -215,6 +215,7 @@ impl App {
     async fn execute(&mut self, cmd: Cmd) -> io::Result<()> {
         match cmd {
             Cmd::Quit => self.quit = true,
+            Cmd::Enter(directory) => self.runner.enter(directory),
             Cmd::Title(title) => self.terminal.set_title(&title)?,
             Cmd::Mouse(on) => self.terminal.set_mouse(on)?,
             Cmd::Copy(text) => {

@@ -122,6 +122,8 @@ pub(crate) enum Pick {
     },
     /// A directory to move to.
     Directory(String),
+    /// A new worktree to move to.
+    NewWorktree,
     /// A sign-in method, by its index in the provider's list.
     SignIn {
         provider: String,
@@ -175,6 +177,8 @@ pub(crate) enum Purpose {
     },
     /// No input: the line is displayed while the user signs in in the browser.
     Waiting,
+    /// The name of a worktree to move a session to.
+    Worktree(SessionId),
 }
 
 impl Item {
@@ -447,6 +451,7 @@ pub(crate) fn pick(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
         // `mcp::switch` handles these entries, because the list stays open.
         Pick::Mcp { .. } => Vec::new(),
         Pick::Directory(directory) => directories::pick(state, directory),
+        Pick::NewWorktree => directories::name_worktree(state),
         Pick::Provider { id, name } => providers::pick(state, &id, &name),
         Pick::SignIn { provider, name, method } => sign_in::start(state, &provider, &name, method),
         Pick::SignInChoice { sign_in, value } => sign_in::answer(state, *sign_in, value),
@@ -461,6 +466,10 @@ fn submit_line(state: &mut State, purpose: Purpose, text: String) -> Vec<Cmd> {
     }
     match purpose {
         Purpose::Title(session) => vec![Cmd::Rename { session, title: text }],
+        Purpose::Worktree(session) => {
+            state.notify("creating the worktree…", codewright_proto::ToastVariant::Info);
+            vec![Cmd::MoveToNew { session, name: text }]
+        }
         Purpose::Code { provider, method } => vec![Cmd::FinishSignIn { provider, method, code: Some(text) }],
         Purpose::Waiting => Vec::new(),
         Purpose::Key { provider, inputs } => {

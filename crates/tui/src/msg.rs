@@ -53,6 +53,10 @@ pub(crate) enum Reply {
         older: Option<String>,
     },
     Session(Box<Session>),
+    /// A session was moved to another directory.
+    Moved(Box<Session>),
+    /// A directory can be opened.
+    Followed(String),
     Todos {
         session: SessionId,
         todos: Vec<Todo>,
@@ -244,6 +248,15 @@ pub(crate) enum Cmd {
         session: SessionId,
         directory: String,
     },
+    /// Creates a worktree and moves a session there.
+    MoveToNew {
+        session: SessionId,
+        name: String,
+    },
+    /// Checks that a directory can be opened before the client enters it.
+    Follow(String),
+    /// Receives the events of another directory from now on.
+    Enter(String),
     Share(SessionId),
     Unshare(SessionId),
     PutKey {

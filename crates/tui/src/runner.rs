@@ -31,17 +31,28 @@ pub(crate) struct Runner {
     tasks: JoinSet<()>,
     /// The running search. A newer search replaces it.
     search: Option<AbortHandle>,
+    /// The task that receives events.
+    watcher: Option<AbortHandle>,
 }
 
 impl Runner {
     pub(crate) fn new(client: Client, first: First, sender: mpsc::Sender<Msg>) -> Self {
-        Self { client, first, sender, tasks: JoinSet::new(), search: None }
+        Self { client, first, sender, tasks: JoinSet::new(), search: None, watcher: None }
     }
 
     /// Starts receiving events, and reconnects when the connection breaks.
     pub(crate) fn watch(&mut self) {
         let (client, sender) = (self.client.clone(), self.sender.clone());
-        self.tasks.spawn(watch(client, sender));
+        let watcher = self.tasks.spawn(watch(client, sender));
+        if let Some(old) = self.watcher.replace(watcher) {
+            old.abort();
+        }
+    }
+
+    /// Uses another directory of the server, and receives its events.
+    pub(crate) fn enter(&mut self, directory: String) {
+        self.client = self.client.in_directory(directory);
+        self.watch();
     }
 
     /// Starts a command.
@@ -174,6 +185,10 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         }
         Cmd::SwitchMcp { name, on } => change::switch_mcp(client, &name, on).await,
         Cmd::Move { session, directory } => change::move_session(client, &session, &directory).await,
+        Cmd::MoveToNew { session, name } => change::move_to_new(client, &session, name).await,
+        Cmd::Follow(directory) => load::follow(client, directory).await,
+        // The main loop executes this itself.
+        Cmd::Enter(_) => None,
         Cmd::Share(session) => change::share(client, &session).await,
         Cmd::Unshare(session) => change::unshare(client, &session).await,
         Cmd::DecideTrust { directory, input } => change::decide_trust(client, directory, &input).await,

@@ -186,6 +186,10 @@ pub(crate) struct State {
     pub(crate) size: (u16, u16),
     pub(crate) mirror: Mirror,
     pub(crate) link: Link,
+    /// The directory that the client enters or could not enter, while the open session works in it.
+    pub(crate) followed: String,
+    /// Whether the next connection is one to another directory.
+    pub(crate) is_entering: bool,
     /// Whether the server was ever reached.
     pub(crate) was_connected: bool,
     pub(crate) route: Route,
@@ -259,6 +263,8 @@ impl State {
                 variant: None,
             },
             leader: None,
+            followed: String::new(),
+            is_entering: false,
             interrupt: None,
             show_outputs: false,
             expanded: HashSet::new(),

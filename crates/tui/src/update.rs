@@ -51,6 +51,7 @@ pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
         }
         Msg::Reply(reply) => reply::apply(state, reply),
     };
+    cmds.extend(follow(state));
     cmds.extend(trust::refresh(state));
     request::refresh(state);
     cmds
@@ -71,13 +72,30 @@ fn start(state: &mut State) -> Cmd {
     Cmd::Start
 }
 
+/// Returns the command that enters the directory of the open session, if it works in another one. Otherwise the client
+/// would not receive its events.
+fn follow(state: &mut State) -> Option<Cmd> {
+    let directory = state.session()?.directory.clone();
+    if directory == state.mirror.directory {
+        state.followed.clear();
+        return None;
+    }
+    if state.mirror.directory.is_empty() || directory.is_empty() || directory == state.followed {
+        return None;
+    }
+    state.followed.clone_from(&directory);
+    Some(Cmd::Follow(directory))
+}
+
 fn on_connected(state: &mut State) -> Vec<Cmd> {
     let is_first = !std::mem::replace(&mut state.was_connected, true);
     state.link = Link::Open;
     if is_first {
         return vec![start(state), Cmd::OpenFirst, Cmd::LoadServers];
     }
-    state.notify("connected again", ToastVariant::Success);
+    if !std::mem::take(&mut state.is_entering) {
+        state.notify("connected again", ToastVariant::Success);
+    }
     // Events were missed, so everything is fetched again. Other sessions are fetched when they are opened.
     let current = state.session_id().cloned();
     state.mirror.close_others(current.as_ref());

@@ -6,6 +6,7 @@
 //! harmless, see [`settings`]. Filters, drivers, aliases, remotes and helpers of the repository have no
 //! effect.
 
+mod linked;
 mod locate;
 mod process;
 mod repository;
@@ -20,6 +21,7 @@ use tokio::process::Command;
 
 use crate::Error;
 
+pub use linked::{Head, Linked, NewLinked, nested_repository};
 pub use locate::{GitDirs, git_dirs, read_small};
 pub use process::{Ended, Group, MAX_OUTPUT_BYTES};
 pub use repository::{Call, Repository};

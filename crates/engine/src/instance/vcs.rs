@@ -80,11 +80,21 @@ impl Instance {
 
     /// Applies a patch as a whole. Returns `false` if it does not apply.
     pub async fn vcs_apply(&self, patch: &str) -> Result<bool, Error> {
+        self.apply(patch, &[]).await
+    }
+
+    /// Removes the changes of a patch as a whole. Returns `false` if they are not there.
+    pub(crate) async fn vcs_unapply(&self, patch: &str) -> Result<bool, Error> {
+        self.apply(patch, &["--reverse"]).await
+    }
+
+    async fn apply(&self, patch: &str, options: &[&str]) -> Result<bool, Error> {
         let Some(tree) = self.tree().await? else {
             return Err(Error::invalid("patches can only be applied in a repository"));
         };
-        for check in [&["apply", "--check", "-"][..], &["apply", "-"]] {
-            if tree.git(check, Some(patch.as_bytes())).await?.is_none() {
+        for check in [&["--check", "-"][..], &["-"]] {
+            let args = [&["apply"], options, check].concat();
+            if tree.git(&args, Some(patch.as_bytes())).await?.is_none() {
                 return Ok(false);
             }
         }

@@ -8,7 +8,7 @@
 //! file exists. Paths are resolved before they are matched. Names are compared the way the most lenient file systems
 //! compare them.
 
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use codewright_proto::{Action, Rule};
 use codewright_tools::UNKNOWN;
@@ -16,6 +16,8 @@ use codewright_workspace::normalize;
 
 use super::evaluate::matches;
 
+/// The directory of the worktrees that this program creates, in its data directory.
+pub(crate) const WORKTREES: &str = "worktree";
 /// The permission key of writes.
 const EDIT: &str = "edit";
 
@@ -220,10 +222,18 @@ impl Roots {
             .filter(|(_, (row, _))| names.windows(row.len()).any(|names| is_row(row, names)))
             .map(|(number, _)| number)
             .collect();
-        if self.own.iter().any(|own| path.starts_with(own)) {
+        if self.own.iter().any(|own| path.starts_with(own) && !self.is_worktree_of(own, &path)) {
             rows.push(TABLE.len());
         }
         rows
+    }
+
+    /// Reports whether a path is inside the session's own worktree, which this program created in its directory.
+    fn is_worktree_of(&self, own: &Path, path: &Path) -> bool {
+        let folder = own.join(WORKTREES);
+        // A worktree is at `<project>/<name>`.
+        let depth = self.project.strip_prefix(folder).map(|inner| inner.components().count());
+        depth == Ok(2) && path.starts_with(&self.project)
     }
 }
 
@@ -284,6 +294,24 @@ mod tests {
         let rules = rules(written);
         let found = roots().decide(Action::Allow, ("edit", pattern), [&rules[..]]);
         assert_eq!(found, expected, "{pattern} under {written}");
+    }
+
+    #[test]
+    fn a_worktree_in_the_directory_of_this_program_is_an_ordinary_project() {
+        let own: std::sync::Arc<[PathBuf]> = ["/data".into()].into();
+        let roots =
+            |project: &str| Roots { worktree: project.into(), project: project.into(), own: own.clone() };
+        let is_ordinary = |project: &str, path: &str| roots(project).rows(path).is_empty();
+        let worktree = "/data/worktree/p/one";
+        assert!(is_ordinary(worktree, "src/lib.rs"));
+        for path in ["/data/worktree/p/two/src/lib.rs", "../../../auth.json", ".git"] {
+            assert!(!is_ordinary(worktree, path), "{path}");
+        }
+        for project in
+            ["/data", "/data/worktree", "/data/worktree/p", "/data/worktree/p/one/sub", "/", "/work"]
+        {
+            assert!(!is_ordinary(project, "/data/worktree/p/one/sub/x"), "{project}");
+        }
     }
 
     #[test]

@@ -207,11 +207,10 @@ async fn the_tree_of_files_is_sent_if_the_configuration_wants_it() {
 
 #[tokio::test]
 async fn the_description_of_bash_names_the_configured_limits() {
-    for (limits, expected) in [
+    for (config, expected) in [
         (json!({}), "Beyond 2000 lines or 50 KB only"),
-        (json!({"max_lines": 70, "max_bytes": 1000}), "Beyond 70 lines or 1000 bytes only"),
+        (json!({"tool_output": {"max_lines": 70, "max_bytes": 1000}}), "Beyond 70 lines or 1000 bytes only"),
     ] {
-        let config = json!({"tool_output": limits});
         let desk = Desk::with(Script::new().default_turn(Turn::text("ok")), config).await;
         let session = desk.session().await;
         desk.prompt(&session, "go").await;

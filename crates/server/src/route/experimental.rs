@@ -1,4 +1,4 @@
-//! The experimental routes: capabilities, console, tools, workspaces, worktrees.
+//! The experimental routes: capabilities, console, tools, workspaces, copies of projects.
 //!
 //! Routes of features that do not exist return empty lists or an error.
 
@@ -50,16 +50,8 @@ pub(super) async fn no_workspaces(_location: Location) -> Result<Json<Value>, Er
     Err(Error::NotSupported { feature: "working in workspaces" })
 }
 
-pub(super) async fn no_worktrees(_location: Location) -> Result<Json<Value>, Error> {
-    Err(Error::NotSupported { feature: "creating worktrees" })
-}
-
-/// Lists the additional worktrees of the project.
-pub(super) async fn worktrees(
-    State(app): State<App>,
-    location: Location,
-) -> Result<Json<Vec<String>>, Error> {
-    Ok(Json(app.engine.projects().of_instance(&location.instance).await?.sandboxes))
+pub(super) async fn no_copies(_location: Location) -> Result<Json<Value>, Error> {
+    Err(Error::NotSupported { feature: "copying projects; use `/experimental/worktree`" })
 }
 
 /// Returns false, because no turn can move to the background.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_engine::ProjectPatch;
+use codewright_engine::{ProjectDirectory, ProjectPatch};
 use codewright_proto::Project;
 use serde_json::{Value, json};
 
@@ -39,5 +39,9 @@ pub(super) async fn directories(
     One(id): One<String>,
 ) -> Result<Json<Vec<Value>>, Error> {
     let directories = app.engine.projects().directories(&id).await?;
-    Ok(Json(directories.into_iter().map(|directory| json!({"directory": directory})).collect()))
+    let entry = |ProjectDirectory { directory, is_linked }| match is_linked {
+        true => json!({"directory": directory, "strategy": "git_worktree"}),
+        false => json!({"directory": directory}),
+    };
+    Ok(Json(directories.into_iter().map(entry).collect()))
 }

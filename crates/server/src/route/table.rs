@@ -10,7 +10,7 @@ use super::api::{self, history, integration, message, pending, revert, terminal}
 use super::session::{self, change};
 use super::{
     auth, config, doc, event, experimental, file, instance, log, mcp, permission, project, pty, question,
-    sync, trust, tui, vcs,
+    sync, trust, tui, vcs, worktree,
 };
 use crate::state::App;
 
@@ -193,10 +193,10 @@ fn experimental() -> Vec<Route> {
         post("/experimental/console/switch", experimental::switch_org, "experimental.console.switchOrg"),
         get("/experimental/tool", experimental::tools, "tool.list"),
         get("/experimental/tool/ids", experimental::tool_ids, "tool.ids"),
-        get("/experimental/worktree", experimental::worktrees, "worktree.list"),
-        post("/experimental/worktree", experimental::no_worktrees, "worktree.create"),
-        delete("/experimental/worktree", experimental::no_worktrees, "worktree.remove"),
-        post("/experimental/worktree/reset", experimental::no_worktrees, "worktree.reset"),
+        get("/experimental/worktree", worktree::list, "worktree.list"),
+        post("/experimental/worktree", worktree::create, "worktree.create").without_deadline(),
+        delete("/experimental/worktree", worktree::remove, "worktree.remove").without_deadline(),
+        post("/experimental/worktree/reset", worktree::reset, "worktree.reset").without_deadline(),
         get("/experimental/session", experimental::sessions, "experimental.session.list"),
         post(
             "/experimental/session/{sessionID}/background",
@@ -213,11 +213,12 @@ fn experimental() -> Vec<Route> {
         post("/experimental/workspace/warp", experimental::no_workspaces, "experimental.workspace.warp"),
         post(
             "/experimental/control-plane/move-session",
-            experimental::no_workspaces,
+            worktree::move_session,
             "experimental.controlPlane.moveSession",
-        ),
-        post("/experimental/project/{projectID}/copy", experimental::no_worktrees, "v2.projectCopy.create"),
-        delete("/experimental/project/{projectID}/copy", experimental::no_worktrees, "v2.projectCopy.remove"),
+        )
+        .without_deadline(),
+        post("/experimental/project/{projectID}/copy", experimental::no_copies, "v2.projectCopy.create"),
+        delete("/experimental/project/{projectID}/copy", experimental::no_copies, "v2.projectCopy.remove"),
         post("/experimental/project/{projectID}/copy/refresh", experimental::done, "v2.projectCopy.refresh"),
         post(
             "/experimental/project/{projectID}/copy/generate-name",

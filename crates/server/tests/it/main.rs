@@ -13,6 +13,7 @@ mod fuzz;
 mod http;
 mod log;
 mod page;
+mod project;
 mod prompt;
 mod rules;
 mod security;

@@ -1,8 +1,9 @@
-//! The directories that a session can be moved to: those of its project, and workspaces.
+//! The directories that a session can be moved to: those of its project, a new worktree, and workspaces.
 
 use serde_json::Value;
 
-use super::{Item, Kind, Layer, List, Pick};
+use super::{Item, Kind, Layer, Line, List, Pick, Purpose};
+use crate::editor::Editor;
 use crate::msg::Cmd;
 use crate::state::State;
 
@@ -30,20 +31,14 @@ pub(crate) fn fill(state: &mut State, directories: &Value, workspaces: &Value) {
         let item = Item::new(text(workspace, "name"), Pick::Directory(directory.to_owned()));
         Some(item.group("Workspaces").detail(display(directory)).note(text(workspace, "type")))
     });
-    let count = items.len();
+    let new = Item::new("New worktree…", Pick::NewWorktree);
+    items.push(new.group("Create").detail("a directory with a branch of its own"));
     items.extend(known);
-    let hint = match (items.len(), count) {
-        (0 | 1, _) => {
-            "there is no other directory: the project has one worktree and the server has no workspaces"
-        }
-        (all, count) if all == count => "the server has no workspaces",
-        _ => "",
-    };
     if let Some(Layer::List(list)) = state.layers.last_mut()
         && list.kind == Kind::Directories
     {
         list.fill(items);
-        hint.clone_into(&mut list.hint);
+        list.hint.clear();
     }
 }
 
@@ -54,4 +49,17 @@ pub(super) fn pick(state: &mut State, directory: String) -> Vec<Cmd> {
         }
         Some(_) | None => Vec::new(),
     }
+}
+
+/// Asks for the name of a new worktree.
+pub(super) fn name_worktree(state: &mut State) -> Vec<Cmd> {
+    let Some(session) = state.session().map(|session| session.id.clone()) else { return Vec::new() };
+    state.layers.push(Layer::Line(Line {
+        title: "New worktree".to_owned(),
+        about: "Uncommitted changes stay in this directory.".to_owned(),
+        editor: Editor::default(),
+        secret: false,
+        purpose: Purpose::Worktree(session),
+    }));
+    Vec::new()
 }

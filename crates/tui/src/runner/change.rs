@@ -1,18 +1,24 @@
 //! Sends prompts, answers and changes to the server.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use codewright_client::{Client, Error};
 use codewright_proto::{
     CommandInput, MessageId, PermissionAnswer, PermissionId, PromptInput, QuestionAnswers, QuestionId,
     RevertInput, Session, SessionId, SessionInput, SessionPatch, ShellInput, SummarizeInput, TrustDismissal,
-    TrustInput, UnrevertInput,
+    TrustInput, UnrevertInput, WorktreeCreateInput,
 };
 use tokio::sync::mpsc;
 
 use super::{describe, failure, load, reply};
 use crate::msg::{Msg, Reply};
 use crate::prompt::Draft;
+
+/// The number of attempts to move a session to a worktree whose files are being created.
+const MOVE_ATTEMPTS: usize = 120;
+/// The pause between them.
+const MOVE_PAUSE: Duration = Duration::from_millis(250);
 
 /// The input of a turn.
 pub(super) enum Input {
@@ -170,8 +176,35 @@ pub(super) async fn switch_mcp(client: &Client, name: &str, on: bool) -> Option<
 }
 
 pub(super) async fn move_session(client: &Client, session: &SessionId, directory: &str) -> Option<Reply> {
-    let moved = client.move_session(session, directory).await;
-    reply(moved, "cannot move the session", |()| Reply::Done(format!("session moved to {directory}")))
+    let moved = async {
+        client.move_session(session, directory).await?;
+        client.session(session).await
+    };
+    reply(moved.await, "cannot move the session", |session| Reply::Moved(Box::new(session)))
+}
+
+/// Creates a worktree and moves a session there. The server refuses the move until the files exist.
+pub(super) async fn move_to_new(client: &Client, session: &SessionId, name: String) -> Option<Reply> {
+    let input = WorktreeCreateInput { name: Some(name), start_command: None };
+    let worktree = match client.create_worktree(&input).await {
+        Ok(worktree) => worktree,
+        Err(error) => return failure("cannot create the worktree", &error),
+    };
+    let mut moved = client.move_session(session, &worktree.directory).await;
+    for _ in 0..MOVE_ATTEMPTS {
+        if moved.is_ok() {
+            break;
+        }
+        tokio::time::sleep(MOVE_PAUSE).await;
+        moved = client.move_session(session, &worktree.directory).await;
+    }
+    match moved {
+        Ok(()) => move_session(client, session, &worktree.directory).await,
+        Err(error) => {
+            let problem = format!("the worktree `{}` was created, but the session not moved", worktree.name);
+            failure(&problem, &error)
+        }
+    }
 }
 
 pub(super) async fn share(client: &Client, session: &SessionId) -> Option<Reply> {

@@ -169,6 +169,13 @@ pub(super) async fn directories(client: &Client) -> Option<Reply> {
     }
 }
 
+/// Checks that the server can open a directory.
+pub(super) async fn follow(client: &Client, directory: String) -> Option<Reply> {
+    let opened = client.in_directory(&directory).path().await;
+    let problem = "cannot open the directory of the session; move the session to another one";
+    reply(opened, problem, |path| Reply::Followed(path.directory))
+}
+
 /// Fetches the providers after a sign-in.
 pub(super) async fn providers(client: &Client) -> Option<Reply> {
     reply(client.providers().await, "cannot fetch the providers", Reply::Providers)

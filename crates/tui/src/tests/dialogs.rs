@@ -58,6 +58,32 @@ fn servers_and_formatters_are_in_the_status_and_up_to_date() {
 }
 
 #[test]
+fn a_session_is_moved_to_a_new_worktree_and_the_client_follows_it() {
+    let mut stage = Stage::in_session(100, 24);
+    stage.write("/move");
+    stage.press(KeyCode::Enter);
+    let here = json!([{"directory": "/home/me/project"}]);
+    stage.reply(Reply::Directories { directories: here, workspaces: json!([]) });
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    stage.shows("Uncommitted changes stay in this directory.");
+    stage.write("fix");
+    stage.take_cmds();
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.take_cmds(), [Cmd::MoveToNew { session: id(SESSION), name: "fix".to_owned() }]);
+    let mut moved = session(SESSION, None);
+    moved["directory"] = json!("/home/me/worktree/fix");
+    stage.reply(Reply::Moved(Box::new(serde_json::from_value(moved).unwrap())));
+    stage.shows("session moved to ~/worktree/fix");
+    let directory = "/home/me/worktree/fix".to_owned();
+    assert_eq!(stage.take_cmds(), [Cmd::Follow(directory.clone())]);
+    stage.reply(Reply::Failed("cannot open the directory".to_owned()));
+    assert_eq!(stage.take_cmds(), [], "a directory that cannot be opened is not tried again and again");
+    stage.reply(Reply::Followed(directory.clone()));
+    assert_eq!(stage.take_cmds(), [Cmd::Enter(directory)]);
+}
+
+#[test]
 fn sharing_is_explained_before_it_starts() {
     let mut stage = Stage::in_session(100, 24);
     stage.write("/share");
@@ -86,9 +112,6 @@ fn a_session_is_moved_to_another_directory() {
     stage.write("/move");
     stage.press(KeyCode::Enter);
     assert_eq!(stage.take_cmds(), [Cmd::LoadDirectories]);
-    let here = json!([{"directory": "/home/me/project"}]);
-    stage.reply(Reply::Directories { directories: here, workspaces: json!([]) });
-    stage.shows("there is no other directory");
     let two = json!([{"directory": "/home/me/other"}, {"directory": "/home/me/project"}]);
     let workspaces = json!([{"id": "wrk_1", "name": "cloud", "type": "remote", "directory": "/w"}]);
     stage.reply(Reply::Directories { directories: two, workspaces });

@@ -18,6 +18,16 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
         Reply::Opened(session) => return open_session(state, *session),
         Reply::Sessions(sessions) => put_sessions(state, sessions),
         Reply::Session(session) => state.mirror.put_session(*session),
+        Reply::Moved(session) => {
+            let place = crate::look::display_path(&session.directory, "", &state.mirror.home);
+            state.notify(format!("session moved to {place}"), ToastVariant::Success);
+            state.mirror.put_session(*session);
+        }
+        Reply::Followed(directory) => {
+            state.mirror.directory.clone_from(&directory);
+            state.is_entering = true;
+            return vec![Cmd::Enter(directory)];
+        }
         Reply::Messages { session, messages, older } => put_messages(state, &session, messages, older),
         Reply::Older { session, messages, older } => {
             if let Some(transcript) = state.mirror.transcripts.get_mut(&session) {

@@ -50,7 +50,7 @@ impl GitDirs {
     }
 }
 
-fn pointer(path: &Path) -> Option<String> {
+pub(super) fn pointer(path: &Path) -> Option<String> {
     let text = String::from_utf8(read_small(path, MAX_POINTER_BYTES)?).ok()?;
     Some(text.trim_end_matches(['\n', '\r']).to_owned())
 }

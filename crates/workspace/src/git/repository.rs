@@ -2,8 +2,8 @@
 //!
 //! Git reads `HEAD` from the repository's own directory. Everything else comes from a directory that is
 //! created for this value: a configuration with known settings, links to the repository's branches, and
-//! attributes without filters. Objects are read in place. The repository is never written: git gets a copy of
-//! the index.
+//! attributes without filters. Objects are read in place, and git gets a copy of the index. Only the operations
+//! on linked worktrees (see `linked`) write to the repository.
 
 use std::ffi::OsString;
 use std::fs;
@@ -27,7 +27,7 @@ const MAX_SETTINGS_BYTES: usize = 1024 * 1024;
 /// The limit for the size of a copied list of attributes or ignored files.
 const MAX_LIST_BYTES: u64 = 1024 * 1024;
 /// The limit for the size of a copied index.
-const MAX_INDEX_BYTES: u64 = 256 * 1024 * 1024;
+pub(super) const MAX_INDEX_BYTES: u64 = 256 * 1024 * 1024;
 /// Attributes that override all others, so that no filter runs.
 const ATTRIBUTES: &[u8] = b"\n* -filter\n";
 /// The empty tree in each object format.
@@ -41,8 +41,8 @@ const EMPTY_TREES: [&str; 2] = [
 pub struct Repository {
     git: Git,
     worktree: PathBuf,
-    own: PathBuf,
-    objects: PathBuf,
+    pub(super) own: PathBuf,
+    pub(super) common: PathBuf,
     is_sha256: bool,
     /// The replacement for the repository's common directory.
     stand_in: TempDir,
@@ -87,7 +87,7 @@ impl Git {
             git: self.clone(),
             worktree: worktree.to_owned(),
             own: dirs.own,
-            objects: dirs.common.join("objects"),
+            common: dirs.common,
             is_sha256: allowed.is_sha256(),
             stand_in,
         })
@@ -190,7 +190,8 @@ impl Repository {
         copied.map(drop).map_err(|error| Error::at(&path, error))
     }
 
-    fn index(&self) -> PathBuf {
+    /// The copy of the index.
+    pub(super) fn index(&self) -> PathBuf {
         self.stand_in.path().join("index")
     }
 
@@ -202,7 +203,7 @@ impl Repository {
             .env("GIT_DIR", &self.own)
             .env("GIT_COMMON_DIR", stand_in)
             .env("GIT_WORK_TREE", &self.worktree)
-            .env("GIT_OBJECT_DIRECTORY", &self.objects)
+            .env("GIT_OBJECT_DIRECTORY", self.common.join("objects"))
             .env("GIT_INDEX_FILE", self.index())
             .env("GIT_GRAFT_FILE", "/dev/null");
         Ok(command)
