@@ -12,6 +12,7 @@ mod settled;
 mod tree;
 mod trees;
 pub(crate) mod vcs;
+pub(crate) mod watcher;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
