@@ -49,6 +49,9 @@ use crate::trust::{Standing, TrustState};
 use crate::{Error, redact, remote};
 use settled::Settled;
 
+/// The number of directories that stay open. The least recently used one is closed for another.
+const MAX_INSTANCES: usize = 64;
+
 /// The number of warnings that an instance keeps.
 const MAX_WARNINGS: usize = 100;
 const DEFAULT_AGENT: &str = "build";

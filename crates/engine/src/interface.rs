@@ -3,15 +3,13 @@
 //! Each type borrows the engine and is returned by a method of [`crate::Engine`]. Its methods are next to the code that
 //! they call.
 
-mod events;
+pub(crate) mod events;
 mod permissions;
 mod providers;
 mod questions;
 mod sessions;
 
 use std::sync::Arc;
-
-pub use events::Following;
 
 use crate::inner::Inner;
 

@@ -193,6 +193,8 @@ const ENGINE: &[Layer] = &[
             "interface::questions",
             "interface::sessions",
             "journal::operations",
+            "journal::reading",
+            "permission::addition",
             "permission::client",
             "projects",
             "pty::operations",

@@ -11,11 +11,8 @@ use tokio::sync::OnceCell;
 
 use super::head::Heads;
 use super::watcher::{self, Watchers};
-use super::{Instance, Opening};
+use super::{Instance, MAX_INSTANCES, Opening};
 use crate::Error;
-
-/// The number of directories that stay open. The least recently used one is closed for another.
-pub(super) const MAX_INSTANCES: usize = 64;
 
 /// A directory that is open or being opened.
 type InstanceCell = Arc<OnceCell<Arc<Instance>>>;

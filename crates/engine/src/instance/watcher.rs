@@ -16,8 +16,7 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::Instance;
-use super::cache::MAX_INSTANCES;
+use super::{Instance, MAX_INSTANCES};
 use crate::journal::{Journal, Level};
 
 /// The number of directories that are watched at the same time.

@@ -55,7 +55,7 @@ impl Permissions<'_> {
         let agent = instance.agent_name(None)?;
         let rules = PermissionRules::of_agent(instance.agent(&agent)?, &[]);
         let pattern = std::slice::from_ref(&rule.pattern);
-        match self.0.gate.judge((&rules, instance), &rule.permission, pattern).await? {
+        match self.0.gate.judge(&rules, instance, &rule.permission, pattern).await? {
             Action::Allow => Ok(()),
             Action::Ask => self.0.gate.approve(&rules, instance, &rule.permission, &rule.pattern).await,
             Action::Deny => Err(Error::invalid(format!(

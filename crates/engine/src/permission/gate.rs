@@ -426,7 +426,7 @@ impl Gate {
         permission: &str,
         pattern: &str,
     ) -> Result<(), Error> {
-        let asking = self.asking(rules, &self.roots(instance), (permission, pattern));
+        let asking = asking_rules(rules, &self.roots(instance), Subject::new(permission, pattern));
         let approval = SavedPermission {
             id: self.ids.permission().to_string(),
             project_id: instance.project.id.clone(),
