@@ -8,6 +8,7 @@ mod abort;
 mod case;
 mod compare;
 pub(crate) mod decode;
+mod memory;
 mod page;
 mod prompt;
 mod report;
@@ -20,6 +21,7 @@ pub(crate) mod store;
 pub(crate) mod tools;
 mod tui;
 mod undo;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -40,9 +42,10 @@ const RUNS: usize = 7;
 /// The largest number of runs.
 const RUNS_LIMIT: usize = 1000;
 /// The measurements besides the cases.
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part { name: abort::NAME, measure: abort::measure },
     Part { name: decode::NAME, measure: decode::measure },
+    Part { name: memory::NAME, measure: memory::measure },
     Part { name: prompt::NAME, measure: prompt::measure },
     Part { name: serve::NAME, measure: serve::measure },
     Part { name: snapshot::NAME, measure: snapshot::measure },

@@ -40,6 +40,12 @@ pub(crate) const LOAD: &str = "scripted-load";
 pub(crate) const LOADED: Flood = Flood { bytes: 100_000, deltas: 2000 };
 /// The beginning of a prompt that is answered at the pace of a model.
 pub(crate) const PACED: &str = "scripted-paced";
+/// The beginning of a prompt that is answered by a command with a large output and a long text.
+pub(crate) const BULK: &str = "scripted-bulk";
+/// The long text after the large output.
+pub(crate) const BULKY: Flood = Flood { bytes: 500_000, deltas: 1000 };
+/// The command with the large output, 8 MB.
+const BULKY_COMMAND: &str = "head -c 8000000 /dev/zero | tr '\\0' x | fold -w 100";
 /// The text that an edit replaces, and its replacement.
 pub(crate) const REPLACED: (&str, &str) = ("hello", "HELLO");
 
@@ -212,6 +218,16 @@ fn answer(request: &Request) -> Turn {
     }
     if after(PACED).is_some() {
         return Paced::answer().into();
+    }
+    if after(BULK).is_some() {
+        let mut steps = Turn::steps();
+        return match request.round {
+            0 => steps.tool("bash", json!({"command": BULKY_COMMAND, "description": "Print much"})).into(),
+            _ => {
+                steps.steps.push(Step::Flood(BULKY));
+                steps.into()
+            }
+        };
     }
     // Some programs quote a prompt that is one argument.
     let file_name =

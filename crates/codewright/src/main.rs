@@ -25,6 +25,7 @@ use codewright_tui::clean;
 fn main() -> ExitCode {
     let started = Instant::now();
     codewright_workspace::deny_tracing();
+    codewright_memory::limit();
     // First, because every command that the model runs starts the program this way.
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|first| first == codewright_workspace::SUPERVISE) {

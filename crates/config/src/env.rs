@@ -145,6 +145,23 @@ impl Env {
         self.values.keys().map(String::as_str).filter(|name| secret(name)).collect()
     }
 
+    /// The values of the variables that hold credentials by their names, which no log may contain.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<&str> {
+        /// Shorter values are switches and names.
+        const MIN_BYTES: usize = 8;
+        let named = |name: &str| {
+            let name = name.to_ascii_uppercase();
+            ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
+                .iter()
+                .any(|word| name.contains(word))
+        };
+        let is_secret = |(name, value): &(&String, &String)| {
+            is_credential(name) || (named(name) && value.len() >= MIN_BYTES)
+        };
+        self.values.iter().filter(is_secret).map(|(_, value)| value.trim()).collect()
+    }
+
     /// The name of the variant that is set, for messages, and its value.
     pub(crate) fn lookup(&self, name: &str) -> Option<(&str, &str)> {
         let stem = name.strip_prefix(OWN_PREFIX).or_else(|| name.strip_prefix(ORIGINAL_PREFIX));

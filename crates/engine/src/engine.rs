@@ -37,7 +37,7 @@ use crate::run::{self, recover};
 use crate::session::locks::SessionLocks;
 use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
-use crate::toolbox::Toolbox;
+use crate::toolbox::{self, Toolbox};
 use crate::trust::TrustState;
 use crate::web::Network;
 use crate::worktrees::WorktreeState;
@@ -165,6 +165,12 @@ impl Engine {
     #[must_use]
     pub fn tools(&self, model: Option<&str>) -> Vec<(String, String, serde_json::Value)> {
         self.0.toolbox.described(model)
+    }
+
+    /// Returns whether the model may start subagents in the background.
+    #[must_use]
+    pub fn has_background_subagents(&self) -> bool {
+        toolbox::has_background_tasks(&self.0.env)
     }
 
     /// Returns a report about the repair of a damaged store, if there was one.

@@ -10,6 +10,7 @@ mod project_id;
 mod settled;
 pub(crate) mod tree;
 pub(crate) mod vcs;
+pub(crate) mod watcher;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -11,6 +11,8 @@ mod sessions;
 
 use std::sync::Arc;
 
+pub use events::Following;
+
 use crate::inner::Inner;
 
 macro_rules! parts {

@@ -3,6 +3,7 @@
 //! Credentials are removed from every line.
 
 mod operations;
+mod reading;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use codewright_proto::Clock;
+
+pub use reading::{LogFilter, MAX_LOG_LINES};
 
 /// The size at which the file is renamed. One older file is kept.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;

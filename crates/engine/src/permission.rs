@@ -1,5 +1,6 @@
 //! Permissions of tool calls: the rules, the decision and the check before every call.
 
+mod addition;
 pub(crate) mod approval;
 pub(crate) mod client;
 pub(crate) mod control;

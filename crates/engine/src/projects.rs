@@ -117,6 +117,11 @@ impl Instances<'_> {
         self.0.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
     }
 
+    /// Returns the open directories, at most 64.
+    pub async fn directories(self) -> Vec<String> {
+        self.0.instances.directories().await.into_iter().collect()
+    }
+
     /// Closes all directories.
     pub async fn dispose_all(self) {
         self.0.jobs.end_all();

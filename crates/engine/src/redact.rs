@@ -68,6 +68,25 @@ fn hide_at(value: &mut Value, path: &str) {
     }
 }
 
+/// Adds the texts of a value that [`hide`] replaces.
+pub(crate) fn secrets(value: &Value, found: &mut Vec<String>) {
+    collect(value, &shown(value, ""), found);
+}
+
+/// Compares a value with the same value after hiding.
+fn collect(value: &Value, shown: &Value, found: &mut Vec<String>) {
+    match (value, shown) {
+        (Value::Object(entries), shown) => {
+            entries.iter().for_each(|(key, value)| collect(value, &shown[key], found));
+        }
+        (Value::Array(items), shown) => {
+            items.iter().enumerate().for_each(|(at, item)| collect(item, &shown[at], found));
+        }
+        (Value::String(text), Value::String(shown)) if shown == HIDDEN => found.push(text.clone()),
+        _ => {}
+    }
+}
+
 /// Reports whether the last key of a path is the name of a secret.
 pub(crate) fn may_be_secret(path: &str) -> bool {
     const COUNTS: [&str; 2] = ["preserve_recent_tokens", "max_tokens"];
@@ -274,6 +293,14 @@ mod tests {
         });
         assert_eq!(shown(&secret(), ""), expected);
         assert_eq!(shown(&expected, ""), expected, "hiding again changes nothing");
+    }
+
+    #[test]
+    fn the_hidden_texts_are_listed() {
+        let mut found = Vec::new();
+        secrets(&secret(), &mut found);
+        found.sort();
+        assert_eq!(found, ["/x", "s", "sk-1", "sk-2", "v", "w"]);
     }
 
     fn back(mut change: Value, own: &Value) -> Result<Value, Error> {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use codewright_config::Env;
 use codewright_config::env::{
-    ENABLE_EXA, EXPERIMENTAL, EXPERIMENTAL_BACKGROUND, EXPERIMENTAL_PLAN_ENTER, EXPERIMENTAL_PLAN_MODE,
+    ENABLE_EXA, EXPERIMENTAL, EXPERIMENTAL_BACKGROUND, EXPERIMENTAL_BACKGROUND_SUBAGENTS,
+    EXPERIMENTAL_PLAN_ENTER, EXPERIMENTAL_PLAN_MODE,
 };
 use codewright_tools::{AnyTool, Effect, Listing, ModelName, Setup, Task, Tool as _};
 use serde_json::Value;
@@ -99,11 +100,16 @@ fn setup(env: &Env, year: u64) -> Setup {
         has_plans: is_on(EXPERIMENTAL_PLAN_MODE),
         can_propose_plans: env.is_on(EXPERIMENTAL_PLAN_ENTER),
         has_background_commands: env.is_on(EXPERIMENTAL_BACKGROUND),
-        has_background_tasks: env.is_on(EXPERIMENTAL),
+        has_background_tasks: has_background_tasks(env),
         has_web_search: is_on(ENABLE_EXA),
         // No language server is started, so every call would fail.
         has_language_servers: false,
     }
+}
+
+/// Reports whether the task tool offers to run subagents in the background.
+pub(crate) fn has_background_tasks(env: &Env) -> bool {
+    env.is_on(EXPERIMENTAL_BACKGROUND_SUBAGENTS) || env.is_on(EXPERIMENTAL)
 }
 
 /// The effect of a tool on files, also of one that is only recorded.

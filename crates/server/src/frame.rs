@@ -101,13 +101,12 @@ pub(crate) fn at(payload: &[u8], directory: &str) -> Bytes {
     frame.freeze()
 }
 
-/// Returns the frames of a stored event on `GET /global/event`: the event, and a `sync` event for clients that copy
-/// sessions.
-pub(crate) fn with_sync_event(payload: &[u8], envelope: &Envelope, home: Option<&Home>) -> Bytes {
-    let plain = global(payload, home);
-    // Ids and names cannot contain the key, so its first occurrence is the right one.
-    let position = payload.windows(PROPERTIES.len()).position(|at| at == PROPERTIES);
-    let (Some(at), true) = (position, is_copied(&envelope.event)) else { return plain };
+/// Returns the `sync` frame of a stored event for clients that copy sessions, if they need the event.
+pub(crate) fn sync_event(payload: &[u8], envelope: &Envelope, home: Option<&Home>) -> Option<Bytes> {
+    if !is_copied(&envelope.event) {
+        return None;
+    }
+    let at = properties(payload)?;
     let data = &payload[at + PROPERTIES.len()..payload.len().saturating_sub(1)];
     let Envelope { id, seq, event, .. } = envelope;
     let head = format!(
@@ -118,10 +117,24 @@ pub(crate) fn with_sync_event(payload: &[u8], envelope: &Envelope, home: Option<
         json!(event.session_id()),
     );
     let tail = format!("}},\"id\":{}}}", json!(id));
-    let copy = [head.as_bytes(), data, tail.as_bytes()].concat();
-    let mut both = BytesMut::from(&plain[..]);
-    both.extend_from_slice(&global(&copy, home));
-    both.freeze()
+    Some(global(&[head.as_bytes(), data, tail.as_bytes()].concat(), home))
+}
+
+/// Returns the position of the content of a notice.
+fn properties(payload: &[u8]) -> Option<usize> {
+    // Ids and names cannot contain the key, so its first occurrence is the right one.
+    payload.windows(PROPERTIES.len()).position(|at| at == PROPERTIES)
+}
+
+/// Returns the JSON of a notice with its former name, if it has one.
+pub(crate) fn with_legacy_name(payload: &[u8]) -> Option<Bytes> {
+    const NAMES: [&[u8]; 2] = [b"\"type\":\"message.part.updated\"", b"\"type\":\"message.part.delta\""];
+    const PREFIX: &[u8] = b"\"type\":\"";
+    const DROPPED: &[u8] = b"message.";
+    let head = &payload[..properties(payload)?];
+    let at = NAMES.iter().find_map(|name| head.windows(name.len()).position(|part| part == *name))?;
+    let at = at + PREFIX.len();
+    Some([&payload[..at], &payload[at + DROPPED.len()..]].concat().into())
 }
 
 /// Returns a frame of `GET /api/event`.
@@ -151,8 +164,7 @@ pub(crate) fn v2_event(mut event: Value, directory: Option<&str>) -> Bytes {
 pub(crate) fn with_data(payload: &[u8], fields: &str) -> Bytes {
     let mut frame = BytesMut::with_capacity(payload.len() + fields.len() + 16);
     frame.put_slice(b"data: ");
-    // Ids and names cannot contain the key, so its first occurrence is the right one.
-    match payload.windows(PROPERTIES.len()).position(|at| at == PROPERTIES) {
+    match properties(payload) {
         Some(at) => {
             frame.put_slice(&payload[..at]);
             frame.put_slice(fields.as_bytes());
@@ -203,6 +215,21 @@ mod tests {
             global(b"{}", Some(&home)),
             "data: {\"directory\":\"/a \\\"b\\\"\",\"project\":\"global\",\"payload\":{}}\n\n"
         );
+    }
+
+    #[test]
+    fn only_part_events_have_a_former_name() {
+        let renamed = |payload: &str| with_legacy_name(payload.as_bytes());
+        let payload = r#"{"id":"evt_1","type":"message.part.delta","properties":{"delta":"x"}}"#;
+        assert_eq!(renamed(payload).unwrap(), payload.replace("message.part", "part"));
+        let payload = r#"{"id":"evt_1","type":"message.part.updated","properties":{}}"#;
+        assert_eq!(renamed(payload).unwrap(), payload.replace("message.part", "part"));
+        for payload in [
+            r#"{"id":"evt_1","type":"message.part.removed","properties":{}}"#,
+            r#"{"id":"evt_1","type":"message.updated","properties":{"type":"message.part.updated"}}"#,
+        ] {
+            assert_eq!(renamed(payload), None, "{payload}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! so that its clients work unchanged.
 
 mod announce;
+mod compress;
 mod directories;
 mod document;
 mod error;

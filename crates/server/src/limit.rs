@@ -247,6 +247,7 @@ impl Slot {
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
+        codewright_memory::work_ended();
         let Entry { limiter, state, .. } = &*self.0.0;
         if state.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             *state.idle_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

@@ -10,6 +10,7 @@ use codewright_engine::Engine;
 use http::Uri;
 use tower::ServiceExt;
 
+use crate::compress::compression;
 use crate::guard::{guard, hurry, last};
 use crate::state::Server;
 use crate::trace::trace;
@@ -70,6 +71,7 @@ pub fn router(engine: Engine, options: Options) -> Router {
         .route("/", get(page::read))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
+        .layer(compression())
         .layer(from_fn_with_state(Arc::clone(&app), guard))
         .layer(from_fn_with_state(Arc::clone(&app), trace))
         .with_state(app);

@@ -31,6 +31,8 @@ const PAGE_EVENTS: usize = 128;
 pub(crate) enum Scope {
     /// All notices, each with its directory.
     Global,
+    /// Only the `sync` events of all directories.
+    Sync,
     /// All notices in the format of the v2 API.
     V2,
     /// The notices of one directory, or of one session in it.
@@ -42,10 +44,36 @@ pub(crate) enum Scope {
     },
 }
 
+/// The names of events that a client asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum EventNames {
+    /// The names of OpenCode 1.18.
+    #[default]
+    Current,
+    /// The former names `part.updated` and `part.delta`.
+    Legacy,
+}
+
+impl EventNames {
+    /// Parses the value of a query. Unknown values count as absent.
+    pub(crate) fn parse(name: Option<&str>) -> Self {
+        if name == Some("legacy") { Self::Legacy } else { Self::Current }
+    }
+}
+
+/// How a stream starts.
+#[derive(Debug, Default)]
+pub(crate) struct Start {
+    /// The position of the last event that the client received.
+    pub(crate) after: Option<u64>,
+    pub(crate) names: EventNames,
+}
+
 /// The state of one stream.
 struct Reader {
     app: App,
     scope: Scope,
+    names: EventNames,
     subscription: Subscription,
     _following: Following,
     /// While the log is being read: the position of the last event that was read or that the client sent.
@@ -57,24 +85,28 @@ struct Reader {
     heartbeat: Interval,
     closing: CancellationToken,
     is_greeted: bool,
+    /// Whether the client knows that the server stops.
+    has_parted: bool,
     /// The state that v2 events are derived from.
     sessions: Sessions,
 }
 
 /// Opens a stream. It contains all events after this call.
-pub(crate) async fn open(app: App, scope: Scope, after: Option<u64>, closing: CancellationToken) -> Response {
+pub(crate) async fn open(app: App, scope: Scope, start: Start, closing: CancellationToken) -> Response {
     let heartbeat = heartbeat_timer(&app);
     let reader = Reader {
         subscription: app.engine.events().subscribe(),
         _following: app.engine.events().follow().await,
         app,
         scope,
-        replay: after,
+        names: start.names,
+        replay: start.after,
         seen: 0,
         page: VecDeque::new(),
         heartbeat,
         closing,
         is_greeted: false,
+        has_parted: false,
         sessions: Sessions::default(),
     };
     let frames = stream::unfold(reader, |mut reader| async move {
@@ -119,7 +151,7 @@ impl Reader {
                 },
                 _ => tokio::select! {
                     biased;
-                    () = self.closing.cancelled() => return None,
+                    () = self.closing.cancelled() => return self.parting().await,
                     _ = self.heartbeat.tick() => return Some(self.heartbeat().await),
                     published = self.subscription.next() => published.ok()?,
                 },
@@ -134,6 +166,37 @@ impl Reader {
             if let Some(frame) = self.frame(&published).await {
                 return Some(frame);
             }
+        }
+    }
+
+    /// Returns the frame that reports the end of the server, once.
+    async fn parting(&mut self) -> Option<Bytes> {
+        if std::mem::replace(&mut self.has_parted, true) {
+            return None;
+        }
+        let payload = |directory| frame::own(&self.app.ids, Signal::InstanceDisposed { directory });
+        match &self.scope {
+            Scope::Global => {
+                let directories = self.app.engine.instances().directories().await;
+                let frames = directories
+                    .into_iter()
+                    .map(|directory| frame::at(&payload(directory.clone()), &directory));
+                let frames: Vec<_> = frames.collect();
+                (!frames.is_empty()).then(|| frames.concat().into())
+            }
+            Scope::Directory { directory, session: None } => {
+                Some(frame::local(&payload(directory.clone()), None))
+            }
+            Scope::Directory { session: Some(_), .. } | Scope::Sync | Scope::V2 => None,
+        }
+    }
+
+    /// Returns the JSON of a notice, with the names that the client asked for.
+    fn payload(&self, published: &Published) -> Bytes {
+        let payload = self.app.payloads.of(published);
+        match self.names {
+            EventNames::Current => payload,
+            EventNames::Legacy => frame::with_legacy_name(&payload).unwrap_or(payload),
         }
     }
 
@@ -163,15 +226,27 @@ impl Reader {
                 if home.is_none() && published.position().is_some() {
                     return None;
                 }
-                let payload = self.app.payloads.of(published);
+                let payload = self.payload(published);
                 Some(match published {
-                    Published::Event(envelope) => frame::with_sync_event(&payload, envelope, home.as_deref()),
+                    Published::Event(envelope) => {
+                        let plain = frame::global(&payload, home.as_deref());
+                        match frame::sync_event(&payload, envelope, home.as_deref()) {
+                            Some(copy) => [plain, copy].concat().into(),
+                            None => plain,
+                        }
+                    }
                     Published::Signal { signal, .. } => match directory_of(signal) {
                         Some(directory) => frame::at(&payload, directory),
                         None => frame::global(&payload, home.as_deref()),
                     },
                 })
             }
+            Scope::Sync => match published {
+                Published::Event(envelope) if home.is_some() => {
+                    frame::sync_event(&self.app.payloads.of(published), envelope, home.as_deref())
+                }
+                Published::Event(_) | Published::Signal { .. } => None,
+            },
             // Handled above, because a notice can have several frames.
             Scope::V2 => None,
             Scope::Directory { directory, session } => {
@@ -181,8 +256,7 @@ impl Reader {
                 };
                 let here = here || home.is_some_and(|home| home.directory == *directory);
                 let asked_for = session.as_ref().is_none_or(|session| about == Some(session));
-                (here && asked_for)
-                    .then(|| frame::local(&self.app.payloads.of(published), published.position()))
+                (here && asked_for).then(|| frame::local(&self.payload(published), published.position()))
             }
         }
     }
@@ -232,7 +306,7 @@ impl Reader {
                 frames.push(Bytes::from_static(b": heartbeat\n\n"));
                 frames.concat().into()
             }
-            Scope::Global | Scope::Directory { .. } => self.own(Signal::ServerHeartbeat {}),
+            Scope::Global | Scope::Sync | Scope::Directory { .. } => self.own(Signal::ServerHeartbeat {}),
         }
     }
 
@@ -240,7 +314,7 @@ impl Reader {
         let payload = frame::own(&self.app.ids, signal);
         match self.scope {
             Scope::V2 => frame::with_data(&payload, ""),
-            Scope::Global => frame::global(&payload, None),
+            Scope::Global | Scope::Sync => frame::global(&payload, None),
             Scope::Directory { .. } => frame::local(&payload, None),
         }
     }

@@ -12,6 +12,7 @@
 //!   with known bytes.
 //! - For an opaque tool, snapshots are taken before and after: [`Snapshots::report_difference`] adds their
 //!   differences.
+//! - Its last tree is [derived](Snapshots::derive) from the first one if the step only edited tracked files.
 //! - At the end: [`Snapshots::close`] returns the [`StepChange`], whose two trees and files are recorded with
 //!   the step. A step without changes returns `None` and costs nothing; one with changes starts no process.
 //!
@@ -24,6 +25,7 @@
 //! The record of a step does not depend on tracking: if snapshots are [off](Error::Off) or git is missing,
 //! reported effects can still be undone.
 
+mod derive;
 mod disk;
 mod error;
 mod git;
@@ -39,6 +41,7 @@ mod repository;
 mod restore;
 mod step;
 mod track;
+mod unchanged;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -61,6 +64,7 @@ pub use track::{MAX_TRACKED_BYTES, MAX_TRACKED_FILES, Snapshot, Version};
 use objects::Objects;
 use repository::Repository;
 use step::Sapling;
+use unchanged::Knowledge;
 
 /// The limit of files in one step whose contents are stored. Further ones are only named.
 const MAX_STEP_FILES: usize = 10_000;
@@ -83,7 +87,7 @@ pub struct Snapshots {
 #[derive(Debug)]
 struct State {
     /// One snapshot at a time. The lock on the disk is for other processes.
-    turn: tokio::sync::Mutex<()>,
+    turn: tokio::sync::Mutex<Knowledge>,
     /// The reason why there are none, once it is known.
     off: Mutex<Option<Off>>,
 }
@@ -123,13 +127,15 @@ impl Snapshots {
 
     /// Takes a snapshot of the scope.
     ///
-    /// This takes one process if nothing has changed since the last snapshot, and three otherwise.
+    /// This takes one process if nothing has changed since the last snapshot, and three otherwise. If nothing has
+    /// changed for several snapshots of this process, it takes none.
     pub async fn track(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
-        let _turn = cancel.run_until_cancelled(self.state.turn.lock()).await.ok_or(Error::Cancelled)?;
+        let turn = cancel.run_until_cancelled(self.state.turn.lock()).await;
+        let mut turn = turn.ok_or(Error::Cancelled)?;
         if let Some(reason) = self.why_off() {
             return Err(Error::Off { reason });
         }
-        let result = self.track_now(cancel).await;
+        let result = self.track_now(&mut turn, cancel).await;
         match &result {
             Err(Error::Off { reason }) => *self.off() = Some(Off { reason: reason.clone(), until: None }),
             // Each try starts a generation, so it must not be repeated all the time.
@@ -142,14 +148,18 @@ impl Snapshots {
         result
     }
 
-    async fn track_now(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
+    async fn track_now(
+        &self,
+        knowledge: &mut Knowledge,
+        cancel: &CancellationToken,
+    ) -> Result<Snapshot, Error> {
         self.repository.prepare()?;
         if let Some(reason) = self.repository.given_up() {
             return Err(Error::Off { reason });
         }
         let lock = self.repository.lock(cancel).await?;
         self.repository.recover()?;
-        track::track(&self.repository, &lock, cancel).await
+        track::track(&self.repository, &lock, knowledge, cancel).await
     }
 
     /// The reason why there are no snapshots here, if it is known.

@@ -5,13 +5,14 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use codewright_workspace::make_private_directory;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use nix::fcntl::OFlag;
 use ring::digest;
 
 use crate::id::{Kind, ObjectId};
@@ -96,7 +97,10 @@ pub(crate) fn write(objects: &Path, kind: &str, bytes: &[u8]) -> io::Result<Obje
 
 /// Reads an object. Returns `None` if it is missing or damaged.
 pub(crate) fn read(objects: &Path, id: ObjectId) -> io::Result<Option<Object>> {
-    let file = match fs::File::open(place(objects, id)) {
+    // A pipe in place of the file must not block, because the directory may be the user's.
+    let flags = (OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW).bits();
+    let opened = fs::OpenOptions::new().read(true).custom_flags(flags).open(place(objects, id));
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),

@@ -139,7 +139,7 @@ impl Objects {
         Ok(File { kind: content.kind, bytes: object.bytes })
     }
 
-    async fn entries(&mut self, id: Option<ObjectId>, tree: TreeId) -> Result<Vec<Entry>, Error> {
+    pub(crate) async fn entries(&mut self, id: Option<ObjectId>, tree: TreeId) -> Result<Vec<Entry>, Error> {
         let Some(id) = id.filter(|id| id.to_string() != EMPTY_TREE) else { return Ok(Vec::new()) };
         let object = self.get(id, tree).await?;
         object::entries(&object.bytes).filter(|_| object.kind == "tree").ok_or(Error::Gone { tree })
@@ -148,7 +148,10 @@ impl Objects {
     /// An object that a tree needs.
     async fn get(&mut self, id: ObjectId, tree: TreeId) -> Result<Object, Error> {
         let repository = Arc::clone(&self.repository);
-        let own = tokio::task::spawn_blocking(move || repository.object(id));
+        let own = tokio::task::spawn_blocking(move || match repository.object(id)? {
+            Some(object) => Ok::<_, Error>(Some(object)),
+            None => Ok(repository.borrowed_object(id)),
+        });
         if let Some(object) = own.await.map_err(|_| Error::Cancelled)?? {
             return Ok(object);
         }

@@ -11,6 +11,8 @@ use crate::object;
 const TOTAL_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// The default time after which unused data is dropped.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// The default time after which a changed file is settled: the coarsest file times have two seconds.
+const SETTLED_AFTER: Duration = Duration::from_secs(2);
 /// The number of digits that identify a scope in a directory's name.
 const NAME_DIGITS: usize = 40;
 
@@ -50,6 +52,8 @@ pub struct Options {
     pub excludes: Option<PathBuf>,
     /// The limits.
     pub quota: Quota,
+    /// The time after which a change of a file has another time than the last one, on every file system.
+    pub settled_after: Duration,
 }
 
 impl Options {
@@ -75,6 +79,7 @@ impl Options {
             search: None,
             excludes: None,
             quota: Quota::default(),
+            settled_after: SETTLED_AFTER,
         }
     }
 }

@@ -391,6 +391,11 @@ impl Repository {
         Ok(None)
     }
 
+    /// Reads an object that is a file of the user's repository. Git reads the others.
+    pub(crate) fn borrowed_object(&self, id: ObjectId) -> Option<Object> {
+        self.borrowed().iter().find_map(|directory| object::read(directory, id).ok().flatten())
+    }
+
     /// Sets `HEAD` to a commit of this tree, so that git can compare the index with it.
     pub(crate) fn commit(&self, objects: &Path, tree: TreeId) -> Result<(), Error> {
         // The same tree gives the same commit, and its text is not used.

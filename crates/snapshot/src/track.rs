@@ -1,7 +1,7 @@
 //! Takes a snapshot of the scope: files that `git status` reports are added to the index, and the tree of the
 //! index is the snapshot.
 //!
-//! If nothing has changed, this takes one process, which reads no file; otherwise three. Files that must not
+//! If nothing has changed, this takes one process, which reads no file, or none; otherwise three. Files that must not
 //! be stored are removed before git sees them.
 
 use std::collections::{BTreeMap, HashSet};
@@ -21,6 +21,7 @@ use crate::id::ObjectId;
 use crate::object;
 use crate::quota;
 use crate::repository::{Repository, Shelf};
+use crate::unchanged::{Knowledge, Observed, Survey};
 use crate::{Error, TreeId, blocking};
 
 /// The limit for the size of a tracked file.
@@ -96,12 +97,31 @@ struct Fresh {
 pub(crate) async fn track(
     repository: &Arc<Repository>,
     lock: &fs::File,
+    knowledge: &mut Knowledge,
     cancel: &CancellationToken,
 ) -> Result<Snapshot, Error> {
+    let known = match std::mem::take(knowledge) {
+        Knowledge::Observed(observed) => {
+            let own = Arc::clone(repository);
+            let looked = blocking(move || Ok((observed.snapshot(&own), observed))).await?;
+            if let (Some(snapshot), observed) = looked {
+                *knowledge = Knowledge::Observed(observed);
+                return Ok(snapshot);
+            }
+            None
+        }
+        Knowledge::Calm(tree) => Some(tree),
+        Knowledge::Nothing => None,
+    };
     let mut run = Run { repository, lock, cancel, objects: repository.newest(Shelf::Tracked)? };
     if repository.is_due(&run.objects) {
         run.begin()?;
     }
+    // Before git compares the files, so that its answer is true for what was observed or a change is noticed later.
+    let observed = match known {
+        Some(tree) => run.observe(tree).await?,
+        None => None,
+    };
     let result = match run.once().await {
         // The index may be damaged, refer to missing objects, or leave no space.
         Err(Error::Git { .. } | Error::Quota { .. }) => {
@@ -111,6 +131,14 @@ pub(crate) async fn track(
         }
         result => result,
     };
+    let result = result.map(|(snapshot, is_calm)| {
+        *knowledge = match observed.filter(|_| is_calm && known == Some(snapshot.tree)) {
+            Some(observed) => Knowledge::Observed(Box::new(observed)),
+            None if is_calm => Knowledge::Calm(snapshot.tree),
+            None => Knowledge::Nothing,
+        };
+        snapshot
+    });
     let result = match result {
         Err(error @ Error::Quota { .. }) => Err(Error::Off { reason: error.to_string() }),
         result => result,
@@ -139,7 +167,35 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn once(&self) -> Result<Snapshot, Error> {
+    /// Observes the paths that decide about the tree, or returns `None` if git must always look.
+    async fn observe(&self, tree: TreeId) -> Result<Option<Observed>, Error> {
+        let repository = Arc::clone(self.repository);
+        let Some(survey) = blocking(move || Ok(Survey::begin(&repository))).await? else { return Ok(None) };
+        let mut ignored = HashSet::new();
+        if !survey.doubtful.is_empty() {
+            // The command does not support literal patterns, and a colon would begin a pattern.
+            if survey.doubtful.iter().any(|path| path.as_os_str().as_bytes().starts_with(b":")) {
+                return Ok(None);
+            }
+            let input = Input::Bytes(list(&survey.doubtful), None);
+            let args = ["--no-literal-pathspecs", "check-ignore", "-z", "--stdin"];
+            match self.git(&args, input, STATUS_DEADLINE).await {
+                Ok(printed) => {
+                    let paths = printed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+                    ignored.extend(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))));
+                }
+                // The exit code without a message means that nothing is ignored.
+                Err(Error::Git { message, .. }) if message.is_empty() => {}
+                Err(Error::Git { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        let repository = Arc::clone(self.repository);
+        blocking(move || Ok(survey.finish(&repository, tree, &ignored))).await
+    }
+
+    /// Takes a snapshot, and reports whether git found nothing at all that differs from the last one.
+    async fn once(&self) -> Result<(Snapshot, bool), Error> {
         let (taken, rules) = (self.repository.now()?, self.repository.rules());
         let status = self.status().await?;
         let count = entries(&self.repository.options.directory.join("index")) + status.fresh.len();
@@ -149,12 +205,13 @@ impl Run<'_> {
         }
         let known = status.commit.as_deref().filter(|_| !status.is_staged);
         let known = known.and_then(|commit| self.repository.tree_of(commit));
+        let is_calm = status.changed.is_empty() && status.fresh.is_empty();
         let (worktree, scope) =
             (self.repository.options.worktree.clone(), self.repository.options.scope.clone());
         let mut changes = blocking(move || Ok(sort(&worktree, &scope, status))).await?;
         let left_out = std::mem::take(&mut changes.left_out);
         if let (Some(tree), true, true) = (known, changes.add.is_empty(), changes.drop.is_empty()) {
-            return Ok(Snapshot { tree, left_out, rules, taken });
+            return Ok((Snapshot { tree, left_out, rules, taken }, is_calm));
         }
         self.repository.writes()?;
         self.store(changes).await?;
@@ -166,7 +223,7 @@ impl Run<'_> {
         })?;
         self.repository.commit(&self.objects, tree)?;
         self.repository.is_written()?;
-        Ok(Snapshot { tree, left_out, rules, taken })
+        Ok((Snapshot { tree, left_out, rules, taken }, false))
     }
 
     async fn status(&self) -> Result<Status, Error> {
@@ -260,12 +317,7 @@ impl Run<'_> {
     }
 
     async fn update(&self, args: &[&str], paths: &[PathBuf]) -> Result<(), Error> {
-        let mut list = Vec::new();
-        for path in paths {
-            list.extend_from_slice(path.as_os_str().as_bytes());
-            list.push(0);
-        }
-        self.git(args, Input::Bytes(list, self.lock.try_clone().ok()), ADD_DEADLINE).await.map(drop)
+        self.git(args, Input::Bytes(list(paths), self.lock.try_clone().ok()), ADD_DEADLINE).await.map(drop)
     }
 
     async fn git(&self, args: &[&str], input: Input, deadline: Duration) -> Result<Vec<u8>, Error> {
@@ -277,6 +329,16 @@ impl Run<'_> {
         let call = Call { args: all, objects: &self.objects, alternates: &alternates, input, deadline };
         self.repository.git.run(call, self.cancel).await
     }
+}
+
+/// Paths as the input of git.
+fn list(paths: &[PathBuf]) -> Vec<u8> {
+    let mut list = Vec::new();
+    for path in paths {
+        list.extend_from_slice(path.as_os_str().as_bytes());
+        list.push(0);
+    }
+    list
 }
 
 /// Parses the output of `status`.

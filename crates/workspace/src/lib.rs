@@ -28,4 +28,4 @@ pub use search::{
     Access, Entry, Files, Glob, Grep, Judge, Line, MAX_SEARCH, Matches, Withheld, closest, entries, glob,
     grep, names, spans,
 };
-pub use watch::{Change, Changed, Folder, Watch};
+pub use watch::{Change, Changed, Folder, Limit, Tree, TreeChange, TreeChanges, TreeOptions, Watch};

@@ -1,10 +1,15 @@
 //! Watches directories for changes of their entries.
 
+mod rules;
+mod tree;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+
+pub use tree::{Limit, Tree, TreeChange, TreeChanges, TreeOptions};
 
 /// The interval for checking directories that cannot be watched.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -31,10 +36,12 @@ pub struct Changed {
     pub name: OsString,
     /// The kind of change.
     pub change: Change,
+    /// Whether the entry is a directory. A link is not one.
+    pub is_directory: bool,
 }
 
 /// A watched directory. Watching it twice gives the same value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Folder(system::Folder);
 
 /// Watched directories. Nothing runs until [`Watch::next`] is called.
@@ -59,6 +66,16 @@ impl Watch {
             self.is_blind.cancel();
         }
         folder
+    }
+
+    /// Watches a directory that is not a link. Returns `None` if the system cannot; the caller need not check it.
+    pub(crate) fn add_below(&self, folder: &Path) -> Option<Folder> {
+        self.system.as_ref().and_then(|system| system.add_below(folder)).map(Folder)
+    }
+
+    /// Returns whether the system reports changes.
+    pub(crate) fn is_supported(&self) -> bool {
+        self.system.is_some()
     }
 
     /// Stops watching a directory.
@@ -126,12 +143,20 @@ mod system {
         }
 
         pub(super) fn add(&self, folder: &Path) -> Option<Folder> {
+            self.watch(folder, AddWatchFlags::IN_ONLYDIR)
+        }
+
+        pub(super) fn add_below(&self, folder: &Path) -> Option<Folder> {
+            self.watch(folder, AddWatchFlags::IN_ONLYDIR | AddWatchFlags::IN_DONT_FOLLOW)
+        }
+
+        fn watch(&self, folder: &Path, flags: AddWatchFlags) -> Option<Folder> {
             let changes = AddWatchFlags::IN_CREATE
                 | AddWatchFlags::IN_MOVED_TO
                 | AddWatchFlags::IN_CLOSE_WRITE
                 | AddWatchFlags::IN_DELETE
                 | AddWatchFlags::IN_MOVED_FROM;
-            self.0.get_ref().0.add_watch(folder, changes | AddWatchFlags::IN_ONLYDIR).ok()
+            self.0.get_ref().0.add_watch(folder, changes | flags).ok()
         }
 
         pub(super) fn remove(&self, folder: Folder) {
@@ -176,7 +201,8 @@ mod system {
             (AddWatchFlags::IN_MOVED_FROM, Change::Gone),
         ];
         let (_, change) = kinds.into_iter().find(|(kind, _)| event.mask.contains(*kind))?;
-        Some(Changed { folder: super::Folder(event.wd), name: event.name?, change })
+        let is_directory = event.mask.contains(AddWatchFlags::IN_ISDIR);
+        Some(Changed { folder: super::Folder(event.wd), name: event.name?, change, is_directory })
     }
 }
 
@@ -187,7 +213,7 @@ mod system {
     use super::Changed;
 
     /// This system has none.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub(super) enum Folder {}
 
     /// This system has none.
@@ -199,6 +225,10 @@ mod system {
         }
 
         pub(super) fn add(&self, _: &Path) -> Option<Folder> {
+            match *self {}
+        }
+
+        pub(super) fn add_below(&self, _: &Path) -> Option<Folder> {
             match *self {}
         }
 

@@ -13,14 +13,12 @@ use anyhow::{Context as _, Result, ensure};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
-use self::wire::{Connection, EventStream};
 use super::served::Served;
 use super::spread::Spread;
+use super::wire::{Connection, EventStream};
 use super::{Plan, Program};
 use crate::measure::now_ns;
 use crate::model::{ANSWER, LOAD, LOADED, Model, PACED, Paced, READ};
-
-mod wire;
 
 /// The name on the command line.
 pub(super) const NAME: &str = "serve";
@@ -459,20 +457,20 @@ pub(super) fn start_streams(address: &str, sessions: usize) -> Vec<thread::JoinH
     (0..sessions).map(begin).collect()
 }
 
-fn create_session(connection: &mut Connection, title: &str) -> Result<String> {
+pub(super) fn create_session(connection: &mut Connection, title: &str) -> Result<String> {
     // A session with a title does not request one from the model.
     let session = connection.request("POST", "/session", Some(&json!({ "title": title })))?;
     Ok(session["id"].as_str().context("no session")?.to_owned())
 }
 
-fn prompt_session(connection: &mut Connection, session: &str, text: &str) -> Result<Value> {
+pub(super) fn prompt_session(connection: &mut Connection, session: &str, text: &str) -> Result<Value> {
     let model = json!({"providerID": "mock", "modelID": "plain-model"});
     let prompt = json!({"model": model, "parts": [{"type": "text", "text": text}]});
     connection.request("POST", &format!("/session/{session}/message"), Some(&prompt))
 }
 
 /// Whether the text of an answer contains `text`.
-fn has(answer: &Value, text: &str) -> bool {
+pub(super) fn has(answer: &Value, text: &str) -> bool {
     let parts = answer["parts"].as_array().into_iter().flatten();
     parts.filter_map(|part| part["text"].as_str()).any(|part| part.contains(text))
 }

@@ -19,6 +19,7 @@ struct Crate {
 const FOR_ALL_TESTS: &[&str] = &["codewright-testkit", "codewright-scripted"];
 
 const CRATES: &[Crate] = &[
+    package("codewright-memory", &[]),
     package("codewright-proto", &[]),
     package("codewright-scripted", &[]),
     package("codewright-config", &["codewright-proto"]),
@@ -31,6 +32,7 @@ const CRATES: &[Crate] = &[
     package(
         "codewright-engine",
         &[
+            "codewright-memory",
             "codewright-proto",
             "codewright-config",
             "codewright-store",
@@ -43,7 +45,7 @@ const CRATES: &[Crate] = &[
     ),
     Crate {
         name: "codewright-server",
-        imports: &["codewright-proto", "codewright-engine"],
+        imports: &["codewright-memory", "codewright-proto", "codewright-engine"],
         // The tests use the client, and an engine with a configuration.
         tests: &["codewright-client", "codewright-config"],
     },
@@ -52,6 +54,7 @@ const CRATES: &[Crate] = &[
     package(
         "codewright",
         &[
+            "codewright-memory",
             "codewright-proto",
             "codewright-config",
             "codewright-store",

@@ -14,27 +14,41 @@ fn every_crate_uses_the_lints_of_the_workspace() {
     let without: Vec<String> = packages()
         .iter()
         .map(|package| package["manifest_path"].as_str().unwrap().to_owned())
+        .filter(|path| !path.ends_with("/crates/memory/Cargo.toml"))
         .filter(|path| !has_lints(&fs::read_to_string(path).unwrap()))
         .collect();
     assert_eq!(without, [""; 0], "these manifests need `[lints]` with `workspace = true`");
 }
 
 #[test]
-fn every_file_begins_with_a_module_doc() {
-    let is_for_tests = |path: &Path| {
-        let inside = path.components().any(|part| part.as_os_str() == "tests");
-        inside || path.file_name().is_some_and(|name| name == "tests.rs")
+fn the_crate_with_unsafe_has_the_other_lints_of_the_workspace() {
+    let lines = |path: &str, table: &str| -> Vec<String> {
+        let text = fs::read_to_string(root().join(path)).unwrap();
+        let lines = text.lines().skip_while(|line| *line != table).skip(1);
+        lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
     };
-    let mut sources = files(&root().join("crates"), "rs");
-    sources.extend(files(&root().join("xtask"), "rs"));
-    assert!(!sources.is_empty());
-    sources.retain(|path| !is_for_tests(path));
-    let without: Vec<String> = sources
+    for lints in ["rust", "clippy"] {
+        let mut own = lines("crates/memory/Cargo.toml", &format!("[lints.{lints}]"));
+        own.retain(|line| line != "undocumented_unsafe_blocks = \"warn\"");
+        let of_all = lines("Cargo.toml", &format!("[workspace.lints.{lints}]"));
+        let expected: Vec<_> = of_all
+            .iter()
+            .map(|line| line.replace("unsafe_code = \"forbid\"", "unsafe_code = \"deny\""))
+            .collect();
+        assert_eq!(own, expected);
+    }
+}
+
+#[test]
+fn unsafe_code_is_in_two_files() {
+    let mut calls: Vec<(String, usize)> = files(&root().join("crates/memory"), "rs")
         .iter()
-        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//! "))
-        .map(|path| display(path))
+        .map(|path| (display(path), fs::read_to_string(path).unwrap().matches("unsafe {").count()))
+        .filter(|(_, count)| *count > 0)
         .collect();
-    assert_eq!(without, [""; 0], "these files need a `//!` doc as their first line");
+    calls.sort();
+    let expected = [("crates/memory/src/code.rs", 1), ("crates/memory/src/glibc.rs", 2)];
+    assert_eq!(calls, expected.map(|(path, count)| (path.to_owned(), count)), "review each new call");
 }
 
 /// Whether the doc comments of a source have an example that cargo would compile.

@@ -94,6 +94,7 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
         Greeting::Line => greet(&endpoint.address),
         Greeting::Page => show(&env, endpoint.socket, announced.as_ref().and(settings.domain.as_deref())),
     }
+    codewright_memory::trim_after_work();
     let cancel = CancellationToken::new();
     let tasks = options.tasks.clone();
     let router = codewright_server::router(engine.clone(), options);

@@ -36,6 +36,7 @@ pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<ExitCode> {
 fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(THREADS).thread_stack_size(STACK_BYTES).enable_all().build()?;
+    codewright_memory::trim_after_work();
     let code = runtime.block_on(work);
     // A pending read of the keyboard must not delay the exit.
     runtime.shutdown_background();

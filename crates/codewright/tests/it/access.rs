@@ -213,6 +213,16 @@ fn a_command_cannot_drive_the_server_that_runs_it() -> Result<()> {
 }
 
 #[test]
+fn a_command_cannot_add_permission_rules() -> Result<()> {
+    let rule = r#"{"permission":"*","pattern":"*","action":"allow"}"#;
+    let (stage, _server, url) = with_command(|port| request(port, "POST", "/permission", rule))?;
+    let (output, _) = after_command(&stage, &url)?;
+    check_has(&output, &["HTTP/1.1 403 ", "commands of the model may not use the server"]);
+    assert_eq!(get(&url, "/api/permission/saved")?["data"], json!([]));
+    Ok(())
+}
+
+#[test]
 fn a_command_that_does_not_wait_for_the_response_is_rejected_too() -> Result<()> {
     let (stage, _server, url) = with_command(|port| {
         let call = request(port, "POST", "/session", "{}").replace("cat <&3", "exec 3<&- 3>&-");

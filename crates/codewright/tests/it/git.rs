@@ -323,6 +323,36 @@ fn a_git_program_inside_the_worktree_is_not_used() -> Result<()> {
     trap.holds_with(|run| run.env("PATH", &path))
 }
 
+#[test]
+fn no_git_runs_before_the_first_request() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let mark = home.path().join("ran");
+    let (seen, requests) = std::sync::mpsc::channel();
+    let ran = mark.clone();
+    let answer = Turn::respond(move |_| {
+        seen.send(ran.exists()).unwrap_or_default();
+        Turn::text("Hello.")
+    });
+    let stage = Stage::git(Script::new().default_turn(answer))?;
+    let environment = stage.project.environment();
+    let path = &environment.iter().find(|(name, _)| *name == "PATH").context("a PATH")?.1;
+    let path = path.to_str().context("text")?;
+    let git = home.path().join("git");
+    fs::write(&git, format!("#!/bin/sh\n: > '{}'\nPATH='{path}'\nexec git \"$@\"\n", mark.display()))?;
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755))?;
+    let path = format!("{}:{path}", home.path().display());
+    // The first run finds the id of the project, which is then stored.
+    for is_known in [false, true] {
+        stage.program(["run", "hi"]).env("PATH", &path).finish()?.success()?;
+        let had_run = requests.recv_timeout(ROUTE_LIMIT)?;
+        assert!(!had_run || !is_known, "git ran before the request");
+        assert!(mark.exists(), "there was no snapshot");
+        fs::remove_file(&mark)?;
+        requests.try_iter().for_each(drop);
+    }
+    Ok(())
+}
+
 /// The files that differ, by route.
 fn changed(stage: &Stage) -> Result<Vec<String>> {
     let (server, url) = stage.serve()?;

@@ -150,6 +150,12 @@ pub const EXPERIMENTAL: &str = "OPENCODE_EXPERIMENTAL";
 pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
 /// Let the model propose to make a plan first.
 pub const EXPERIMENTAL_PLAN_ENTER: &str = "OPENCODE_EXPERIMENTAL_PLAN_ENTER";
+/// Let subagents run in the background.
+pub const EXPERIMENTAL_BACKGROUND_SUBAGENTS: &str = "OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS";
+/// Report changes of files that other programs make.
+pub const EXPERIMENTAL_FILEWATCHER: &str = "OPENCODE_EXPERIMENTAL_FILEWATCHER";
+/// Never watch files, not even the branch of a repository.
+pub const EXPERIMENTAL_DISABLE_FILEWATCHER: &str = "OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER";
 /// Offer commands in the background.
 pub const EXPERIMENTAL_BACKGROUND: &str = "OPENCODE_EXPERIMENTAL_BACKGROUND_COMMANDS";
 /// Do not search for model servers on this machine.
@@ -223,6 +229,9 @@ pub const OWN: &[(&str, &str)] = &[
     (EXPERIMENTAL, "enable all experiments except background commands"),
     (EXPERIMENTAL_PLAN_MODE, "let the plan agent write a plan file"),
     (EXPERIMENTAL_PLAN_ENTER, "let the model propose to make a plan first"),
+    (EXPERIMENTAL_BACKGROUND_SUBAGENTS, "let subagents run in the background"),
+    (EXPERIMENTAL_FILEWATCHER, "report changes of files that other programs make"),
+    (EXPERIMENTAL_DISABLE_FILEWATCHER, "never watch files, not even the branch of a repository"),
     (EXPERIMENTAL_BACKGROUND, "offer commands in the background"),
     (DISABLE_LOCAL_SERVERS, "do not search for model servers on this machine"),
     (TUI_CONFIG, "a file for the terminal client, which overrides all others"),

@@ -32,7 +32,7 @@ const MAX_UNKNOWN_KEYS: usize = 20;
 const CHARS_PER_MISTAKE: usize = 3;
 
 /// Keys without an effect in this version, with the reasons.
-const UNUSED: [(&str, &str); 11] = [
+const UNUSED: [(&str, &str); 10] = [
     ("autoupdate", "the program never updates itself"),
     ("mcp", "tool servers are not connected"),
     ("plugin", "plugins are not run"),
@@ -40,7 +40,6 @@ const UNUSED: [(&str, &str); 11] = [
     ("lsp", "language servers are not started"),
     ("references", "references are not supported"),
     ("reference", "references are not supported"),
-    ("watcher", "files are not watched"),
     ("attachment", "images are not resized"),
     ("autoshare", "sessions are not shared"),
     ("tui", "use `tui.json` for the terminal client"),

@@ -10,11 +10,12 @@ use codewright_proto::Signal;
 use tokio::sync::OnceCell;
 
 use super::head::Heads;
+use super::watcher::{self, Watchers};
 use super::{Instance, Opening};
 use crate::Error;
 
 /// The number of directories that stay open. The least recently used one is closed for another.
-const MAX_INSTANCES: usize = 64;
+pub(super) const MAX_INSTANCES: usize = 64;
 
 /// A directory that is open or being opened.
 type InstanceCell = Arc<OnceCell<Arc<Instance>>>;
@@ -23,6 +24,7 @@ type InstanceCell = Arc<OnceCell<Arc<Instance>>>;
 #[derive(Default)]
 pub(crate) struct Instances {
     pub(crate) heads: Arc<Heads>,
+    pub(crate) watchers: Arc<Watchers>,
     open: tokio::sync::Mutex<HashMap<PathBuf, (u64, InstanceCell)>>,
     seen: Mutex<Seen>,
 }
@@ -45,7 +47,10 @@ impl Instances {
         let open = async {
             // Boxed because it is rare and large, so it should not enlarge the future of every caller.
             let instance = Box::pin(Instance::open(opening, directory)).await?;
-            self.heads.open(&instance).await;
+            if !watcher::is_disabled(opening.env) {
+                self.heads.open(&instance).await;
+            }
+            self.watchers.open(&instance, opening.env);
             // Clients that know the directory already have its earlier models.
             let directory = instance.directory_text();
             opening.store.signal(Signal::IntegrationUpdated { directory: directory.clone() });
@@ -91,6 +96,7 @@ impl Instances {
         let mut instances = self.open.lock().await;
         instances.clear();
         self.heads.put_all_away();
+        self.watchers.put_all_away();
     }
 
     /// Reopens one directory at its next use.
@@ -102,6 +108,7 @@ impl Instances {
             named != directory && cell.get().is_none_or(|instance| instance.directory != directory)
         });
         self.heads.put_away(&directory.to_string_lossy());
+        self.watchers.put_away(&directory.to_string_lossy());
     }
 
     async fn cell(&self, directory: &Path, now: u64) -> InstanceCell {
@@ -117,6 +124,7 @@ impl Instances {
             let put_away = instances.remove(&oldest);
             if let Some(instance) = put_away.as_ref().and_then(|(_, cell)| cell.get()) {
                 self.heads.put_away(&instance.path().directory);
+                self.watchers.put_away(&instance.path().directory);
             }
         }
         let cell = InstanceCell::default();

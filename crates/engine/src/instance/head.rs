@@ -55,7 +55,7 @@ struct Repository {
 }
 
 /// A follower of events, until this value is dropped.
-pub struct Following(Arc<Heads>);
+pub(crate) struct Following(Arc<Heads>);
 
 impl Drop for Following {
     fn drop(&mut self) {

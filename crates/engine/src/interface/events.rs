@@ -7,7 +7,15 @@ use codewright_store::{Incoming, Logged, PageLimit, Subscription};
 
 use super::Events;
 use crate::Error;
-use crate::instance::head::Following;
+use crate::inner::Inner;
+use crate::instance::head;
+use crate::instance::watcher::Watching;
+
+/// A follower of events, until this value is dropped.
+pub struct Following {
+    _heads: head::Following,
+    _files: Watching,
+}
 
 impl Events<'_> {
     /// Subscribes to all new events.
@@ -16,9 +24,13 @@ impl Events<'_> {
         self.0.store.subscribe()
     }
 
-    /// Watches the repositories of open directories until the returned value is dropped.
+    /// Watches the repositories and files of open directories until the returned value is dropped.
     pub async fn follow(self) -> Following {
-        self.0.instances.heads.follow(&self.0.store).await
+        let Inner { instances, store, journal, .. } = &**self.0;
+        Following {
+            _heads: instances.heads.follow(store).await,
+            _files: instances.watchers.follow(store, journal),
+        }
     }
 
     /// Returns stored events after a position, oldest first.

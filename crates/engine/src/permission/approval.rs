@@ -21,7 +21,7 @@ use super::rules::PermissionRules;
 use crate::instance::Instance;
 
 /// Longer patterns are not saved, so the same request is made again.
-const MAX_PATTERN_BYTES: usize = 8 * 1024;
+pub(super) const MAX_PATTERN_BYTES: usize = 8 * 1024;
 /// The number of patterns of one request that are saved.
 const MAX_PATTERNS: usize = 200;
 /// The entry of [`AskingRules`] for the built-in rule about control files.
@@ -89,7 +89,7 @@ impl AskingRules {
         self.0.extend(other.0);
     }
 
-    fn to_json(&self) -> String {
+    pub(super) fn to_json(&self) -> String {
         serde_json::to_string(&self.0).unwrap_or_default()
     }
 

@@ -433,6 +433,27 @@ impl Gate {
         };
         Ok(if patterns.iter().any(is_open) { Action::Ask } else { Action::Allow })
     }
+
+    /// Saves an approval of one pattern, bound to the rules that ask about it now.
+    pub(super) async fn approve(
+        &self,
+        rules: &PermissionRules,
+        instance: &Instance,
+        permission: &str,
+        pattern: &str,
+    ) -> Result<(), Error> {
+        let asking = self.asking(rules, &self.roots(instance), (permission, pattern));
+        let approval = SavedPermission {
+            id: self.ids.permission().to_string(),
+            project_id: instance.project.id.clone(),
+            directory: Scope::of(instance).directory(),
+            action: permission.to_owned(),
+            resource: pattern.to_owned(),
+            rules: asking.to_json(),
+            created_ms: self.clock.now_ms(),
+        };
+        Ok(self.store.save_permissions(vec![approval]).await?)
+    }
 }
 
 /// Reports whether approvals cover all patterns of a waiting request.

@@ -4,7 +4,9 @@
 //! before and after. Nothing else is attributed to the agent: a change by the user while the model answers is the
 //! user's.
 //!
-//! The comparison runs in parallel with the model's answer. A failure is reported once and never affects the turn.
+//! The first snapshot is taken when the answer starts, or when a tool or the end of the step needs it, so that it does
+//! not delay the request. The comparison runs in parallel with the model's answer. A failure is reported once and never
+//! affects the turn.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,20 +15,23 @@ use std::time::Duration;
 use codewright_proto::{Message, MessageWithParts, PartBody};
 use codewright_snapshot::{Effect, Error, File, Kind, Snapshot, Step, StepChange, TreeId};
 use codewright_tools::{Effects, FileEffect};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::instance::Instance;
 
+/// The time from the start of a request to the first snapshot, unless the answer begins earlier. By then the request is
+/// usually on its way, and models take longer to answer.
+const FIRST_LOOK_AFTER: Duration = Duration::from_millis(100);
 /// The deadline of one snapshot of the directory.
 const LOOK: Duration = Duration::from_secs(20);
 /// How long a tool waits for the first snapshot, so that it shows the state before the tool. The changes of the tool
 /// are known exactly in any case.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
-/// The age in milliseconds up to which the tree at the end of the previous step is reused as the first tree of this
-/// one.
-const FRESH_MS: u64 = 100;
+/// The age in milliseconds up to which the tree at the end of the previous step of the turn is reused as the first tree
+/// of this one. Changes by others in the meantime appear in the next snapshot; commands are compared with a new one.
+const FRESH_MS: u64 = 10_000;
 
 /// The files of one step.
 pub(crate) struct Files {
@@ -36,6 +41,8 @@ pub(crate) struct Files {
     said: Mutex<Vec<FileEffect>>,
     /// The tree at the start; absent while it is computed.
     first: watch::Receiver<Option<First>>,
+    /// Starts the first snapshot.
+    needed: Arc<Notify>,
     state: tokio::sync::Mutex<State>,
 }
 
@@ -49,6 +56,8 @@ struct State {
     before: Option<Snapshot>,
     /// The number of running commands.
     running: usize,
+    /// Whether `step` may lack changes, because a command has run or a change could not be stored.
+    may_lack_changes: bool,
     /// The last tree, if nothing has changed since.
     last: Option<TreeId>,
     is_touched: bool,
@@ -64,7 +73,7 @@ pub(crate) struct Done {
 }
 
 impl Files {
-    /// Starts a step. The first tree is computed in the background, unless it is known.
+    /// Starts a step. The first tree is computed in the background once it is needed, unless it is known.
     pub(crate) fn begin(
         instance: &Arc<Instance>,
         tasks: &TaskTracker,
@@ -72,11 +81,14 @@ impl Files {
         known: Option<TreeId>,
     ) -> Arc<Self> {
         let (found, first) = watch::channel(None);
+        let needed = Arc::new(Notify::new());
         if instance.keeps_files && known.is_some() {
             found.send_replace(Some(known));
         } else if instance.keeps_files {
-            let (instance, cancel) = (instance.clone(), cancel.clone());
+            let (instance, cancel, needed) = (instance.clone(), cancel.clone(), needed.clone());
             tasks.spawn(async move {
+                // A cancelled step needs no snapshot, which `look` notices.
+                cancel.run_until_cancelled(needed.notified()).await.unwrap_or_default();
                 let tree = look(&instance, &cancel).await.map(|snapshot| snapshot.tree);
                 // The step may have ended already.
                 found.send_replace(Some(tree));
@@ -90,6 +102,7 @@ impl Files {
             cancel,
             said,
             first,
+            needed,
             state: tokio::sync::Mutex::default(),
         })
     }
@@ -99,9 +112,21 @@ impl Files {
         (*self.first.borrow()).flatten().map(|tree| tree.to_string())
     }
 
+    /// Waits for a request to the model, and starts the first snapshot if the answer does not begin soon.
+    pub(crate) async fn along<T>(&self, mut request: impl Future<Output = T> + Unpin) -> T {
+        match tokio::time::timeout(FIRST_LOOK_AFTER, &mut request).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.needed.notify_one();
+                request.await
+            }
+        }
+    }
+
     /// Waits for the first snapshot until a deadline.
     pub(crate) async fn looked(&self, limit: Duration) {
         if self.instance.keeps_files {
+            self.needed.notify_one();
             let mut first = self.first.clone();
             // A tree that comes later is recorded later.
             drop(tokio::time::timeout(limit, first.wait_for(Option::is_some)).await);
@@ -138,6 +163,7 @@ impl Files {
             state.before = look(&self.instance, &self.cancel).await;
         }
         state.running += 1;
+        state.may_lack_changes = true;
     }
 
     /// Takes a snapshot after the command.
@@ -160,6 +186,7 @@ impl Files {
         self.compare(&mut state, &cancel).await;
         self.keep_said(&mut state).await;
         let step = std::mem::take(&mut state.step);
+        let tree = self.last_tree(&state, &step).await;
         let change = match self.instance.snapshots.close(step).await {
             Ok(change) => change,
             Err(error) => {
@@ -167,19 +194,28 @@ impl Files {
                 None
             }
         };
-        let tree = if !state.is_touched {
-            self.first_tree().await
-        } else if state.last.is_some() {
-            state.last
-        } else if self.instance.keeps_files {
-            look(&self.instance, &self.cancel).await.map(|snapshot| snapshot.tree)
-        } else {
-            None
-        };
         Done { tree: tree.map(|tree| tree.to_string()), patch: change.map(|change| self.patch(change)) }
     }
 
+    /// Returns the tree at the end of a step.
+    async fn last_tree(&self, state: &State, step: &Step) -> Option<TreeId> {
+        if !state.is_touched {
+            return self.first_tree().await;
+        }
+        if state.last.is_some() || !self.instance.keeps_files {
+            return state.last;
+        }
+        if !state.may_lack_changes
+            && let Some(first) = self.first_tree().await
+            && let Ok(Some(tree)) = self.instance.snapshots.derive(first, step).await
+        {
+            return Some(tree);
+        }
+        look(&self.instance, &self.cancel).await.map(|snapshot| snapshot.tree)
+    }
+
     async fn first_tree(&self) -> Option<TreeId> {
+        self.needed.notify_one();
         let mut first = self.first.clone();
         let found = self.cancel.run_until_cancelled(first.wait_for(Option::is_some)).await;
         // The task is gone, or the turn was aborted.
@@ -208,6 +244,7 @@ impl Files {
             state.is_touched = true;
             state.last = None;
             if let Err(error) = self.instance.snapshots.report(&mut state.step, effect).await {
+                state.may_lack_changes = true;
                 self.warn(&error);
             }
         }

@@ -38,6 +38,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// Ends the wait of every [`Turn`] of this run.
     pub(crate) fn end(&self) {
+        codewright_memory::work_ended();
         // No caller may be waiting any more.
         self.ended.send_replace(true);
     }

@@ -304,6 +304,7 @@ impl CallCx {
                 FileEdit::Removed => FileChange::Unlink,
             };
             let (directory, file) = (directory.clone(), (*file).to_owned());
+            self.inner.instances.watchers.note(&file);
             signal(Signal::FileWatcherUpdated { directory, file, event });
         }
     }

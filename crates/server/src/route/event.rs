@@ -11,12 +11,19 @@ use crate::Error;
 use crate::extract::{Location, Params};
 use crate::serve::Closing;
 use crate::state::App;
-use crate::stream::{Scope, open};
+use crate::stream::{EventNames, Scope, Start, open};
 
 #[derive(Deserialize)]
 pub(super) struct EventQuery {
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
+    names: Option<String>,
+}
+
+/// The query of a stream of all directories.
+#[derive(Deserialize)]
+pub(super) struct GlobalQuery {
+    names: Option<String>,
 }
 
 pub(super) async fn local(
@@ -29,16 +36,27 @@ pub(super) async fn local(
     let session = query.session_id.as_deref().map(SessionId::parse).transpose()?;
     let directory = location.instance.path().directory;
     let after = last_event(&headers)?;
-    Ok(open(app, Scope::Directory { directory, session }, after, Closing::token(closing)).await)
+    let start = Start { after, names: EventNames::parse(query.names.as_deref()) };
+    Ok(open(app, Scope::Directory { directory, session }, start, Closing::token(closing)).await)
 }
 
-pub(super) async fn global(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::Global, None, Closing::token(closing)).await
+pub(super) async fn global(
+    State(app): State<App>,
+    Params(query): Params<GlobalQuery>,
+    closing: Option<Extension<Closing>>,
+) -> Response {
+    let start = Start { after: None, names: EventNames::parse(query.names.as_deref()) };
+    open(app, Scope::Global, start, Closing::token(closing)).await
+}
+
+/// Streams only the `sync` events of all directories, for clients that copy sessions.
+pub(super) async fn sync(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
+    open(app, Scope::Sync, Start::default(), Closing::token(closing)).await
 }
 
 /// Streams the events of all directories in the v2 API.
 pub(super) async fn v2(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::V2, None, Closing::token(closing)).await
+    open(app, Scope::V2, Start::default(), Closing::token(closing)).await
 }
 
 /// Returns the position after which a stream continues.

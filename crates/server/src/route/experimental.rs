@@ -18,8 +18,8 @@ use crate::state::App;
 /// The default maximum of listed sessions.
 const DEFAULT_SESSIONS: usize = 100;
 
-pub(super) async fn capabilities(_location: Location) -> Json<Value> {
-    Json(json!({"backgroundSubagents": false}))
+pub(super) async fn capabilities(State(app): State<App>, _location: Location) -> Json<Value> {
+    Json(json!({"backgroundSubagents": app.engine.has_background_subagents()}))
 }
 
 pub(super) async fn console(_location: Location) -> Json<Value> {

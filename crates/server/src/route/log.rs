@@ -1,15 +1,18 @@
-//! Log lines from clients.
+//! The log file: lines from clients, and its newest lines without secrets.
 
 use axum::Json;
 use axum::extract::State;
-use codewright_engine::Level;
+use codewright_engine::{Level, LogFilter, MAX_LOG_LINES};
 use codewright_proto::Map;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Error;
-use crate::extract::{Location, Payload};
+use crate::extract::{Location, Params, Payload, count};
 use crate::state::App;
+
+/// The default number of returned lines.
+const DEFAULT_LINES: usize = 200;
 
 #[derive(Deserialize)]
 pub(super) struct Line {
@@ -19,7 +22,7 @@ pub(super) struct Line {
     extra: Option<Map>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum LineLevel {
     Debug,
@@ -28,17 +31,43 @@ enum LineLevel {
     Warn,
 }
 
+impl From<LineLevel> for Level {
+    fn from(level: LineLevel) -> Self {
+        match level {
+            LineLevel::Debug => Self::Debug,
+            LineLevel::Info => Self::Info,
+            LineLevel::Error => Self::Error,
+            LineLevel::Warn => Self::Warn,
+        }
+    }
+}
+
 pub(super) async fn write(
     State(app): State<App>,
     _location: Location,
     Payload(line): Payload<Line>,
 ) -> Result<Json<bool>, Error> {
-    let level = match line.level {
-        LineLevel::Debug => Level::Debug,
-        LineLevel::Info => Level::Info,
-        LineLevel::Error => Level::Error,
-        LineLevel::Warn => Level::Warn,
-    };
-    app.engine.log().write(level, &line.service, &line.message, line.extra.map(Value::Object)).await;
+    let extra = line.extra.map(Value::Object);
+    app.engine.log().write(line.level.into(), &line.service, &line.message, extra).await;
     Ok(Json(true))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Lines {
+    #[serde(default, deserialize_with = "count")]
+    limit: Option<u64>,
+    level: Option<LineLevel>,
+}
+
+/// Returns the newest lines of the log, oldest first.
+pub(super) async fn read(
+    State(app): State<App>,
+    location: Location,
+    Params(query): Params<Lines>,
+) -> Result<Json<Vec<Value>>, Error> {
+    let limit = query.limit.map_or(DEFAULT_LINES, |limit| limit.min(MAX_LOG_LINES as u64) as usize);
+    let filter = LogFilter { limit, least: query.level.map_or(Level::Debug, Level::from) };
+    let config = location.instance.config_json();
+    let own: Vec<&str> = app.options.password().into_iter().collect();
+    Ok(Json(app.engine.log().tail(filter, &config, &own).await?))
 }

@@ -2,7 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_proto::{PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, SessionId};
+use codewright_proto::{
+    Action, PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, Rule, SessionId,
+};
 use serde::Deserialize;
 
 use crate::Error;
@@ -25,6 +27,35 @@ pub(super) async fn reply(
     app.answer(id, answer).await
 }
 
+/// A rule for a session, or for the project of the directory if no session is named.
+///
+/// Unknown keys are rejected, because a misspelled session would make a rule for the whole project.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Addition {
+    #[serde(rename = "sessionID")]
+    session_id: Option<SessionId>,
+    permission: String,
+    pattern: String,
+    action: Action,
+}
+
+pub(super) async fn add(
+    State(app): State<App>,
+    location: Location,
+    Payload(Addition { session_id, permission, pattern, action }): Payload<Addition>,
+) -> Result<Json<bool>, Error> {
+    let (engine, rule) = (app.engine.clone(), Rule { permission, pattern, action });
+    let added = async move {
+        match session_id {
+            Some(id) => engine.permissions().add_to_session(&id, rule).await,
+            None => engine.permissions().add_to_project(&location.instance, rule).await,
+        }
+    };
+    app.finish(added).await?;
+    Ok(Json(true))
+}
+
 /// The reply in the format of older clients.
 #[derive(Deserialize)]
 pub(super) struct Response {
@@ -40,7 +71,11 @@ pub(super) async fn respond(
 }
 
 impl crate::state::Server {
-    async fn answer(&self, id: PermissionId, answer: PermissionAnswer) -> Result<Json<bool>, Error> {
+    pub(super) async fn answer(
+        &self,
+        id: PermissionId,
+        answer: PermissionAnswer,
+    ) -> Result<Json<bool>, Error> {
         let engine = self.engine.clone();
         self.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
         Ok(Json(true))

@@ -2,7 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_proto::{QuestionAnswers, QuestionId, QuestionRequest};
+use codewright_proto::{
+    PermissionAnswer, PermissionId, PermissionReply, QuestionAnswers, QuestionId, QuestionRequest,
+};
+use serde::Deserialize;
 
 use crate::Error;
 use crate::extract::{Location, One, Payload};
@@ -19,6 +22,35 @@ pub(super) async fn reply(
     Payload(answer): Payload<QuestionAnswers>,
 ) -> Result<Json<bool>, Error> {
     app.engine.questions().answer(&id, answer.answers)?;
+    Ok(Json(true))
+}
+
+/// A reply to a question or to a permission request, in the format of older clients.
+#[derive(Deserialize)]
+pub(super) struct Reply {
+    id: String,
+    answers: Option<Vec<Vec<String>>>,
+    reply: Option<PermissionReply>,
+    message: Option<String>,
+}
+
+/// Replies to a question, or to a permission request if the id is that of one.
+pub(super) async fn answer(
+    State(app): State<App>,
+    Payload(body): Payload<Reply>,
+) -> Result<Json<bool>, Error> {
+    let missing = |key: &str| Error::payload(format!("Missing key\n  at [\"{key}\"]"));
+    if let Ok(id) = PermissionId::parse(&body.id) {
+        let reply = body.reply.ok_or_else(|| missing("reply"))?;
+        return app.answer(id, PermissionAnswer { reply, message: body.message }).await;
+    }
+    let id =
+        QuestionId::parse(&body.id).map_err(|error| Error::payload(format!("{error}\n  at [\"id\"]")))?;
+    match (body.answers, body.reply) {
+        (_, Some(PermissionReply::Reject)) => app.engine.questions().reject(&id)?,
+        (Some(answers), _) => app.engine.questions().answer(&id, answers)?,
+        (None, _) => return Err(missing("answers")),
+    }
     Ok(Json(true))
 }
 

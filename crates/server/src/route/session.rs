@@ -1,5 +1,6 @@
 //! Sessions, their messages and their prompts.
 
+mod body;
 pub(super) mod change;
 
 use std::collections::BTreeMap;
@@ -15,8 +16,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use codewright_engine::{Engine, Json as StoredJson, Rest, SessionFilter};
 use codewright_proto::{
-    CommandInput, ForkInput, MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput,
-    SessionPatch, SessionStatus, ShellInput, SummarizeInput,
+    CommandInput, ForkInput, MessageId, MessageWithParts, Session, SessionId, SessionInput, SessionPatch,
+    SessionStatus, ShellInput, SummarizeInput,
 };
 use futures_util::{StreamExt as _, future, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -24,9 +25,11 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
 use crate::Error;
+use crate::compress::LongReply;
 use crate::extract::{Location, One, Params, Payload, Two, count};
 use crate::serve::Closing;
 use crate::state::App;
+use body::PromptBody;
 
 /// The default maximum of listed sessions.
 const DEFAULT_SESSIONS: usize = 100;
@@ -206,8 +209,9 @@ fn stream_list(engine: Engine, first: StoredJson, rest: Option<Rest>) -> Respons
         }
     });
     let all = stream::once(future::ready(Ok(first))).chain(more);
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], Body::from_stream(all))
-        .into_response()
+    let mut response = json(Body::from_stream(all));
+    response.extensions_mut().insert(LongReply);
+    response
 }
 
 /// Returns the URL of the request with another cursor. It is absolute if the request has a `Host` header.
@@ -237,9 +241,9 @@ pub(super) async fn prompt(
     State(app): State<App>,
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
-    Payload(input): Payload<PromptInput>,
+    Payload(body): Payload<PromptBody>,
 ) -> Result<Response, Error> {
-    let engine = app.engine.clone();
+    let (engine, input) = (app.engine.clone(), body.input()?);
     respond_when_done(&app, closing, async move { engine.sessions().prompt(&id, input).await }).await
 }
 
@@ -358,9 +362,9 @@ type Turn = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 pub(super) async fn prompt_async(
     State(app): State<App>,
     One(id): One<SessionId>,
-    Payload(input): Payload<PromptInput>,
+    Payload(body): Payload<PromptBody>,
 ) -> Result<StatusCode, Error> {
-    let engine = app.engine.clone();
+    let (engine, input) = (app.engine.clone(), body.input()?);
     app.finish(async move { engine.sessions().prompt_async(&id, input).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

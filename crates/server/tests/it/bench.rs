@@ -53,6 +53,16 @@ impl Bench {
     }
 
     async fn in_project(project: Project, script: Script, change: impl FnOnce(&mut Value)) -> Self {
+        Self::in_environment(project, script, change, &[]).await
+    }
+
+    /// Returns a bench with additional environment variables.
+    pub(crate) async fn in_environment(
+        project: Project,
+        script: Script,
+        change: impl FnOnce(&mut Value),
+        more: &[(&str, &str)],
+    ) -> Self {
         let model = Server::start(script).await.unwrap();
         let mut config = Project::config(&model.url());
         change(&mut config);
@@ -63,8 +73,10 @@ impl Bench {
             project.write(".git/info/exclude", "/opencode.json\n").unwrap();
         }
         let variables = project.environment();
-        let env =
-            Env::from_pairs(variables.into_iter().map(|(name, value)| (name, value.into_string().unwrap())));
+        let variables =
+            variables.into_iter().map(|(name, value)| (name.to_owned(), value.into_string().unwrap()));
+        let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = Env::from_pairs(variables.chain(more));
         let options = codewright_engine::Options {
             confinement: codewright_engine::Confinement::Group,
             directory: project.directory().to_owned(),

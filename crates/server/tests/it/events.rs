@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use codewright_client::Client;
-use codewright_proto::{Event, PromptInput, SessionId, SessionInput};
+use codewright_proto::{Event, Fact, PromptInput, SessionId, SessionInput, Signal};
 use codewright_server::Options;
 use codewright_testkit::Script;
 use http::Response;
@@ -237,6 +237,8 @@ async fn stopping_the_server_ends_its_streams() {
     let client = Client::http(&listening.url, None, None).unwrap();
     let mut events = client.events().await.unwrap();
     listening.cancel.cancel();
+    let last = timeout(PATIENCE, events.next()).await.unwrap().unwrap().unwrap();
+    assert!(matches!(last.fact, Fact::Signal(Signal::InstanceDisposed { .. })), "{last:?}");
     assert_eq!(timeout(PATIENCE, events.next()).await.unwrap().unwrap(), None);
     timeout(PATIENCE, listening.task.join_next()).await.unwrap().unwrap().unwrap().unwrap();
     assert!(client.health().await.is_err(), "the server has stopped");
@@ -308,4 +310,95 @@ async fn aborting_an_idle_session_reports_idle() {
         (&idle["type"], &idle["properties"]),
         (&json!("session.idle"), &json!({"sessionID": session.id}))
     );
+}
+
+#[tokio::test]
+async fn a_stream_can_use_the_former_names_of_part_events() {
+    let bench = Bench::new(Script::new().text("Hello there.").repeat()).await;
+    let router = bench.router(quick());
+    let client = Client::in_process(router.clone());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    for (path, expected) in [
+        ("/event?names=legacy", ["part.updated", "part.delta"]),
+        ("/global/event?names=legacy", ["part.updated", "part.delta"]),
+        ("/event?names=unknown", ["message.part.updated", "message.part.delta"]),
+        ("/event", ["message.part.updated", "message.part.delta"]),
+    ] {
+        let mut raw = Raw::open(&router, path, None).await;
+        client.prompt(&session.id, &says("go")).await.unwrap();
+        let mut names = Vec::new();
+        loop {
+            let (_, notice) = raw.next_event().await;
+            let notice = notice.get("payload").unwrap_or(&notice);
+            let name = notice["type"].as_str().unwrap();
+            if name.contains("part.") && !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+            if name == "session.idle" {
+                break;
+            }
+        }
+        assert_eq!(names, expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_sync_stream_contains_only_copies_of_stored_events() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let mut raw = Raw::open(&router, "/global/sync-event", None).await;
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap();
+    note(&bench.client(), &session.id, "hello").await;
+    let mut names = Vec::new();
+    while names.len() < 3 {
+        let (id, copy) = raw.next_event().await;
+        assert_eq!(id, None);
+        assert_eq!(copy["payload"]["type"], "sync", "{copy}");
+        let event = &copy["payload"]["syncEvent"];
+        assert_eq!((&event["aggregateID"], &event["seq"]), (&json!(session.id), &json!(names.len())));
+        names.push(event["type"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(names[0], "session.created.1");
+}
+
+#[tokio::test]
+async fn open_streams_report_that_the_server_stops() {
+    let bench = Bench::new(Script::new()).await;
+    let listening = bench.listen(quick()).await;
+    let client = Client::http(&listening.url, None, None).unwrap();
+    // Opens the directory.
+    client.create_session(&SessionInput::default()).await.unwrap();
+    let own = bench.project.directory().to_str().unwrap().to_owned();
+    let mut streams = Vec::new();
+    for path in ["/event", "/global/event"] {
+        let response = connect(&listening.url, path).await;
+        streams.push((path, response));
+    }
+    listening.cancel.cancel();
+    for (path, mut socket) in streams {
+        let mut text = String::new();
+        timeout(PATIENCE, tokio::io::AsyncReadExt::read_to_string(&mut socket, &mut text))
+            .await
+            .unwrap()
+            .unwrap();
+        let line = text.lines().find(|line| line.contains("server.instance.disposed")).expect(path);
+        let notice: Value = serde_json::from_str(line.strip_prefix("data: ").unwrap()).unwrap();
+        let payload = notice.get("payload").unwrap_or(&notice);
+        assert_eq!(payload["properties"], json!({"directory": own}), "{path}");
+        assert_eq!(notice.get("directory").is_some(), path == "/global/event");
+    }
+}
+
+/// Sends a request on its own connection.
+async fn connect(url: &str, path: &str) -> tokio::net::TcpStream {
+    use tokio::io::AsyncWriteExt as _;
+
+    let mut socket = tokio::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut first = [0; 1];
+    // The response has started, so the stream is open.
+    timeout(PATIENCE, socket.readable()).await.unwrap().unwrap();
+    assert_eq!(socket.peek(&mut first).await.unwrap(), 1);
+    socket
 }

@@ -1,7 +1,7 @@
 //! Configuration, projects, the remote control of a terminal client, and missing features.
 
 use codewright_proto::SessionInput;
-use codewright_testkit::Script;
+use codewright_testkit::{Project, Script};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, ask, quick};
@@ -280,4 +280,52 @@ async fn clients_can_write_to_the_log() {
         (&json!("warn"), &json!("web"), &json!(5))
     );
     assert_eq!(text.lines().count(), 1);
+}
+
+#[tokio::test]
+async fn background_subagents_are_a_capability_only_if_they_are_offered() {
+    for (variables, expected) in [
+        (&[][..], false),
+        (&[("OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS", "1")], true),
+        (&[("OPENCODE_EXPERIMENTAL", "true")], true),
+    ] {
+        let project = Project::plain().unwrap();
+        let bench = Bench::in_environment(project, Script::new(), |_| {}, variables).await;
+        let router = bench.router(quick());
+        let capabilities = ask(&router, "GET", "/experimental/capabilities", "").await;
+        assert_eq!(capabilities, (200, json!({"backgroundSubagents": expected})), "{variables:?}");
+        let (_, tools) = ask(&router, "GET", "/experimental/tool?provider=mock&model=plain-model", "").await;
+        let task = tools.as_array().unwrap().iter().find(|tool| tool["id"] == "task").unwrap();
+        let is_offered = task["parameters"]["properties"]["background"].is_object();
+        assert_eq!(is_offered, expected, "{variables:?}");
+    }
+}
+
+#[tokio::test]
+async fn older_clients_send_a_prompt_as_content() {
+    let bench = Bench::new(Script::new().text("One.").text("Two.")).await;
+    let router = bench.router(quick());
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap().id;
+    let path = format!("/session/{session}/message");
+    for body in [
+        json!({"content": "hello"}),
+        json!({"content": [{"type": "text", "text": "hello"}]}),
+        json!({"content": "ignored", "parts": [{"type": "text", "text": "hello"}], "noReply": true}),
+    ] {
+        let (status, reply) = ask(&router, "POST", &path, &body.to_string()).await;
+        assert_eq!(status, 200, "{reply}");
+    }
+    let (_, messages) = ask(&router, "GET", &path, "").await;
+    let prompts = messages.as_array().unwrap().iter().filter(|message| message["info"]["role"] == "user");
+    let texts: Vec<_> = prompts.map(|message| message["parts"][0]["text"].clone()).collect();
+    assert_eq!(texts, ["hello", "hello", "hello"]);
+    for (body, expected) in [
+        (json!({}), "Missing key\n  at [\"parts\"]"),
+        (json!({"parts": "hello"}), "at [\"parts\"]"),
+        (json!({"content": 5}), "at [\"content\"]"),
+    ] {
+        let (status, error) = ask(&router, "POST", &path, &body.to_string()).await;
+        assert_eq!(status, 400, "{error}");
+        assert!(error["data"]["message"].as_str().unwrap().contains(expected), "{error}");
+    }
 }

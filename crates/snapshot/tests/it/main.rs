@@ -6,4 +6,5 @@ mod hostile;
 mod keeping;
 mod scene;
 mod tracking;
+mod unchanged;
 mod undoing;

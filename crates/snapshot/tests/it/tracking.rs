@@ -99,3 +99,106 @@ async fn a_home_and_its_parents_are_not_tracked() {
     let error = Snapshots::new(options).track(&CancellationToken::new()).await.unwrap_err();
     assert!(error.to_string().contains("root of the file system"), "{error}");
 }
+
+/// A path and its new content; `None` for a removal.
+type Changed<'a> = (&'a str, Option<&'a [u8]>);
+
+/// Changes files, reports them, and returns the derived tree with the tracked one.
+async fn derived(
+    scene: &Scene,
+    before: codewright_snapshot::TreeId,
+    changes: &[Changed<'_>],
+) -> (Option<codewright_snapshot::TreeId>, codewright_snapshot::TreeId) {
+    let mut step = codewright_snapshot::Step::default();
+    for (path, bytes) in changes {
+        let old = scene.snapshots.look(path.as_ref()).await.unwrap();
+        match bytes {
+            Some(bytes) => scene.put(path, bytes),
+            None => fs::remove_file(scene.root.join(path)).unwrap(),
+        }
+        let new = scene.snapshots.look(path.as_ref()).await.unwrap();
+        scene.snapshots.report_looks(&mut step, path.as_ref(), old, new).await.unwrap();
+    }
+    let found = scene.snapshots.derive(before, &step).await.unwrap();
+    (found, scene.track().await.tree)
+}
+
+#[tokio::test]
+async fn the_tree_after_edits_of_tracked_files_is_derived() {
+    let mut scene = Scene::git();
+    for path in ["a.txt", "b", "sub/deep/c.txt", "sub/d.txt", "sub-x", "sub.y"] {
+        scene.put(path, "one\n");
+    }
+    // The first trees are objects of the user's repository, loose and packed.
+    scene.run(&["add", "."]);
+    scene.run(&["commit", "-q", "-m", "x"]);
+    for is_packed in [false, true] {
+        if is_packed {
+            scene.run(&["commit", "-q", "-am", "y"]);
+            scene.run(&["repack", "-adq"]);
+        }
+        scene.again();
+        let before = scene.track().await.tree;
+        let text = format!("two {is_packed}\n");
+        let changes = [("sub/deep/c.txt", Some(text.as_bytes())), ("b", Some(b"".as_slice()))];
+        let (found, tracked) = derived(&scene, before, &changes).await;
+        assert_eq!(found, Some(tracked), "packed: {is_packed}");
+        assert_ne!(before, tracked);
+        // From a derived tree, whose objects are in no other repository.
+        let (found, tracked) = derived(&scene, tracked, &[("sub/d.txt", Some(text.as_bytes()))]).await;
+        assert_eq!(found, Some(tracked));
+        let read = scene.snapshots.read(tracked, "sub/d.txt".as_ref()).await.unwrap();
+        assert_eq!(read.unwrap().bytes, text.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_tree_that_only_git_knows_is_not_derived() {
+    let scene = Scene::git();
+    scene.put("a.txt", "one\n");
+    scene.put("sub/b.txt", "one\n");
+    scene.put("ignored", "one\n");
+    scene.put(".gitignore", "ignored\n");
+    let before = scene.track().await.tree;
+    let large = vec![b'x'; codewright_snapshot::MAX_TRACKED_BYTES as usize + 1];
+    let cases: [&[Changed<'_>]; 6] = [
+        &[("new.txt", Some(b"new"))],
+        &[("sub/b.txt", None)],
+        &[("ignored", Some(b"two"))],
+        &[(".gitignore", Some(b"a.txt\n"))],
+        &[("a.txt", Some(&large))],
+        &[("a.txt", Some(b"two")), ("other/new.txt", Some(b"new"))],
+    ];
+    for changes in cases {
+        assert_eq!(derived(&scene, before, changes).await.0, None, "{:?}", changes[0].0);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_changed_again_is_not_derived() {
+    let scene = Scene::git();
+    scene.put("a.txt", "one\n");
+    let before = scene.track().await.tree;
+    let mut step = codewright_snapshot::Step::default();
+    let old = scene.snapshots.look("a.txt".as_ref()).await.unwrap();
+    scene.put("a.txt", "agent\n");
+    let new = scene.snapshots.look("a.txt".as_ref()).await.unwrap();
+    scene.snapshots.report_looks(&mut step, "a.txt".as_ref(), old, new).await.unwrap();
+    assert!(scene.snapshots.derive(before, &step).await.unwrap().is_some());
+    for kind in ["user", "link", "mode"] {
+        match kind {
+            "user" => scene.put("a.txt", "user\n"),
+            "link" => {
+                fs::remove_file(scene.root.join("a.txt")).unwrap();
+                std::os::unix::fs::symlink("agent\n", scene.root.join("a.txt")).unwrap();
+            }
+            _ => {
+                fs::remove_file(scene.root.join("a.txt")).unwrap();
+                scene.put("a.txt", "agent\n");
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+                fs::set_permissions(scene.root.join("a.txt"), mode).unwrap();
+            }
+        }
+        assert_eq!(scene.snapshots.derive(before, &step).await.unwrap(), None, "{kind}");
+    }
+}

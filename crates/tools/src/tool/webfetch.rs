@@ -129,14 +129,26 @@ impl Tool for WebFetch {
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let fetch = async {
             // The time that the user takes to answer a request is not limited here.
-            let (answer, url) = Way { input: &input, cx }.walk(input.url()?).await?;
+            let first = input.url()?;
+            let (answer, url) = Way { input: &input, cx }.walk(first.clone()).await?;
             let title = format!("{} ({})", shown(&input.url), shown(&answer.content_type));
             let format = input.format;
+            let redirect = redirect(&first, &url);
             let output = cx.reading(move || output(&answer, &url, format)).await?;
-            Ok(Output { title, ..output })
+            Ok(Output { title, output: redirect + &output.output, ..output })
         };
         cx.cancel.run_until_cancelled(fetch).await.unwrap_or(Err(ToolError::Cancelled(None)))
     }
+}
+
+/// The line for the model about a redirect to another host. Without one it is empty.
+///
+/// The content is not that of the host in the call, and the next call can name the right one.
+fn redirect(first: &Url, last: &Url) -> String {
+    if first.host() == last.host() {
+        return String::new();
+    }
+    format!("[Redirected to another host: {}]\n\n", shown(last.as_str()))
 }
 
 fn parsed(text: &str) -> Result<Url, ToolError> {

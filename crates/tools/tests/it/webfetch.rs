@@ -145,7 +145,8 @@ async fn every_redirect_is_checked_again() {
     };
     let fetched = fetch(net(), json!({"url": "https://a.test"}), None).await;
     let output = fetched.result.expect("fetched");
-    assert_eq!((output.output.as_str(), output.title.as_str()), ("end", "https://a.test (text/plain)"));
+    let expected = "[Redirected to another host: https://b.test/end]\n\nend";
+    assert_eq!((output.output.as_str(), output.title.as_str()), (expected, "https://a.test (text/plain)"));
     let asked: Vec<_> = fetched.asked.iter().map(|ask| ask.patterns[0].as_str()).collect();
     assert_eq!(asked, ["https://a.test/moved", "https://b.test/end"]);
     let refused = fetch(net(), json!({"url": "https://a.test"}), Some("b.test")).await;

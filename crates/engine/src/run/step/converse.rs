@@ -190,7 +190,14 @@ impl<'a> Conversation<'a> {
 
     async fn hold(mut self) -> Result<Attempt, Error> {
         let span = telemetry::request(&self.inner.tracer, &self.step.model);
-        let asked = self.inner.llm.stream(&self.step.model, &self.step.request);
+        // Boxed, because the future is large and the next one contains it.
+        let asked = Box::pin(self.inner.llm.stream(&self.step.model, &self.step.request));
+        let asked = async {
+            match &self.step.files {
+                Some(files) => files.along(asked).await,
+                None => asked.await,
+            }
+        };
         let stream = match self.cancel.run_until_cancelled(asked).await {
             None => return Ok(self.tell(span, Attempt::Aborted)),
             Some(Err(error)) => return Ok(self.tell(span, Attempt::Failed(error))),

@@ -32,6 +32,18 @@ impl Connection {
         Ok(serde_json::from_slice(bytes.trim_ascii())?)
     }
 
+    /// Sends a large JSON body, and returns the status of the answer.
+    ///
+    /// The server may answer before it has read the body, and close the connection.
+    pub(super) fn send_large(mut self, path: &str, body: &[u8]) -> Result<String> {
+        let fields = format!("Content-Type: application/json\r\nContent-Length: {}", body.len());
+        let head_of_request = format!("POST {path} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n\r\n", self.address);
+        self.stream.get_mut().write_all(head_of_request.as_bytes())?;
+        // A failure means that the server has closed the connection; its answer is still readable.
+        self.stream.get_mut().write_all(body).ok();
+        Ok(head(&mut self.stream)?.status)
+    }
+
     /// Sends a request and returns the body of the answer.
     pub(super) fn bytes(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Vec<u8>> {
         let body = body.map(Value::to_string).unwrap_or_default();

@@ -1,0 +1,81 @@
+//! Permission rules that a client adds on behalf of the user.
+//!
+//! A rule for a session is added to the rules of the session. A rule for a project is saved like the approval of a
+//! reply of `always`: it answers requests and never permits what a rule denies.
+
+use codewright_proto::{Action, Rule, SessionId};
+
+use super::approval::MAX_PATTERN_BYTES;
+use super::rules::PermissionRules;
+use crate::Error;
+use crate::instance::Instance;
+use crate::interface::Permissions;
+
+/// The number of rules of a session above which none is added.
+const MAX_RULES: usize = 1000;
+/// The longest permission key.
+const MAX_KEY_BYTES: usize = 256;
+
+impl Permissions<'_> {
+    /// Adds a rule to a session. It replaces an earlier rule for the same permission and pattern.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session is missing or has too many rules, or if the rule is invalid.
+    pub async fn add_to_session(self, id: &SessionId, rule: Rule) -> Result<(), Error> {
+        check(&rule)?;
+        let session = self.0.session(id).await?;
+        if session.permission.is_some_and(|rules| rules.len() >= MAX_RULES) {
+            return Err(Error::too_many(format!("the session has {MAX_RULES} permission rules already")));
+        }
+        let now = self.0.clock.now_ms();
+        let change = |session: &mut codewright_proto::Session| {
+            let rules = session.permission.get_or_insert_default();
+            rules.retain(|old| (&old.permission, &old.pattern) != (&rule.permission, &rule.pattern));
+            // The last matching rule decides.
+            rules.push(rule.clone());
+            session.time.updated = now;
+        };
+        self.0.update_session(id, change).await?;
+        Ok(())
+    }
+
+    /// Saves an approval for the project of an instance, as after a request for exactly this pattern.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rule is invalid, does not allow, or contradicts a rule that denies.
+    pub async fn add_to_project(self, instance: &Instance, rule: Rule) -> Result<(), Error> {
+        check(&rule)?;
+        if rule.action != Action::Allow {
+            return Err(Error::invalid(
+                "a rule for a project can only allow: name a session, or change `permission` in the configuration",
+            ));
+        }
+        let agent = instance.agent_name(None)?;
+        let rules = PermissionRules::of_agent(instance.agent(&agent)?, &[]);
+        let pattern = std::slice::from_ref(&rule.pattern);
+        match self.0.gate.judge((&rules, instance), &rule.permission, pattern).await? {
+            Action::Allow => Ok(()),
+            Action::Ask => self.0.gate.approve(&rules, instance, &rule.permission, &rule.pattern).await,
+            Action::Deny => Err(Error::invalid(format!(
+                "a rule of the configuration denies `{}` for `{}`, and no approval overrides it",
+                rule.permission, rule.pattern
+            ))),
+        }
+    }
+}
+
+fn check(rule: &Rule) -> Result<(), Error> {
+    let is_valid = |text: &str, limit: usize| {
+        !text.is_empty() && text.len() <= limit && !text.chars().any(char::is_control)
+    };
+    if !is_valid(&rule.permission, MAX_KEY_BYTES) {
+        return Err(Error::invalid(format!("`permission` must have 1 to {MAX_KEY_BYTES} printable bytes")));
+    }
+    // Commands may have several lines.
+    if rule.pattern.is_empty() || rule.pattern.len() > MAX_PATTERN_BYTES || rule.pattern.contains('\0') {
+        return Err(Error::invalid(format!("`pattern` must have 1 to {MAX_PATTERN_BYTES} bytes")));
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The body of a prompt.
+
+use std::collections::BTreeMap;
+
+use codewright_proto::{MessageId, OutputFormat, PartInput, PromptInput, PromptModel};
+use serde::Deserialize;
+
+use crate::Error;
+
+/// The body of a prompt. Older clients send the parts under the key `content`.
+#[derive(Deserialize)]
+pub(in crate::route) struct PromptBody {
+    #[serde(rename = "messageID")]
+    message_id: Option<MessageId>,
+    model: Option<PromptModel>,
+    agent: Option<String>,
+    #[serde(rename = "noReply")]
+    no_reply: Option<bool>,
+    tools: Option<BTreeMap<String, bool>>,
+    format: Option<OutputFormat>,
+    system: Option<String>,
+    variant: Option<String>,
+    parts: Option<Vec<PartInput>>,
+    content: Option<Content>,
+}
+
+/// The content of a prompt in the format of older clients.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<PartInput>),
+}
+
+impl PromptBody {
+    /// Returns the prompt. `parts` has precedence over `content`.
+    pub(super) fn input(self) -> Result<PromptInput, Error> {
+        let parts = match (self.parts, self.content) {
+            (Some(parts), _) | (None, Some(Content::Parts(parts))) => parts,
+            (None, Some(Content::Text(text))) => vec![PartInput::text(text)],
+            (None, None) => return Err(Error::payload("Missing key\n  at [\"parts\"]")),
+        };
+        Ok(PromptInput {
+            message_id: self.message_id,
+            model: self.model,
+            agent: self.agent,
+            no_reply: self.no_reply,
+            tools: self.tools,
+            format: self.format,
+            system: self.system,
+            variant: self.variant,
+            parts,
+        })
+    }
+}
