@@ -76,7 +76,8 @@ fn a_session_is_moved_to_a_new_worktree_and_the_client_follows_it() {
     stage.reply(Reply::Moved(Box::new(serde_json::from_value(moved).unwrap())));
     stage.shows("session moved to ~/worktree/fix");
     let directory = "/home/me/worktree/fix".to_owned();
-    assert_eq!(stage.take_cmds(), [Cmd::Follow(directory.clone())]);
+    let expected = [Cmd::Follow(directory.clone()), Cmd::LoadTrust(directory.clone())];
+    assert_eq!(stage.take_cmds(), expected);
     stage.reply(Reply::Failed("cannot open the directory".to_owned()));
     assert_eq!(stage.take_cmds(), [], "a directory that cannot be opened is not tried again and again");
     stage.reply(Reply::Followed(directory.clone()));
