@@ -75,7 +75,7 @@ fn files_and_directories_are_attached() -> Result<()> {
     let outside = stage.project.home().join("outside.txt").display().to_string();
     let done = stage.run(["look", "-f", &outside])?.success()?;
     assert!(!done.stderr.contains("permission"), "{}", done.stderr);
-    check_has(&self::user_text(&stage.server.main_requests()[1]), &["1: from outside\n"]);
+    check_has(&user_text(&stage.server.main_requests()[1]), &["1: from outside\n"]);
     let done = stage.run(["look", "-f", "absent.txt"])?;
     check_code(&done, 1);
     check_has(&done.stderr, &["Error: File not found: ", "absent.txt"]);
