@@ -543,11 +543,6 @@ fn dialogs_of_unsupported_features_say_so() -> Result<()> {
     check_has(&screen, &["helper", "disabled"]);
     terminal.send(ESCAPE)?;
     terminal.until("the list to go", |screen| !screen.contains("MCP servers"))?;
-    terminal.send("/move")?;
-    terminal.send(ENTER)?;
-    terminal.shows("there is no other directory")?;
-    terminal.send(ESCAPE)?;
-    terminal.until("the list to go", |screen| !screen.contains("Move session"))?;
     terminal.send("/share")?;
     terminal.send(ENTER)?;
     terminal.shows("Everyone who has the URL")?;

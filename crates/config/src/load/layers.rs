@@ -431,7 +431,9 @@ fn is_significant(value: &Value) -> bool {
 /// Warns about keys without an effect, with their sources.
 fn warn_of_unused(raw: &Map, origins: &Origins, warnings: &mut Vec<String>) {
     let experiments = raw.get("experimental").and_then(Value::as_object);
-    if raw.get("share").and_then(Value::as_str) == Some("auto") {
+    // The older `autoshare` sets `share`, and has a warning of its own.
+    let is_older = raw.get("autoshare") == Some(&Value::Bool(true)) && origins.of("share").is_none();
+    if raw.get("share").and_then(Value::as_str) == Some("auto") && !is_older {
         let source = origins.of("share").map_or_else(String::new, |origin| format!("`{origin}`: "));
         warnings.push(format!("{source}`share` is `auto`, but sessions are not shared in this version"));
     }

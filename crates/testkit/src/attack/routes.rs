@@ -108,7 +108,7 @@ pub(super) fn fill_path(path: &str, session: &str) -> String {
 }
 
 fn waits(path: &str) -> bool {
-    ["/event", "/control/next", "/wait", "/connect"].iter().any(|end| path.ends_with(end))
+    ["/event", "/sync-event", "/control/next", "/wait", "/connect"].iter().any(|end| path.ends_with(end))
 }
 
 fn forged(attack: &Attack, name: &str, headers: &[(&str, &str)]) -> Result<Vec<Outcome>> {

@@ -76,7 +76,9 @@ impl Route {
 
     /// Whether the route answers only after an event, or with an endless stream.
     pub(super) fn waits(&self) -> bool {
-        ["/event", "/control/next", "/wait", "/connect"].iter().any(|end| self.template.ends_with(end))
+        ["/event", "/sync-event", "/control/next", "/wait", "/connect"]
+            .iter()
+            .any(|end| self.template.ends_with(end))
     }
 
     /// Whether the route returns the whole model catalog.

@@ -32,7 +32,7 @@ const FRAME: Duration = Duration::from_millis(16);
 /// How long the calls of an aborted turn may take to end before the turn continues without them.
 const ABORT_GRACE: Duration = Duration::from_millis(90);
 /// How long a started answer waits for the first snapshot of the files.
-const LOOK_GRACE: Duration = Duration::from_millis(40);
+const LOOK_GRACE: Duration = Duration::from_millis(500);
 /// How long abandoned calls may take to end before they are dropped.
 const CALL_END: Duration = Duration::from_secs(10);
 /// The number of call reports that are not recorded yet. Calls wait when the channel is full.
