@@ -44,7 +44,7 @@ pub(crate) enum Scope {
     },
 }
 
-/// The names of events that a client asks for.
+/// The names of events that a client requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum EventNames {
     /// The names of OpenCode 1.18.
@@ -191,7 +191,7 @@ impl Reader {
         }
     }
 
-    /// Returns the JSON of a notice, with the names that the client asked for.
+    /// Returns the JSON of a notice, with the names that the client requested.
     fn payload(&self, published: &Published) -> Bytes {
         let payload = self.app.payloads.of(published);
         match self.names {

@@ -60,7 +60,7 @@ pub(crate) enum DebugCommand {
     /// Take and compare snapshots of this directory
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
-    /// Ask a language server; this version starts none
+    /// Query a language server; this version starts none
     #[command(subcommand)]
     Lsp(LspCommand),
     /// Print all known projects as JSON

@@ -86,7 +86,7 @@ fn status_text(reply: &TrustReply) -> String {
         TrustStatus::Unneeded => "needs no trust: its configuration requests nothing",
         TrustStatus::Undecided => "is not trusted",
         TrustStatus::Trusted => "is trusted",
-        TrustStatus::Restricted => "is not trusted, and is not asked about",
+        TrustStatus::Restricted => "is not trusted, and there is no question about it",
     };
     let mut text = format!("{} {status}\n", clean_line(&reply.root));
     if let Some(limit) = &reply.limit {

@@ -93,7 +93,7 @@ fn size(bytes: u64) -> String {
     if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") }
 }
 
-/// Asks the user on the terminal.
+/// Reads the user's decision from the terminal.
 fn confirmed() -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         bail!("nothing was deleted: confirm with --force, or run the command on a terminal");

@@ -181,7 +181,7 @@ pub const TMUX: &str = "TMUX";
 pub const STY: &str = "STY";
 /// The program that displays the terminal.
 pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
-/// The program that asks for git passwords. Its path names the editor in whose terminal the program runs.
+/// The program that reads git passwords from the user. Its path names the editor in whose terminal the program runs.
 pub const GIT_ASKPASS: &str = "GIT_ASKPASS";
 /// Set in the terminal of JetBrains' editors.
 pub const TERMINAL_EMULATOR: &str = "TERMINAL_EMULATOR";
@@ -282,7 +282,10 @@ pub const SHARED: &[(&str, &str)] = &[
         TERM_PROGRAM,
         "the program that displays the terminal: whether it has links, and the editor it belongs to",
     ),
-    (GIT_ASKPASS, "the program that asks for git passwords; its path names the editor of the terminal"),
+    (
+        GIT_ASKPASS,
+        "the program that reads git passwords from the user; its path names the editor of the terminal",
+    ),
     (TERMINAL_EMULATOR, "set in the terminal of JetBrains' editors"),
     (VTE_VERSION, "the version of the VTE terminal library, which has links since 0.50"),
     (KONSOLE_VERSION, "set in KDE's terminal, which has links"),

@@ -37,7 +37,7 @@ pub(crate) async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<
             Err(Failure::Told(format!("{sentence} with the following feedback: {message}")))
         }
         Ok(Verdict::Cancelled) => Err(Failure::Aborted),
-        Err(error) => Err(Failure::Told(format!("The call could not ask for permission: {error}"))),
+        Err(error) => Err(Failure::Told(format!("The permission request failed: {error}"))),
     }
 }
 

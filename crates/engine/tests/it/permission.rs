@@ -171,7 +171,7 @@ async fn the_third_identical_call_of_an_answer_asks() {
     idle(&mut feed).await;
 }
 
-/// Runs a turn of these calls, answers its requests with once, and returns which permissions it asked for.
+/// Runs a turn of these calls, answers its requests with once, and returns the requested permissions.
 async fn requested(script: Script) -> Vec<String> {
     let desk = Desk::new(script).await;
     let session = desk.session().await;

@@ -118,7 +118,7 @@ pub(super) const LINES: [(&str, &str); 84] = [
     ("big and over", "head -c 30000000 /dev/zero; sleep $T"),
     ("slow drip", "while :; do echo $T; sleep 0.01; done"),
     ("writes on and on", "while :; do echo $T > w$C; done & echo x"),
-    ("writes when asked to end", "trap 'while :; do echo $T; done' TERM; sleep $T & wait"),
+    ("writes after a request to end", "trap 'while :; do echo $T; done' TERM; sleep $T & wait"),
     // Input.
     ("reads", "cat; read x; sleep $T"),
     ("asks the terminal", "read x </dev/tty; sleep $T"),

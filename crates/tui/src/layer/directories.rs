@@ -51,7 +51,7 @@ pub(super) fn pick(state: &mut State, directory: String) -> Vec<Cmd> {
     }
 }
 
-/// Asks for the name of a new worktree.
+/// Reads the name of a new worktree.
 pub(super) fn name_worktree(state: &mut State) -> Vec<Cmd> {
     let Some(session) = state.session().map(|session| session.id.clone()) else { return Vec::new() };
     state.layers.push(Layer::Line(Line {

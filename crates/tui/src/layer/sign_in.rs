@@ -1,6 +1,6 @@
 //! Signing in to a provider, with a key or in a browser.
 //!
-//! A sign-in can ask for texts and choices first, such as the address of a GitHub Enterprise server. They
+//! A sign-in can need texts and choices first, such as the address of a GitHub Enterprise server. They
 //! are asked one after another, and the sign-in starts with the answers.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::state::State;
 /// The maximum number of questions before a sign-in.
 const MAX_QUESTIONS: usize = 16;
 
-/// A sign-in whose questions are being asked.
+/// A sign-in with open questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignIn {
     provider: String,
@@ -25,17 +25,17 @@ pub(crate) struct SignIn {
     method: usize,
     /// The answers by the keys of their questions.
     inputs: BTreeMap<String, String>,
-    /// The index of the question that is asked.
+    /// The index of the displayed question.
     at: usize,
 }
 
-/// Starts a sign-in: asks its first question, or begins at once if it has none.
+/// Starts a sign-in: displays its first question, or begins at once if it has none.
 pub(super) fn start(state: &mut State, provider: &str, name: &str, method: usize) -> Vec<Cmd> {
     let (provider, name) = (provider.to_owned(), name.to_owned());
     proceed(state, SignIn { provider, name, method, inputs: BTreeMap::new(), at: 0 })
 }
 
-/// Stores the answer of a question and asks the next one.
+/// Stores the answer of a question and displays the next one.
 pub(super) fn answer(state: &mut State, mut sign_in: SignIn, answer: String) -> Vec<Cmd> {
     let method = &state.sign_ins[sign_in.provider.as_str()][sign_in.method];
     if let Some(key) = method["prompts"][sign_in.at]["key"].as_str() {
@@ -45,12 +45,12 @@ pub(super) fn answer(state: &mut State, mut sign_in: SignIn, answer: String) -> 
     proceed(state, sign_in)
 }
 
-/// Asks the next question that applies. After the last one, begins the sign-in or asks for the key.
+/// Displays the next question that applies. After the last one, begins the sign-in or requests the key.
 fn proceed(state: &mut State, mut sign_in: SignIn) -> Vec<Cmd> {
     let method = state.sign_ins[sign_in.provider.as_str()][sign_in.method].clone();
     let questions = method["prompts"].as_array().map(Vec::as_slice).unwrap_or_default();
     if questions.len() > MAX_QUESTIONS {
-        state.warn("this sign-in asks too many questions");
+        state.warn("this sign-in has too many questions");
         return Vec::new();
     }
     while let Some(question) = questions.get(sign_in.at) {
@@ -80,7 +80,7 @@ fn proceed(state: &mut State, mut sign_in: SignIn) -> Vec<Cmd> {
     vec![Cmd::BeginSignIn { provider, method: at, inputs }]
 }
 
-/// Whether a question is asked after these answers.
+/// Whether a question applies after these answers.
 fn applies(question: &Value, inputs: &BTreeMap<String, String>) -> bool {
     let when = &question["when"];
     let answer = when["key"].as_str().and_then(|key| inputs.get(key)).map(String::as_str);

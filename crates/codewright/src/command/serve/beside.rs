@@ -37,7 +37,7 @@ pub(crate) struct SideServer {
 }
 
 impl SideListener {
-    /// Listens if a flag asks for it. The user's global configuration completes the flags, and opens no port alone.
+    /// Listens if a flag requires it. The user's global configuration completes the flags, and opens no port alone.
     ///
     /// # Errors
     ///
