@@ -81,7 +81,7 @@ fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
         ("plugin", r#"["x"]"#),
         ("formatter", "true"),
         ("lsp", r#"{"x": {"command": ["x"]}}"#),
-        ("autoshare", "true"),
+        ("attachment", r#"{"image": {"max_width": 5}}"#),
         ("autoupdate", "true"),
         ("autoupdate", r#""notify""#),
         ("experimental.mcp_timeout", "5000"),
