@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// List, add and remove trusted directories
     Trust(TrustArgs),
+    /// Show what the sandbox of commands enforces, or run a command in it
+    Sandbox(SandboxArgs),
     /// Show paths, configuration, files, snapshots, skills, agents and prompts
     Debug(DebugArgs),
     /// Print a shell script that completes commands and options
@@ -94,6 +96,9 @@ pub(crate) struct Common {
     /// Run without external plugins
     #[arg(long)]
     pub(crate) pure: bool,
+    /// Restrict the commands of the model; overrides the configuration
+    #[arg(long, value_name = "MODE", value_parser = ["read-only", "workspace", "off"])]
+    pub(crate) sandbox: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

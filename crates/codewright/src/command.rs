@@ -12,6 +12,7 @@ pub(crate) mod outside;
 pub(crate) mod permissions;
 pub(crate) mod providers;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod stats;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use codewright_client::Client;
 use codewright_config::{Dirs, Env, Trust, env};
-use codewright_engine::{Engine, Instance, Level, Options};
+use codewright_engine::{Engine, Instance, Level, Options, SandboxMode};
 use codewright_proto::{Clock, TrustStatus};
 use codewright_workspace::Confinement;
 
@@ -90,9 +90,9 @@ impl Connection {
     }
 
     /// Applies the log flags to the engine in this process. A server has its own log.
-    pub(crate) fn configure_log(&self, common: &Common) {
+    pub(crate) fn configure(&self, common: &Common) {
         if let Some(engine) = &self.engine {
-            configure_log(engine, common);
+            configure(engine, common);
         }
     }
 
@@ -110,11 +110,19 @@ impl Connection {
     }
 }
 
-/// Applies the log flags to an engine.
-pub(crate) fn configure_log(engine: &Engine, common: &Common) {
+/// Applies the flags for the log and the sandbox to an engine.
+pub(crate) fn configure(engine: &Engine, common: &Common) {
+    set_sandbox(engine, common);
     set_log_level(engine, common.log_level.as_deref());
     if common.print_logs {
         engine.log().show();
+    }
+}
+
+/// Sets the mode of the sandbox that the command line names.
+pub(crate) fn set_sandbox(engine: &Engine, common: &Common) {
+    if let Some(mode) = common.sandbox.as_deref().and_then(SandboxMode::parse) {
+        engine.sandboxes().set_mode(mode);
     }
 }
 

@@ -9,7 +9,7 @@ use clap::{Arg, Command, CommandFactory as _, Parser as _};
 use crate::cli::Cli;
 
 /// The options that every command accepts. The page lists them once.
-const COMMON: [&str; 5] = ["print_logs", "log_level", "pure", "version", "help"];
+const COMMON: [&str; 6] = ["print_logs", "log_level", "pure", "sandbox", "version", "help"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -28,8 +28,12 @@ fn main() -> ExitCode {
     codewright_memory::limit();
     // First, because every command that the model runs starts the program this way.
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|first| first == codewright_workspace::SUPERVISE) {
-        return codewright_workspace::supervise(args);
+    match args.next() {
+        Some(first) if first == codewright_workspace::SUPERVISE => {
+            return codewright_workspace::supervise(args);
+        }
+        Some(first) if first == codewright_workspace::CONFINE => return codewright_workspace::confine(args),
+        _ => {}
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -88,6 +92,7 @@ fn run(command: Command, started: Instant) -> anyhow::Result<ExitCode> {
         Command::Pr(args) => command::outside::pull_request(&args),
         Command::Uninstall(args) => command::uninstall::main(&args),
         Command::Trust(args) => command::trust::main(&args),
+        Command::Sandbox(args) => command::sandbox::main(&args),
         Command::Demo(args) => command::demo::main(args),
     }
 }

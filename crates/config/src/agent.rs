@@ -15,7 +15,8 @@ use codewright_proto::{
 use serde::Serialize;
 
 use crate::{
-    AgentConfig, Config, Dirs, Error, LoadedConfig, Map, Trust, merge, nearest, parse_model, request,
+    AgentConfig, Config, Dirs, Error, LoadedConfig, Map, SandboxMode, Trust, merge, nearest, parse_model,
+    request,
 };
 
 /// The number of names that are suggested for an unknown agent.
@@ -84,6 +85,9 @@ pub struct AgentSpec {
     /// The maximum number of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
+    /// The sandbox that the agent requires. The configured mode holds if it is stricter.
+    #[serde(skip)]
+    pub sandbox: SandboxMode,
     /// The user's own rules, if a repository has rules too.
     #[serde(skip)]
     pub limits: Option<RuleLimits>,
@@ -218,13 +222,17 @@ fn natives(dirs: &Dirs, worktree: &Path, skills: &[PathBuf], user: &[Rule]) -> V
         ..new_agent(name, AgentMode::Primary, with(vec![Rule::new("*", "*", Deny)]))
     };
     let described = |text: &str, agent: AgentSpec| AgentSpec { description: Some(text.to_owned()), ..agent };
+    let reading = |agent: AgentSpec| AgentSpec { sandbox: SandboxMode::ReadOnly, ..agent };
     let build = vec![Rule::new("question", "*", Allow), Rule::new("plan_enter", "*", Allow)];
     let general = vec![Rule::new("todowrite", "*", Deny)];
     vec![
         described(BUILD, new_agent("build", AgentMode::Primary, with(build))),
-        described(PLAN, new_agent("plan", AgentMode::Primary, with(plan_rules(dirs, worktree)))),
+        reading(described(PLAN, new_agent("plan", AgentMode::Primary, with(plan_rules(dirs, worktree))))),
         described(GENERAL, new_agent("general", AgentMode::Subagent, with(general))),
-        described(EXPLORE, new_agent("explore", AgentMode::Subagent, with(explore_rules(dirs, skills)))),
+        reading(described(
+            EXPLORE,
+            new_agent("explore", AgentMode::Subagent, with(explore_rules(dirs, skills))),
+        )),
         internal("compaction"),
         AgentSpec { temperature: Some(0.5), ..internal("title") },
         internal("summary"),
@@ -290,6 +298,7 @@ fn new_agent(name: &str, mode: AgentMode, permission: Vec<Rule>) -> AgentSpec {
         prompt: None,
         options: Map::new(),
         steps: None,
+        sandbox: SandboxMode::Off,
         limits: None,
     }
 }
@@ -310,6 +319,8 @@ fn change(agent: &mut AgentSpec, written: &AgentConfig) -> Result<(), Error> {
     agent.hidden = written.hidden.unwrap_or(agent.hidden);
     merge::merge_maps(&mut agent.options, written.options.clone());
     agent.permission.extend_from_slice(&written.permission);
+    // Only stricter, because the entry may be the repository's.
+    agent.sandbox = agent.sandbox.max(written.sandbox.unwrap_or_default());
     Ok(())
 }
 

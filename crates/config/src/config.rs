@@ -9,7 +9,7 @@ use codewright_proto::{PromptModel, Rule};
 use serde_json::Value;
 
 use crate::{
-    Map, Ordered,
+    Map, Ordered, SandboxConfig, SandboxMode,
     document::schema::{self, Shape},
     permission,
 };
@@ -33,6 +33,8 @@ pub struct Config {
     pub command: Ordered<CommandConfig>,
     /// The settings of the system prompt.
     pub prompt: PromptConfig,
+    /// The settings of the sandbox.
+    pub sandbox: SandboxConfig,
     /// The permission rules; those of the older `tools` map are first.
     pub permission: Vec<Rule>,
     /// Files, patterns and URLs of instructions for the model.
@@ -214,6 +216,8 @@ pub struct AgentConfig {
     pub hidden: Option<bool>,
     /// The display colour.
     pub color: Option<String>,
+    /// The sandbox that the agent requires.
+    pub sandbox: Option<SandboxMode>,
     /// Options that are added to each request, including unknown keys of the agent.
     pub options: Map,
 }
@@ -292,6 +296,7 @@ impl Config {
             agent: fields.each("agent", |value| AgentConfig::read(&value, home)),
             command: fields.each("command", |value| CommandConfig::read(&value)),
             prompt: fields.object("prompt").map(|prompt| PromptConfig::read(&prompt)).unwrap_or_default(),
+            sandbox: fields.object("sandbox").map(|own| SandboxConfig::read(own.0, home)).unwrap_or_default(),
             permission: raw.get("permission").map(|value| permission::rules(value, home)).unwrap_or_default(),
             instructions: fields.texts("instructions").unwrap_or_default(),
             disabled_providers: fields.texts("disabled_providers").unwrap_or_default(),
@@ -387,6 +392,7 @@ impl AgentConfig {
             disable: fields.switch("disable"),
             hidden: fields.switch("hidden"),
             color: fields.non_empty("color"),
+            sandbox: fields.text("sandbox").as_deref().and_then(SandboxMode::parse),
             options: fields.map("options"),
         }
     }

@@ -3,7 +3,7 @@
 //! It serves any number of directories, each opened as an [`Instance`] when it is first needed.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use codewright_config::{Dirs, Env};
@@ -22,8 +22,8 @@ use crate::error::describe;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
-    Events, Instances, Log, Permissions, Projects, Providers, Questions, Sessions, Settings, Terminals,
-    Transfer, Trust, Worktrees,
+    Events, Instances, Log, Permissions, Projects, Providers, Questions, Sandboxes, Sessions, Settings,
+    Terminals, Transfer, Trust, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
@@ -132,6 +132,7 @@ impl Engine {
             child_env,
             shell,
             confinement,
+            sandbox_mode: OnceLock::new(),
             outputs,
             terminals: pty::Terminals::default(),
             worktrees: WorktreeState::default(),
@@ -252,6 +253,12 @@ impl Engine {
     #[must_use]
     pub fn sessions(&self) -> Sessions<'_> {
         Sessions(&self.0)
+    }
+
+    /// The sandbox of the model's commands.
+    #[must_use]
+    pub fn sandboxes(&self) -> Sandboxes<'_> {
+        Sandboxes(&self.0)
     }
 
     /// Permission requests and saved approvals.

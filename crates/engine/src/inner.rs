@@ -3,9 +3,9 @@
 //! Each field is a table or a service that does not know this struct. Operations are functions that borrow it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use codewright_config::{Dirs, Env};
+use codewright_config::{Dirs, Env, SandboxMode};
 use codewright_llm::oauth::SignIn;
 use codewright_proto::{Clock, Event, Ids, Session, SessionId, Signal};
 use codewright_store::{Condition, Store};
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,
     pub(crate) confinement: Confinement,
+    /// The mode of the sandbox that the command line names.
+    pub(crate) sandbox_mode: OnceLock<SandboxMode>,
     pub(crate) outputs: Outputs,
     pub(crate) terminals: Terminals,
     pub(crate) worktrees: WorktreeState,

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use codewright_config::{
-    AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PromptConfig, SkillInput,
-    Trust, Worktree, env,
+    AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PromptConfig,
+    SandboxConfig, SkillInput, Trust, Worktree, env,
 };
 use codewright_llm::Client;
 use codewright_llm::oauth::SignIn;
@@ -94,6 +94,8 @@ pub struct Instance {
     addresses: Addresses,
     plans_into_files: bool,
     pub(crate) settled: Settled,
+    /// The settings of the sandbox, which only the user sets.
+    pub(crate) sandbox: SandboxConfig,
     /// Whether the repository's configuration takes effect.
     pub(crate) trust: Standing,
     skills: Vec<Skill>,
@@ -186,6 +188,7 @@ impl Instance {
             default_agent,
             commands,
             prompt: config.prompt.clone(),
+            sandbox: config.sandbox.clone(),
             origins,
             instructions,
             addresses: Addresses::default(),
@@ -271,6 +274,12 @@ impl Instance {
     pub(crate) fn skills(&self, rules: &PermissionRules) -> Vec<Skill> {
         let is_denied = |skill: &&Skill| rules.decide("skill", &skill.name) == Action::Deny;
         self.skills.iter().filter(|skill| !is_denied(skill)).cloned().collect()
+    }
+
+    /// Returns the directories of the skills.
+    pub(crate) fn skill_directories(&self) -> Vec<PathBuf> {
+        let files = self.skills.iter().filter_map(|skill| skill.location.as_deref());
+        files.filter_map(Path::parent).map(Path::to_owned).collect()
     }
 
     /// Returns the connected providers and their models, for `GET /config/providers`.

@@ -50,4 +50,6 @@ parts! {
     Transfer,
     /// The log file.
     Log,
+    /// The sandbox of the model's commands.
+    Sandboxes,
 }

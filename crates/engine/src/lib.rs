@@ -31,6 +31,7 @@ mod redact;
 mod remote;
 mod request;
 mod run;
+mod sandbox;
 mod session;
 mod settings;
 mod subagent;
@@ -45,13 +46,16 @@ mod worktrees;
 mod zone;
 
 pub use attempt::{Attempt, Progress};
+pub use codewright_config::SandboxMode;
 pub use codewright_store::inspect;
 pub use codewright_store::{
     Incoming, Json, Logged, MessagesJson, PageLimit, Published, Rest, Salvage, SavedPermission,
     SessionFilter, Subscription,
 };
 pub use codewright_telemetry::{Span, carry, within};
-pub use codewright_workspace::{Confinement, Descent, has_commands, process_descent, socket_descent};
+pub use codewright_workspace::{
+    Confinement, Descent, End, Ended, Mechanism, Probe, has_commands, process_descent, socket_descent,
+};
 pub use credential::{method_id, sign_in, vault};
 pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
@@ -66,6 +70,7 @@ pub use models::json::Connection;
 pub use permission::client::PermissionInput;
 pub use projects::{ProjectDirectory, ProjectPatch};
 pub use pty::Attached;
+pub use sandbox::report::SandboxReport;
 pub use session::relocate::Changes;
 pub use session::revert::Restored;
 pub use transfer::{Export, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary, Texts};

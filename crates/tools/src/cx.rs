@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use codewright_workspace::{Confinement, Workspace};
+use codewright_workspace::{Confined, Confinement, Workspace};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -70,6 +70,8 @@ pub struct ToolCx {
     pub host: Arc<dyn Host>,
     /// How a command and its child processes are kept together.
     pub confinement: Confinement,
+    /// The access of a command. `None` restricts nothing.
+    pub sandbox: Option<Arc<Confined>>,
     /// Whether the model can start a subagent. Only advice depends on it.
     pub can_delegate: bool,
 }
@@ -102,6 +104,7 @@ impl ToolCx {
             shell: PathBuf::from("/bin/sh"),
             host: Arc::new(NoHost),
             confinement: Confinement::Group,
+            sandbox: None,
             can_delegate: false,
         }
     }

@@ -88,6 +88,8 @@ pub struct Facts {
     pub permission: Option<&'static str>,
     /// Its effect on files.
     pub effect: Effect,
+    /// Whether it starts programs, which the sandbox must restrict.
+    pub starts_commands: bool,
     /// The files that a call changed, according to the metadata of its output.
     pub edits: EditsOf,
     /// Whether it finds files by itself, so that rules about reading must filter its output.
@@ -115,6 +117,7 @@ impl Facts {
     pub const PLAIN: Self = Self {
         permission: None,
         effect: Effect::Unknown,
+        starts_commands: false,
         edits: |_| Vec::new(),
         finds_files: false,
         limits_output: false,

@@ -45,6 +45,9 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
+    /// A command cannot be restricted, and was not started or was ended.
+    #[error(transparent)]
+    Sandbox(#[from] codewright_sandbox::Error),
     /// Git is not installed. Features that need it are left out.
     #[error("the `git` program was not found")]
     NoGit,

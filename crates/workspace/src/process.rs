@@ -6,6 +6,7 @@
 //! dropped future or, with a supervisor, the death of this process. A cancelled caller does not wait for a
 //! program that ends slowly: it gets the [`Rest`] to end later.
 
+mod confined;
 mod held;
 mod origin;
 mod output;
@@ -16,7 +17,9 @@ use std::ffi::OsString;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -24,12 +27,15 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+pub use confined::{Confined, confine, sandbox_support};
 pub use held::Confinement;
 use held::{Ends, GRACE, Held, REAP};
 pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};
 pub use output::Output;
 pub use supervisor::{SUPERVISE, deny_tracing, supervise};
 pub use terminal::{Screen, Seated, TerminalSize, open_terminal};
+
+use codewright_sandbox::{Guard, Renamed};
 
 use crate::Error;
 
@@ -39,6 +45,8 @@ const DRAIN: Duration = supervisor::DRAIN;
 const CANCEL_WAIT: Duration = Duration::from_millis(40);
 /// The shortest interval between two calls of the watcher.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
+/// The interval between two checks of the protected names in a sandbox.
+const GUARD_EVERY: Duration = Duration::from_millis(200);
 /// The size of one read.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -57,6 +65,8 @@ pub struct Command {
     pub env_remove: Vec<String>,
     /// How it and its child processes are kept together.
     pub confinement: Confinement,
+    /// The access of the program and its child processes. `None` restricts nothing.
+    pub sandbox: Option<Arc<Confined>>,
     /// The author of the command.
     pub author: Author,
 }
@@ -94,6 +104,8 @@ pub struct Ended {
     pub output: Output,
     /// The processes that a cancellation has left to end.
     pub rest: Option<Rest>,
+    /// The protected files that the program created in its sandbox. They were renamed.
+    pub renamed: Vec<Renamed>,
 }
 
 /// A cancelled program that may still run. Dropping this kills it at once.
@@ -109,6 +121,37 @@ impl Rest {
 
 /// Runs a program. `watch` gets the output so far, about ten times a second.
 pub async fn run(
+    command: Command,
+    limits: Limits,
+    cancel: &CancellationToken,
+    watch: &mut (dyn FnMut(&Output) + Send),
+) -> Result<Ended, Error> {
+    let Some(confined) = command.sandbox.clone() else {
+        return run_to_end(command, limits, cancel, watch).await;
+    };
+    let mut guard = confined.guard()?;
+    let mut tick = interval(GUARD_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut running = pin!(run_to_end(command, limits, cancel, watch));
+    loop {
+        tokio::select! {
+            ended = &mut running => {
+                guard = check(guard).await?;
+                return ended.map(|ended| Ended { renamed: guard.renamed().to_vec(), ..ended });
+            }
+            // After an error the program is dropped, which kills it.
+            _ = tick.tick() => guard = check(guard).await?,
+        }
+    }
+}
+
+/// Checks the protected names on a thread that may wait for the disk.
+async fn check(mut guard: Guard) -> Result<Guard, Error> {
+    let checked = tokio::task::spawn_blocking(move || guard.check().map(|()| guard)).await;
+    Ok(checked.map_err(|error| codewright_sandbox::Error::Kernel(error.to_string()))??)
+}
+
+async fn run_to_end(
     command: Command,
     limits: Limits,
     cancel: &CancellationToken,
@@ -164,10 +207,10 @@ pub async fn run(
             output.close().await;
             if end == End::Cancelled {
                 let rest = (!held.is_over()).then_some(Rest(held));
-                return Ok(Ended { end, output, rest });
+                return Ok(Ended { end, output, rest, renamed: Vec::new() });
             }
             held.end_now().await;
-            return Ok(Ended { end, output, rest: None });
+            return Ok(Ended { end, output, rest: None, renamed: Vec::new() });
         }
     }
 }

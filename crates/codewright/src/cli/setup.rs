@@ -1,5 +1,6 @@
-//! The arguments of `permissions` and `trust`.
+//! The arguments of `permissions`, `sandbox` and `trust`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -36,6 +37,27 @@ pub(crate) enum PermissionsCommand {
         all: bool,
         #[command(flatten)]
         common: Common,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Option<SandboxCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxCommand {
+    /// Run a command as the model's commands run, and print its output
+    Run {
+        /// The program and its arguments
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
     },
 }
 

@@ -125,7 +125,7 @@ pub(crate) async fn turn_and_close(
     args: &RunArgs,
     text: String,
 ) -> anyhow::Result<ExitCode> {
-    connection.configure_log(&args.common);
+    connection.configure(&args.common);
     let code = turn(&connection, args, text, None).await;
     connection.close().await;
     code

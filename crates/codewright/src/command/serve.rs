@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::STACK_BYTES;
 use crate::cli::{Common, ListenArgs, ServeArgs, WebArgs};
-use crate::connection::{configure_log, open_engine, set_log_level, working_directory};
+use crate::connection::{configure, open_engine, set_log_level, working_directory};
 use crate::style;
 pub(crate) use beside::{SideListener, SideServer};
 use settings::ServerSettings;
@@ -74,7 +74,7 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     let options = options(&settings, &env)?;
     let engine = open_engine(env.clone(), &working_directory(None)?).await?;
     set_log_level(&engine, settings.log_level.as_deref());
-    configure_log(&engine, &server.common);
+    configure(&engine, &server.common);
     let endpoint = listen(server, &settings).await?;
     if options.password.is_none() && server.socket.is_none() {
         style::warning(WITHOUT_PASSWORD);

@@ -14,7 +14,9 @@ use codewright_tui::{Depth, Desktop, Ended, First, Ide, Links, Mode, Multiplexer
 use super::STACK_BYTES;
 use super::serve::{SideListener, SideServer};
 use crate::cli::{AttachArgs, OpenArgs, RunArgs, TuiArgs};
-use crate::connection::{Connection, Credentials, VERSION, client_error, interrupted, working_directory};
+use crate::connection::{
+    Connection, Credentials, VERSION, client_error, interrupted, set_sandbox, working_directory,
+};
 use crate::style;
 
 /// The number of worker threads. Two, so that drawing does not wait for a turn.
@@ -82,6 +84,7 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
     let listener = SideListener::open(&args.listen(), &env).await?;
     if is_plain {
         let connection = Connection::local(env, &directory).await?;
+        connection.configure(&args.common);
         let beside = serve_beside(listener, &connection);
         for note in beside.iter().flat_map(|beside| &beside.notes) {
             style::note(note);
@@ -107,6 +110,7 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
     options.model = args.model;
     options.auto = args.auto;
     if let Some(engine) = connection.engine() {
+        set_sandbox(engine, &args.common);
         engine.recover();
     }
     let ended = {

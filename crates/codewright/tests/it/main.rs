@@ -47,6 +47,7 @@ mod question;
 mod reading;
 mod recover;
 mod responses;
+mod sandbox;
 mod secret;
 mod serve;
 mod shell;

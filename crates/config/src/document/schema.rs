@@ -3,6 +3,7 @@
 //! An unknown key accepts any value, because later versions and other programs add their own.
 
 use super::{Kind, Node};
+use crate::sandbox;
 
 /// The type of a value.
 #[derive(Debug)]
@@ -99,6 +100,7 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("theme", Shape::Any),
     ("tui", Shape::Any),
     ("prompt", Shape::Record(PROMPT_KEYS)),
+    ("sandbox", Shape::Record(sandbox::KEYS)),
 ];
 
 const SERVER_KEYS: &[(&str, Shape)] = &[
@@ -190,6 +192,7 @@ pub(crate) const AGENT_KEYS: &[(&str, Shape)] = &[
     ("maxSteps", Shape::Positive),
     ("permission", PERMISSION),
     ("name", Shape::Text),
+    ("sandbox", sandbox::MODE),
 ];
 
 /// The keys of one provider.

@@ -24,6 +24,14 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const PATH: &str = "PATH";
 /// The user's shell, for the model's commands.
 pub const SHELL: &str = "SHELL";
+/// The socket of the SSH agent.
+pub const SSH_AUTH_SOCK: &str = "SSH_AUTH_SOCK";
+/// The address of the session's message bus.
+pub const DBUS_SESSION_BUS_ADDRESS: &str = "DBUS_SESSION_BUS_ADDRESS";
+/// The address of the container service.
+pub const DOCKER_HOST: &str = "DOCKER_HOST";
+/// The directory of the user's sockets.
+pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// The address of the Ollama server.
 pub const OLLAMA_HOST: &str = "OLLAMA_HOST";
 /// The address of Bedrock, instead of the region's address.
@@ -260,6 +268,10 @@ pub const SHARED: &[(&str, &str)] = &[
     (NO_COLOR, "disables colours if it is not empty"),
     (PATH, "the directories that are searched for programs"),
     (SHELL, "the user's shell, for the model's commands"),
+    (SSH_AUTH_SOCK, "the socket of the SSH agent, which the sandbox hides"),
+    (DBUS_SESSION_BUS_ADDRESS, "the message bus, which the sandbox hides"),
+    (DOCKER_HOST, "the container service, which the sandbox hides"),
+    (XDG_RUNTIME_DIR, "the directory of sockets, which the sandbox hides"),
     (OLLAMA_HOST, "the address of the Ollama server"),
     (AWS_ENDPOINT_URL_BEDROCK_RUNTIME, "the address of Bedrock, instead of the region's address"),
     (GOOGLE_VERTEX_API_KEY, "a key for Vertex AI without a project"),

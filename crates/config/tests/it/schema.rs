@@ -82,6 +82,7 @@ fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
         ("formatter", "true"),
         ("lsp", r#"{"x": {"command": ["x"]}}"#),
         ("attachment", r#"{"image": {"max_width": 5}}"#),
+        ("autoshare", "true"),
         ("autoupdate", "true"),
         ("autoupdate", r#""notify""#),
         ("experimental.mcp_timeout", "5000"),

@@ -1,6 +1,7 @@
 //! Runs a command: its template becomes a prompt.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_config::parse_model;
@@ -10,7 +11,7 @@ use codewright_proto::{
 };
 use codewright_tools::tags::neutralize;
 use codewright_tools::{Ask, Bash, Read, Tool as _};
-use codewright_workspace::{Author, Command as Program, End, Limits};
+use codewright_workspace::{Author, Command as Program, Confined, End, Limits};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,7 @@ use crate::instance::Instance;
 use crate::interface::Sessions;
 use crate::permission::gate::Asker;
 use crate::permission::session::session_rules;
+use crate::sandbox::Subject;
 use crate::toolbox::check::{check_action, check_call};
 use crate::{Error, session};
 
@@ -124,7 +126,10 @@ impl Sessions<'_> {
                 }
                 Piece::Shell(command) => {
                     self.check_template(instance, of, &command).await?;
-                    let output = shell(self.0, instance, command, &parameters, arguments).await;
+                    let subject = Subject::new(self.0, instance, of.caller.session_id(), &[]);
+                    let sandbox = subject.confine(&self.0.confinement).map_err(Error::machine)?;
+                    let input = ShellInput { command, parameters: &parameters, arguments, sandbox };
+                    let output = shell(self.0, instance, input).await;
                     text.push_str(&neutralize(&output));
                 }
             }
@@ -284,6 +289,15 @@ enum Caller<'a> {
     Model(&'a Asker<'a>),
 }
 
+impl Caller<'_> {
+    fn session_id(&self) -> &SessionId {
+        match self {
+            Self::User { session, .. } => &session.id,
+            Self::Model(asker) => asker.session_id,
+        }
+    }
+}
+
 fn file_path(part: &PartInput) -> Option<PathBuf> {
     let PartInput::File { url, .. } = part else { return None };
     url::Url::parse(url).ok()?.to_file_path().ok()
@@ -346,14 +360,17 @@ fn file_url(path: &Path) -> String {
     url
 }
 
-/// Returns the output of a shell command of a template, or the reason why there is none.
-async fn shell(
-    inner: &Inner,
-    instance: &Instance,
+/// A shell command of a template.
+struct ShellInput<'a> {
     command: String,
-    parameters: &[String],
-    arguments: &str,
-) -> String {
+    parameters: &'a [String],
+    arguments: &'a str,
+    sandbox: Option<Arc<Confined>>,
+}
+
+/// Returns the output of a shell command of a template, or the reason why there is none.
+async fn shell(inner: &Inner, instance: &Instance, input: ShellInput<'_>) -> String {
+    let ShellInput { command, parameters, arguments, sandbox } = input;
     let mut env = inner.child_env.set.clone();
     env.push(("ARGUMENTS".to_owned(), arguments.to_owned()));
     let fixed = ["-c".to_owned(), command, "sh".to_owned()];
@@ -364,6 +381,7 @@ async fn shell(
         env,
         env_remove: inner.child_env.remove.clone(),
         confinement: inner.confinement.clone(),
+        sandbox,
         author: Author::Model,
     };
     let spill = inner.dirs.tool_output().join(inner.ids.tool_output().to_string());

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use codewright_proto::{Action, Rule};
 use codewright_tools::UNKNOWN;
-use codewright_workspace::normalize;
+use codewright_workspace::{Guarded, normalize};
 
 use super::evaluate::{Subject, matches};
 
@@ -169,6 +169,25 @@ pub(crate) struct Roots {
     pub(crate) project: PathBuf,
     /// The directories of this program.
     pub(crate) own: std::sync::Arc<[PathBuf]>,
+}
+
+/// Returns the names of control files in a directory and in the directories of the table below it.
+pub(crate) fn guarded(directory: &Path) -> Vec<Guarded> {
+    let mut guarded: Vec<Guarded> = Vec::new();
+    for (row, _) in TABLE {
+        let Some((name, above)) = row.split_last() else { continue };
+        let directory = above.iter().fold(directory.to_owned(), |path, name| path.join(name));
+        match guarded.iter_mut().find(|known| known.directory == directory) {
+            Some(known) => known.patterns.push((*name).to_owned()),
+            None => guarded.push(Guarded { directory, patterns: vec![(*name).to_owned()] }),
+        }
+    }
+    guarded
+}
+
+/// Reports whether a name in lower case matches a component of a row.
+pub(crate) fn matches_name(pattern: &str, name: &str) -> bool {
+    is_row(&[pattern], &[name.to_owned()])
 }
 
 impl Roots {

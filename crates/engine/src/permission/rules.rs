@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use codewright_config::AgentSpec;
+use codewright_config::{AgentSpec, SandboxMode};
 use codewright_proto::{Action, Rule};
 use codewright_tools::Implied;
 
@@ -23,6 +23,8 @@ struct Layer {
     rules: Arc<[Rule]>,
     /// The rules without the repository's, if it has any.
     limits: Option<Limits>,
+    /// The sandbox that the agent requires.
+    sandbox: SandboxMode,
 }
 
 /// The bounds of a layer to which a repository has added rules.
@@ -93,7 +95,7 @@ impl Default for PermissionRules {
 impl PermissionRules {
     /// Returns the rules of a session without callers.
     pub(crate) fn of(rules: Vec<Rule>) -> Self {
-        Self([Layer { rules: rules.into(), limits: None }].into())
+        Self([Layer { rules: rules.into(), limits: None, sandbox: SandboxMode::Off }].into())
     }
 
     /// Returns the rules of an agent, followed by rules of a user or a client.
@@ -103,13 +105,19 @@ impl PermissionRules {
             exceptions: limits.exceptions.clone().into(),
             repository: limits.repository.clone().into(),
         });
-        Self([Layer { rules: [agent.permission.as_slice(), more].concat().into(), limits }].into())
+        let rules = [agent.permission.as_slice(), more].concat().into();
+        Self([Layer { rules, limits, sandbox: agent.sandbox }].into())
     }
 
     /// Adds the layers of the callers.
     pub(crate) fn under<'a>(self, above: impl IntoIterator<Item = &'a Self>) -> Self {
         let above = above.into_iter().flat_map(|rules| rules.0.iter().cloned());
         Self(self.0.iter().cloned().chain(above).collect())
+    }
+
+    /// Returns the strictest sandbox that an agent of the layers requires.
+    pub(crate) fn sandbox(&self) -> SandboxMode {
+        self.0.iter().map(|layer| layer.sandbox).max().unwrap_or_default()
     }
 
     /// Decides about `permission` on one `pattern`. The strictest layer wins, and a layer without a match requires permission.

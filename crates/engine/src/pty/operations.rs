@@ -67,6 +67,7 @@ impl Terminals<'_> {
             env,
             env_remove: self.0.child_env.remove.clone(),
             confinement: self.0.confinement.clone(),
+            sandbox: None,
             author: Author::User,
         };
         let (seated, screen) =

@@ -33,6 +33,7 @@ use crate::permission::reading::read_rules;
 use crate::run::files::Files;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::structured;
+use crate::sandbox::Subject;
 use crate::subagent::handover::Caller;
 use host::CallHost;
 
@@ -188,11 +189,7 @@ impl CallCx {
             ready.ok_or(Failure::Aborted)?;
         }
         let done = match self.request_new_permissions(granted, tool, &input, cx).await {
-            Ok(()) => tool.run(input, cx).await.or_else(|error| match error {
-                // The output of an aborted call so far is kept.
-                ToolError::Cancelled(Some(output)) => Ok(*output),
-                error => Err(failure(error)),
-            }),
+            Ok(granted) => self.run_confined(tool, input, cx, &granted).await,
             Err(refused) => Err(refused),
         };
         // For an aborted turn the step does this, because it does not wait for the call.
@@ -206,6 +203,29 @@ impl CallCx {
             self.store_todos(&output).await?;
         }
         if facts.limits_output { Ok(output) } else { trim(output, cx).await.map_err(failure) }
+    }
+
+    /// Runs the tool. The commands that it starts are in the sandbox of this call.
+    async fn run_confined(
+        &self,
+        tool: &Arc<dyn AnyTool>,
+        input: Value,
+        cx: &ToolCx,
+        granted: &Granted,
+    ) -> Result<Output, Failure> {
+        let subject = Subject {
+            required: self.caller.rules.sandbox(),
+            ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
+        };
+        let starts_commands = tool.facts().starts_commands;
+        let sandbox = starts_commands.then(|| subject.confine(&self.inner.confinement));
+        let sandbox = sandbox.transpose().map_err(Failure::Told)?.flatten();
+        let cx = ToolCx { sandbox, ..cx.clone() };
+        tool.run(input, &cx).await.or_else(|error| match error {
+            // The output of an aborted call so far is kept.
+            ToolError::Cancelled(Some(output)) => Ok(*output),
+            error => Err(failure(error)),
+        })
     }
 
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<By, Failure> {

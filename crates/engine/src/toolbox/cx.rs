@@ -47,6 +47,7 @@ pub(crate) fn tool_cx(
         shell: instance.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
         host: Arc::new(NoHost),
         confinement: inner.confinement.clone(),
+        sandbox: None,
         can_delegate: false,
     }
 }

@@ -65,6 +65,7 @@ impl Input {
 impl Tool for Background {
     const NAME: &'static str = "background";
     const FACTS: &'static Facts = &Facts {
+        starts_commands: true,
         permission: Some("bash"),
         is_available: |setup| setup.has_background_commands,
         ..Facts::PLAIN

@@ -9,6 +9,7 @@ mod nested;
 mod options;
 mod parse;
 mod reach;
+mod sandbox;
 mod scan;
 mod sed;
 mod touch;
@@ -89,6 +90,7 @@ impl Input {
             env: cx.env.set.iter().cloned().chain(unattended()).collect(),
             env_remove: cx.env.remove.clone(),
             confinement: cx.confinement.clone(),
+            sandbox: cx.sandbox.clone(),
             author: Author::Model,
         })
     }
@@ -104,7 +106,8 @@ impl Input {
 
 impl Tool for Bash {
     const NAME: &'static str = "bash";
-    const FACTS: &'static Facts = &Facts { limits_output: true, position: Some(2), ..Facts::PLAIN };
+    const FACTS: &'static Facts =
+        &Facts { limits_output: true, position: Some(2), starts_commands: true, ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {
@@ -178,11 +181,13 @@ async fn execute(input: &Input, command: Command, cx: &ToolCx) -> Result<Output,
     let mut watch = |output: &codewright_workspace::Output| {
         report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
     };
+    let confined = command.sandbox.clone();
     let mut ended = run(command, limits, &cx.cancel, &mut watch).await?;
     if let Some(rest) = ended.rest.take() {
         cx.background.spawn(rest.end());
     }
-    Ok(finished(input, &ended, cx.bounds))
+    let notes = confined.map(|confined| sandbox::notes(&confined, &ended)).unwrap_or_default();
+    Ok(finished(input, &ended, cx.bounds, &notes))
 }
 
 fn unattended() -> impl Iterator<Item = (String, String)> {
@@ -202,7 +207,7 @@ fn shown(text: &str, bytes: u64) -> String {
     format!("...\n\n{}", &text[start..])
 }
 
-fn finished(input: &Input, ended: &Ended, bounds: Bounds) -> Output {
+fn finished(input: &Input, ended: &Ended, bounds: Bounds, notes: &[String]) -> Output {
     let output = &ended.output;
     let raw = output.text();
     let mut text = if raw.is_empty() { NO_OUTPUT.to_owned() } else { body(output, &raw, bounds) };
@@ -221,8 +226,9 @@ fn finished(input: &Input, ended: &Ended, bounds: Bounds) -> Output {
             )
         }
     };
-    if let Some(note) = note {
-        text += &format!("\n\n<shell_metadata>\n{note}\n</shell_metadata>");
+    let notes: Vec<&str> = note.iter().chain(notes).map(String::as_str).collect();
+    if !notes.is_empty() {
+        text += &format!("\n\n<shell_metadata>\n{}\n</shell_metadata>", notes.join("\n"));
     }
     let metadata_text = if raw.is_empty() { text.clone() } else { shown(&raw, output.bytes()) };
     let path = output.file().map(|path| path.to_string_lossy().into_owned());

@@ -3,5 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    codewright_workspace::supervise(std::env::args_os().skip(2))
+    let mut args = std::env::args_os().skip(1);
+    match args.next() {
+        Some(first) if first == codewright_workspace::CONFINE => codewright_workspace::confine(args),
+        _ => codewright_workspace::supervise(args),
+    }
 }

@@ -12,6 +12,8 @@ use nix::unistd::Pid;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use codewright_sandbox::Launch;
+
 use super::{Command, origin, supervisor};
 use crate::Error;
 
@@ -71,10 +73,16 @@ impl Held {
             Confinement::Group => None,
             Confinement::Supervisor(path) => Some((path, std::io::pipe().map_err(failed)?)),
         };
+        let launch = match &command.sandbox {
+            // A terminal of the machine does not exist in other namespaces.
+            Some(_) if ends.terminal.is_some() => return Err(unsupported("a sandbox has no terminal").into()),
+            Some(confined) => Some(confined.launch(&command.confinement, &command.directory)?),
+            None => None,
+        };
         let (mut builder, lifeline) = match supervisor {
-            None => (tokio::process::Command::new(&command.program), None),
+            None => (direct(launch.as_ref(), &command.program)?, None),
             Some((path, ends_of_lifeline)) => {
-                let mut builder = tokio::process::Command::new(path);
+                let mut builder = launched(launch.as_ref(), path);
                 let none = Path::new(supervisor::NO_TERMINAL);
                 builder.arg(supervisor::SUPERVISE).arg(ends.terminal.unwrap_or(none)).arg(&command.program);
                 (builder, Some(ends_of_lifeline))
@@ -85,6 +93,9 @@ impl Held {
             builder.env_remove(name);
         }
         builder.envs(command.env.iter().map(|(name, value)| (name, value)));
+        if let Some(launch) = &launch {
+            builder.envs(launch.env.iter().map(|(name, value)| (name, value)));
+        }
         let spawned = origin::spawn(command.author, || spawn(builder, lifeline), |(child, _)| child.id());
         let (child, hold) = spawned.map_err(failed)?;
         Ok(Self { child, hold, is_over: false })
@@ -187,6 +198,31 @@ impl Drop for Hold {
             signal(*id, Signal::SIGKILL);
         }
     }
+}
+
+/// The command without a supervisor.
+fn direct(launch: Option<&Launch>, program: &Path) -> Result<tokio::process::Command, Error> {
+    match launch {
+        None => Ok(tokio::process::Command::new(program)),
+        Some(launch) if launch.needs_helper => Err(unsupported("a sandbox needs a supervisor").into()),
+        Some(launch) => {
+            let mut builder = launched(Some(launch), program);
+            builder.arg(program);
+            Ok(builder)
+        }
+    }
+}
+
+/// The start of the helper in its sandbox, or of the program without one.
+fn launched(launch: Option<&Launch>, program: &Path) -> tokio::process::Command {
+    let Some(launch) = launch else { return tokio::process::Command::new(program) };
+    let mut builder = tokio::process::Command::new(&launch.program);
+    builder.args(&launch.args);
+    builder
+}
+
+fn unsupported(reason: &str) -> codewright_sandbox::Error {
+    codewright_sandbox::Error::Unsupported(reason.to_owned())
 }
 
 fn spawn(

@@ -2,4 +2,6 @@
 
 mod files;
 mod processes;
+#[cfg(target_os = "linux")]
+mod sandboxed;
 mod searches;

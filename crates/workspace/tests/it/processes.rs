@@ -32,6 +32,7 @@ impl Place {
             env_remove: Vec::new(),
             confinement: Confinement::Supervisor(env!("CARGO_BIN_EXE_supervise").into()),
             author: Author::Model,
+            sandbox: None,
         }
     }
 

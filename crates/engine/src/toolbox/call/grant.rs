@@ -29,19 +29,19 @@ impl CallCx {
         Ok(granted)
     }
 
-    /// Requests the permissions that are new since the first check.
+    /// Requests the permissions that are new since the first check. Returns all of them.
     pub(super) async fn request_new_permissions(
         &self,
         mut granted: Granted,
         tool: &Arc<dyn AnyTool>,
         input: &Value,
         cx: &ToolCx,
-    ) -> Result<(), Failure> {
+    ) -> Result<Granted, Failure> {
         for _ in 0..MAX_CHANGES {
             // Only a user's reply takes time in which something else may change. Rules decide at once, also about a
             // call whose effects differ each time, such as one that lists the running processes.
             if self.ask_for_more(&mut granted, tool, input, cx).await? == By::Rules {
-                return Ok(());
+                return Ok(granted);
             }
         }
         Err(Failure::Told("What the call would reach changes all the time, so it was not made.".to_owned()))
@@ -73,6 +73,11 @@ impl CallCx {
 }
 
 impl Granted {
+    /// The granted requests.
+    pub(super) fn asks(&self) -> &[Ask] {
+        &self.asks
+    }
+
     /// Returns the part of a request that is not granted yet.
     fn rest(&self, ask: &Ask) -> Option<Ask> {
         let is_same = |known: &&Ask| known.permission == ask.permission && known.patterns == ask.patterns;

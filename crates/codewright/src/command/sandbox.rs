@@ -1,0 +1,105 @@
+//! `sandbox`: shows what the sandbox enforces, and runs a command in it.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use codewright_config::Env;
+use codewright_engine::{End, Engine, SandboxMode, SandboxReport};
+use serde_json::json;
+
+use crate::cli::{SandboxArgs, SandboxCommand};
+use crate::connection::{configure, engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
+use crate::style;
+
+/// The shells' exit code after a time limit.
+const TIMED_OUT: u8 = 124;
+
+pub(crate) fn main(args: &SandboxArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(async {
+        let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
+        configure(&engine, &args.common);
+        let done = match &args.command {
+            None => show(&engine, args.json).await,
+            Some(SandboxCommand::Run { command }) => run(&engine, command).await,
+        };
+        engine.close().await?;
+        done
+    })
+}
+
+async fn show(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
+    let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
+    let report = engine.sandboxes().report(&instance).map_err(engine_error)?;
+    let text = if is_json {
+        format!("{}\n", serde_json::to_string_pretty(&value(&report))?)
+    } else {
+        text(&report)?
+    };
+    exit_code(Output::new().write(&text))
+}
+
+fn value(report: &SandboxReport) -> serde_json::Value {
+    json!({
+        "mode": report.mode.name(),
+        "mechanism": report.support.mechanism.name(),
+        "complete": report.support.mechanism.is_complete(),
+        "gaps": report.support.mechanism.gaps(),
+        "reasons": report.support.reasons,
+        "container": report.support.in_container,
+        "outer": report.has_outer,
+        "network": if report.is_network_open { "open" } else { "off" },
+        "write": report.write,
+        "hidden": report.hidden,
+    })
+}
+
+fn text(report: &SandboxReport) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    writeln!(text, "mode        {}", report.mode)?;
+    writeln!(text, "mechanism   {}", report.support.mechanism.name())?;
+    for reason in &report.support.reasons {
+        writeln!(text, "            {reason}")?;
+    }
+    if report.mode == SandboxMode::Off {
+        writeln!(text, "Commands of the model can do everything that you can do.")?;
+        writeln!(text, "Set `sandbox.mode` in the configuration, or start with `--sandbox workspace`.")?;
+        return Ok(text);
+    }
+    for gap in report.support.mechanism.gaps() {
+        writeln!(text, "not enforced: {gap}")?;
+    }
+    if report.support.in_container && !report.has_outer {
+        writeln!(text, "This is a container. If it is a sandbox already, set `sandbox.outer` to `true`.")?;
+    }
+    let network = if report.is_network_open { "open" } else { "off" };
+    writeln!(text, "network     {network}")?;
+    for (name, paths) in [("writable", &report.write), ("hidden", &report.hidden)] {
+        for (index, path) in paths.iter().enumerate() {
+            writeln!(text, "{:<11} {path}", if index == 0 { name } else { "" })?;
+        }
+    }
+    writeln!(text, "Everything else can be read and not written.")?;
+    Ok(text)
+}
+
+async fn run(engine: &Engine, command: &[OsString]) -> anyhow::Result<ExitCode> {
+    let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
+    let ended =
+        engine.sandboxes().run(&instance, command.to_vec(), &mut |_| {}).await.map_err(engine_error)?;
+    exit_code(Output::new().write(&ended.output.text()))?;
+    for renamed in &ended.renamed {
+        style::warning(&format!(
+            "the command created the protected file `{}`, which is now `{}`",
+            renamed.from.display(),
+            renamed.to.display()
+        ));
+    }
+    Ok(match ended.end {
+        End::Exited(code) => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)),
+        End::TimedOut => ExitCode::from(TIMED_OUT),
+        End::Cancelled => ExitCode::FAILURE,
+    })
+}

@@ -1,0 +1,284 @@
+//! The sandbox of the model's commands.
+//!
+//! The mode comes from the user's configuration; an agent can only make it stricter. A command can write the
+//! worktree and a private temporary directory of its session. Control files, secrets and the sockets of services
+//! are out of reach, except those that a granted permission names.
+
+mod paths;
+pub(crate) mod report;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codewright_config::{Dirs, Env, SandboxConfig, SandboxMode, env};
+use codewright_proto::SessionId;
+use codewright_tools::{Ask, Implied, UNKNOWN};
+use codewright_workspace::{
+    Confined, Confinement, Guarded, Network, Probe, Sandbox, make_private_directory, normalize,
+    sandbox_support,
+};
+
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::permission::control;
+use paths::{SECRETS, SERVICES, VISIBLE};
+
+/// The permission keys of effects that widen a sandbox.
+const EDIT: &str = "edit";
+/// See [`EDIT`].
+const EXTERNAL: &str = "external_directory";
+/// The longest file that names the directory of a repository.
+const MAX_GITFILE_BYTES: u64 = 4096;
+/// The age at which the temporary directory of a session is removed.
+const TEMPORARY_DAYS: u64 = 7;
+/// The largest number of temporary directories that are checked at once.
+const MAX_SWEPT: usize = 1000;
+
+/// The command to restrict.
+pub(crate) struct Subject<'a> {
+    /// The mode of the command line or of the configuration.
+    pub(crate) configured: SandboxMode,
+    pub(crate) config: &'a SandboxConfig,
+    /// The mode that the agent and its callers require.
+    pub(crate) required: SandboxMode,
+    pub(crate) session_id: &'a SessionId,
+    pub(crate) directory: &'a Path,
+    /// The repository's root, or `/`.
+    pub(crate) worktree: &'a Path,
+    pub(crate) dirs: &'a Dirs,
+    /// The sockets that the user's environment names.
+    pub(crate) sockets: Vec<PathBuf>,
+    /// The directories of skills, which contain scripts.
+    pub(crate) skills: Vec<PathBuf>,
+    /// The permissions that were granted to the command.
+    pub(crate) granted: &'a [Ask],
+}
+
+impl<'a> Subject<'a> {
+    /// A command of a session in an instance, without requirements of an agent.
+    pub(crate) fn new(
+        inner: &'a Inner,
+        instance: &'a Instance,
+        session_id: &'a SessionId,
+        granted: &'a [Ask],
+    ) -> Self {
+        let config = &instance.sandbox;
+        Self {
+            configured: inner.sandbox_mode.get().copied().or(config.mode).unwrap_or_default(),
+            config,
+            required: SandboxMode::Off,
+            session_id,
+            directory: &instance.directory,
+            worktree: &instance.worktree.root,
+            dirs: &inner.dirs,
+            sockets: sockets(&inner.env),
+            skills: instance.skill_directories(),
+            granted,
+        }
+    }
+
+    /// The mode that holds for the command.
+    pub(crate) fn mode(&self) -> SandboxMode {
+        match self.configured {
+            SandboxMode::Off => SandboxMode::Off,
+            mode => mode.max(self.required),
+        }
+    }
+
+    /// Returns the sandbox, or `None` if the mode is `off`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the machine cannot enforce a sandbox, unless another one contains this program, and if the private
+    /// directory cannot be created. The command must then not run.
+    pub(crate) fn confine(&self, confinement: &Confinement) -> Result<Option<Arc<Confined>>, String> {
+        if self.mode() == SandboxMode::Off {
+            return Ok(None);
+        }
+        let support = sandbox_support(confinement);
+        if support.mechanism == codewright_workspace::Mechanism::Nothing {
+            return if self.config.has_outer { Ok(None) } else { Err(unsupported(support)) };
+        }
+        let sandbox =
+            self.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
+        Ok(Some(Arc::new(Confined { sandbox, mechanism: support.mechanism.clone() })))
+    }
+
+    fn sandbox(&self) -> Result<Sandbox, codewright_workspace::Error> {
+        let root = self.root();
+        let granted = self.granted_writes();
+        let mut write: Vec<PathBuf> = granted.clone();
+        let mut guarded = Vec::new();
+        if self.mode() == SandboxMode::Workspace {
+            write.push(root.to_owned());
+            write.extend(self.config.write.iter().cloned());
+            if let Some(git) = git_directory(root) {
+                let patterns = ["config", "config.worktree", "hooks"].map(str::to_owned).to_vec();
+                guarded.push(Guarded { directory: git.clone(), patterns });
+                write.push(git);
+            }
+        }
+        for directory in write.iter().filter(|path| path.is_dir()).chain([&self.directory.to_owned()]) {
+            if !guarded.iter().any(|row| row.directory == *directory) {
+                guarded.extend(control::guarded(directory));
+            }
+        }
+        if root.join(".git").exists() {
+            for row in guarded.iter_mut().filter(|row| row.directory == root) {
+                row.patterns.retain(|pattern| pattern != ".git");
+            }
+        }
+        allow(&mut guarded, &granted);
+        Ok(Sandbox {
+            write,
+            protect: self.own_directories(),
+            guarded,
+            hide: self.hidden(),
+            show: self.visible(),
+            temporary: self.temporary()?,
+            network: if self.config.is_network_open { Network::Open } else { Network::Off },
+        })
+    }
+
+    /// The directory that the session works in as a whole.
+    fn root(&self) -> &Path {
+        if self.worktree.parent().is_none() { self.directory } else { self.worktree }
+    }
+
+    /// The configuration, which commands can read and never write.
+    fn own_directories(&self) -> Vec<PathBuf> {
+        vec![self.dirs.own_config.clone(), self.dirs.config.clone()]
+    }
+
+    fn hidden(&self) -> Vec<PathBuf> {
+        let below_home = SECRETS.iter().map(|name| self.dirs.home.join(name));
+        let own = [&self.dirs.data, &self.dirs.state, &self.dirs.opencode_data].map(Clone::clone);
+        let settings = [&self.dirs.own_config, &self.dirs.config]
+            .into_iter()
+            .flat_map(|directory| paths::SETTINGS.iter().map(|name| directory.join(name)));
+        let services = SERVICES.iter().map(PathBuf::from);
+        let configured = self.config.hide.iter().cloned();
+        let hidden = below_home.chain(own).chain(settings).chain(services).chain(configured);
+        let mut hidden: Vec<PathBuf> = hidden.chain(self.sockets.iter().cloned()).collect();
+        // The user named these, and may name a single file in a hidden directory.
+        hidden.retain(|path| !self.config.read.contains(path));
+        hidden
+    }
+
+    fn visible(&self) -> Vec<PathBuf> {
+        let mut visible: Vec<PathBuf> = VISIBLE.iter().map(PathBuf::from).collect();
+        visible.push(self.dirs.tool_output());
+        if self.mode() == SandboxMode::ReadOnly {
+            // The directory may be in one that the private directory replaces.
+            visible.push(self.root().to_owned());
+        }
+        visible.extend(self.skills.iter().cloned());
+        visible.extend(self.config.read.iter().cloned());
+        visible
+    }
+
+    /// The files and directories that granted permissions name for writing.
+    fn granted_writes(&self) -> Vec<PathBuf> {
+        let absolute = |pattern: &str| normalize(&self.worktree.join(pattern));
+        let named = |permission: &str| -> Vec<PathBuf> {
+            let whole = self.granted.iter().filter(|ask| ask.permission == permission);
+            let whole = whole.flat_map(|ask| ask.patterns.iter().map(String::as_str));
+            let implied = self.granted.iter().flat_map(|ask| ask.implied.iter());
+            let implied = implied.filter(|implied: &&Implied| implied.permission == permission);
+            let patterns = whole.chain(implied.map(|implied| implied.pattern.as_str()));
+            let patterns = patterns.filter(|pattern| !pattern.contains(UNKNOWN));
+            patterns.map(|pattern| absolute(pattern.strip_suffix("/*").unwrap_or(pattern))).collect()
+        };
+        let edits: Vec<PathBuf> = named(EDIT).into_iter().filter(|path| path.parent().is_some()).collect();
+        let mut granted = edits.clone();
+        // A new file needs its directory, which the user granted as well.
+        let directories = named(EXTERNAL).into_iter().filter(|path| path.parent().is_some());
+        granted.extend(directories.filter(|directory| edits.iter().any(|edit| edit.starts_with(directory))));
+        granted
+    }
+
+    /// The private directory of the session.
+    fn temporary(&self) -> Result<PathBuf, codewright_workspace::Error> {
+        let at = |path: &Path, source| codewright_workspace::Error::Path { path: path.to_owned(), source };
+        let parent = self.dirs.state.join("sandbox");
+        let directory = parent.join(self.session_id.as_str());
+        if !directory.is_dir() {
+            make_private_directory(&parent).map_err(|source| at(&parent, source))?;
+            sweep(&parent);
+            make_private_directory(&directory).map_err(|source| at(&directory, source))?;
+        }
+        Ok(directory)
+    }
+}
+
+/// The sockets of agents and services that the environment names.
+fn sockets(variables: &Env) -> Vec<PathBuf> {
+    let address = |name| variables.filled(name).map(|value| value.trim_start_matches("unix:").to_owned());
+    let addresses =
+        [env::SSH_AUTH_SOCK, env::DBUS_SESSION_BUS_ADDRESS, env::DOCKER_HOST, env::XDG_RUNTIME_DIR];
+    let paths = addresses.into_iter().filter_map(address).map(|address| {
+        let path = address.trim_start_matches("path=");
+        // A list of key and value pairs follows the path of a bus.
+        PathBuf::from(path.split(',').next().unwrap_or(path))
+    });
+    paths.filter(|path| path.is_absolute()).map(|path| normalize(&path)).collect()
+}
+
+/// Removes the directories of sessions that ran no command for a week.
+fn sweep(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    for entry in entries.flatten().take(MAX_SWEPT) {
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+        let age = age.and_then(|modified| modified.elapsed().ok());
+        if age.is_some_and(|age| age.as_secs() > TEMPORARY_DAYS * 24 * 60 * 60) {
+            // What cannot be removed now is tried again later.
+            drop(std::fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+/// Removes the names of granted paths, and those of the directories above them, from the guarded ones.
+fn allow(guarded: &mut [Guarded], granted: &[PathBuf]) {
+    for path in granted.iter().flat_map(|path| path.ancestors()) {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { continue };
+        let name = name.to_string_lossy().to_lowercase();
+        for row in guarded.iter_mut().filter(|row| row.directory == directory) {
+            row.patterns.retain(|pattern| !control::matches_name(pattern, &name));
+        }
+    }
+}
+
+/// The directory of a repository that git writes: `.git`, or the main repository of a linked worktree.
+///
+/// A repository must not be able to name a foreign directory. The main repository is therefore used only if it names
+/// this worktree too.
+fn git_directory(root: &Path) -> Option<PathBuf> {
+    let own = root.join(".git");
+    let metadata = own.symlink_metadata().ok()?;
+    if metadata.is_dir() {
+        return Some(own);
+    }
+    if !metadata.is_file() || metadata.len() > MAX_GITFILE_BYTES {
+        return None;
+    }
+    let read = |path: &Path| -> Option<String> {
+        let metadata = path.symlink_metadata().ok()?;
+        (metadata.is_file() && metadata.len() <= MAX_GITFILE_BYTES)
+            .then(|| std::fs::read_to_string(path).ok())?
+    };
+    let administration = normalize(&root.join(read(&own)?.trim().strip_prefix("gitdir:")?.trim()));
+    let back = read(&administration.join("gitdir"))?;
+    if normalize(Path::new(back.trim())) != own {
+        return None;
+    }
+    let common = normalize(&administration.join(read(&administration.join("commondir"))?.trim()));
+    (administration.parent()? == common.join("worktrees")).then_some(common)
+}
+
+fn unsupported(support: &Probe) -> String {
+    let reasons = support.reasons.join("; ");
+    format!(
+        "The command was not run, because this machine cannot enforce the sandbox: {reasons}. The user can set \
+         `sandbox.mode` to `off`, or `sandbox.outer` to `true` if a container already is a sandbox."
+    )
+}

@@ -1,0 +1,110 @@
+//! The state of the sandbox for users, and a command to try it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_config::SandboxMode;
+use codewright_proto::SessionId;
+use codewright_workspace::{Author, Command, Ended, Limits, Output, Probe, sandbox_support};
+use tokio_util::sync::CancellationToken;
+
+use super::Subject;
+use crate::Error;
+use crate::instance::Instance;
+use crate::interface::Sandboxes;
+
+/// The time limit of a command that a user tries.
+const TRIAL_DEADLINE: Duration = Duration::from_secs(10 * 60);
+/// The output of a command that a user tries.
+const TRIAL_LINES: usize = 100_000;
+/// See [`TRIAL_LINES`].
+const TRIAL_BYTES: usize = 16 * 1024 * 1024;
+
+/// What holds in a directory.
+#[derive(Debug, Clone)]
+pub struct SandboxReport {
+    /// The configured mode.
+    pub mode: SandboxMode,
+    /// What the machine can enforce.
+    pub support: Probe,
+    /// Paths that commands can write.
+    pub write: Vec<String>,
+    /// Paths that commands cannot read.
+    pub hidden: Vec<String>,
+    /// Whether commands can use the network.
+    pub is_network_open: bool,
+    /// Whether the configuration states that another sandbox contains this program.
+    pub has_outer: bool,
+}
+
+impl Sandboxes<'_> {
+    /// Sets the mode for all directories. It overrides the configuration.
+    pub fn set_mode(self, mode: SandboxMode) {
+        // A second call has no effect: the mode is a flag of the command line.
+        let _ = self.0.sandbox_mode.set(mode);
+    }
+
+    /// Returns what holds for commands in a directory. This may start a process to find out.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the private directory for commands cannot be created.
+    pub fn report(self, instance: &Arc<Instance>) -> Result<SandboxReport, Error> {
+        let session_id = trial_session()?;
+        let subject = Subject::new(self.0, instance, &session_id, &[]);
+        let mode = subject.mode();
+        let config = subject.config;
+        let sandbox = subject.sandbox().map_err(|error| Error::machine(error.to_string()))?;
+        let texts = |paths: &[std::path::PathBuf]| {
+            let existing = paths.iter().filter(|path| path.exists());
+            let mut texts: Vec<String> = existing.map(|path| path.to_string_lossy().into_owned()).collect();
+            texts.sort();
+            texts.dedup();
+            texts
+        };
+        Ok(SandboxReport {
+            mode,
+            support: sandbox_support(&self.0.confinement).clone(),
+            write: texts(&sandbox.write),
+            hidden: texts(&sandbox.hide),
+            is_network_open: config.is_network_open,
+            has_outer: config.has_outer,
+        })
+    }
+
+    /// Runs a program in the sandbox of a directory. `watch` receives its output so far.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the sandbox cannot be enforced or the program cannot be started.
+    pub async fn run(
+        self,
+        instance: &Arc<Instance>,
+        command: Vec<std::ffi::OsString>,
+        watch: &mut (dyn FnMut(&Output) + Send),
+    ) -> Result<Ended, Error> {
+        let session_id = trial_session()?;
+        let subject = Subject::new(self.0, instance, &session_id, &[]);
+        let sandbox = subject.confine(&self.0.confinement).map_err(Error::machine)?;
+        let mut words = command.into_iter();
+        let command = Command {
+            program: words.next().unwrap_or_default().into(),
+            args: words.collect(),
+            directory: instance.directory.clone(),
+            env: self.0.child_env.set.clone(),
+            env_remove: self.0.child_env.remove.clone(),
+            confinement: self.0.confinement.clone(),
+            sandbox,
+            author: Author::User,
+        };
+        let spill = self.0.dirs.tool_output().join(self.0.ids.tool_output().to_string());
+        let limits = Limits { timeout: TRIAL_DEADLINE, lines: TRIAL_LINES, bytes: TRIAL_BYTES, spill };
+        let ended = codewright_workspace::run(command, limits, &CancellationToken::new(), watch).await;
+        ended.map_err(|error| Error::machine(error.to_string()))
+    }
+}
+
+/// The private directory of commands that a user tries is not that of a session.
+fn trial_session() -> Result<SessionId, Error> {
+    SessionId::parse("ses_trial").map_err(|error| Error::machine(error.to_string()))
+}

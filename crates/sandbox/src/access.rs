@@ -1,0 +1,91 @@
+//! Resolves the paths of a sandbox into one ordered list of rules.
+
+use std::collections::BTreeMap;
+use std::fs::{canonicalize, symlink_metadata};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Sandbox};
+
+/// The access to a path. A later variant is stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Access {
+    Write,
+    Show,
+    Protect,
+    Hide,
+}
+
+/// A path that exists, without links, and the access to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) path: PathBuf,
+    pub(crate) access: Access,
+    pub(crate) is_directory: bool,
+}
+
+/// The rules of a sandbox, each directory before its content.
+///
+/// # Errors
+///
+/// Fails if a path exists but cannot be resolved. A rule that would be lost must not be ignored.
+pub(crate) fn rules(sandbox: &Sandbox) -> Result<Vec<Rule>, Error> {
+    let mut guarded: Vec<PathBuf> = Vec::new();
+    for row in &sandbox.guarded {
+        guarded.extend(row.existing()?);
+    }
+    let lists = [
+        (&sandbox.write, Access::Write),
+        (&sandbox.show, Access::Show),
+        (&sandbox.protect, Access::Protect),
+        (&guarded, Access::Protect),
+        (&sandbox.hide, Access::Hide),
+    ];
+    let mut rules: BTreeMap<PathBuf, (Access, bool)> = BTreeMap::new();
+    for (paths, access) in lists {
+        for path in paths {
+            let Some((path, is_directory)) = resolve(path, access)? else { continue };
+            let rule = rules.entry(path).or_insert((access, is_directory));
+            rule.0 = rule.0.max(access);
+        }
+    }
+    // The order of a map of paths compares components, so a directory precedes its content.
+    Ok(rules.into_iter().map(|(path, (access, is_directory))| Rule { path, access, is_directory }).collect())
+}
+
+/// The path without links, and whether it is a directory. `None` if it does not exist.
+fn resolve(path: &Path, access: Access) -> Result<Option<(PathBuf, bool)>, Error> {
+    let failed = |source| Error::Path { path: path.to_owned(), source };
+    let resolved = match canonicalize(path) {
+        Ok(resolved) => resolved,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        // The command runs as the same user, so it cannot reach the path either. A path that must not be written
+        // is an error instead, because a command may change the permissions of a directory that it can write.
+        Err(error)
+            if error.kind() == ErrorKind::PermissionDenied
+                && matches!(access, Access::Hide | Access::Show) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    match symlink_metadata(&resolved) {
+        Ok(metadata) => Ok(Some((resolved, metadata.is_dir()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Whether a rule for `path` decides about nothing, because the rule above it already has the same access.
+pub(crate) fn is_covered(rules: &[Rule], rule: &Rule) -> bool {
+    let above =
+        rules.iter().rev().find(|other| other.path != rule.path && rule.path.starts_with(&other.path));
+    match (above.map(|above| above.access), rule.access) {
+        (Some(Access::Hide), Access::Hide | Access::Protect) => true,
+        // The root directory is visible and read-only.
+        (None | Some(Access::Show | Access::Protect), Access::Show | Access::Protect) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,143 @@
+//! Landlock: restricts the files that a process and its descendants can open.
+//!
+//! Landlock only allows: a directory with all of its content, or nothing. A hidden path is therefore left out by
+//! allowing the entries of each directory above it one by one. Entries that are created there later are not
+//! visible. Protected paths inside a writable directory cannot be expressed.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, PathBeneath,
+    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::access::{Access, Rule, rules};
+use crate::{Error, PROXY_PORT, Sandbox};
+
+/// The newest interface that the rules are written for.
+const NEWEST: ABI = ABI::V6;
+/// The interfaces, newest first.
+const KNOWN: [(ABI, u32); 6] =
+    [(NEWEST, 6), (ABI::V5, 5), (ABI::V4, 4), (ABI::V3, 3), (ABI::V2, 2), (ABI::V1, 1)];
+/// The largest number of rules. Beyond it the command is not started.
+const MAX_RULES: usize = 10_000;
+/// The devices that every program may use.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+];
+
+/// The files that a process can open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Paths {
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    /// Whether connections to the proxy are allowed, and no others.
+    is_proxied: bool,
+}
+
+/// The version of the kernel's interface that can be used. `None` without Landlock.
+pub(crate) fn version() -> Option<u32> {
+    KNOWN.into_iter().find_map(|(abi, version)| {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        ruleset.handle_access(AccessFs::from_all(abi)).and_then(Ruleset::create).is_ok().then_some(version)
+    })
+}
+
+impl Paths {
+    /// # Errors
+    ///
+    /// Fails if a path cannot be resolved, or if there are too many rules.
+    pub(crate) fn new(sandbox: &Sandbox, is_proxied: bool) -> Result<Self, Error> {
+        let rules = rules(sandbox)?;
+        let mut paths = Self { is_proxied, ..Self::default() };
+        allow(Path::new("/"), &rules, &mut paths.read)?;
+        for rule in &rules {
+            match rule.access {
+                Access::Show => paths.read.push(rule.path.clone()),
+                Access::Write => paths.write.push(rule.path.clone()),
+                Access::Protect | Access::Hide => {}
+            }
+        }
+        paths.write.push(sandbox.temporary.clone());
+        Ok(paths)
+    }
+
+    /// Restricts the calling thread and all processes that it starts.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the kernel enforces nothing.
+    pub(crate) fn restrict(&self) -> Result<(), Error> {
+        let failed = |error: landlock::RulesetError| Error::Kernel(format!("Landlock: {error}"));
+        let mut ruleset = Ruleset::default()
+            .handle_access(AccessFs::from_all(NEWEST))
+            .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal))
+            .map_err(failed)?;
+        if self.is_proxied {
+            ruleset = ruleset
+                .set_compatibility(CompatLevel::HardRequirement)
+                .handle_access(AccessNet::ConnectTcp)
+                .map_err(failed)?;
+        }
+        let mut created = ruleset.create().map_err(failed)?;
+        let read = AccessFs::from_read(NEWEST);
+        let write = AccessFs::from_all(NEWEST);
+        for (list, access) in [(&self.read, read), (&self.write, write)] {
+            for path in list {
+                created = add(created, path, access)?;
+            }
+        }
+        for device in DEVICES {
+            created = add(created, Path::new(device), write)?;
+        }
+        if self.is_proxied {
+            created = created.add_rule(NetPort::new(PROXY_PORT, AccessNet::ConnectTcp)).map_err(failed)?;
+        }
+        match created.restrict_self().map_err(failed)?.ruleset {
+            RulesetStatus::NotEnforced => Err(Error::Kernel("Landlock is switched off".to_owned())),
+            RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+        }
+    }
+}
+
+/// Adds a rule for a path. Paths that do not exist need none.
+fn add(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, Error> {
+    let Ok(descriptor) = PathFd::new(path) else { return Ok(ruleset) };
+    let is_directory = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
+    let access = if is_directory { access } else { access & AccessFs::from_file(NEWEST) };
+    ruleset
+        .add_rule(PathBeneath::new(descriptor, access))
+        .map_err(|error| Error::Kernel(format!("Landlock rejected `{}`: {error}", path.display())))
+}
+
+/// Adds the directory, or those of its entries that are not hidden.
+fn allow(directory: &Path, rules: &[Rule], into: &mut Vec<PathBuf>) -> Result<(), Error> {
+    let is_hidden = |path: &Path| rules.iter().any(|rule| rule.access == Access::Hide && rule.path == path);
+    let hides_below =
+        |path: &Path| rules.iter().any(|rule| rule.access == Access::Hide && rule.path.starts_with(path));
+    if !hides_below(directory) {
+        into.push(directory.to_owned());
+    } else if !is_hidden(directory) {
+        let failed = |source| Error::Path { path: directory.to_owned(), source };
+        for entry in std::fs::read_dir(directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            // Links are judged by their targets.
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                allow(&entry.path(), rules, into)?;
+            }
+        }
+    }
+    if into.len() > MAX_RULES {
+        return Err(Error::Kernel(format!("Landlock would need more than {MAX_RULES} rules")));
+    }
+    Ok(())
+}

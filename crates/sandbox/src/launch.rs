@@ -1,0 +1,138 @@
+//! The command line that starts a program in a sandbox.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::mechanism::Mechanism;
+use crate::{Error, Network, Sandbox, TEMPORARY, bubblewrap, forward, seatbelt};
+
+#[cfg(target_os = "linux")]
+use crate::{landlock::Paths, seccomp::Sockets};
+
+/// The first argument that makes the program restrict itself. The next one is the text of an [`Inner`].
+pub const CONFINE: &str = "__confine";
+
+/// How to start the helper for a sandbox. The helper is this program with [`CONFINE`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program to start.
+    pub program: PathBuf,
+    /// Its arguments, before those of the helper or the command.
+    pub args: Vec<OsString>,
+    /// Variables that the command needs.
+    pub env: Vec<(String, String)>,
+    /// Whether the arguments of the helper follow, or, on macOS, the command.
+    pub needs_helper: bool,
+}
+
+/// The restrictions that the helper applies to itself and to the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inner {
+    /// The socket of the proxy, if connections must be forwarded.
+    forward: Option<PathBuf>,
+    #[cfg(target_os = "linux")]
+    paths: Option<Paths>,
+    #[cfg(target_os = "linux")]
+    sockets: Sockets,
+}
+
+impl Launch {
+    /// Describes the start of a command with the sandbox in a directory. `helper` is the path of this program.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a mechanism, and if a path of the sandbox cannot be resolved.
+    pub fn new(
+        sandbox: &Sandbox,
+        mechanism: &Mechanism,
+        helper: &Path,
+        directory: &Path,
+    ) -> Result<Self, Error> {
+        match mechanism {
+            #[cfg(target_os = "linux")]
+            Mechanism::Bubblewrap(program) => {
+                let mut args = bubblewrap::arguments(sandbox, helper, directory)?;
+                args.push(bubblewrap::HELPER.into());
+                args.extend(Inner::in_namespaces(sandbox).arguments()?);
+                let env = variables(Path::new(TEMPORARY), sandbox);
+                Ok(Self { program: program.clone(), args, env, needs_helper: true })
+            }
+            #[cfg(target_os = "linux")]
+            Mechanism::Landlock(version) => {
+                let args = Inner::with_landlock(sandbox, *version)?.arguments()?.into();
+                let env = variables(&sandbox.temporary, sandbox);
+                Ok(Self { program: helper.to_owned(), args, env, needs_helper: true })
+            }
+            Mechanism::Seatbelt => {
+                let args = seatbelt::arguments(sandbox)?;
+                let env = variables(&sandbox.temporary, sandbox);
+                Ok(Self { program: seatbelt::PROGRAM.into(), args, env, needs_helper: false })
+            }
+            _ => Err(Error::Unsupported(Mechanism::Nothing.gaps().join(" "))),
+        }
+    }
+}
+
+/// The variables for the private directory and the proxy.
+fn variables(temporary: &Path, sandbox: &Sandbox) -> Vec<(String, String)> {
+    let mut variables = vec![("TMPDIR".to_owned(), temporary.to_string_lossy().into_owned())];
+    if matches!(sandbox.network, Network::Proxy(_)) {
+        variables.extend(forward::proxy_variables());
+    }
+    variables
+}
+
+impl Inner {
+    #[cfg(target_os = "linux")]
+    fn in_namespaces(sandbox: &Sandbox) -> Self {
+        let forward = match &sandbox.network {
+            Network::Proxy(_) => Some(bubblewrap::PROXY.into()),
+            Network::Off | Network::Open => None,
+        };
+        Self { forward, paths: None, sockets: Sockets::Any }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn with_landlock(sandbox: &Sandbox, _version: u32) -> Result<Self, Error> {
+        // The namespace of the machine has no free port that only this command can reach, so there is no proxy.
+        let sockets = if sandbox.network == Network::Open { Sockets::Any } else { Sockets::Pairs };
+        Ok(Self { forward: None, paths: Some(Paths::new(sandbox, false)?), sockets })
+    }
+
+    /// The arguments of the helper.
+    #[cfg(target_os = "linux")]
+    fn arguments(&self) -> Result<[OsString; 2], Error> {
+        let text = serde_json::to_string(self).map_err(|error| Error::Kernel(error.to_string()))?;
+        Ok([CONFINE.into(), text.into()])
+    }
+}
+
+/// Applies the restrictions to the calling thread and to all processes that it starts from now on.
+///
+/// # Errors
+///
+/// Fails if the text is not an [`Inner`] or a restriction cannot be applied. The command must then not be
+/// started.
+#[cfg(target_os = "linux")]
+pub fn restrict(text: &str) -> Result<(), Error> {
+    let inner: Inner = serde_json::from_str(text).map_err(|error| Error::Kernel(error.to_string()))?;
+    if let Some(socket) = inner.forward {
+        forward::start(socket).map_err(|error| Error::Kernel(format!("the proxy's port: {error}")))?;
+    }
+    if let Some(paths) = &inner.paths {
+        paths.restrict()?;
+    }
+    crate::seccomp::restrict(inner.sockets)
+}
+
+/// Applies nothing: other systems restrict the process from outside.
+///
+/// # Errors
+///
+/// Always fails.
+#[cfg(not(target_os = "linux"))]
+pub fn restrict(_: &str) -> Result<(), Error> {
+    Err(Error::Unsupported("this system restricts processes from outside".to_owned()))
+}

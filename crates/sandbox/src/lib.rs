@@ -1,0 +1,91 @@
+//! Restricts what a process can read, write and connect to, enforced by the kernel.
+//!
+//! A [`Sandbox`] is a value that describes the access of one command. [`Launch::new`] turns it into a command
+//! line for the strongest mechanism of this machine ([`Mechanism`]):
+//!
+//! - Linux with bubblewrap: separate user, mount, pid, ipc and network namespaces, with a read-only root
+//!   directory. Inside, the program itself is started once more; it restricts system calls ([`restrict`]) and
+//!   starts the command.
+//! - Linux without bubblewrap: Landlock and a system call filter. This is weaker, see [`Mechanism::gaps`].
+//! - macOS: a profile for `sandbox-exec`.
+//!
+//! Anything else cannot enforce a sandbox. A command with a sandbox that cannot be enforced is not started.
+
+mod access;
+mod bubblewrap;
+mod forward;
+mod guard;
+mod launch;
+mod mechanism;
+mod seatbelt;
+
+#[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
+mod seccomp;
+
+use std::path::PathBuf;
+
+pub use forward::{PROXY_PORT, proxy_variables};
+pub use guard::{Guard, Guarded, Renamed};
+pub use launch::{CONFINE, Inner, Launch, restrict};
+pub use mechanism::{Mechanism, Probe, detect};
+
+/// The private directory of a command appears under this path.
+pub const TEMPORARY: &str = "/tmp";
+
+/// The access of one command.
+///
+/// Everything that is not named can be read and not written. Of two paths the longer one decides; for the
+/// same path the stricter access decides: hidden, then protected, then visible, then writable. Paths that do
+/// not exist have no effect, except those of [`Sandbox::guarded`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Files and directories that can be written.
+    pub write: Vec<PathBuf>,
+    /// Files and directories that cannot be written although a directory above can.
+    pub protect: Vec<PathBuf>,
+    /// Names in directories that cannot be written, created or replaced.
+    pub guarded: Vec<Guarded>,
+    /// Files and directories whose content is not visible.
+    pub hide: Vec<PathBuf>,
+    /// Files and directories that can be read although a directory above is hidden.
+    pub show: Vec<PathBuf>,
+    /// The private directory that the command sees as [`TEMPORARY`].
+    pub temporary: PathBuf,
+    /// The access to the network.
+    pub network: Network,
+}
+
+/// The access of a command to the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Network {
+    /// No network besides a loopback interface of its own.
+    Off,
+    /// Only the proxy that listens on this unix socket.
+    Proxy(PathBuf),
+    /// The network of the machine.
+    Open,
+}
+
+/// A sandbox cannot be enforced.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No mechanism is available. Holds the reasons.
+    #[error("this machine cannot enforce a sandbox: {0}")]
+    Unsupported(String),
+    /// The running program was replaced or removed.
+    #[error("the program at `{}` was replaced while it runs; restart it", .0.display())]
+    Replaced(PathBuf),
+    /// A path of the sandbox cannot be used.
+    #[error("cannot use `{}` in a sandbox: {source}", .path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The kernel rejected a restriction.
+    #[error("the kernel rejected a restriction: {0}")]
+    Kernel(String),
+}

@@ -1,0 +1,144 @@
+//! The system calls that a command cannot use.
+//!
+//! They can change the kernel, its mounts or its namespaces, or they avoid the other restrictions. A program
+//! that tries one gets an error; it is not killed.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The sockets that a command may open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Sockets {
+    /// All. A network namespace restricts what they reach.
+    Any,
+    /// Only TCP, and pairs of unix sockets. Landlock restricts the port.
+    Tcp,
+    /// Only pairs of unix sockets.
+    Pairs,
+}
+
+/// Calls that fail as if the user had no right to make them.
+const DENIED: &[i64] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_adjtimex,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_nfsservctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pivot_root,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+];
+
+/// Calls that fail as if the kernel did not have them, so that programs use older ones: `clone3` passes its
+/// flags in memory, where a filter cannot read them, and io_uring makes calls that no filter sees.
+const MISSING: &[i64] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_io_uring_setup];
+
+/// The `ioctl` requests that type into a terminal.
+#[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
+const TYPING: [u64; 2] = [libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
+
+/// The namespaces that a process must not create: a new user namespace would give it all rights inside.
+const NAMESPACE: u64 = libc::CLONE_NEWUSER as u64;
+
+/// Restricts the calling thread and all processes that it starts.
+///
+/// # Errors
+///
+/// Fails if the kernel or the processor is not supported.
+pub(crate) fn restrict(sockets: Sockets) -> Result<(), Error> {
+    let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    let dword = SeccompCmpArgLen::Dword;
+    let namespace =
+        |argument| condition(argument, dword.clone(), SeccompCmpOp::MaskedEq(NAMESPACE), NAMESPACE);
+    denied.insert(libc::SYS_clone, vec![rule(vec![namespace(0)?])?]);
+    denied.insert(libc::SYS_unshare, vec![rule(vec![namespace(0)?])?]);
+    let mut typing = Vec::new();
+    for request in TYPING {
+        typing.push(rule(vec![condition(1, dword.clone(), SeccompCmpOp::Eq, request)?])?);
+    }
+    denied.insert(libc::SYS_ioctl, typing);
+    if let Some(rules) = socket_rules(sockets)? {
+        denied.insert(libc::SYS_socket, rules);
+    }
+    apply(denied, libc::EPERM)?;
+    apply(MISSING.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS)
+}
+
+/// The rules that deny the other sockets. Without a condition all are denied.
+fn socket_rules(sockets: Sockets) -> Result<Option<Vec<SeccompRule>>, Error> {
+    let ne = |argument, value| condition(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value);
+    match sockets {
+        Sockets::Any => Ok(None),
+        Sockets::Pairs => Ok(Some(Vec::new())),
+        Sockets::Tcp => {
+            // The type shares its argument with flags in higher bits.
+            let kind = SeccompCmpOp::MaskedEq(0xf);
+            let datagram = condition(1, SeccompCmpArgLen::Dword, kind.clone(), libc::SOCK_DGRAM as u64)?;
+            let raw = condition(1, SeccompCmpArgLen::Dword, kind, libc::SOCK_RAW as u64)?;
+            let family = vec![ne(0, libc::AF_INET as u64)?, ne(0, libc::AF_INET6 as u64)?];
+            Ok(Some(vec![rule(family)?, rule(vec![datagram])?, rule(vec![raw])?]))
+        }
+    }
+}
+
+fn condition(
+    argument: u8,
+    len: SeccompCmpArgLen,
+    op: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, Error> {
+    SeccompCondition::new(argument, len, op, value).map_err(|error| Error::Kernel(error.to_string()))
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, Error> {
+    SeccompRule::new(conditions).map_err(|error| Error::Kernel(error.to_string()))
+}
+
+fn apply(rules: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> Result<(), Error> {
+    let failed = |error: seccompiler::BackendError| Error::Kernel(format!("system call filter: {error}"));
+    let architecture = std::env::consts::ARCH.try_into().map_err(failed)?;
+    let error = SeccompAction::Errno(error.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, error, architecture).map_err(failed)?;
+    let program: BpfProgram = filter.try_into().map_err(failed)?;
+    apply_filter(&program).map_err(|error| Error::Kernel(format!("system call filter: {error}")))
+}

@@ -1,0 +1,90 @@
+//! Starts commands in a sandbox, and the helper inside it.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use codewright_sandbox::{Guard, Launch, Mechanism, Probe, Sandbox, detect, restrict};
+
+use super::Confinement;
+use super::supervisor::{SUPERVISE, supervise};
+use crate::Error;
+
+/// The path of the running program, whatever its file is now.
+const OWN: &str = "/proc/self/exe";
+/// The argument that makes the helper end at once, which proves that it can be started.
+const PROBE: &str = "probe";
+/// The exit code if a command is not started because it cannot be restricted.
+const NOT_RESTRICTED: u8 = 126;
+
+/// A sandbox and the mechanism that enforces it.
+#[derive(Debug, Clone)]
+pub struct Confined {
+    /// The access of the command.
+    pub sandbox: Sandbox,
+    /// The mechanism.
+    pub mechanism: Mechanism,
+}
+
+impl Confined {
+    /// How the command's helper is started.
+    pub(super) fn launch(&self, confinement: &Confinement, directory: &Path) -> Result<Launch, Error> {
+        Ok(Launch::new(&self.sandbox, &self.mechanism, &helper(confinement)?, directory)?)
+    }
+
+    /// Watches the names that cannot be protected before they exist.
+    pub(super) fn guard(&self) -> Result<Guard, Error> {
+        Ok(Guard::new(self.sandbox.guarded.clone())?)
+    }
+}
+
+/// What this machine can enforce. The first call starts a process and waits for it, at most some seconds.
+pub fn sandbox_support(confinement: &Confinement) -> &'static Probe {
+    static SUPPORT: OnceLock<Probe> = OnceLock::new();
+    SUPPORT.get_or_init(|| match helper(confinement) {
+        Ok(helper) => detect(&helper, &[codewright_sandbox::CONFINE, PROBE]),
+        Err(error) => {
+            Probe { mechanism: Mechanism::Nothing, reasons: vec![error.to_string()], in_container: false }
+        }
+    })
+}
+
+/// The helper's path by name, because other namespaces do not have this process.
+fn helper(confinement: &Confinement) -> Result<PathBuf, Error> {
+    match confinement {
+        // Only systems that restrict a process from outside use groups.
+        Confinement::Group => Ok(PathBuf::new()),
+        Confinement::Supervisor(path) if path != Path::new(OWN) => Ok(path.clone()),
+        Confinement::Supervisor(_) => {
+            let at = |source| Error::at(Path::new(OWN), source);
+            let path = std::env::current_exe().map_err(at)?;
+            let running = std::fs::metadata(OWN).map_err(at)?;
+            match std::fs::metadata(&path) {
+                Ok(file) if (file.dev(), file.ino()) == (running.dev(), running.ino()) => Ok(path),
+                _ => Err(codewright_sandbox::Error::Replaced(path).into()),
+            }
+        }
+    }
+}
+
+/// Restricts this process and then supervises a command: the text of the restrictions, [`crate::SUPERVISE`], and its
+/// arguments.
+#[must_use]
+pub fn confine(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let text = args.next().unwrap_or_default();
+    if text == PROBE {
+        return ExitCode::SUCCESS;
+    }
+    match restrict(&text.to_string_lossy()) {
+        Ok(()) if args.next().is_some_and(|first| first == SUPERVISE) => supervise(args),
+        Ok(()) => ExitCode::FAILURE,
+        Err(error) => {
+            // Stderr may be closed.
+            drop(writeln!(std::io::stderr(), "the command was not started: {error}"));
+            ExitCode::from(NOT_RESTRICTED)
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Commands in a sandbox, with each mechanism of this machine.
+//!
+//! A mechanism that does not work here is skipped, and the test says so.
+
+use std::fs::{create_dir, create_dir_all, read_to_string, write};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_workspace::{
+    Author, Command, Confined, Confinement, End, Ended, Guarded, Limits, Mechanism, Network, Sandbox, run,
+    sandbox_support,
+};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// A home directory with a worktree, a secret and a directory of another project.
+struct House {
+    directory: TempDir,
+}
+
+impl House {
+    fn new() -> Self {
+        // Not in /tmp, which is private in a sandbox.
+        let house = Self { directory: TempDir::new_in("/var/tmp").expect("a directory") };
+        for name in ["work/.git/hooks", "home/.ssh", "other", "private"] {
+            create_dir_all(house.path(name)).expect("written");
+        }
+        write(house.path("home/.ssh/id"), "SECRET").expect("written");
+        write(house.path("home/notes"), "readable").expect("written");
+        write(house.path("other/file"), "before").expect("written");
+        write(house.path("work/.git/config"), "[core]").expect("written");
+        house
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn sandbox(&self) -> Sandbox {
+        Sandbox {
+            write: vec![self.path("work"), self.path("work/.git")],
+            protect: vec![self.path("work/.git/config"), self.path("work/.git/hooks")],
+            guarded: vec![Guarded {
+                directory: self.path("work"),
+                patterns: vec!["opencode.json*".to_owned(), ".claude".to_owned()],
+            }],
+            hide: vec![self.path("home/.ssh"), PathBuf::from("/run")],
+            show: Vec::new(),
+            temporary: self.path("private"),
+            network: Network::Off,
+        }
+    }
+
+    async fn run(&self, mechanism: &Mechanism, line: &str) -> Ended {
+        self.run_in(self.sandbox(), mechanism, line).await
+    }
+
+    async fn run_in(&self, sandbox: Sandbox, mechanism: &Mechanism, line: &str) -> Ended {
+        let command = Command {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), line.into()],
+            directory: self.path("work"),
+            env: vec![("ROOT".to_owned(), self.directory.path().to_string_lossy().into_owned())],
+            env_remove: Vec::new(),
+            confinement: confinement(),
+            author: Author::Model,
+            sandbox: Some(Arc::new(Confined { sandbox, mechanism: mechanism.clone() })),
+        };
+        let limits = Limits { timeout: SOON, lines: 1000, bytes: 50_000, spill: self.path("spill/out") };
+        run(command, limits, &CancellationToken::new(), &mut |_| {}).await.expect("started")
+    }
+}
+
+fn confinement() -> Confinement {
+    Confinement::Supervisor(env!("CARGO_BIN_EXE_supervise").into())
+}
+
+/// The mechanisms that work here.
+#[expect(clippy::print_stderr, reason = "the results must show that a mechanism was skipped")]
+fn mechanisms() -> Vec<Mechanism> {
+    let strongest = sandbox_support(&confinement());
+    let mut mechanisms = vec![strongest.mechanism.clone()];
+    if matches!(strongest.mechanism, Mechanism::Bubblewrap(_)) {
+        mechanisms.push(Mechanism::Landlock(6));
+    } else {
+        eprintln!("skipped: bubblewrap: {:?}", strongest.reasons);
+    }
+    mechanisms.retain(|mechanism| *mechanism != Mechanism::Nothing);
+    mechanisms
+}
+
+/// The mechanism with all promises, if it works here.
+fn complete() -> Option<Mechanism> {
+    mechanisms().into_iter().find(Mechanism::is_complete)
+}
+
+fn exit(ended: &Ended) -> (End, String) {
+    (ended.end, ended.output.text().trim().to_owned())
+}
+
+#[tokio::test]
+async fn only_writable_directories_can_be_written() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let ended = house.run(&mechanism, "echo new > file && mkdir -p a/b && cat file").await;
+        assert_eq!(exit(&ended), (End::Exited(0), "new".to_owned()), "{mechanism:?}");
+        for line in [
+            "echo x > $ROOT/other/file",
+            "echo x > $ROOT/home/new",
+            "rm $ROOT/other/file",
+            "mv $ROOT/other $ROOT/work/other",
+            "ln $ROOT/other/file $ROOT/work/link && echo x > $ROOT/work/link",
+            "ln -s $ROOT/other/file $ROOT/work/soft; echo x > $ROOT/work/soft",
+            "chmod 777 $ROOT/other/file",
+            "touch /etc/codewright-was-here",
+        ] {
+            let ended = house.run(&mechanism, line).await;
+            if mechanism.is_complete() || !line.starts_with("chmod") {
+                assert_ne!(ended.end, End::Exited(0), "{mechanism:?}: {line}");
+            }
+            assert_eq!(read_to_string(house.path("other/file")).unwrap(), "before", "{mechanism:?}: {line}");
+            assert!(!house.path("home/new").exists());
+        }
+    }
+}
+
+#[tokio::test]
+async fn hidden_files_cannot_be_read() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let ended =
+            house.run(&mechanism, "cat $ROOT/home/notes; cat $ROOT/home/.ssh/id; ls $ROOT/home/.ssh").await;
+        let text = ended.output.text();
+        assert!(text.contains("readable") && !text.contains("SECRET"), "{mechanism:?}: {text}");
+        let ended = house
+            .run(&mechanism, "ln -s $ROOT/home/.ssh/id here; cat here /proc/self/root$ROOT/home/.ssh/id")
+            .await;
+        assert!(!ended.output.text().contains("SECRET"), "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
+async fn protected_files_stay_as_they_are() {
+    let Some(mechanism) = complete() else { return };
+    let house = House::new();
+    for line in [
+        "echo evil > .git/config",
+        "rm .git/config",
+        "mv .git/config .git/old",
+        "mv .git old && mkdir .git && echo evil > .git/config",
+        "echo evil > .git/hooks/pre-commit",
+        "rm -rf .git",
+        "ln .git/config copy && echo evil > copy",
+        "cp .git/config /tmp/c && mv /tmp/c .git/config",
+    ] {
+        let ended = house.run(&mechanism, line).await;
+        assert_ne!(ended.end, End::Exited(0), "{line}: {}", ended.output.text());
+        assert_eq!(read_to_string(house.path("work/.git/config")).unwrap(), "[core]", "{line}");
+        assert!(house.path("work/.git/hooks").read_dir().unwrap().next().is_none(), "{line}");
+    }
+    let ended = house.run(&mechanism, "echo x > .git/index && cat .git/config").await;
+    assert_eq!(exit(&ended), (End::Exited(0), "[core]".to_owned()));
+}
+
+#[tokio::test]
+async fn protected_names_that_are_created_are_renamed() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let ended =
+            house.run(&mechanism, "echo '{}' > opencode.json; mkdir .claude; echo ok > allowed").await;
+        assert_eq!(ended.end, End::Exited(0), "{mechanism:?}: {}", ended.output.text());
+        assert!(!house.path("work/opencode.json").exists() && !house.path("work/.claude").exists());
+        assert!(house.path("work/allowed").exists());
+        let mut names: Vec<_> = ended.renamed.iter().map(|renamed| renamed.from.clone()).collect();
+        names.sort();
+        assert_eq!(names, [house.path("work/.claude"), house.path("work/opencode.json")], "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_protected_link_cannot_be_replaced() {
+    let Some(mechanism) = complete() else { return };
+    let house = House::new();
+    create_dir(house.path("work/real")).unwrap();
+    symlink("real", house.path("work/.claude")).unwrap();
+    let ended = house.run(&mechanism, "rm .claude; mkdir .claude; echo evil > .claude/settings.json").await;
+    assert_eq!(ended.renamed.len(), 1, "{}", ended.output.text());
+    assert_eq!(std::fs::read_link(house.path("work/.claude")).unwrap(), Path::new("real"));
+}
+
+#[tokio::test]
+async fn nothing_is_reached_through_the_network() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let socket = house.path("home/socket");
+        let unix = UnixListener::bind(&socket).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        unix.set_nonblocking(true).unwrap();
+        let script = format!(
+            "import socket\n\
+             for f, k, a in [(2, 1, ('127.0.0.1', {port})), (2, 2, ('127.0.0.1', {port})), (10, 1, ('::1', {port})),\n\
+             \x20   (1, 1, '{}'), (1, 1, '\\0abstract-codewright')]:\n\
+             \x20 try:\n\
+             \x20   s = socket.socket(f, k); s.connect(a); s.send(b'x'); print('sent', f, k)\n\
+             \x20 except OSError as e: print('failed', f, k)\n",
+            socket.display(),
+        );
+        write(house.path("work/connect.py"), script).unwrap();
+        let ended = house.run(&mechanism, "python3 connect.py").await;
+        let text = ended.output.text();
+        assert_eq!(ended.end, End::Exited(0), "{mechanism:?}: {text}");
+        assert!(listener.accept().is_err(), "{mechanism:?}: {text}");
+        if !mechanism.is_complete() {
+            assert!(unix.accept().is_err(), "{mechanism:?}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn sockets_in_hidden_directories_cannot_be_reached() {
+    let Some(mechanism) = complete() else { return };
+    let house = House::new();
+    let socket = house.path("home/.ssh/agent");
+    let unix = UnixListener::bind(&socket).unwrap();
+    unix.set_nonblocking(true).unwrap();
+    let line =
+        "python3 -c \"import socket,os; socket.socket(1,1).connect(os.environ['ROOT']+'/home/.ssh/agent')\"";
+    let ended = house.run(&mechanism, line).await;
+    assert_ne!(ended.end, End::Exited(0));
+    assert!(unix.accept().is_err());
+}
+
+#[tokio::test]
+async fn dangerous_system_calls_fail() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        for line in [
+            "unshare -U true",
+            "unshare -Ur mount -t tmpfs none /mnt",
+            "mount -t tmpfs none /mnt",
+            "nsenter -t 1 -m true",
+            "chroot / true",
+            "python3 -c \"import ctypes,os; r=ctypes.CDLL(None,use_errno=True).syscall(425,8,0); os._exit(0 if r>=0 else 1)\"",
+            "python3 -c \"import ctypes,os; r=ctypes.CDLL(None,use_errno=True).syscall(321,0,0,0); os._exit(0 if r>=0 else 1)\"",
+        ] {
+            let ended = house.run(&mechanism, line).await;
+            assert_ne!(ended.end, End::Exited(0), "{mechanism:?}: {line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn processes_outside_cannot_be_seen_or_stopped() {
+    let mut outside = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let id = outside.id();
+        let ended =
+            house.run(&mechanism, &format!("kill -9 {id}; cat /proc/{id}/environ | head -c 1 | wc -c")).await;
+        if mechanism.is_complete() {
+            assert!(ended.output.text().trim().ends_with('0'), "{}", ended.output.text());
+        }
+        assert!(outside.try_wait().unwrap().is_none(), "{mechanism:?}");
+    }
+    outside.kill().unwrap();
+    outside.wait().unwrap();
+}
+
+#[tokio::test]
+async fn ordinary_things_work() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let line = "echo a > \"$TMPDIR/x\" && cat \"$TMPDIR/x\" && echo b > /dev/null && ls /proc/self > /dev/null \
+                    && (echo c | cat) && python3 -c 'import socket; a, b = socket.socketpair(); a.send(b\"d\"); print(b.recv(1).decode())' \
+                    && (sleep 0.05; echo late) & wait; exit 7";
+        let ended = house.run(&mechanism, line).await;
+        assert_eq!(exit(&ended), (End::Exited(7), "a\nc\nd\nlate".to_owned()), "{mechanism:?}");
+        assert_eq!(read_to_string(house.path("private/x")).unwrap(), "a\n");
+        let ended = house.run(&mechanism, "kill -TERM $$").await;
+        assert_eq!(ended.end, End::Exited(143), "{mechanism:?}");
+        let ended = house.run(&mechanism, "nope-nope").await;
+        assert_eq!(ended.end, End::Exited(127), "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_timeout_leaves_no_process() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let command = Command {
+            program: "/bin/sh".into(),
+            args: vec![
+                "-c".into(),
+                "trap '' TERM; setsid sleep 314159 & echo started; while :; do sleep 0.1; done".into(),
+            ],
+            directory: house.path("work"),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            confinement: confinement(),
+            author: Author::Model,
+            sandbox: Some(Arc::new(Confined { sandbox: house.sandbox(), mechanism: mechanism.clone() })),
+        };
+        let limits = Limits {
+            timeout: Duration::from_secs(1),
+            lines: 10,
+            bytes: 1000,
+            spill: house.path("spill/out"),
+        };
+        let ended = run(command, limits, &CancellationToken::new(), &mut |_| {}).await.unwrap();
+        assert_eq!(exit(&ended), (End::TimedOut, "started".to_owned()), "{mechanism:?}");
+        assert!(!is_running("314159"), "{mechanism:?}");
+    }
+}
+
+/// Whether a process has this argument.
+fn is_running(argument: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("a list of processes").flatten();
+    processes
+        .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
+        .any(|line| line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes()))
+}
