@@ -182,6 +182,8 @@ await act("an untrusted repository is shown in a dialog, and Escape decides noth
   }
   await page.keyboard.press("Escape");
   await trustDialog.waitFor({ state: "hidden", timeout: SHOW });
+  // The dialog closes before the browser sends the request.
+  for (let waits = 0; posted.length === 0 && waits < 100; waits += 1) await page.waitForTimeout(50);
   expect("posted", posted, [["/trust/dismiss", { fingerprint: "one" }]]);
 });
 await act("the badge opens the dialog again, and a refused decision shows it anew", async () => {
