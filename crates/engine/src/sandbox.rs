@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use codewright_config::{Dirs, Env, SandboxConfig, SandboxMode, env};
 use codewright_proto::SessionId;
-use codewright_tools::{Ask, Implied, UNKNOWN};
+use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use codewright_workspace::{
     Confined, Confinement, Guarded, Network, Probe, Sandbox, make_private_directory, normalize,
     sandbox_support,
@@ -112,18 +112,21 @@ impl<'a> Subject<'a> {
         if self.mode() == SandboxMode::Workspace {
             write.push(root.to_owned());
             write.extend(self.config.write.iter().cloned());
-            if let Some(git) = git_directory(root) {
+            let git = git_directory(root);
+            // A link can name a directory of the worktree, which git uses like `.git`.
+            for directory in git.iter().cloned().chain(root.join(".git").canonicalize()) {
                 let patterns = ["config", "config.worktree", "hooks"].map(str::to_owned).to_vec();
-                guarded.push(Guarded { directory: git.clone(), patterns });
-                write.push(git);
+                guarded.push(Guarded { directory, patterns });
             }
+            write.extend(git);
         }
         for directory in write.iter().filter(|path| path.is_dir()).chain([&self.directory.to_owned()]) {
             if !guarded.iter().any(|row| row.directory == *directory) {
                 guarded.extend(control::guarded(directory));
             }
         }
-        if root.join(".git").exists() {
+        // Git writes into the directory `.git`. A file or link of this name leads elsewhere, so it stays as it is.
+        if is_directory(&root.join(".git")) {
             for row in guarded.iter_mut().filter(|row| row.directory == root) {
                 row.patterns.retain(|pattern| pattern != ".git");
             }
@@ -184,7 +187,10 @@ impl<'a> Subject<'a> {
             let whole = self.granted.iter().filter(|ask| ask.permission == permission);
             let whole = whole.flat_map(|ask| ask.patterns.iter().map(String::as_str));
             let implied = self.granted.iter().flat_map(|ask| ask.implied.iter());
-            let implied = implied.filter(|implied: &&Implied| implied.permission == permission);
+            // Rules and users decide about stated effects. Possible ones were not granted by anyone.
+            let implied = implied.filter(|implied: &&Implied| {
+                implied.permission == permission && implied.certainty == Certainty::Stated
+            });
             let patterns = whole.chain(implied.map(|implied| implied.pattern.as_str()));
             let patterns = patterns.filter(|pattern| !pattern.contains(UNKNOWN));
             patterns.map(|pattern| absolute(pattern.strip_suffix("/*").unwrap_or(pattern))).collect()
@@ -209,6 +215,11 @@ impl<'a> Subject<'a> {
         }
         Ok(directory)
     }
+}
+
+/// Whether the path is a directory and not a link to one.
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
 /// The sockets of agents and services that the environment names.
@@ -281,4 +292,92 @@ fn unsupported(support: &Probe) -> String {
         "The command was not run, because this machine cannot enforce the sandbox: {reasons}. The user can set \
          `sandbox.mode` to `off`, or `sandbox.outer` to `true` if a container already is a sandbox."
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir_all, write};
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// The sandbox of a command in the worktree `work` of a folder.
+    fn sandbox(folder: &Path, granted: &[Ask]) -> Sandbox {
+        let home = folder.join("home");
+        let dirs = Dirs {
+            config: home.join("config"),
+            own_config: home.join("own"),
+            data: home.join("data"),
+            state: home.join("state"),
+            cache: home.join("cache"),
+            opencode_data: home.join("opencode"),
+            tmp: home.join("tmp"),
+            home,
+        };
+        let session_id = SessionId::parse("ses_test").unwrap();
+        let work = folder.join("work");
+        let subject = Subject {
+            configured: SandboxMode::Workspace,
+            config: &SandboxConfig::default(),
+            required: SandboxMode::Off,
+            session_id: &session_id,
+            directory: &work,
+            worktree: &work,
+            dirs: &dirs,
+            sockets: Vec::new(),
+            skills: Vec::new(),
+            granted,
+        };
+        subject.sandbox().unwrap()
+    }
+
+    fn is_guarded(sandbox: &Sandbox, path: &Path) -> bool {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let rows = sandbox.guarded.iter().filter(|row| row.directory == path.parent().unwrap());
+        rows.flat_map(|row| &row.patterns).any(|pattern| control::matches_name(pattern, &name))
+    }
+
+    #[test]
+    fn only_a_stated_effect_opens_a_control_file() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        create_dir_all(root.join("work/.git")).unwrap();
+        let config = root.join("work/.git/config");
+        let ask = |certainty| {
+            let mut ask = Ask::new("bash", vec!["git remote add a b".to_owned()]);
+            ask.implied.push(Implied { certainty, ..Implied::new("edit", ".git/config") });
+            ask
+        };
+        for certainty in [Certainty::Possible, Certainty::Unknown] {
+            let sandbox = sandbox(&root, &[ask(certainty)]);
+            assert!(is_guarded(&sandbox, &config) && !sandbox.write.contains(&config), "{certainty:?}");
+        }
+        let sandbox = sandbox(&root, &[ask(Certainty::Stated)]);
+        assert!(!is_guarded(&sandbox, &config) && sandbox.write.contains(&config));
+        assert!(is_guarded(&sandbox, &root.join("work/.git/hooks")));
+    }
+
+    #[test]
+    fn a_file_or_link_named_git_cannot_be_replaced() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        create_dir_all(root.join("work")).unwrap();
+        let own = root.join("work/.git");
+        assert!(is_guarded(&sandbox(&root, &[]), &own), "a new repository");
+        write(&own, "gitdir: ../elsewhere\n").unwrap();
+        create_dir_all(root.join("elsewhere")).unwrap();
+        let found = sandbox(&root, &[]);
+        assert!(is_guarded(&found, &own) && !found.write.contains(&root.join("elsewhere")));
+        std::fs::remove_file(&own).unwrap();
+        create_dir_all(root.join("work/real")).unwrap();
+        symlink("real", &own).unwrap();
+        let found = sandbox(&root, &[]);
+        assert!(is_guarded(&found, &own) && is_guarded(&found, &root.join("work/real/hooks")));
+        std::fs::remove_file(&own).unwrap();
+        create_dir_all(&own).unwrap();
+        let found = sandbox(&root, &[]);
+        assert!(!is_guarded(&found, &own) && is_guarded(&found, &own.join("hooks")));
+    }
 }

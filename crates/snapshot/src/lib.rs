@@ -128,7 +128,7 @@ impl Snapshots {
     /// Takes a snapshot of the scope.
     ///
     /// This takes one process if nothing has changed since the last snapshot, and three otherwise. If nothing has
-    /// changed for several snapshots of this process, it takes none.
+    /// changed for several snapshots of this process, it starts no process.
     pub async fn track(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
         let turn = cancel.run_until_cancelled(self.state.turn.lock()).await;
         let mut turn = turn.ok_or(Error::Cancelled)?;

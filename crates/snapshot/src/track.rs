@@ -1,7 +1,7 @@
 //! Takes a snapshot of the scope: files that `git status` reports are added to the index, and the tree of the
 //! index is the snapshot.
 //!
-//! If nothing has changed, this takes one process, which reads no file, or none; otherwise three. Files that must not
+//! If nothing has changed, this starts at most one process, which reads no file; otherwise three. Files that must not
 //! be stored are removed before git sees them.
 
 use std::collections::{BTreeMap, HashSet};

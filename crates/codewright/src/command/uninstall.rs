@@ -53,7 +53,7 @@ pub(crate) fn main(args: &UninstallArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what is deleted and what is kept.
+/// Prints the files to delete and the files to keep.
 fn show(plan: &Plan) -> anyhow::Result<()> {
     let mut text = String::new();
     if !plan.targets.is_empty() {

@@ -21,7 +21,7 @@ pub(super) fn git(env: &Env, dirs: &Dirs) -> Git {
     Git::new(env.get(codewright_config::env::PATH), &dirs.home, config_home)
 }
 
-/// Returns the project of a repository; `None` without git, without a commit, or if the search takes too long.
+/// Returns the project of a repository; `None` if git or a commit is missing, or if the search exceeds its deadline.
 pub(super) async fn first_commit(env: &Env, dirs: &Dirs, worktree: &Path) -> Option<ProjectId> {
     let repository = git(env, dirs).open(worktree).await.ok()?;
     let args = ["rev-list", "--max-parents=0", "HEAD"];

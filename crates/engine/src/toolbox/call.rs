@@ -213,13 +213,15 @@ impl CallCx {
         cx: &ToolCx,
         granted: &Granted,
     ) -> Result<Output, Failure> {
-        let subject = Subject {
-            required: self.caller.rules.sandbox(),
-            ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
+        let confine = || {
+            let subject = Subject {
+                required: self.caller.rules.sandbox(),
+                ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
+            };
+            subject.confine(&self.inner.confinement)
         };
-        let starts_commands = tool.facts().starts_commands;
-        let sandbox = starts_commands.then(|| subject.confine(&self.inner.confinement));
-        let sandbox = sandbox.transpose().map_err(Failure::Told)?.flatten();
+        let sandbox =
+            tool.facts().starts_commands.then(confine).transpose().map_err(Failure::Told)?.flatten();
         let cx = ToolCx { sandbox, ..cx.clone() };
         tool.run(input, &cx).await.or_else(|error| match error {
             // The output of an aborted call so far is kept.

@@ -93,7 +93,7 @@ impl Worktrees<'_> {
         Ok(true)
     }
 
-    /// Returns the worktree to change; `None` if nothing is left of it.
+    /// Returns the worktree to change; `None` if both its directory and its registration are missing.
     fn target(self, place: &Place, directory: &Path) -> Result<Option<Linked>, Error> {
         let shown = directory.display();
         if !directory.is_absolute() {

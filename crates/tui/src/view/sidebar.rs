@@ -195,7 +195,7 @@ pub(super) fn context(state: &State) -> Option<(u64, Option<u64>)> {
     Some((tokens, (tokens * 100).checked_div(limit)))
 }
 
-/// Returns the number of model responses in the session, or `None` if there are none.
+/// Returns the number of model responses in the session, or `None` before the first one.
 ///
 /// Older messages that were not fetched are not counted, so the number is followed by `+`.
 pub(super) fn steps(state: &State) -> Option<String> {
