@@ -29,6 +29,10 @@ const EDIT: &str = "edit";
 const EXTERNAL: &str = "external_directory";
 /// The longest file that names the directory of a repository.
 const MAX_GITFILE_BYTES: u64 = 4096;
+/// The names in the directory of a repository that decide which programs git runs.
+const GIT_FILES: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
+/// The largest number of worktrees and of submodules whose settings are protected.
+const MAX_ADMINISTRATIONS: usize = 200;
 /// The age at which the temporary directory of a session is removed.
 const TEMPORARY_DAYS: u64 = 7;
 /// The largest number of temporary directories that are checked at once.
@@ -115,8 +119,7 @@ impl<'a> Subject<'a> {
             let git = git_directory(root);
             // A link can name a directory of the worktree, which git uses like `.git`.
             for directory in git.iter().cloned().chain(root.join(".git").canonicalize()) {
-                let patterns = ["config", "config.worktree", "hooks"].map(str::to_owned).to_vec();
-                guarded.push(Guarded { directory, patterns });
+                guarded.extend(administration(&directory));
             }
             write.extend(git);
         }
@@ -286,6 +289,23 @@ fn git_directory(root: &Path) -> Option<PathBuf> {
     (administration.parent()? == common.join("worktrees")).then_some(common)
 }
 
+/// The names in the directory of a repository with which git finds other settings, also those of its worktrees and
+/// submodules.
+fn administration(directory: &Path) -> Vec<Guarded> {
+    let row = |directory: PathBuf, names: &[&str]| Guarded {
+        directory,
+        patterns: names.iter().map(|&name| name.to_owned()).collect(),
+    };
+    let mut rows = vec![row(directory.to_owned(), GIT_FILES)];
+    let below = |name: &str| {
+        let entries = std::fs::read_dir(directory.join(name)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| is_directory(path)).take(MAX_ADMINISTRATIONS)
+    };
+    rows.extend(below("worktrees").map(|path| row(path, &["commondir", "config.worktree"])));
+    rows.extend(below("modules").map(|path| row(path, GIT_FILES)));
+    rows
+}
+
 fn unsupported(support: &Probe) -> String {
     let reasons = support.reasons.join("; ");
     format!(
@@ -357,6 +377,21 @@ mod tests {
         let sandbox = sandbox(&root, &[ask(Certainty::Stated)]);
         assert!(!is_guarded(&sandbox, &config) && sandbox.write.contains(&config));
         assert!(is_guarded(&sandbox, &root.join("work/.git/hooks")));
+    }
+
+    #[test]
+    fn settings_of_worktrees_and_submodules_are_guarded() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let git = root.join("work/.git");
+        create_dir_all(git.join("worktrees/one")).unwrap();
+        create_dir_all(git.join("modules/lib")).unwrap();
+        let sandbox = sandbox(&root, &[]);
+        for name in
+            ["commondir", "worktrees/one/commondir", "worktrees/one/config.worktree", "modules/lib/config"]
+        {
+            assert!(is_guarded(&sandbox, &git.join(name)), "{name}");
+        }
     }
 
     #[test]

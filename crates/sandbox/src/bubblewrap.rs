@@ -1,10 +1,10 @@
 //! The arguments of bubblewrap for a sandbox.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::access::{Access, is_covered, rules};
-use crate::{Error, Network, Sandbox, TEMPORARY};
+use crate::access::{Access, Rule, is_covered, rules};
+use crate::{Error, Network, Sandbox, TEMPORARY, sockets};
 
 /// The directories where the program is searched. Not `PATH`, which may contain a directory of the repository.
 pub(crate) const DIRECTORIES: &[&str] =
@@ -25,12 +25,14 @@ pub(crate) const PROXY: &str = "/dev/codewright-proxy";
 pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> Result<Vec<OsString>, Error> {
     let mut args = Arguments::default();
     args.words(&["--unshare-user", "--unshare-pid", "--unshare-ipc", "--as-pid-1", "--cap-drop", "ALL"]);
+    // A command may have stopped the supervisor inside, which would end it otherwise.
+    args.words(&["--die-with-parent"]);
     if sandbox.network != Network::Open {
         args.words(&["--unshare-net"]);
     }
     args.words(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
     args.bind("--bind", &sandbox.temporary, Path::new(TEMPORARY));
-    let rules = rules(sandbox)?;
+    let rules = with_pinned(rules(sandbox)?);
     let mut hidden = Vec::new();
     for rule in &rules {
         if rule.path == Path::new(TEMPORARY) || is_covered(&rules, rule) && !rule.path.starts_with(TEMPORARY)
@@ -53,6 +55,9 @@ pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> R
         args.words(&["--remount-ro"]);
         args.path(path);
     }
+    for socket in sockets::visible(&rules)? {
+        args.bind("--ro-bind", Path::new("/dev/null"), &socket);
+    }
     args.bind("--ro-bind", helper, Path::new(HELPER));
     if let Network::Proxy(socket) = &sandbox.network {
         args.bind("--ro-bind", socket, Path::new(PROXY));
@@ -61,6 +66,26 @@ pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> R
     args.path(directory);
     args.words(&["--"]);
     Ok(args.0)
+}
+
+/// Adds the directories between a writable directory and a restricted path inside it.
+///
+/// They become mount points too, which cannot be renamed. Otherwise a command could move the directory of a
+/// restricted path away and create another one in its place.
+fn with_pinned(rules: Vec<Rule>) -> Vec<Rule> {
+    let mut pinned: Vec<PathBuf> = Vec::new();
+    for (at, rule) in rules.iter().enumerate() {
+        let above = rules[..at].iter().rev().find(|above| rule.path.starts_with(&above.path));
+        let Some(above) = above.filter(|above| above.access == Access::Write) else { continue };
+        let between = rule.path.ancestors().skip(1).take_while(|path| *path != above.path);
+        pinned.extend(between.map(Path::to_owned));
+    }
+    pinned.sort();
+    pinned.dedup();
+    let pinned = pinned.into_iter().map(|path| Rule { path, access: Access::Write, is_directory: true });
+    let mut all: Vec<Rule> = rules.into_iter().chain(pinned).collect();
+    all.sort_by(|one, other| one.path.cmp(&other.path));
+    all
 }
 
 #[derive(Default)]

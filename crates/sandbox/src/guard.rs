@@ -3,25 +3,35 @@
 //! A mount protects only what exists. A name that is missing when a command starts is checked while the
 //! command runs and after its end: what appeared is renamed, so that it has no effect and nothing is lost. A
 //! link cannot be protected by a mount either; it is restored if it was replaced.
+//!
+//! The command chooses what the checks find, and they run outside of the sandbox. So they follow no link, and the
+//! last check, when nothing runs any more, has to succeed whatever the command left.
 
-use std::fs::{DirEntry, read_dir, read_link, rename, symlink_metadata};
+use std::collections::HashSet;
+use std::fs::{canonicalize, read_link, symlink_metadata};
 use std::io::{Error as IoError, ErrorKind};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::folder::{Folder, Reached, random_word};
 
-/// The largest number of entries of a directory that are compared. Beyond it the command is ended.
-const MAX_ENTRIES: usize = 100_000;
-/// The largest number of renamed entries with the same name in a directory.
+/// The largest number of entries of a directory that are compared while the command runs. Beyond it the command is
+/// ended.
+const MAX_ENTRIES: usize = if cfg!(test) { 200 } else { 100_000 };
+/// The largest number of entries after the end of the command. Beyond it only exact names are found.
+const MAX_LAST_ENTRIES: usize = 5_000_000;
+/// The largest number of renamed entries with the same name in a directory before names are random.
 const MAX_RENAMED: usize = 1000;
+/// The number of random names that are tried.
+const MAX_RANDOM: usize = 16;
 
 /// The names in a directory that match one of several patterns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Guarded {
     /// The directory, which may be missing.
     pub directory: PathBuf,
-    /// Names, in lower case, which may start or end with `*`. The letter case of entries is ignored.
+    /// Names as [`folded_name`] returns them, which may start or end with `*`.
     pub patterns: Vec<String>,
 }
 
@@ -33,46 +43,92 @@ impl Guarded {
     /// Fails if the directory exists and cannot be read, or has too many entries.
     pub(crate) fn existing(&self) -> Result<Vec<PathBuf>, Error> {
         let failed = |source| Error::Path { path: self.directory.clone(), source };
-        let entries = match read_dir(&self.directory) {
-            Ok(entries) => entries,
+        let directory = match canonicalize(&self.directory) {
+            Ok(directory) => directory,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(Vec::new());
             }
             Err(error) => return Err(failed(error)),
         };
-        let mut paths = Vec::new();
-        for (index, entry) in entries.enumerate() {
-            let entry = entry.map_err(failed)?;
-            if index == MAX_ENTRIES {
-                return Err(failed(IoError::other(format!("it has more than {MAX_ENTRIES} entries"))));
+        match Folder::open(&directory).map_err(failed)? {
+            Reached::Folder(folder) => {
+                let names = self.names(&folder, MAX_ENTRIES).map_err(failed)?;
+                Ok(names.into_iter().map(|name| self.directory.join(name)).collect())
             }
-            if self.matches(&entry) {
-                paths.push(entry.path());
-            }
+            Reached::Missing | Reached::Link(_) => Ok(Vec::new()),
         }
-        Ok(paths)
     }
 
-    fn matches(&self, entry: &DirEntry) -> bool {
-        let name = entry.file_name().to_string_lossy().to_lowercase();
+    /// The names in the folder that match.
+    fn names(&self, folder: &Folder, most: usize) -> Result<Vec<String>, IoError> {
+        let mut names = Vec::new();
+        for (index, name) in folder.names()?.enumerate() {
+            if index == most {
+                return Err(IoError::other(format!("it has more than {most} entries")));
+            }
+            let name = name?;
+            if self.matches(&name) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        let name = folded_name(name);
         self.patterns.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
             (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),
             (Some(end), None) => name.ends_with(end),
             (None, Some(start)) => name.starts_with(start),
-            (None, None) => name == *pattern,
+            (None, None) => match pattern.split_once('*') {
+                Some((start, end)) => {
+                    name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+                }
+                None => name == *pattern,
+            },
         })
     }
+}
+
+/// Returns a name in the form in which lenient file systems compare it: without case, invisible characters, and
+/// dots and spaces at its end.
+#[must_use]
+pub fn folded_name(name: &str) -> String {
+    if name.is_ascii() {
+        let bare = name.trim_end_matches(['.', ' ']);
+        return if bare.is_empty() { name } else { bare }.to_ascii_lowercase();
+    }
+    // Converted to upper case first, because some letters have several lower-case forms.
+    let seen = name.chars().filter(|c| !is_ignorable(*c));
+    let folded: String = seen.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+    let bare = folded.trim_end_matches(['.', ' ']);
+    if bare.is_empty() { folded } else { bare.to_owned() }
+}
+
+/// Whether some file systems ignore a character when they compare names.
+fn is_ignorable(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Watches the guarded names of a command.
 #[derive(Debug)]
 pub struct Guard {
-    guarded: Vec<Guarded>,
+    rows: Vec<Row>,
     /// The entries at the start. A mount protects them, except links.
-    known: Vec<PathBuf>,
-    /// The links at the start and their targets.
+    known: HashSet<PathBuf>,
+    /// The links at the start and their targets: guarded ones, and those above guarded names.
     links: Vec<(PathBuf, PathBuf)>,
     renamed: Vec<Renamed>,
+}
+
+/// A row with its directory as it was at the start.
+#[derive(Debug)]
+struct Row {
+    guarded: Guarded,
+    /// The directory, without links in the part that existed.
+    path: PathBuf,
+    /// A link to nothing that was in the way.
+    dangling: Option<PathBuf>,
 }
 
 /// An entry that a command created under a guarded name.
@@ -84,6 +140,13 @@ pub struct Renamed {
     pub to: PathBuf,
 }
 
+/// When a check happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Running,
+    Over,
+}
+
 impl Guard {
     /// Reads the present state.
     ///
@@ -91,39 +154,62 @@ impl Guard {
     ///
     /// Fails if a directory cannot be read.
     pub fn new(guarded: Vec<Guarded>) -> Result<Self, Error> {
-        let mut known = Vec::new();
-        for row in &guarded {
-            known.extend(row.existing()?);
+        let mut guard =
+            Self { rows: Vec::new(), known: HashSet::new(), links: Vec::new(), renamed: Vec::new() };
+        for guarded in guarded {
+            let path = resolved(&guarded.directory);
+            let present =
+                Guarded { directory: path.clone(), patterns: guarded.patterns.clone() }.existing()?;
+            let above = guarded.directory.ancestors().map(Path::to_owned);
+            for entry in present.iter().cloned().chain(above) {
+                if let Ok(target) = read_link(&entry)
+                    && !guard.links.iter().any(|(known, _)| *known == entry)
+                {
+                    guard.links.push((entry, target));
+                }
+            }
+            guard.known.extend(present);
+            let reached = Folder::open(&path).map_err(|source| Error::Path { path: path.clone(), source })?;
+            let dangling = if let Reached::Link(link) = reached { Some(link) } else { None };
+            guard.rows.push(Row { guarded, path, dangling });
         }
-        let links = known.iter().filter_map(|path| Some((path.clone(), read_link(path).ok()?))).collect();
-        Ok(Self { guarded, known, links, renamed: Vec::new() })
+        Ok(guard)
     }
 
-    /// Renames what was created since the start, and restores replaced links.
+    /// Renames what was created since the start, and restores replaced links, while the command runs.
     ///
     /// # Errors
     ///
-    /// Fails if an entry cannot be renamed or a directory cannot be read.
+    /// Fails if an entry cannot be renamed or a directory cannot be read. The command must then be ended.
     pub fn check(&mut self) -> Result<(), Error> {
+        self.check_all(Moment::Running)
+    }
+
+    /// Does the same after the end of the command.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Guard::check`], after everything that can be renamed was renamed.
+    pub fn check_last(&mut self) -> Result<(), Error> {
+        self.check_all(Moment::Over)
+    }
+
+    fn check_all(&mut self, moment: Moment) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        let mut note = |path: &Path, result: Result<(), IoError>| {
+            if let (Ok(()), Err(source)) = (&outcome, result) {
+                outcome = Err(Error::Path { path: path.to_owned(), source });
+            }
+        };
         for (path, target) in &self.links {
-            if read_link(path).ok().as_ref() == Some(target) {
-                continue;
-            }
-            let failed = |source| Error::Path { path: path.clone(), source };
-            if symlink_metadata(path).is_ok() {
-                self.renamed.push(rename_away(path).map_err(failed)?);
-            }
-            symlink(target, path).map_err(failed)?;
-        }
-        for row in &self.guarded {
-            for path in row.existing()? {
-                if !self.known.contains(&path) {
-                    let failed = |source| Error::Path { path: path.clone(), source };
-                    self.renamed.push(rename_away(&path).map_err(failed)?);
-                }
+            if read_link(path).ok().as_ref() != Some(target) {
+                note(path, restore(path, target, &mut self.renamed));
             }
         }
-        Ok(())
+        for row in &self.rows {
+            note(&row.path, row.check(&self.known, moment, &mut self.renamed));
+        }
+        outcome
     }
 
     /// The entries that were renamed.
@@ -133,14 +219,110 @@ impl Guard {
     }
 }
 
-/// Renames an entry to a name in the same directory that has no meaning for any program.
-fn rename_away(path: &Path) -> Result<Renamed, IoError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    for number in 1..=MAX_RENAMED {
-        let to = path.with_file_name(format!("blocked-{number}-{name}"));
-        if symlink_metadata(&to).is_err() {
-            rename(path, &to)?;
-            return Ok(Renamed { from: path.to_owned(), to });
+impl Row {
+    fn check(
+        &self,
+        known: &HashSet<PathBuf>,
+        moment: Moment,
+        renamed: &mut Vec<Renamed>,
+    ) -> Result<(), IoError> {
+        let folder = match Folder::open(&self.path)? {
+            Reached::Folder(folder) => folder,
+            Reached::Missing => return Ok(()),
+            // The command may have created what the link names.
+            Reached::Link(link) if Some(&link) == self.dangling.as_ref() => {
+                let Ok(target) = canonicalize(&self.guarded.directory) else { return Ok(()) };
+                let Reached::Folder(folder) = Folder::open(&target)? else { return Ok(()) };
+                folder
+            }
+            // The directory was reached without links at the start, so the command created this one.
+            Reached::Link(link) => return rename_at(&link, renamed),
+        };
+        let mut outcome = Ok(());
+        let mut found: HashSet<String> = HashSet::new();
+        // These are found among any number of entries.
+        let exact = self.guarded.patterns.iter().filter(|pattern| !pattern.contains('*'));
+        found.extend(exact.filter(|name| folder.has(name)).cloned());
+        let most = if moment == Moment::Over { MAX_LAST_ENTRIES } else { MAX_ENTRIES };
+        match self.guarded.names(&folder, most) {
+            Ok(names) => found.extend(names),
+            Err(error) => outcome = Err(error),
+        }
+        for name in found.into_iter().filter(|name| !known.contains(&self.path.join(name))) {
+            match rename_away(&folder, &name) {
+                Ok(to) => renamed.push(Renamed {
+                    from: self.guarded.directory.join(&name),
+                    to: self.guarded.directory.join(to),
+                }),
+                // It is gone.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome
+    }
+}
+
+/// The directory without links in the part that exists.
+fn resolved(directory: &Path) -> PathBuf {
+    let existing = directory.ancestors().find_map(|above| Some((above, canonicalize(above).ok()?)));
+    let Some((above, resolved)) = existing else { return directory.to_owned() };
+    match directory.strip_prefix(above) {
+        Ok(rest) if rest.as_os_str().is_empty() => resolved,
+        Ok(rest) => resolved.join(rest),
+        Err(_) => directory.to_owned(),
+    }
+}
+
+/// Puts a link back, and renames what is in its place.
+fn restore(path: &Path, target: &Path, renamed: &mut Vec<Renamed>) -> Result<(), IoError> {
+    if symlink_metadata(path).is_ok() {
+        rename_at(path, renamed)?;
+    }
+    match symlink(target, path) {
+        // Its directory is gone. A new one is checked like any other.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        restored => restored,
+    }
+}
+
+/// Renames the entry at a path whose directory contains no links.
+fn rename_at(path: &Path, renamed: &mut Vec<Renamed>) -> Result<(), IoError> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(IoError::other("it has no name"));
+    };
+    // The links above existed at the start, or are handled as links of their own.
+    let Reached::Folder(folder) = Folder::open(&resolved(directory))? else { return Ok(()) };
+    match rename_away(&folder, &name.to_string_lossy()) {
+        Ok(to) => {
+            renamed.push(Renamed { from: path.to_owned(), to: directory.join(to) });
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Renames an entry to a name in the same directory that has no meaning for any program. Returns the name.
+fn rename_away(folder: &Folder, name: &str) -> Result<String, IoError> {
+    let numbered = (1..=MAX_RENAMED).map(|number| format!("blocked-{number}-{name}"));
+    let random = (0..MAX_RANDOM).map(|_| format!("blocked-{}-{name}", random_word()));
+    for to in numbered.chain(random).filter(|to| !folder.has(to)) {
+        match folder.rename(name, &to) {
+            Ok(()) => return Ok(to),
+            // The command was faster.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            // The name is too long with the addition.
+            Err(error) if error.kind() == ErrorKind::InvalidFilename => {
+                let short = format!("blocked-{}", random_word());
+                return folder.rename(name, &short).map(|()| short);
+            }
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                // The command may have changed the permissions of the directory.
+                folder.make_writable()?;
+                return folder.rename(name, &to).map(|()| to);
+            }
+            Err(error) => return Err(error),
         }
     }
     Err(IoError::other("too many renamed entries in this directory"))
@@ -175,6 +357,21 @@ mod tests {
         assert_eq!(from, [".CLAUDE", "a.code-workspace", "opencode.jsonc"]);
         assert!(guard.renamed().iter().all(|renamed| !renamed.from.exists() && renamed.to.exists()));
         assert!(folder.path().join("opencode.json").exists() && folder.path().join("kept").exists());
+    }
+
+    #[test]
+    fn many_entries_hide_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut guard = guard(folder.path(), &[".mcp.json", ".yarnrc*"]);
+        for number in 0..=MAX_ENTRIES {
+            write(folder.path().join(format!("{number}")), "").unwrap();
+        }
+        write(folder.path().join(".mcp.json"), "evil").unwrap();
+        write(folder.path().join(".yarnrc.yml"), "evil").unwrap();
+        guard.check().unwrap_err();
+        assert!(!folder.path().join(".mcp.json").exists());
+        guard.check_last().unwrap();
+        assert!(!folder.path().join(".yarnrc.yml").exists());
     }
 
     #[test]

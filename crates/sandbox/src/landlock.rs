@@ -90,7 +90,8 @@ impl Paths {
         }
         let mut created = ruleset.create().map_err(failed)?;
         let read = AccessFs::from_read(NEWEST);
-        let write = AccessFs::from_all(NEWEST);
+        // A device file would give root the content of a disk.
+        let write = AccessFs::from_all(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
         for (list, access) in [(&self.read, read), (&self.write, write)] {
             for path in list {
                 created = add(created, path, access)?;

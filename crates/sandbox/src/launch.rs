@@ -9,7 +9,7 @@ use crate::mechanism::Mechanism;
 use crate::{Error, Network, Sandbox, TEMPORARY, bubblewrap, forward, seatbelt};
 
 #[cfg(target_os = "linux")]
-use crate::{landlock::Paths, seccomp::Sockets};
+use crate::{landlock::Paths, privilege::Users, seccomp::Sockets};
 
 /// The first argument that makes the program restrict itself. The next one is the text of an [`Inner`].
 pub const CONFINE: &str = "__confine";
@@ -121,6 +121,8 @@ pub fn restrict(text: &str) -> Result<(), Error> {
     if let Some(socket) = inner.forward {
         forward::start(socket).map_err(|error| Error::Kernel(format!("the proxy's port: {error}")))?;
     }
+    let users = if inner.paths.is_some() { Users::Shared } else { Users::Own };
+    crate::privilege::reduce(users)?;
     if let Some(paths) = &inner.paths {
         paths.restrict()?;
     }

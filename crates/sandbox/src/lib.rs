@@ -13,21 +13,25 @@
 
 mod access;
 mod bubblewrap;
+mod folder;
 mod forward;
 mod guard;
 mod launch;
 mod mechanism;
 mod seatbelt;
+mod sockets;
 
 #[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod privilege;
 #[cfg(target_os = "linux")]
 mod seccomp;
 
 use std::path::PathBuf;
 
 pub use forward::{PROXY_PORT, proxy_variables};
-pub use guard::{Guard, Guarded, Renamed};
+pub use guard::{Guard, Guarded, Renamed, folded_name};
 pub use launch::{CONFINE, Inner, Launch, restrict};
 pub use mechanism::{Mechanism, Probe, detect};
 

@@ -16,7 +16,7 @@ use crate::Error;
 /// The sockets that a command may open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Sockets {
-    /// All. A network namespace restricts what they reach.
+    /// Those of [`FAMILIES`]. A network namespace restricts what they reach.
     Any,
     /// Only TCP, and pairs of unix sockets. Landlock restricts the port.
     Tcp,
@@ -68,6 +68,25 @@ const DENIED: &[i64] = &[
     libc::SYS_vhangup,
 ];
 
+/// Calls that give access to the ports of the machine, for root.
+#[cfg(target_arch = "x86_64")]
+const PORTS: &[i64] = &[libc::SYS_ioperm, libc::SYS_iopl];
+/// See above. Other processors have no such calls.
+#[cfg(not(target_arch = "x86_64"))]
+const PORTS: &[i64] = &[];
+
+/// The families of sockets that a network namespace separates. Others, such as sockets to the host of a virtual
+/// machine, reach beyond it.
+const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// The bit of a second set of call numbers that some kernels accept, with 32-bit pointers. The filter sees them as
+/// other calls.
+#[cfg(target_arch = "x86_64")]
+const SHORT_POINTERS: i64 = 0x4000_0000;
+/// The calls of that set with a number of their own: `ioctl` and `kexec_load`.
+#[cfg(target_arch = "x86_64")]
+const SHORT_NUMBERS: [(i64, i64); 2] = [(libc::SYS_ioctl, 514), (libc::SYS_kexec_load, 528)];
+
 /// Calls that fail as if the kernel did not have them, so that programs use older ones: `clone3` passes its
 /// flags in memory, where a filter cannot read them, and io_uring makes calls that no filter sees.
 const MISSING: &[i64] =
@@ -86,7 +105,8 @@ const NAMESPACE: u64 = libc::CLONE_NEWUSER as u64;
 ///
 /// Fails if the kernel or the processor is not supported.
 pub(crate) fn restrict(sockets: Sockets) -> Result<(), Error> {
-    let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut denied: BTreeMap<i64, Vec<SeccompRule>> =
+        DENIED.iter().chain(PORTS).map(|call| (*call, Vec::new())).collect();
     let dword = SeccompCmpArgLen::Dword;
     let namespace =
         |argument| condition(argument, dword.clone(), SeccompCmpOp::MaskedEq(NAMESPACE), NAMESPACE);
@@ -97,26 +117,28 @@ pub(crate) fn restrict(sockets: Sockets) -> Result<(), Error> {
         typing.push(rule(vec![condition(1, dword.clone(), SeccompCmpOp::Eq, request)?])?);
     }
     denied.insert(libc::SYS_ioctl, typing);
-    if let Some(rules) = socket_rules(sockets)? {
-        denied.insert(libc::SYS_socket, rules);
-    }
+    denied.insert(libc::SYS_socket, socket_rules(sockets)?);
     apply(denied, libc::EPERM)?;
     apply(MISSING.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS)
 }
 
 /// The rules that deny the other sockets. Without a condition all are denied.
-fn socket_rules(sockets: Sockets) -> Result<Option<Vec<SeccompRule>>, Error> {
+fn socket_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, Error> {
     let ne = |argument, value| condition(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value);
     match sockets {
-        Sockets::Any => Ok(None),
-        Sockets::Pairs => Ok(Some(Vec::new())),
+        Sockets::Any => {
+            let others: Result<Vec<_>, _> =
+                FAMILIES.iter().map(|family| ne(0, family.unsigned_abs().into())).collect();
+            Ok(vec![rule(others?)?])
+        }
+        Sockets::Pairs => Ok(Vec::new()),
         Sockets::Tcp => {
             // The type shares its argument with flags in higher bits.
             let kind = SeccompCmpOp::MaskedEq(0xf);
             let datagram = condition(1, SeccompCmpArgLen::Dword, kind.clone(), libc::SOCK_DGRAM as u64)?;
             let raw = condition(1, SeccompCmpArgLen::Dword, kind, libc::SOCK_RAW as u64)?;
             let family = vec![ne(0, libc::AF_INET as u64)?, ne(0, libc::AF_INET6 as u64)?];
-            Ok(Some(vec![rule(family)?, rule(vec![datagram])?, rule(vec![raw])?]))
+            Ok(vec![rule(family)?, rule(vec![datagram])?, rule(vec![raw])?])
         }
     }
 }
@@ -134,7 +156,24 @@ fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, Error> {
     SeccompRule::new(conditions).map_err(|error| Error::Kernel(error.to_string()))
 }
 
-fn apply(rules: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> Result<(), Error> {
+/// Adds the same rules for the second set of call numbers.
+#[cfg(target_arch = "x86_64")]
+fn add_short_pointers(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) {
+    let same: Vec<_> = rules.iter().map(|(call, rules)| (call | SHORT_POINTERS, rules.clone())).collect();
+    for (call, number) in SHORT_NUMBERS {
+        if let Some(rules_of_call) = rules.get(&call).cloned() {
+            rules.insert(number | SHORT_POINTERS, rules_of_call);
+        }
+    }
+    rules.extend(same);
+}
+
+/// Other processors have one set of numbers.
+#[cfg(not(target_arch = "x86_64"))]
+fn add_short_pointers(_: &mut BTreeMap<i64, Vec<SeccompRule>>) {}
+
+fn apply(mut rules: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> Result<(), Error> {
+    add_short_pointers(&mut rules);
     let failed = |error: seccompiler::BackendError| Error::Kernel(format!("system call filter: {error}"));
     let architecture = std::env::consts::ARCH.try_into().map_err(failed)?;
     let error = SeccompAction::Errno(error.unsigned_abs());

@@ -14,7 +14,7 @@ mod reading;
 mod search;
 mod watch;
 
-pub use codewright_sandbox::{CONFINE, Guarded, Mechanism, Network, Probe, Renamed, Sandbox};
+pub use codewright_sandbox::{CONFINE, Guarded, Mechanism, Network, Probe, Renamed, Sandbox, folded_name};
 pub use diff::{Diff, unified};
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, read_bytes, read_text, write_atomic};

@@ -110,12 +110,20 @@ pub struct Ended {
 
 /// A cancelled program that may still run. Dropping this kills it at once.
 #[derive(Debug)]
-pub struct Rest(Held);
+pub struct Rest {
+    held: Held,
+    /// The protected names, which the program can still create.
+    guard: Option<Guard>,
+}
 
 impl Rest {
     /// Waits for the processes to end, then kills and reaps them.
     pub async fn end(self) {
-        self.0.end().await;
+        self.held.end().await;
+        if let Some(guard) = self.guard {
+            // The result of the program was reported already.
+            drop(check(guard, Guard::check_last).await);
+        }
     }
 }
 
@@ -132,23 +140,61 @@ pub async fn run(
     let mut guard = confined.guard()?;
     let mut tick = interval(GUARD_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut running = pin!(run_to_end(command, limits, cancel, watch));
-    loop {
-        tokio::select! {
-            ended = &mut running => {
-                guard = check(guard).await?;
-                return ended.map(|ended| Ended { renamed: guard.renamed().to_vec(), ..ended });
+    let (stop, mut failure) = (cancel.child_token(), None);
+    let ended = {
+        let mut running = pin!(run_to_end(command, limits, &stop, watch));
+        loop {
+            tokio::select! {
+                ended = &mut running => break ended,
+                _ = tick.tick(), if failure.is_none() => {
+                    let checked;
+                    (guard, checked) = check(guard, Guard::check).await?;
+                    if let Err(error) = checked {
+                        failure = Some(error);
+                        stop.cancel();
+                    }
+                }
             }
-            // After an error the program is dropped, which kills it.
-            _ = tick.tick() => guard = check(guard).await?,
         }
+    };
+    let mut ended = match ended {
+        Ok(ended) => Some(ended),
+        Err(error) => {
+            failure.get_or_insert(error);
+            None
+        }
+    };
+    if failure.is_some()
+        && let Some(rest) = ended.as_mut().and_then(|ended| ended.rest.take())
+    {
+        rest.end().await;
+    }
+    let (guard, checked) = check(guard, Guard::check_last).await?;
+    match (failure, checked, ended) {
+        (Some(error), ..) | (None, Err(error), _) => Err(error),
+        (None, Ok(()), Some(mut ended)) => {
+            ended.renamed = guard.renamed().to_vec();
+            ended.rest = ended.rest.map(|rest| Rest { guard: Some(guard), ..rest });
+            Ok(ended)
+        }
+        (None, Ok(()), None) => Err(lost("the program has no result".to_owned())),
     }
 }
 
 /// Checks the protected names on a thread that may wait for the disk.
-async fn check(mut guard: Guard) -> Result<Guard, Error> {
-    let checked = tokio::task::spawn_blocking(move || guard.check().map(|()| guard)).await;
-    Ok(checked.map_err(|error| codewright_sandbox::Error::Kernel(error.to_string()))??)
+async fn check(
+    mut guard: Guard,
+    how: fn(&mut Guard) -> Result<(), codewright_sandbox::Error>,
+) -> Result<(Guard, Result<(), Error>), Error> {
+    let checking = tokio::task::spawn_blocking(move || {
+        let checked = how(&mut guard).map_err(Error::from);
+        (guard, checked)
+    });
+    checking.await.map_err(|error| lost(error.to_string()))
+}
+
+fn lost(reason: String) -> Error {
+    codewright_sandbox::Error::Kernel(reason).into()
 }
 
 async fn run_to_end(
@@ -206,7 +252,7 @@ async fn run_to_end(
             let end = *end;
             output.close().await;
             if end == End::Cancelled {
-                let rest = (!held.is_over()).then_some(Rest(held));
+                let rest = (!held.is_over()).then_some(Rest { held, guard: None });
                 return Ok(Ended { end, output, rest, renamed: Vec::new() });
             }
             held.end_now().await;

@@ -388,7 +388,10 @@ async fn shell(inner: &Inner, instance: &Instance, input: ShellInput<'_>) -> Str
     let limits = Limits { timeout: SHELL_DEADLINE, lines: SHELL_LINES, bytes: SHELL_BYTES, spill };
     let cancel: CancellationToken = inner.cancel.child_token();
     match codewright_workspace::run(program, limits, &cancel, &mut |_| {}).await {
-        Ok(ended) => {
+        Ok(mut ended) => {
+            if let Some(rest) = ended.rest.take() {
+                rest.end().await;
+            }
             let note = match ended.end {
                 End::Exited(_) => "",
                 End::TimedOut => "\n(stopped: it took longer than a minute)",

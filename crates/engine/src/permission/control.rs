@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use codewright_proto::{Action, Rule};
 use codewright_tools::UNKNOWN;
-use codewright_workspace::{Guarded, normalize};
+use codewright_workspace::{Guarded, folded_name, normalize};
 
 use super::evaluate::{Subject, matches};
 
@@ -270,17 +270,7 @@ fn is_row(row: &[&str], names: &[String]) -> bool {
 /// characters, and dots and spaces at its end.
 fn name(component: Component<'_>) -> Option<String> {
     let Component::Normal(name) = component else { return None };
-    let name = name.to_string_lossy();
-    let seen = name.chars().filter(|c| !is_ignorable(*c) && *c != UNKNOWN);
-    // Converted to upper case first, because some letters have several lower-case forms.
-    let folded: String = seen.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
-    let bare = folded.trim_end_matches(['.', ' ']);
-    Some(if bare.is_empty() { folded } else { bare.to_owned() })
-}
-
-/// Reports whether some file systems ignore a character when they compare names.
-fn is_ignorable(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    Some(folded_name(&name.to_string_lossy().replace(UNKNOWN, "")))
 }
 
 #[cfg(test)]

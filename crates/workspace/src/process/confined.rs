@@ -78,6 +78,8 @@ pub fn confine(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     if text == PROBE {
         return ExitCode::SUCCESS;
     }
+    // A command must not take over its supervisor, which ends it.
+    super::deny_tracing();
     match restrict(&text.to_string_lossy()) {
         Ok(()) if args.next().is_some_and(|first| first == SUPERVISE) => supervise(args),
         Ok(()) => ExitCode::FAILURE,

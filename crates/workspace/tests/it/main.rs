@@ -1,5 +1,7 @@
 //! This crate with real directories and real processes.
 
+#[cfg(target_os = "linux")]
+mod breakout;
 mod files;
 mod processes;
 #[cfg(target_os = "linux")]

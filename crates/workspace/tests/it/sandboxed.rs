@@ -19,12 +19,12 @@ use tokio_util::sync::CancellationToken;
 const SOON: Duration = Duration::from_secs(30);
 
 /// A home directory with a worktree, a secret and a directory of another project.
-struct House {
+pub(crate) struct House {
     directory: TempDir,
 }
 
 impl House {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Not in /tmp, which is private in a sandbox.
         let house = Self { directory: TempDir::new_in("/var/tmp").expect("a directory") };
         for name in ["work/.git/hooks", "home/.ssh", "other", "private"] {
@@ -37,11 +37,11 @@ impl House {
         house
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn sandbox(&self) -> Sandbox {
+    pub(crate) fn sandbox(&self) -> Sandbox {
         Sandbox {
             write: vec![self.path("work"), self.path("work/.git")],
             protect: vec![self.path("work/.git/config"), self.path("work/.git/hooks")],
@@ -56,11 +56,11 @@ impl House {
         }
     }
 
-    async fn run(&self, mechanism: &Mechanism, line: &str) -> Ended {
+    pub(crate) async fn run(&self, mechanism: &Mechanism, line: &str) -> Ended {
         self.run_in(self.sandbox(), mechanism, line).await
     }
 
-    async fn run_in(&self, sandbox: Sandbox, mechanism: &Mechanism, line: &str) -> Ended {
+    pub(crate) async fn run_in(&self, sandbox: Sandbox, mechanism: &Mechanism, line: &str) -> Ended {
         let command = Command {
             program: "/bin/sh".into(),
             args: vec!["-c".into(), line.into()],
@@ -76,13 +76,13 @@ impl House {
     }
 }
 
-fn confinement() -> Confinement {
+pub(crate) fn confinement() -> Confinement {
     Confinement::Supervisor(env!("CARGO_BIN_EXE_supervise").into())
 }
 
 /// The mechanisms that work here.
 #[expect(clippy::print_stderr, reason = "the results must show that a mechanism was skipped")]
-fn mechanisms() -> Vec<Mechanism> {
+pub(crate) fn mechanisms() -> Vec<Mechanism> {
     let strongest = sandbox_support(&confinement());
     let mut mechanisms = vec![strongest.mechanism.clone()];
     if matches!(strongest.mechanism, Mechanism::Bubblewrap(_)) {
@@ -95,11 +95,11 @@ fn mechanisms() -> Vec<Mechanism> {
 }
 
 /// The mechanism with all promises, if it works here.
-fn complete() -> Option<Mechanism> {
+pub(crate) fn complete() -> Option<Mechanism> {
     mechanisms().into_iter().find(Mechanism::is_complete)
 }
 
-fn exit(ended: &Ended) -> (End, String) {
+pub(crate) fn exit(ended: &Ended) -> (End, String) {
     (ended.end, ended.output.text().trim().to_owned())
 }
 
