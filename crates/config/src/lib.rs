@@ -29,6 +29,7 @@ mod skills;
 mod terminal;
 mod worktree;
 mod yaml;
+mod zone;
 
 pub use agent::{
     AgentMode, AgentSpec, RuleLimits, agents, builtin_agents, default_agent, default_rules, limited_agents,
@@ -55,3 +56,4 @@ pub use sandbox::{SandboxConfig, SandboxMode};
 pub use skills::{Skill, SkillInput, skills};
 pub use terminal::{TerminalConfig, terminal_config};
 pub use worktree::{Worktree, find_worktree};
+pub use zone::zone_file;

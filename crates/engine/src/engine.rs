@@ -118,7 +118,7 @@ impl Engine {
             store,
             ids,
             clock,
-            zone: Zone::system(),
+            zone: Zone::of_system(codewright_config::zone_file(&env).as_deref()),
             toolbox,
             env,
             dirs,

@@ -5,15 +5,16 @@ use jiff::tz::TimeZone;
 
 /// A time zone.
 ///
-/// The system's zone is read once, from `TZ` or `/etc/localtime`, without the C library: that reads the environment in a
-/// way that is not thread-safe. A process keeps its zone, so that earlier dates of a conversation do not change.
+/// The system's zone is read once, from `TZ` or a zone file, without the C library: that reads the environment in a way
+/// that is not thread-safe. A process keeps its zone, so that earlier dates of a conversation do not change.
 #[derive(Debug, Clone)]
 pub(crate) struct Zone(TimeZone);
 
 impl Zone {
-    /// Returns the time zone of the system, or UTC if it is unknown.
-    pub(crate) fn system() -> Self {
-        Self(TimeZone::system())
+    /// Returns the time zone of a zone file, or else the one that the system names, or else UTC.
+    pub(crate) fn of_system(file: Option<&[u8]>) -> Self {
+        let zone = file.and_then(|file| TimeZone::tzif("local", file).ok());
+        Self(zone.unwrap_or_else(TimeZone::system))
     }
 
     /// Returns UTC.
@@ -34,6 +35,12 @@ impl Zone {
 mod tests {
     use super::*;
 
+    /// The zone of Japan without its history.
+    const ZONE_FILE: &[u8] =
+        b"TZif2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x04\0\0~\x90\
+        \0\0JST\0TZif2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x04\
+        \0\0~\x90\0\0JST\0\nJST-9\n";
+
     #[track_caller]
     fn check(zone: &str, millis: u64, expected: &str) {
         assert_eq!(Zone(TimeZone::posix(zone).unwrap()).date(millis), expected, "{zone}");
@@ -46,6 +53,16 @@ mod tests {
         check("UTC0", 951_782_400_000, "Tue Feb 29 2000");
         check("UTC0", 1_735_689_599_999, "Tue Dec 31 2024");
         check("UTC0", u64::MAX, "");
+    }
+
+    #[test]
+    fn a_zone_file_decides_if_it_is_valid() {
+        let zone = Zone::of_system(Some(ZONE_FILE));
+        // 2026-11-21 20:36 in UTC.
+        assert_eq!(zone.date(1_795_293_417_297), "Sun Nov 22 2026");
+        for file in [None, Some(&b""[..]), Some(&ZONE_FILE[..60])] {
+            assert_eq!(Zone::of_system(file).0, TimeZone::system());
+        }
     }
 
     #[test]

@@ -5,16 +5,17 @@ use jiff::{Timestamp, Zoned};
 
 /// A time zone.
 ///
-/// The system's zone is read once from `TZ` and the zone files, without the C library, because that reads
-/// the environment in a way that is not thread-safe.
+/// The system's zone is read once from `TZ` or a zone file, without the C library, because that reads the environment
+/// in a way that is not thread-safe.
 #[derive(Debug, Clone)]
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// Returns the time zone of the system, or UTC if it is unknown.
+    /// Returns the time zone of a zone file, or else the one that the system names, or else UTC.
     #[must_use]
-    pub fn system() -> Self {
-        Self(TimeZone::system())
+    pub fn of_system(file: Option<&[u8]>) -> Self {
+        let zone = file.and_then(|file| TimeZone::tzif("local", file).ok());
+        Self(zone.unwrap_or_else(TimeZone::system))
     }
 
     /// Returns UTC.

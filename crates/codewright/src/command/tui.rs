@@ -187,7 +187,7 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
         desktops: desktops(env),
         mini: open.mini.then(|| replay(open)),
         ascii: is_ascii(env),
-        zone: Zone::system(),
+        zone: Zone::of_system(codewright_config::zone_file(env).as_deref()),
         first,
         prompt: None,
         agent: None,

@@ -18,6 +18,8 @@ pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The directory of temporary files. Default: `/tmp`.
 pub const TMPDIR: &str = "TMPDIR";
+/// The time zone, instead of the system's.
+pub const TZ: &str = "TZ";
 /// Disables colours if it is not empty.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// The directories that are searched for programs.
@@ -265,6 +267,7 @@ pub const SHARED: &[(&str, &str)] = &[
     (XDG_STATE_HOME, "the directory of locks and logs. Default: `$HOME/.local/state`"),
     (XDG_CACHE_HOME, "the directory of downloads that can be repeated. Default: `$HOME/.cache`"),
     (TMPDIR, "the directory of temporary files. Default: `/tmp`"),
+    (TZ, "the time zone, instead of the system's"),
     (NO_COLOR, "disables colours if it is not empty"),
     (PATH, "the directories that are searched for programs"),
     (SHELL, "the user's shell, for the model's commands"),
