@@ -2,6 +2,8 @@
 //!
 //! Help texts are the doc comments here; `docs/cli.md` is generated from them.
 
+use std::ffi::OsString;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod client;
@@ -31,6 +33,35 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) tui: TuiArgs,
+}
+
+impl Cli {
+    /// Parses the program's name and its arguments.
+    ///
+    /// The definition of all commands is a twentieth of the work of a short run, so the usual commands are parsed without the
+    /// others. If that fails, the whole definition decides, which also writes help and errors.
+    pub(crate) fn read(args: &[OsString]) -> Result<Self, clap::Error> {
+        let usual = args.get(1..).and_then(Self::usual);
+        usual.map_or_else(|| Self::try_parse_from(args), Ok)
+    }
+
+    fn usual(args: &[OsString]) -> Option<Self> {
+        let of = |command| Self { version: false, command: Some(command), tui: TuiArgs::default() };
+        let Some((name, rest)) = args.split_first() else {
+            return Some(Self { version: false, command: None, tui: alone(&[])? });
+        };
+        match name.to_str()? {
+            "run" => Some(of(Command::Run(alone(rest)?))),
+            "serve" => Some(of(Command::Serve(alone(rest)?))),
+            _ => None,
+        }
+    }
+}
+
+/// Parses the arguments of one command, or returns `None` for an error or a request for help.
+fn alone<A: Args>(args: &[OsString]) -> Option<A> {
+    let command = A::augment_args(clap::Command::new("codewright").no_binary_name(true));
+    A::from_arg_matches(&command.try_get_matches_from(args).ok()?).ok()
 }
 
 #[derive(Debug, Subcommand)]
@@ -105,4 +136,45 @@ pub(crate) struct Common {
 pub(crate) enum ListFormat {
     Table,
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usual_command_is_parsed_as_by_the_whole_definition() {
+        for (line, is_usual) in [
+            ("", true),
+            ("run", true),
+            ("run hi", true),
+            ("run two words -m a/b --format json --title", true),
+            ("run --title= -c --file x -- -v --help", true),
+            ("run help", true),
+            ("run -i --sandbox read-only --log-level debug", true),
+            ("serve", true),
+            ("serve --port 4096 --hostname 0.0.0.0 --print-logs", true),
+            ("run hi -v", false),
+            ("run --version", false),
+            ("run --help", false),
+            ("run --unknown", false),
+            ("run --format xml", false),
+            ("serve --port x", false),
+            ("serve --socket s --port 1", false),
+            ("-v", false),
+            ("directory", false),
+            ("session list", false),
+            ("help run", false),
+        ] {
+            let args: Vec<_> =
+                ["codewright"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
+            let usual = Cli::usual(&args[1..]);
+            assert_eq!(usual.is_some(), is_usual, "{line}");
+            match (usual, Cli::try_parse_from(&args)) {
+                (Some(usual), Ok(whole)) => assert_eq!(format!("{usual:?}"), format!("{whole:?}"), "{line}"),
+                (Some(_), Err(error)) => panic!("{line}: {error}"),
+                (None, _) => {}
+            }
+        }
+    }
 }

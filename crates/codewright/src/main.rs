@@ -15,7 +15,6 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
@@ -28,14 +27,16 @@ fn main() -> ExitCode {
     codewright_memory::limit();
     // First, because every command that the model runs starts the program this way.
     let mut args = std::env::args_os().skip(1);
-    match args.next() {
+    let first = args.next();
+    match &first {
         Some(first) if first == codewright_workspace::SUPERVISE => {
             return codewright_workspace::supervise(args);
         }
         Some(first) if first == codewright_workspace::CONFINE => return codewright_workspace::confine(args),
         _ => {}
     }
-    let cli = match Cli::try_parse() {
+    let args: Vec<_> = std::env::args_os().take(1).chain(first).chain(args).collect();
+    let cli = match Cli::read(&args) {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing can be reported to a closed terminal.
