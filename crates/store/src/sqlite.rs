@@ -70,7 +70,7 @@ struct Inner {
     /// One permit per KiB of queued appends.
     room: Arc<Semaphore>,
     /// `None` in memory, where the writer's connection is the only one.
-    readers: Option<Readers>,
+    readers: Option<Arc<Readers>>,
     spare: Arc<Spare>,
     node: Arc<Node>,
     feed: Arc<Feed>,
@@ -95,7 +95,7 @@ impl Sqlite {
     pub(crate) async fn open(path: &Path, stamps: Stamps, feed: Arc<Feed>) -> Result<Self, Error> {
         let (at, path) = (path.to_owned(), path.to_owned());
         let now_ms = stamps.clock.now_ms();
-        Self::start(path, Some(Readers::new()), stamps, feed, move || open::file(&at, now_ms)).await
+        Self::start(path, Some(Arc::new(Readers::new())), stamps, feed, move || open::file(&at, now_ms)).await
     }
 
     /// An empty store in memory.
@@ -105,7 +105,7 @@ impl Sqlite {
 
     async fn start(
         path: PathBuf,
-        readers: Option<Readers>,
+        readers: Option<Arc<Readers>>,
         stamps: Stamps,
         feed: Arc<Feed>,
         open: impl FnOnce() -> Result<Opened, Fault> + Send + 'static,
@@ -114,9 +114,9 @@ impl Sqlite {
         let (opened, answer) = oneshot::channel();
         let at = path.clone();
         let node = Arc::new(if readers.is_some() { Node::for_database(&path) } else { Node::in_memory() });
-        let tail = readers
-            .is_some()
-            .then(|| Arc::new(Tail::new(path.clone(), Arc::clone(&feed), Arc::clone(&node))));
+        let tail = readers.as_ref().map(|readers| {
+            Arc::new(Tail::new(path.clone(), Arc::clone(&feed), Arc::clone(&node), Arc::clone(readers)))
+        });
         let (owner, of_store) = (Arc::clone(&node), Arc::clone(&feed));
         let run = move || {
             let _closing = CloseFeed(Arc::clone(&feed));

@@ -148,12 +148,18 @@ pub(super) fn fresh(path: &Path) -> Result<Connection, Fault> {
 
 /// Another connection to an open store, only for queries.
 pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
+    let connection = counter(path)?;
+    configure(&connection, READER_CACHE_KIB)?;
+    Ok(connection)
+}
+
+/// Another connection to an open store, only for counting commits. It reads no schema.
+pub(super) fn counter(path: &Path) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    configure(&connection, READER_CACHE_KIB)?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }

@@ -87,7 +87,12 @@ impl Readers {
         answer
     }
 
-    fn read<T>(&self, path: &Path, run: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+    /// Runs queries on an open connection, or on a new one.
+    pub(super) fn read<T>(
+        &self,
+        path: &Path,
+        run: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,

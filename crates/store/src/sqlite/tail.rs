@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::read::Readers;
 use super::watch::Watch;
 use super::{lease, open, query};
 use crate::error::Fault;
@@ -35,23 +36,26 @@ pub(super) struct Tail {
     path: PathBuf,
     feed: Arc<Feed>,
     node: Arc<Node>,
+    readers: Arc<Readers>,
     file: Mutex<Option<Watched>>,
     is_started: AtomicBool,
     watch: OnceLock<Option<Watch>>,
 }
 
 struct Watched {
+    /// Only counts commits. Without other queries it needs no schema, which costs more than everything else here.
     connection: Connection,
     /// Differs from the file's version if another process has committed since.
     version: Option<i64>,
 }
 
 impl Tail {
-    pub(super) fn new(path: PathBuf, feed: Arc<Feed>, node: Arc<Node>) -> Self {
+    pub(super) fn new(path: PathBuf, feed: Arc<Feed>, node: Arc<Node>, readers: Arc<Readers>) -> Self {
         Self {
             path,
             feed,
             node,
+            readers,
             file: Mutex::default(),
             is_started: AtomicBool::new(false),
             watch: OnceLock::new(),
@@ -64,14 +68,18 @@ impl Tail {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut watched = match file.take() {
             Some(watched) => watched,
-            None => Watched { connection: open::reader(&self.path)?, version: None },
+            None => Watched { connection: open::counter(&self.path)?, version: None },
         };
         let version =
             watched.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         let is_new = watched.version != Some(version);
         if is_new {
-            self.feed.advance_to(query::last_position(&watched.connection)?);
-            lease::deliver_stop_requests(&watched.connection, &self.node)?;
+            // After the version was read: a later commit changes it again.
+            let position = self.readers.read(&self.path, |connection| {
+                lease::deliver_stop_requests(connection, &self.node)?;
+                query::last_position(connection)
+            })?;
+            self.feed.advance_to(position);
             watched.version = Some(version);
         }
         *file = Some(watched);
