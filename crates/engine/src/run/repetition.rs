@@ -1,8 +1,11 @@
-//! Detects a model that repeats the same call.
+//! Detects a model that repeats the same calls.
 //!
-//! Calls are the same if their tools and their arguments, as JSON values, are equal. Only consecutive calls count: a
-//! different call in between starts the count again. The calls of earlier steps count if they also had the same result,
-//! because a call that waits for a change is usually repeated until it sees one.
+//! Calls are the same if their tools and their arguments, as JSON values, are equal. A call is repeated if it equals the
+//! one before it, or if it continues a cycle of a few calls, such as A, B, A, B. Any other call starts the count again. The
+//! calls of earlier steps count if they also had the same result, because a call that waits for a change is usually
+//! repeated until it sees one.
+
+use std::collections::VecDeque;
 
 use codewright_proto::{Message, MessageWithParts, PartBody, ToolPart, ToolState};
 use serde_json::Value;
@@ -11,15 +14,20 @@ use serde_json::Value;
 const IN_STEP: usize = 2;
 /// The number of equal calls before one of the same turn that needs permission.
 const IN_TURN: usize = 9;
+/// The number of calls of the longest cycle that is noticed.
+const MAX_CYCLE: usize = 3;
+/// The number of complete rounds of a cycle before a call that continues it and needs permission.
+const ROUNDS: usize = 5;
 
-/// The last call of a turn and how often it was repeated.
+/// The last calls of a turn and how often they were repeated.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Repetition {
-    last: Option<(String, Value)>,
-    /// The number of equal calls in this step.
+    /// The last calls, the newest first.
+    last: VecDeque<(String, Value)>,
+    /// The number of calls at the end of this step that are equal.
     in_step: usize,
-    /// The number of equal calls in this turn, including this step.
-    in_turn: usize,
+    /// For each length of a cycle: the number of calls at the end of the turn that equal the one a cycle before them.
+    in_cycle: [usize; MAX_CYCLE],
 }
 
 impl Repetition {
@@ -27,25 +35,37 @@ impl Repetition {
     pub(crate) fn of(transcript: &[MessageWithParts]) -> Self {
         let turn =
             transcript.iter().rev().take_while(|message| matches!(message.info, Message::Assistant(_)));
-        let mut calls =
-            turn.flat_map(|message| message.parts.iter().rev()).filter_map(|part| match &part.body {
-                PartBody::Tool(call) => Some(call),
-                _ => None,
-            });
-        let Some(last) = calls.next() else { return Self::default() };
-        let Some((input, _)) = arguments_and_result(&last.state) else { return Self::default() };
-        let equal = calls.take_while(|call| is_equal(call, last)).take(IN_TURN).count();
-        Self { last: Some((last.tool.clone(), input.clone())), in_step: 0, in_turn: 1 + equal }
+        let calls = turn.flat_map(|message| message.parts.iter().rev()).filter_map(|part| match &part.body {
+            PartBody::Tool(call) => Some(call),
+            _ => None,
+        });
+        let calls: Vec<_> = calls.take((IN_TURN + 1).max((ROUNDS + 1) * MAX_CYCLE)).collect();
+        let ended = calls.iter().map_while(|call| Some((*call, arguments_and_result(&call.state)?.0)));
+        let last = ended.take(MAX_CYCLE).map(|(call, input)| (call.tool.clone(), input.clone())).collect();
+        let in_cycle = std::array::from_fn(|at| {
+            let before = calls.iter().skip(at + 1);
+            calls.iter().zip(before).take_while(|(call, before)| is_equal(call, before)).count()
+        });
+        Self { last, in_step: 0, in_cycle }
     }
 
     /// Adds a call. Returns whether it needs permission because it repeats the calls before it.
     pub(crate) fn add(&mut self, tool: &str, input: Value) -> bool {
-        if !self.last.as_ref().is_some_and(|(name, last)| name == tool && *last == input) {
-            *self = Self { last: Some((tool.to_owned(), input)), in_step: 0, in_turn: 0 };
+        let mut repeats = false;
+        for (at, count) in self.in_cycle.iter_mut().enumerate() {
+            let length = at + 1;
+            let is_same = self.last.get(at).is_some_and(|(name, last)| name == tool && *last == input);
+            let needed = if length == 1 { IN_TURN } else { ROUNDS * length };
+            // The calls of the first round have no counterpart.
+            repeats |= is_same && *count + length >= needed;
+            *count = if is_same { *count + 1 } else { 0 };
         }
-        let repeats = self.in_step >= IN_STEP || self.in_turn >= IN_TURN;
+        // The first count is zero if the call differs from the one before it.
+        self.in_step = if self.in_cycle[0] == 0 { 0 } else { self.in_step };
+        repeats |= self.in_step >= IN_STEP;
         self.in_step += 1;
-        self.in_turn += 1;
+        self.last.truncate(MAX_CYCLE - 1);
+        self.last.push_front((tool.to_owned(), input));
         repeats
     }
 }
@@ -120,6 +140,33 @@ mod tests {
         check(&["a"; 8], &["a", "a"], &[false, true]);
         check(&["a"; 9], &["a"], &[true]);
         check(&["a"; 20], &["a", "b", "a"], &[true, false, false]);
+    }
+
+    #[test]
+    fn a_call_that_continues_a_cycle_of_five_rounds_needs_permission() {
+        let two = ["a", "b"].repeat(5);
+        check(&two, &["a", "b", "a"], &[true, true, true]);
+        check(&two[1..], &["a", "b"], &[false, true]);
+        check(&two, &["b"], &[false]);
+        check(&two, &["c", "a", "b"], &[false; 3]);
+        let three = ["a", "b", "c"].repeat(5);
+        check(&three, &["a"], &[true]);
+        check(&three[1..], &["a", "b"], &[false, true]);
+        check(&["a", "b", "c", "d"].repeat(8), &["a"], &[false]);
+        // Within a step, where the results are not known yet.
+        check(&[], &["a", "b", "a", "b", "a", "b", "a", "b", "a", "b", "a"], &{
+            let mut expected = [false; 11];
+            expected[10] = true;
+            expected
+        });
+    }
+
+    #[test]
+    fn a_cycle_whose_results_change_is_no_repetition() {
+        let waiting =
+            ["wait", "look=1", "wait", "look=2", "wait", "look=3", "wait", "look=4", "wait", "look=5"];
+        check(&waiting, &["wait"], &[false]);
+        check(&waiting.repeat(3), &["wait"], &[false]);
     }
 
     #[test]
