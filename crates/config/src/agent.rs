@@ -71,6 +71,9 @@ pub struct AgentSpec {
     pub color: Option<String>,
     /// All permission rules, in order.
     pub permission: Vec<Rule>,
+    /// The number of rules at the beginning of `permission` that are built in.
+    #[serde(skip)]
+    pub built_in_rules: usize,
     /// The agent's model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<PromptModel>,
@@ -98,6 +101,8 @@ pub struct AgentSpec {
 pub struct RuleLimits {
     /// The agent's rules without the repository's.
     pub user: Vec<Rule>,
+    /// The number of rules at the beginning of `user` that are built in.
+    pub built_in_rules: usize,
     /// Rules of the repository that may allow calls that need permission under the user's rules.
     pub exceptions: Vec<Rule>,
     /// Only the repository's rules, after one that allows everything, so that they can only restrict.
@@ -150,8 +155,11 @@ pub fn agents(
             Some(_) => agents.retain(|agent| agent.name != name),
             None if written.disable == Some(true) => {}
             None => {
-                let rules = [base_rules(dirs, skills), config.permission.clone()].concat();
-                let mut added = AgentSpec { native: false, ..new_agent(name, AgentMode::All, rules) };
+                let base = base_rules(dirs, skills);
+                let built_in_rules = base.len();
+                let rules = [base, config.permission.clone()].concat();
+                let added = new_agent(name, AgentMode::All, rules);
+                let mut added = AgentSpec { native: false, built_in_rules, ..added };
                 change(&mut added, written)?;
                 agents.push(added);
             }
@@ -175,12 +183,15 @@ pub fn limited_agents(
     let mut merged = agents(&loaded.config, dirs, worktree, skills)?;
     let Some(parts) = &loaded.parts else { return Ok(merged) };
     let own = agents(&parts.user, dirs, worktree, skills)?;
-    let general = [base_rules(dirs, skills), parts.user.permission.clone()].concat();
+    let base = base_rules(dirs, skills);
+    let general = [base.clone(), parts.user.permission.clone()].concat();
     for agent in &mut merged {
-        let user = own.iter().find(|own| own.name == agent.name).map(|own| own.permission.clone());
-        let user = user.unwrap_or_else(|| {
-            let base = AgentSpec { permission: general.clone(), ..agent.clone() };
-            with_tool_outputs(vec![base], dirs).pop().map(|agent| agent.permission).unwrap_or_default()
+        let user = own.iter().find(|own| own.name == agent.name);
+        let user = user.map(|own| (own.permission.clone(), own.built_in_rules));
+        let (user, built_in_rules) = user.unwrap_or_else(|| {
+            let alone = AgentSpec { permission: general.clone(), ..agent.clone() };
+            let rules = with_tool_outputs(vec![alone], dirs).pop().map(|agent| agent.permission);
+            (rules.unwrap_or_default(), base.len())
         });
         let of_agent = parts.repository.agent.get(&agent.name).map(|agent| agent.permission.as_slice());
         let rules = [parts.repository.permission.as_slice(), of_agent.unwrap_or_default()].concat();
@@ -189,7 +200,7 @@ pub fn limited_agents(
             Trust::Inert => Vec::new(),
         };
         let repository = [vec![Rule::new("*", "*", Allow)], rules].concat();
-        agent.limits = Some(RuleLimits { user, exceptions, repository });
+        agent.limits = Some(RuleLimits { user, built_in_rules, exceptions, repository });
     }
     Ok(merged)
 }
@@ -216,23 +227,25 @@ pub fn default_agent<'a>(config: &Config, agents: &'a [AgentSpec]) -> Result<&'a
 }
 
 fn natives(dirs: &Dirs, worktree: &Path, skills: &[PathBuf], user: &[Rule]) -> Vec<AgentSpec> {
-    let with = |own: Vec<Rule>| [base_rules(dirs, skills), own, user.to_vec()].concat();
+    let base = base_rules(dirs, skills);
+    let with = |name: &str, mode, own: Vec<Rule>| {
+        let built_in_rules = base.len() + own.len();
+        let agent = new_agent(name, mode, [base.clone(), own, user.to_vec()].concat());
+        AgentSpec { built_in_rules, ..agent }
+    };
     let internal = |name: &str| AgentSpec {
         hidden: true,
-        ..new_agent(name, AgentMode::Primary, with(vec![Rule::new("*", "*", Deny)]))
+        ..with(name, AgentMode::Primary, vec![Rule::new("*", "*", Deny)])
     };
     let described = |text: &str, agent: AgentSpec| AgentSpec { description: Some(text.to_owned()), ..agent };
     let reading = |agent: AgentSpec| AgentSpec { sandbox: SandboxMode::ReadOnly, ..agent };
     let build = vec![Rule::new("question", "*", Allow), Rule::new("plan_enter", "*", Allow)];
     let general = vec![Rule::new("todowrite", "*", Deny)];
     vec![
-        described(BUILD, new_agent("build", AgentMode::Primary, with(build))),
-        reading(described(PLAN, new_agent("plan", AgentMode::Primary, with(plan_rules(dirs, worktree))))),
-        described(GENERAL, new_agent("general", AgentMode::Subagent, with(general))),
-        reading(described(
-            EXPLORE,
-            new_agent("explore", AgentMode::Subagent, with(explore_rules(dirs, skills))),
-        )),
+        described(BUILD, with("build", AgentMode::Primary, build)),
+        reading(described(PLAN, with("plan", AgentMode::Primary, plan_rules(dirs, worktree)))),
+        described(GENERAL, with("general", AgentMode::Subagent, general)),
+        reading(described(EXPLORE, with("explore", AgentMode::Subagent, explore_rules(dirs, skills)))),
         internal("compaction"),
         AgentSpec { temperature: Some(0.5), ..internal("title") },
         internal("summary"),
@@ -293,6 +306,7 @@ fn new_agent(name: &str, mode: AgentMode, permission: Vec<Rule>) -> AgentSpec {
         temperature: None,
         color: None,
         permission,
+        built_in_rules: 0,
         model: None,
         variant: None,
         prompt: None,

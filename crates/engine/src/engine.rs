@@ -133,6 +133,7 @@ impl Engine {
             shell,
             confinement,
             sandbox_mode: OnceLock::new(),
+            sandbox_probe: tokio::sync::OnceCell::new(),
             outputs,
             terminals: pty::Terminals::default(),
             worktrees: WorktreeState::default(),

@@ -11,7 +11,7 @@ use codewright_proto::{Clock, Event, Ids, Session, SessionId, Signal};
 use codewright_store::{Condition, Store};
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
-use codewright_workspace::Confinement;
+use codewright_workspace::{Confinement, Probe};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -74,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) confinement: Confinement,
     /// The mode of the sandbox that the command line names.
     pub(crate) sandbox_mode: OnceLock<SandboxMode>,
+    /// What this machine can enforce. Empty until the first command.
+    pub(crate) sandbox_probe: tokio::sync::OnceCell<Probe>,
     pub(crate) outputs: Outputs,
     pub(crate) terminals: Terminals,
     pub(crate) worktrees: WorktreeState,

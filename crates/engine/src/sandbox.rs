@@ -4,6 +4,8 @@
 //! worktree and a private temporary directory of its session. Control files, secrets and the sockets of services
 //! are out of reach, except those that a granted permission names.
 
+pub(crate) mod enforcement;
+pub(crate) mod held;
 mod paths;
 pub(crate) mod report;
 
@@ -14,13 +16,13 @@ use codewright_config::{Dirs, Env, SandboxConfig, SandboxMode, env};
 use codewright_proto::SessionId;
 use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use codewright_workspace::{
-    Confined, Confinement, Guarded, Network, Probe, Sandbox, make_private_directory, normalize,
-    sandbox_support,
+    Confined, Guarded, Mechanism, Network, Probe, Sandbox, TEMPORARY, make_private_directory, normalize,
 };
 
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::control;
+use enforcement::{Consent, Enforcement, Outer, has_outer};
 use paths::{SECRETS, SERVICES, VISIBLE};
 
 /// The permission keys of effects that widen a sandbox.
@@ -52,10 +54,28 @@ pub(crate) struct Subject<'a> {
     pub(crate) dirs: &'a Dirs,
     /// The sockets that the user's environment names.
     pub(crate) sockets: Vec<PathBuf>,
+    /// The directories of programs that the private directory would hide.
+    pub(crate) programs: Vec<PathBuf>,
     /// The directories of skills, which contain scripts.
     pub(crate) skills: Vec<PathBuf>,
+    /// Whether another sandbox contains this program.
+    pub(crate) outer: Outer,
     /// The permissions that were granted to the command.
     pub(crate) granted: &'a [Ask],
+}
+
+/// The mode that holds for the commands of an instance if an agent requires another one.
+fn mode(inner: &Inner, instance: &Instance, required: SandboxMode) -> SandboxMode {
+    let configured = inner.sandbox_mode.get().copied().or(instance.sandbox.mode);
+    strictest(configured.unwrap_or(SandboxMode::Workspace), required)
+}
+
+/// An agent can only make the mode stricter, and does not switch the sandbox on.
+fn strictest(configured: SandboxMode, required: SandboxMode) -> SandboxMode {
+    match configured {
+        SandboxMode::Off => SandboxMode::Off,
+        mode => mode.max(required),
+    }
 }
 
 impl<'a> Subject<'a> {
@@ -68,7 +88,7 @@ impl<'a> Subject<'a> {
     ) -> Self {
         let config = &instance.sandbox;
         Self {
-            configured: inner.sandbox_mode.get().copied().or(config.mode).unwrap_or_default(),
+            configured: mode(inner, instance, SandboxMode::Off),
             config,
             required: SandboxMode::Off,
             session_id,
@@ -76,32 +96,35 @@ impl<'a> Subject<'a> {
             worktree: &instance.worktree.root,
             dirs: &inner.dirs,
             sockets: sockets(&inner.env),
+            programs: hidden_programs(&inner.env),
             skills: instance.skill_directories(),
+            outer: has_outer(inner, instance),
             granted,
         }
     }
 
     /// The mode that holds for the command.
     pub(crate) fn mode(&self) -> SandboxMode {
-        match self.configured {
-            SandboxMode::Off => SandboxMode::Off,
-            mode => mode.max(self.required),
-        }
+        strictest(self.configured, self.required)
     }
 
-    /// Returns the sandbox, or `None` if the mode is `off`.
+    /// Returns the sandbox, or `None` if nothing restricts the command: the mode is `off`, or the machine enforces
+    /// nothing and this is permitted.
     ///
     /// # Errors
     ///
-    /// Fails if the machine cannot enforce a sandbox, unless another one contains this program, and if the private
-    /// directory cannot be created. The command must then not run.
-    pub(crate) fn confine(&self, confinement: &Confinement) -> Result<Option<Arc<Confined>>, String> {
-        if self.mode() == SandboxMode::Off {
-            return Ok(None);
+    /// Fails if the machine does not enforce the mode and nobody consented, and if the private directory cannot be
+    /// created. The command must then not run.
+    pub(crate) fn confine(&self, support: &Probe, consent: Consent) -> Result<Option<Arc<Confined>>, String> {
+        match self.enforcement(support) {
+            Enforcement::Off => return Ok(None),
+            Enforcement::Lacking(reason) if consent == Consent::Missing => {
+                return Err(format!("The command was not run. {reason}"));
+            }
+            Enforcement::Lacking(_) | Enforcement::Outer | Enforcement::Whole => {}
         }
-        let support = sandbox_support(confinement);
-        if support.mechanism == codewright_workspace::Mechanism::Nothing {
-            return if self.config.has_outer { Ok(None) } else { Err(unsupported(support)) };
+        if support.mechanism == Mechanism::Nothing {
+            return Ok(None);
         }
         let sandbox =
             self.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
@@ -179,31 +202,51 @@ impl<'a> Subject<'a> {
             visible.push(self.root().to_owned());
         }
         visible.extend(self.skills.iter().cloned());
+        visible.extend(self.programs.iter().cloned());
+        visible.extend(self.granted_directories());
         visible.extend(self.config.read.iter().cloned());
         visible
     }
 
     /// The files and directories that granted permissions name for writing.
     fn granted_writes(&self) -> Vec<PathBuf> {
-        let absolute = |pattern: &str| normalize(&self.worktree.join(pattern));
-        let named = |permission: &str| -> Vec<PathBuf> {
-            let whole = self.granted.iter().filter(|ask| ask.permission == permission);
-            let whole = whole.flat_map(|ask| ask.patterns.iter().map(String::as_str));
-            let implied = self.granted.iter().flat_map(|ask| ask.implied.iter());
-            // Rules and users decide about stated effects. Possible ones were not granted by anyone.
-            let implied = implied.filter(|implied: &&Implied| {
-                implied.permission == permission && implied.certainty == Certainty::Stated
-            });
-            let patterns = whole.chain(implied.map(|implied| implied.pattern.as_str()));
-            let patterns = patterns.filter(|pattern| !pattern.contains(UNKNOWN));
-            patterns.map(|pattern| absolute(pattern.strip_suffix("/*").unwrap_or(pattern))).collect()
-        };
-        let edits: Vec<PathBuf> = named(EDIT).into_iter().filter(|path| path.parent().is_some()).collect();
+        // A permission to edit is about the tools that edit. In this mode commands write nothing.
+        if self.mode() == SandboxMode::ReadOnly {
+            return Vec::new();
+        }
+        let directories = self.named(EXTERNAL);
+        let mut edits = self.named(EDIT);
+        // General rules allow edits. Outside of the worktree the directory has to be granted as well.
+        let is_inside = |path: &PathBuf| path.starts_with(self.root());
+        edits.retain(|path| is_inside(path) || directories.iter().any(|granted| path.starts_with(granted)));
         let mut granted = edits.clone();
-        // A new file needs its directory, which the user granted as well.
-        let directories = named(EXTERNAL).into_iter().filter(|path| path.parent().is_some());
+        // A new file needs its directory.
+        let directories = directories.into_iter();
         granted.extend(directories.filter(|directory| edits.iter().any(|edit| edit.starts_with(directory))));
         granted
+    }
+
+    /// The directories outside that were granted and that the private directory would hide.
+    fn granted_directories(&self) -> Vec<PathBuf> {
+        let mut directories = self.named(EXTERNAL);
+        directories.retain(|path| path.starts_with(TEMPORARY) && path != Path::new(TEMPORARY));
+        directories
+    }
+
+    /// The paths that the granted permissions of a kind name.
+    fn named(&self, permission: &str) -> Vec<PathBuf> {
+        let whole = self.granted.iter().filter(|ask| ask.permission == permission);
+        let whole = whole.flat_map(|ask| ask.patterns.iter().map(String::as_str));
+        let implied = self.granted.iter().flat_map(|ask| ask.implied.iter());
+        // Rules and users decide about stated effects. Possible ones were not granted by anyone.
+        let implied = implied.filter(|implied: &&Implied| {
+            implied.permission == permission && implied.certainty == Certainty::Stated
+        });
+        let patterns = whole.chain(implied.map(|implied| implied.pattern.as_str()));
+        let patterns = patterns.filter(|pattern| !pattern.contains(UNKNOWN));
+        let paths = patterns
+            .map(|pattern| normalize(&self.worktree.join(pattern.strip_suffix("/*").unwrap_or(pattern))));
+        paths.filter(|path| path.parent().is_some()).collect()
     }
 
     /// The private directory of the session.
@@ -223,6 +266,13 @@ impl<'a> Subject<'a> {
 /// Whether the path is a directory and not a link to one.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// The directories of the search path that a private temporary directory would hide.
+fn hidden_programs(variables: &Env) -> Vec<PathBuf> {
+    let directories = variables.get(env::PATH).unwrap_or_default().split(':').map(PathBuf::from);
+    let is_hidden = |path: &PathBuf| path.starts_with(TEMPORARY) && *path != Path::new(TEMPORARY);
+    directories.filter(is_hidden).collect()
 }
 
 /// The sockets of agents and services that the environment names.
@@ -306,14 +356,6 @@ fn administration(directory: &Path) -> Vec<Guarded> {
     rows
 }
 
-fn unsupported(support: &Probe) -> String {
-    let reasons = support.reasons.join("; ");
-    format!(
-        "The command was not run, because this machine cannot enforce the sandbox: {reasons}. The user can set \
-         `sandbox.mode` to `off`, or `sandbox.outer` to `true` if a container already is a sandbox."
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::{create_dir_all, write};
@@ -347,7 +389,9 @@ mod tests {
             worktree: &work,
             dirs: &dirs,
             sockets: Vec::new(),
+            programs: Vec::new(),
             skills: Vec::new(),
+            outer: Outer::Unknown,
             granted,
         };
         subject.sandbox().unwrap()

@@ -5,7 +5,7 @@ use std::fs::{canonicalize, symlink_metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Sandbox};
+use crate::{Error, Sandbox, TEMPORARY};
 
 /// The access to a path. A later variant is stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,4 +88,21 @@ pub(crate) fn is_covered(rules: &[Rule], rule: &Rule) -> bool {
         (None | Some(Access::Show | Access::Protect), Access::Show | Access::Protect) => true,
         _ => false,
     }
+}
+
+/// The rules without those for writable paths in writable directories. A mount on a file would keep programs from
+/// replacing it.
+pub(crate) fn without_repetitions(rules: Vec<Rule>) -> Vec<Rule> {
+    // The private directory replaces what the rules above it decided about.
+    let is_replaced = |path: &Path| path != Path::new(TEMPORARY) && path.starts_with(TEMPORARY);
+    let is_repeated = |at: usize| {
+        let rule = &rules[at];
+        let above = rules[..at].iter().rev().find(|above| rule.path.starts_with(&above.path));
+        above.is_some_and(|above| {
+            (above.access, rule.access) == (Access::Write, Access::Write)
+                && (is_replaced(&above.path) || !is_replaced(&rule.path))
+        })
+    };
+    let kept: Vec<usize> = (0..rules.len()).filter(|at| !is_repeated(*at)).collect();
+    kept.into_iter().map(|at| rules[at].clone()).collect()
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::access::{Access, Rule, is_covered, rules};
+use crate::access::{Access, Rule, is_covered, rules, without_repetitions};
 use crate::{Error, Network, Sandbox, TEMPORARY, sockets};
 
 /// The directories where the program is searched. Not `PATH`, which may contain a directory of the repository.
@@ -32,7 +32,7 @@ pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> R
     }
     args.words(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
     args.bind("--bind", &sandbox.temporary, Path::new(TEMPORARY));
-    let rules = with_pinned(rules(sandbox)?);
+    let rules = with_pinned(without_repetitions(rules(sandbox)?));
     let mut hidden = Vec::new();
     for rule in &rules {
         if rule.path == Path::new(TEMPORARY) || is_covered(&rules, rule) && !rule.path.starts_with(TEMPORARY)

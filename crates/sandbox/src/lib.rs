@@ -33,7 +33,7 @@ use std::path::PathBuf;
 pub use forward::{PROXY_PORT, proxy_variables};
 pub use guard::{Guard, Guarded, Renamed, folded_name};
 pub use launch::{CONFINE, Inner, Launch, restrict};
-pub use mechanism::{Mechanism, Probe, detect};
+pub use mechanism::{Mechanism, Probe, Strongest, detect};
 
 /// The private directory of a command appears under this path.
 pub const TEMPORARY: &str = "/tmp";

@@ -16,6 +16,9 @@ const MAX_REASON_BYTES: u64 = 512;
 /// Files that container services create.
 const CONTAINER_MARKS: &[&str] = &["/.dockerenv", "/run/.containerenv"];
 
+/// The interface of Landlock that also restricts signals and abstract sockets.
+const LANDLOCK_WITH_SCOPES: u32 = 6;
+
 /// A way to enforce a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mechanism {
@@ -45,6 +48,13 @@ impl Mechanism {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         matches!(self, Self::Bubblewrap(_) | Self::Seatbelt)
+    }
+
+    /// Whether a command cannot write anything outside its private directory if nothing else is writable.
+    #[must_use]
+    pub fn prevents_writing(&self) -> bool {
+        // Older interfaces do not restrict truncation, sockets and signals.
+        self.is_complete() || matches!(self, Self::Landlock(version) if *version >= LANDLOCK_WITH_SCOPES)
     }
 
     /// The promises that do not hold, as short sentences.
@@ -77,14 +87,44 @@ pub struct Probe {
     pub in_container: bool,
 }
 
+/// The strongest mechanism that may be used. A weaker one leads to more permission requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Strongest {
+    /// All mechanisms may be used.
+    #[default]
+    Any,
+    /// Only Landlock may be used.
+    Landlock,
+    /// No mechanism may be used.
+    Nothing,
+}
+
+impl Strongest {
+    /// Parses a name in the environment: `landlock` or `none`. Anything else means all mechanisms.
+    #[must_use]
+    pub fn parse(name: &str) -> Self {
+        match name {
+            "landlock" => Self::Landlock,
+            "none" => Self::Nothing,
+            _ => Self::Any,
+        }
+    }
+}
+
 /// Finds the strongest mechanism. `helper` is a program that exits with 0 when it is called with
 /// `helper_args`; bubblewrap must be able to start it. This starts a process and waits for it, so the result
 /// should be kept.
 #[must_use]
-pub fn detect(helper: &Path, helper_args: &[&str]) -> Probe {
+pub fn detect(helper: &Path, helper_args: &[&str], strongest: Strongest) -> Probe {
     let in_container = CONTAINER_MARKS.iter().any(|mark| Path::new(mark).exists());
     let mut reasons = Vec::new();
-    let mechanism = if cfg!(target_os = "linux") {
+    let mechanism = if strongest == Strongest::Nothing {
+        reasons.push("the environment excludes all mechanisms".to_owned());
+        Mechanism::Nothing
+    } else if cfg!(target_os = "linux") && strongest == Strongest::Landlock {
+        reasons.push("the environment excludes bubblewrap".to_owned());
+        landlock(&mut reasons)
+    } else if cfg!(target_os = "linux") {
         bubblewrap_that_works(helper, helper_args, &mut reasons)
             .map(Mechanism::Bubblewrap)
             .unwrap_or_else(|| landlock(&mut reasons))

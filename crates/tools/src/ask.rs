@@ -73,6 +73,10 @@ impl Ask {
     /// than its scheme. A bare `*` does not allow it.
     pub const NAMED: &'static str = "named";
 
+    /// The metadata key of the reason why this machine cannot restrict the command. It then needs a reply, or a rule of
+    /// the user that names it.
+    pub const UNENFORCED: &'static str = "sandbox";
+
     /// The metadata key of the reason why the call could not be analysed.
     pub const REASON: &'static str = "reason";
 

@@ -14,7 +14,9 @@ mod reading;
 mod search;
 mod watch;
 
-pub use codewright_sandbox::{CONFINE, Guarded, Mechanism, Network, Probe, Renamed, Sandbox, folded_name};
+pub use codewright_sandbox::{
+    CONFINE, Guarded, Mechanism, Network, Probe, Renamed, Sandbox, Strongest, TEMPORARY, folded_name,
+};
 pub use diff::{Diff, unified};
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, read_bytes, read_text, write_atomic};
@@ -22,8 +24,8 @@ pub use path::{Place, Workspace, normalize, physical, relative};
 pub use private::{is_own, make_private_directory, private_file, repair_private_directory};
 pub use process::{
     Author, Command, Confined, Confinement, Descent, End, Ended, Limits, Output, Rest, SUPERVISE, Screen,
-    Seated, TerminalSize, confine, deny_tracing, has_commands, open_terminal, process_descent, run,
-    sandbox_support, socket_descent, supervise,
+    Seated, TerminalSize, confine, deny_tracing, has_commands, open_terminal, probe_sandbox, process_descent,
+    run, sandbox_support, socket_descent, supervise,
 };
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{

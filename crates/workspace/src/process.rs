@@ -27,7 +27,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-pub use confined::{Confined, confine, sandbox_support};
+pub use confined::{Confined, confine, probe_sandbox, sandbox_support};
 pub use held::Confinement;
 use held::{Ends, GRACE, Held, REAP};
 pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};

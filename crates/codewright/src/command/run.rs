@@ -439,13 +439,22 @@ impl Watch<'_> {
                 if self.auto { PermissionReply::Once } else { PermissionReply::Reject }
             }
         };
-        let answer = PermissionAnswer { reply, message: None };
+        // The model is told why nobody could decide, so that it can tell the user what to do.
+        let message =
+            unenforced(request).filter(|_| reply == PermissionReply::Reject && self.lines.is_none());
+        let answer = PermissionAnswer { reply, message };
         match self.client.reply_permission(&request.id, &answer).await {
             // Another client has answered, or the turn has ended.
             Err(error) if error.is_not_found() => Ok(()),
             other => other.map(|_| ()).map_err(client_error),
         }
     }
+}
+
+/// Why a command needs a reply, if this machine cannot restrict it.
+fn unenforced(request: &PermissionRequest) -> Option<String> {
+    let reason = request.metadata.get("sandbox")?.as_str()?;
+    Some(format!("No user is present to decide about this command. {reason}"))
 }
 
 /// The session to continue, its fork, or a new one; and whether it was created here.

@@ -177,7 +177,8 @@ fn with_command(script: impl Fn(&str) -> String) -> Result<(Stage, Running, Stri
     config["permission"] = json!({"bash": "allow"});
     project.write_config(&config)?;
     project.write("call.sh", script(&port))?;
-    let (running, url) = serve(program(&project, ["serve", "--port", &port]))?;
+    // In the sandbox a command does not even reach the server.
+    let (running, url) = serve(program(&project, ["serve", "--sandbox", "off", "--port", &port]))?;
     Ok((Stage { server, project }, running, url))
 }
 

@@ -64,6 +64,7 @@ mod trust;
 mod trust_dialog;
 mod tui;
 mod undo;
+mod unenforced;
 mod uninstall;
 mod web;
 mod well_known;

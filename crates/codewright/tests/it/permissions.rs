@@ -21,7 +21,7 @@ fn stage(script: Script, permission: Value) -> Result<Stage> {
     Ok(stage)
 }
 
-fn rules(stage: &Stage, permission: Value) -> Result<()> {
+pub(crate) fn rules(stage: &Stage, permission: Value) -> Result<()> {
     let mut config = Project::config(&stage.server.url());
     config["permission"] = permission;
     let directory = stage.project.home().join(".config/opencode");
@@ -30,7 +30,7 @@ fn rules(stage: &Stage, permission: Value) -> Result<()> {
 }
 
 /// A new session in a directory with a running prompt.
-fn begin(url: &str, directory: &Path) -> Result<String> {
+pub(crate) fn begin(url: &str, directory: &Path) -> Result<String> {
     let query = format!("?directory={}", directory.display());
     let (_, session) = post(url, &format!("/session{query}"), &json!({}))?;
     let id = session["id"].as_str().context("no session")?.to_owned();
@@ -39,7 +39,7 @@ fn begin(url: &str, directory: &Path) -> Result<String> {
 }
 
 /// The pending request of a session, unless the session finishes first.
-fn question(url: &str, session: &str) -> Result<Option<Value>> {
+pub(crate) fn question(url: &str, session: &str) -> Result<Option<Value>> {
     let about = get(url, &format!("/session/{session}"))?;
     let directory = about["directory"].as_str().context("the session has no directory")?;
     let look = || -> Result<Option<Option<Value>>> {
@@ -58,7 +58,7 @@ fn question(url: &str, session: &str) -> Result<Option<Value>> {
     look()?.context("neither a question nor an end")
 }
 
-fn reply(url: &str, asked: &Value, reply: &str) -> Result<()> {
+pub(crate) fn reply(url: &str, asked: &Value, reply: &str) -> Result<()> {
     let id = asked["id"].as_str().context("no id")?;
     let (status, _) = post(url, &format!("/permission/{id}/reply"), &json!({ "reply": reply }))?;
     assert_eq!(status, 200);

@@ -11,7 +11,7 @@ use crate::support::{Stage, check_has};
 fn is_enforced(stage: &Stage) -> Result<bool> {
     let done = stage.program(["sandbox", "--json"]).finish()?.success()?;
     let report: Value = serde_json::from_str(&done.stdout).context("not JSON")?;
-    assert_eq!(report["mode"], "off");
+    assert_eq!(report["mode"], "workspace");
     let is_complete = report["complete"] == true;
     if !is_complete {
         eprintln!("skipped: the sandbox is not complete here: {}", report["reasons"]);
@@ -43,7 +43,7 @@ fn a_command_writes_the_worktree_and_nothing_else() -> Result<()> {
         return Ok(());
     }
     let config = stage.project.read(".git/config")?;
-    stage.run(["--sandbox", "workspace", "--auto", "go"])?.success()?;
+    stage.run(["--auto", "go"])?.success()?;
     let results = stage.results(1)?;
     check_has(
         &results[0],
@@ -62,7 +62,7 @@ fn the_plan_agent_writes_nothing() -> Result<()> {
     if !is_enforced(&stage)? {
         return Ok(());
     }
-    stage.run(["--sandbox", "workspace", "--auto", "--agent", "plan", "go"])?.success()?;
+    stage.run(["--auto", "--agent", "plan", "go"])?.success()?;
     let results = stage.results(1)?;
     check_has(&results[0], &["failed inside.txt", "wrote /tmp/private"]);
     assert!(!stage.project.path("inside.txt").exists());
@@ -84,9 +84,9 @@ fn a_command_can_be_tried_in_the_sandbox() -> Result<()> {
 #[test]
 fn a_repository_cannot_switch_the_sandbox_on_or_off() -> Result<()> {
     let stage = stage("true")?;
-    stage.project.write(".opencode/opencode.json", r#"{"sandbox": {"mode": "read-only"}}"#)?;
+    stage.project.write(".opencode/opencode.json", r#"{"sandbox": {"mode": "off", "outer": true}}"#)?;
     let done = stage.program(["sandbox", "--json"]).finish()?.success()?;
     let report: Value = serde_json::from_str(&done.stdout)?;
-    assert_eq!(report["mode"], "off");
+    assert_eq!(report["mode"], "workspace");
     Ok(())
 }

@@ -128,6 +128,10 @@ pub const PERMISSION: &str = "OPENCODE_PERMISSION";
 pub const DISABLE_PROJECT_CONFIG: &str = "OPENCODE_DISABLE_PROJECT_CONFIG";
 /// The default for repositories: `ask` (default), `all` (trust all) or `none` (trust none).
 pub const TRUST: &str = "OPENCODE_TRUST";
+/// Another sandbox, such as a container, contains the program.
+pub const SANDBOX_OUTER: &str = "OPENCODE_SANDBOX_OUTER";
+/// The strongest mechanism that the sandbox may use.
+pub const SANDBOX_MECHANISM: &str = "OPENCODE_SANDBOX_MECHANISM";
 /// Credentials as JSON, instead of the files.
 pub const AUTH_CONTENT: &str = "OPENCODE_AUTH_CONTENT";
 /// The password of the server.
@@ -224,6 +228,8 @@ pub const OWN: &[(&str, &str)] = &[
     (PERMISSION, "the `permission` key as JSON, which overrides all files"),
     (DISABLE_PROJECT_CONFIG, "ignore the project's configuration and instruction files"),
     (TRUST, "the default for repositories: `ask` (default), `all` (trust all) or `none` (trust none)"),
+    (SANDBOX_OUTER, "a container already is a sandbox, like `sandbox.outer`"),
+    (SANDBOX_MECHANISM, "the strongest mechanism that the sandbox uses: `landlock` or `none` (default: any)"),
     (AUTH_CONTENT, "credentials as JSON, instead of the files"),
     (SERVER_PASSWORD, "the password of the server"),
     (SERVER_USERNAME, "the user name of the server (default: `opencode`)"),

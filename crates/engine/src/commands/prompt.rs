@@ -23,6 +23,7 @@ use crate::interface::Sessions;
 use crate::permission::gate::Asker;
 use crate::permission::session::session_rules;
 use crate::sandbox::Subject;
+use crate::sandbox::enforcement::Consent;
 use crate::toolbox::check::{check_action, check_call};
 use crate::{Error, session};
 
@@ -127,7 +128,9 @@ impl Sessions<'_> {
                 Piece::Shell(command) => {
                     self.check_template(instance, of, &command).await?;
                     let subject = Subject::new(self.0, instance, of.caller.session_id(), &[]);
-                    let sandbox = subject.confine(&self.0.confinement).map_err(Error::machine)?;
+                    let support = self.0.sandbox_support().await;
+                    // The user wrote the command, or the check above requested the permission.
+                    let sandbox = subject.confine(&support, Consent::Given).map_err(Error::machine)?;
                     let input = ShellInput { command, parameters: &parameters, arguments, sandbox };
                     let output = shell(self.0, instance, input).await;
                     text.push_str(&neutralize(&output));
@@ -225,8 +228,14 @@ impl Sessions<'_> {
             Caller::User { session, agent } => {
                 let rules = session_rules(self.0, instance, session, agent).await?;
                 let cancel = self.0.cancel.child_token();
-                let asker =
-                    Asker { session_id: &session.id, instance, rules: &rules, tool: None, cancel: &cancel };
+                let asker = Asker {
+                    session_id: &session.id,
+                    instance,
+                    rules: &rules,
+                    held: None,
+                    tool: None,
+                    cancel: &cancel,
+                };
                 check_call(self.0, &asker, Bash::NAME, &input).await
             }
         };

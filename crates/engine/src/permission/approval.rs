@@ -26,6 +26,8 @@ pub(super) const MAX_PATTERN_BYTES: usize = 8 * 1024;
 const MAX_PATTERNS: usize = 200;
 /// The entry of [`AskingRules`] for the built-in rule about control files.
 const CONTROL: &str = "control file";
+/// The entry of [`AskingRules`] for a command that this machine cannot restrict.
+const UNENFORCED: &str = "sandbox not enforced";
 /// The entry of [`AskingRules`] for a layer in which no rule matches.
 const NO_RULE: &str = "no rule";
 
@@ -81,6 +83,12 @@ impl AskingRules {
         Self(asking)
     }
 
+    /// Adds that this machine cannot restrict the command. Only an approval of exactly this command covers it.
+    pub(crate) fn without_sandbox(mut self) -> Self {
+        self.0.insert(UNENFORCED.to_owned());
+        self
+    }
+
     pub(crate) fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
@@ -119,7 +127,7 @@ impl Approvals {
     pub(crate) fn allow(&self, subject: Subject<'_>, asking: &AskingRules, name: Name) -> bool {
         let Subject { permission, pattern } = subject;
         self.0.iter().any(|(rule, rules)| {
-            let is_same = if rules.0.contains(CONTROL) {
+            let is_same = if rules.0.contains(CONTROL) || rules.0.contains(UNENFORCED) {
                 rule.permission == permission && rule.pattern == pattern
             } else {
                 matches(&rule.permission, permission) && matches(&rule.pattern, pattern)
@@ -133,6 +141,8 @@ impl Approvals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     Required,
+    /// Also, the rule must be the user's. An accepted rule of a repository does not count.
+    RequiredOfUser,
     Optional,
 }
 

@@ -4,7 +4,7 @@
 //! every approval: a reply of "always" saves further requests, and never permits more than the rules do.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use codewright_proto::{
     Rule, SessionId, ToolRef,
 };
 use codewright_store::{Approvals as Filter, Published, SavedPermission, Store};
-use codewright_tools::{Ask, Implied, UNKNOWN};
+use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use tokio_util::sync::CancellationToken;
 
 use super::approval::{Approvals, AskingRules, Control, Name, Scope, saved};
@@ -23,9 +23,12 @@ use super::rules::PermissionRules;
 use crate::Error;
 use crate::error::Resource;
 use crate::instance::Instance;
+use crate::sandbox::held::Held;
 
 /// A request without a reply is rejected after this time.
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+/// The permission key of directories outside the worktree.
+const OUTSIDE: &str = "external_directory";
 /// The metadata key that tells clients why a write to a control file needs permission.
 const CONTROL_REASON: &str = "controlFile";
 
@@ -47,6 +50,8 @@ pub(crate) enum Verdict {
 pub(crate) enum By {
     /// The rules and the saved approvals: no time passed.
     Rules,
+    /// The rules, without built-in ones that ask about effects which the kernel prevents. It must not be made possible.
+    Kernel,
     /// A user's reply, which may have come hours after the request.
     User,
 }
@@ -58,8 +63,27 @@ pub(crate) struct Asker<'a> {
     pub(crate) instance: &'a Instance,
     /// The permission rules that apply.
     pub(crate) rules: &'a PermissionRules,
+    /// What the kernel prevents. `None` if no sandbox is enforced.
+    pub(crate) held: Option<&'a Held>,
     pub(crate) tool: Option<ToolRef>,
     pub(crate) cancel: &'a CancellationToken,
+}
+
+impl Asker<'_> {
+    /// Whether the kernel holds what a call does in a directory outside.
+    fn is_held(&self, permission: &str, pattern: &str) -> bool {
+        let directory = Path::new(pattern.strip_suffix("/*").unwrap_or(pattern));
+        permission == OUTSIDE && self.held.is_some_and(|held| held.covers(directory))
+    }
+
+    /// Decides about an implied effect. The kernel holds those that are not stated.
+    fn judge(&self, roots: &Roots, implied: &Implied) -> Action {
+        if self.held.is_some() && implied.certainty != Certainty::Stated {
+            return self.rules.held_by_kernel(implied.certainty).judge(implied);
+        }
+        let subject = Subject::new(&implied.permission, &implied.pattern);
+        roots.decide(self.rules.judge(implied), subject, self.rules.user_layers())
+    }
 }
 
 /// A request that waits, and the scope and rules that a reply of "always" is bound to.
@@ -92,13 +116,18 @@ impl Gate {
     /// Decides about one permission of a call. Waits for a user's reply if the rules require it.
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
         let (roots, name) = (self.roots(asker.instance), needs_name(&ask.metadata));
-        let decide =
-            |pattern: &String| decide(asker.rules, &roots, Subject::new(&ask.permission, pattern), name);
+        let relaxed = asker.held.map(|_| asker.rules.held_by_kernel(Certainty::Unknown));
+        let rules_for = |pattern: &str| match &relaxed {
+            Some(relaxed) if asker.is_held(&ask.permission, pattern) => relaxed,
+            _ => asker.rules,
+        };
+        let decide = |pattern: &String| {
+            decide(rules_for(pattern), &roots, Subject::new(&ask.permission, pattern), name)
+        };
         let action = strictest(ask.patterns.iter().map(decide));
         let mut implied = Vec::new();
         for one in &ask.implied {
-            let layers = asker.rules.user_layers();
-            match roots.decide(asker.rules.judge(one), Subject::new(&one.permission, &one.pattern), layers) {
+            match asker.judge(&roots, one) {
                 Action::Deny if action != Action::Deny => {
                     return Ok(Verdict::Denied(asker.rules.about(&one.permission)));
                 }
@@ -110,12 +139,12 @@ impl Gate {
             return Ok(Verdict::Denied(asker.rules.about(&ask.permission)));
         }
         if action == Action::Allow && implied.is_empty() {
-            return Ok(Verdict::Granted(By::Rules));
+            let is_held = ask.patterns.iter().any(|pattern| asker.is_held(&ask.permission, pattern));
+            return Ok(Verdict::Granted(if is_held { By::Kernel } else { By::Rules }));
         }
         let approvals = self.approvals(&Scope::of(asker.instance)).await?;
         let is_open = |pattern: &String| {
-            decide(pattern) == Action::Ask
-                && !self.is_approved(&approvals, asker, Subject::new(&ask.permission, pattern), name)
+            decide(pattern) == Action::Ask && !self.is_approved(&approvals, asker, ask, pattern)
         };
         implied.retain(|one| !self.is_remembered(&approvals, asker, one));
         if ask.patterns.iter().any(is_open) {
@@ -149,20 +178,18 @@ impl Gate {
     /// Reports whether an approval covers an implied permission.
     fn is_remembered(&self, approvals: &Approvals, asker: &Asker<'_>, implied: &Implied) -> bool {
         let allows = |pattern: &str| {
-            self.is_approved(approvals, asker, Subject::new(&implied.permission, pattern), Name::Optional)
+            let subject = Subject::new(&implied.permission, pattern);
+            let asking = asking_rules(asker.rules, &self.roots(asker.instance), subject);
+            approvals.allow(subject, &asking, Name::Optional)
         };
         allows(&implied.pattern) || implied.spelled.as_deref().is_some_and(allows)
     }
 
-    fn is_approved(
-        &self,
-        approvals: &Approvals,
-        asker: &Asker<'_>,
-        subject: Subject<'_>,
-        name: Name,
-    ) -> bool {
+    /// Reports whether an approval covers a pattern of a request.
+    fn is_approved(&self, approvals: &Approvals, asker: &Asker<'_>, ask: &Ask, pattern: &str) -> bool {
+        let subject = Subject::new(&ask.permission, pattern);
         let asking = asking_rules(asker.rules, &self.roots(asker.instance), subject);
-        approvals.allow(subject, &asking, name)
+        approvals.allow(subject, &marked(asking, &ask.metadata), needs_name(&ask.metadata))
     }
 
     /// Returns the roots of a session's patterns.
@@ -327,6 +354,7 @@ impl Gate {
         for pattern in &request.patterns {
             asking.extend(asking_rules(rules, &roots, Subject::new(&request.permission, pattern)));
         }
+        let asking = marked(asking, &request.metadata);
         Pending { request, scope: Scope::of(instance), asking }
     }
 
@@ -445,6 +473,7 @@ fn decide(rules: &PermissionRules, roots: &Roots, subject: Subject<'_>, name: Na
     let decided = match name {
         Name::Optional => rules.decide(subject.permission, subject.pattern),
         Name::Required => rules.decide_by_name(subject.permission, subject.pattern),
+        Name::RequiredOfUser => rules.decide_by_name_of_user(subject.permission, subject.pattern),
     };
     roots.decide(decided, subject, rules.user_layers())
 }
@@ -453,6 +482,11 @@ fn decide(rules: &PermissionRules, roots: &Roots, subject: Subject<'_>, name: Na
 fn asking_rules(rules: &PermissionRules, roots: &Roots, subject: Subject<'_>) -> AskingRules {
     let is_control = roots.reason(subject).is_some();
     AskingRules::of(rules, subject, if is_control { Control::Yes } else { Control::No })
+}
+
+/// Returns the asking rules of a request, with the reason that its metadata names.
+fn marked(asking: AskingRules, metadata: &codewright_proto::Map) -> AskingRules {
+    if metadata.contains_key(Ask::UNENFORCED) { asking.without_sandbox() } else { asking }
 }
 
 /// Reports whether approvals cover all patterns of a waiting request.
@@ -491,7 +525,11 @@ fn replied(request: PermissionRequest, reply: PermissionReply, message: Option<S
 
 fn needs_name(metadata: &codewright_proto::Map) -> Name {
     let is_required = metadata.get(Ask::NAMED).is_some_and(|named| named == true);
-    if is_required { Name::Required } else { Name::Optional }
+    match is_required {
+        _ if metadata.contains_key(Ask::UNENFORCED) => Name::RequiredOfUser,
+        true => Name::Required,
+        false => Name::Optional,
+    }
 }
 
 /// Keeps a request in the list of waiting requests until it is dropped.

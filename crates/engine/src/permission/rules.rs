@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use codewright_config::{AgentSpec, SandboxMode};
 use codewright_proto::{Action, Rule};
-use codewright_tools::Implied;
+use codewright_tools::{Certainty, Implied};
 
 use super::evaluate::{evaluate, is_named, is_off, matches, strictest};
 use super::implied::judge;
@@ -21,6 +21,8 @@ pub(crate) struct PermissionRules(Arc<[Layer]>);
 struct Layer {
     /// All rules, including the repository's.
     rules: Arc<[Rule]>,
+    /// The number of rules at the beginning that are built in.
+    built_in: usize,
     /// The rules without the repository's, if it has any.
     limits: Option<Limits>,
     /// The sandbox that the agent requires.
@@ -31,6 +33,8 @@ struct Layer {
 #[derive(Debug, Clone, PartialEq)]
 struct Limits {
     user: Arc<[Rule]>,
+    /// The number of rules at the beginning of `user` that are built in.
+    built_in: usize,
     /// Rules of the repository that the user accepted as exceptions from questions.
     exceptions: Arc<[Rule]>,
     /// The repository's rules alone, so that the user's rules cannot override its restrictions.
@@ -60,6 +64,28 @@ impl Layer {
         let rule = evaluate(self.rules.iter(), &implied.permission, &implied.pattern);
         let action = strictest([action, judge(&limits.repository, implied)].into_iter());
         limits.combine(action, judge(&limits.user, implied), rule)
+    }
+
+    /// The layer without the built-in rules that only stand in for the kernel. It enforces the mode of the sandbox, so
+    /// an effect of this certainty needs no question, and one that is only possible is not denied in advance.
+    fn held_by_kernel(&self, certainty: Certainty) -> Self {
+        let relaxed = |rules: &[Rule], built_in: usize| {
+            let rules = rules.iter().enumerate().map(|(at, rule)| {
+                let is_relaxed = at < built_in
+                    && match rule.action {
+                        Action::Ask => true,
+                        Action::Deny => certainty == Certainty::Possible,
+                        Action::Allow => false,
+                    };
+                if is_relaxed { Rule { action: Action::Allow, ..rule.clone() } } else { rule.clone() }
+            });
+            rules.collect::<Arc<[Rule]>>()
+        };
+        let limits = self
+            .limits
+            .as_ref()
+            .map(|limits| Limits { user: relaxed(&limits.user, limits.built_in), ..limits.clone() });
+        Self { rules: relaxed(&self.rules, self.built_in), limits, ..self.clone() }
     }
 
     fn is_off(&self, permission: &str) -> bool {
@@ -95,18 +121,20 @@ impl Default for PermissionRules {
 impl PermissionRules {
     /// Returns the rules of a session without callers.
     pub(crate) fn of(rules: Vec<Rule>) -> Self {
-        Self([Layer { rules: rules.into(), limits: None, sandbox: SandboxMode::Off }].into())
+        Self([Layer { rules: rules.into(), built_in: 0, limits: None, sandbox: SandboxMode::Off }].into())
     }
 
     /// Returns the rules of an agent, followed by rules of a user or a client.
     pub(crate) fn of_agent(agent: &AgentSpec, more: &[Rule]) -> Self {
         let limits = agent.limits.as_ref().map(|limits| Limits {
             user: [limits.user.as_slice(), more].concat().into(),
+            built_in: limits.built_in_rules,
             exceptions: limits.exceptions.clone().into(),
             repository: limits.repository.clone().into(),
         });
         let rules = [agent.permission.as_slice(), more].concat().into();
-        Self([Layer { rules, limits, sandbox: agent.sandbox }].into())
+        let built_in = agent.built_in_rules;
+        Self([Layer { rules, built_in, limits, sandbox: agent.sandbox }].into())
     }
 
     /// Adds the layers of the callers.
@@ -130,9 +158,29 @@ impl PermissionRules {
         strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |rule| is_named(rule))))
     }
 
+    /// Does the same, but only a rule of the user can allow.
+    pub(crate) fn decide_by_name_of_user(&self, permission: &str, pattern: &str) -> Action {
+        let of_user = self.user_layers().map(|rules| {
+            let rule = evaluate(rules.iter().filter(|rule| is_named(rule)), permission, pattern);
+            rule.map_or(Action::Ask, |rule| rule.action)
+        });
+        strictest(of_user.chain([self.decide(permission, pattern)]))
+    }
+
     /// Decides about an implied permission. The strictest layer wins.
     pub(crate) fn judge(&self, implied: &Implied) -> Action {
         strictest(self.0.iter().map(|layer| layer.judge(implied)))
+    }
+
+    /// Returns the rules for effects of a certainty that the sandbox of the command prevents if they are not harmless.
+    /// Rules of the user, of agents and of repositories keep their meaning; only built-in ones are relaxed.
+    pub(crate) fn held_by_kernel(&self, certainty: Certainty) -> Self {
+        match certainty {
+            Certainty::Stated => self.clone(),
+            Certainty::Possible | Certainty::Unknown => {
+                Self(self.0.iter().map(|layer| layer.held_by_kernel(certainty)).collect())
+            }
+        }
     }
 
     /// Returns the rules of each layer without those of a repository.
@@ -260,6 +308,7 @@ mod tests {
                 permission: [user.clone(), repository.clone()].concat(),
                 limits: Some(RuleLimits {
                     user: user.clone(),
+                    built_in_rules: 0,
                     exceptions: exceptions.clone(),
                     repository: alone(&repository),
                 }),
@@ -318,6 +367,7 @@ mod tests {
                 permission: [user.as_slice(), &of_repository].concat(),
                 limits: Some(RuleLimits {
                     user: user.clone(),
+                    built_in_rules: 0,
                     exceptions: exceptions.to_vec(),
                     repository: alone(&of_repository),
                 }),

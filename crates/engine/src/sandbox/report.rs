@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use codewright_config::SandboxMode;
 use codewright_proto::SessionId;
-use codewright_workspace::{Author, Command, Ended, Limits, Output, Probe, sandbox_support};
+use codewright_workspace::{Author, Command, Ended, Limits, Output, Probe};
 use tokio_util::sync::CancellationToken;
 
 use super::Subject;
+use super::enforcement::{Consent, Outer};
 use crate::Error;
 use crate::instance::Instance;
 use crate::interface::Sandboxes;
@@ -44,16 +45,16 @@ impl Sandboxes<'_> {
         let _ = self.0.sandbox_mode.set(mode);
     }
 
-    /// Returns what holds for commands in a directory. This may start a process to find out.
+    /// Returns what holds for commands in a directory. The first call starts a process to find out.
     ///
     /// # Errors
     ///
     /// Fails if the private directory for commands cannot be created.
-    pub fn report(self, instance: &Arc<Instance>) -> Result<SandboxReport, Error> {
+    pub async fn report(self, instance: &Arc<Instance>) -> Result<SandboxReport, Error> {
         let session_id = trial_session()?;
         let subject = Subject::new(self.0, instance, &session_id, &[]);
         let mode = subject.mode();
-        let config = subject.config;
+        let (config, outer) = (subject.config, subject.outer);
         let sandbox = subject.sandbox().map_err(|error| Error::machine(error.to_string()))?;
         let texts = |paths: &[std::path::PathBuf]| {
             let existing = paths.iter().filter(|path| path.exists());
@@ -64,11 +65,11 @@ impl Sandboxes<'_> {
         };
         Ok(SandboxReport {
             mode,
-            support: sandbox_support(&self.0.confinement).clone(),
+            support: self.0.sandbox_support().await,
             write: texts(&sandbox.write),
             hidden: texts(&sandbox.hide),
             is_network_open: config.is_network_open,
-            has_outer: config.has_outer,
+            has_outer: outer == Outer::Stated,
         })
     }
 
@@ -85,7 +86,9 @@ impl Sandboxes<'_> {
     ) -> Result<Ended, Error> {
         let session_id = trial_session()?;
         let subject = Subject::new(self.0, instance, &session_id, &[]);
-        let sandbox = subject.confine(&self.0.confinement).map_err(Error::machine)?;
+        let support = self.0.sandbox_support().await;
+        // A user who tries a command wants to see that it is restricted.
+        let sandbox = subject.confine(&support, Consent::Missing).map_err(Error::machine)?;
         let mut words = command.into_iter();
         let command = Command {
             program: words.next().unwrap_or_default().into(),

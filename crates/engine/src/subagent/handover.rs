@@ -60,6 +60,7 @@ pub(crate) async fn delegate(call: Call<'_>, work: TaskInput) -> Result<TaskOutc
     let parent = call.inner.session(call.session).await.map_err(ToolError::model)?;
     check_depth(&call, &parent).await?;
     let asker = Asker {
+        held: None,
         session_id: call.session,
         instance: call.instance,
         rules: &call.caller.rules,

@@ -11,6 +11,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codewright_config::SandboxMode;
 use codewright_proto::{
     Event, FileAttachment, FileChange, Map, MessageId, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
 };
@@ -19,6 +20,7 @@ use codewright_tools::{
     AnyTool, Ask, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output, PermissionRequests,
     Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, trim,
 };
+use codewright_workspace::Confined;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -34,6 +36,8 @@ use crate::run::files::Files;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::structured;
 use crate::sandbox::Subject;
+use crate::sandbox::enforcement::Consent;
+use crate::sandbox::held::Held;
 use crate::subagent::handover::Caller;
 use host::CallHost;
 
@@ -213,15 +217,7 @@ impl CallCx {
         cx: &ToolCx,
         granted: &Granted,
     ) -> Result<Output, Failure> {
-        let confine = || {
-            let subject = Subject {
-                required: self.caller.rules.sandbox(),
-                ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
-            };
-            subject.confine(&self.inner.confinement)
-        };
-        let sandbox =
-            tool.facts().starts_commands.then(confine).transpose().map_err(Failure::Told)?.flatten();
+        let sandbox = if tool.facts().starts_commands { self.confine(granted).await? } else { None };
         let cx = ToolCx { sandbox, ..cx.clone() };
         tool.run(input, &cx).await.or_else(|error| match error {
             // The output of an aborted call so far is kept.
@@ -230,8 +226,32 @@ impl CallCx {
         })
     }
 
+    /// Returns the sandbox of the commands of this call.
+    async fn confine(&self, granted: &Granted) -> Result<Option<Arc<Confined>>, Failure> {
+        let subject = Subject {
+            required: self.caller.rules.sandbox(),
+            ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
+        };
+        if subject.mode() == SandboxMode::Off {
+            return Ok(None);
+        }
+        let support = self.inner.sandbox_support().await;
+        subject.confine(&support, Consent::of(granted.asks())).map_err(Failure::Told)
+    }
+
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<By, Failure> {
+        self.gate_in_sandbox(ask, tool, None).await
+    }
+
+    /// Does the same for a call whose sandbox holds some of its effects.
+    async fn gate_in_sandbox(
+        &self,
+        ask: &Ask,
+        tool: Option<ToolRef>,
+        held: Option<&Held>,
+    ) -> Result<By, Failure> {
         let asker = Asker {
+            held,
             session_id: &self.session_id,
             instance: &self.instance,
             rules: &self.caller.rules,
@@ -251,8 +271,14 @@ impl CallCx {
             let (instance, cancel, tool) = (Arc::clone(&instance), cancel.clone(), Some(tool.clone()));
             async move {
                 let rules = &caller.rules;
-                let asker =
-                    Asker { session_id: &session_id, instance: &instance, rules, tool, cancel: &cancel };
+                let asker = Asker {
+                    session_id: &session_id,
+                    instance: &instance,
+                    rules,
+                    held: None,
+                    tool,
+                    cancel: &cancel,
+                };
                 gate(&inner, &ask, &asker).await.map(drop).map_err(|failure| match failure {
                     Failure::Told(message) => ToolError::Model(message),
                     Failure::Aborted => ToolError::Cancelled(None),

@@ -7,6 +7,7 @@ use super::cx::tool_cx;
 use crate::inner::Inner;
 use crate::permission::gate::{Asker, By, Verdict};
 use crate::run::refusal::REJECTED;
+use crate::sandbox::enforcement::enforcement;
 
 /// The reason why a call has no result.
 #[derive(Debug)]
@@ -55,7 +56,10 @@ pub(crate) async fn check_call(
 ) -> Result<(), String> {
     let tool = inner.toolbox.find(tool).ok_or_else(|| format!("there is no tool `{tool}`"))?;
     let cx = tool_cx(inner, asker.instance, asker.cancel.clone(), Progress::none());
-    let asks = tool.asks(input, &cx).await.map_err(|error| reason(failure(error)))?;
+    let mut asks = tool.asks(input, &cx).await.map_err(|error| reason(failure(error)))?;
+    if tool.facts().starts_commands {
+        enforcement(inner, asker.instance, asker.rules).await.mark(&mut asks);
+    }
     for ask in &asks {
         check_action(inner, asker, ask).await?;
     }

@@ -99,6 +99,8 @@ impl Desk {
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()),
             ("CODEWRIGHT_TRUST".to_owned(), "all".to_owned()),
+            // Commands have no supervisor here, so they cannot be restricted.
+            ("CODEWRIGHT_SANDBOX_OUTER".to_owned(), "1".to_owned()),
         ];
         let more = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let env = Env::from_pairs(pairs.into_iter().chain(more));

@@ -84,7 +84,10 @@ fn a_program_sees_the_project_and_nothing_else() -> Result<()> {
     // The shell sets the excluded ones itself.
     let names: Vec<_> = lines.filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
     let xdg = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"];
-    let expected: Vec<_> = ["CODEWRIGHT_TRUST", "EXTRA", "HOME", "PATH"].into_iter().chain(xdg).collect();
+    let expected: Vec<_> = ["CODEWRIGHT_SANDBOX_OUTER", "CODEWRIGHT_TRUST", "EXTRA", "HOME", "PATH"]
+        .into_iter()
+        .chain(xdg)
+        .collect();
     assert_eq!(names, expected);
     Ok(())
 }

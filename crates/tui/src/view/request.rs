@@ -46,7 +46,7 @@ fn permission(
     let (title, mut body) = match &dialog.stage {
         Stage::Choose => {
             let reason =
-                control_reason(request).map(|reason| wrap::words(&[Span::styled(reason, warning)], room));
+                special_reason(request).map(|reason| wrap::words(&[Span::styled(reason, warning)], room));
             let mut lines = reason.unwrap_or_default();
             lines.extend(details(&look, request, room));
             ("△ Permission required", lines)
@@ -136,10 +136,14 @@ fn remembered_in(state: &State, request: &PermissionRequest) -> String {
     format!("in this {noun} ({})", clean_line(place))
 }
 
-/// Returns the reason why a write needs permission although edits are allowed.
-fn control_reason(request: &PermissionRequest) -> Option<String> {
-    let reason = request.metadata.get("controlFile")?.as_str()?;
-    Some(format!("Writing here needs permission: {}.", clean_line(reason)))
+/// Returns the reason why a call needs permission although the rules allow it: it writes a control file, or its
+/// sandbox cannot be enforced.
+fn special_reason(request: &PermissionRequest) -> Option<String> {
+    let reason = |key: &str| request.metadata.get(key)?.as_str().map(clean_line);
+    match reason("controlFile") {
+        Some(reason) => Some(format!("Writing here needs permission: {reason}.")),
+        None => reason("sandbox"),
+    }
 }
 
 fn patterns(patterns: &[String], room: usize, style: Style) -> Vec<Line<'static>> {

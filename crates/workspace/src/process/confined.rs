@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use codewright_sandbox::{Guard, Launch, Mechanism, Probe, Sandbox, detect, restrict};
+use codewright_sandbox::{Guard, Launch, Mechanism, Probe, Sandbox, Strongest, detect, restrict};
 
 use super::Confinement;
 use super::supervisor::{SUPERVISE, supervise};
@@ -44,19 +44,26 @@ impl Confined {
 /// What this machine can enforce. The first call starts a process and waits for it, at most some seconds.
 pub fn sandbox_support(confinement: &Confinement) -> &'static Probe {
     static SUPPORT: OnceLock<Probe> = OnceLock::new();
-    SUPPORT.get_or_init(|| match helper(confinement) {
-        Ok(helper) => detect(&helper, &[codewright_sandbox::CONFINE, PROBE]),
+    SUPPORT.get_or_init(|| probe_sandbox(confinement, Strongest::Any))
+}
+
+/// Finds out what this machine can enforce. This starts a process and waits for it, at most some seconds.
+#[must_use]
+pub fn probe_sandbox(confinement: &Confinement, strongest: Strongest) -> Probe {
+    match helper(confinement) {
+        Ok(helper) => detect(&helper, &[codewright_sandbox::CONFINE, PROBE], strongest),
         Err(error) => {
             Probe { mechanism: Mechanism::Nothing, reasons: vec![error.to_string()], in_container: false }
         }
-    })
+    }
 }
 
 /// The helper's path by name, because other namespaces do not have this process.
 fn helper(confinement: &Confinement) -> Result<PathBuf, Error> {
     match confinement {
-        // Only systems that restrict a process from outside use groups.
-        Confinement::Group => Ok(PathBuf::new()),
+        // Other systems restrict a process from outside, without a helper.
+        Confinement::Group if cfg!(not(target_os = "linux")) => Ok(PathBuf::new()),
+        Confinement::Group => Err(unsupervised()),
         Confinement::Supervisor(path) if path != Path::new(OWN) => Ok(path.clone()),
         Confinement::Supervisor(_) => {
             let at = |source| Error::at(Path::new(OWN), source);
@@ -68,6 +75,10 @@ fn helper(confinement: &Confinement) -> Result<PathBuf, Error> {
             }
         }
     }
+}
+
+fn unsupervised() -> Error {
+    codewright_sandbox::Error::Unsupported("commands have no supervisor".to_owned()).into()
 }
 
 /// Restricts this process and then supervises a command: the text of the restrictions, [`crate::SUPERVISE`], and its

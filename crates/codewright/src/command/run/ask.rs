@@ -19,7 +19,9 @@ pub(super) async fn permission(
 ) -> anyhow::Result<PermissionReply> {
     let meta = |key: &str| request.metadata.get(key).and_then(Value::as_str).unwrap_or_default();
     let mut text = format!("\n! permission for {}\n", clean_line(&request.permission));
-    for detail in [meta("command"), meta("diff")].into_iter().filter(|detail| !detail.is_empty()) {
+    for detail in
+        [meta("command"), meta("diff"), meta("sandbox")].into_iter().filter(|detail| !detail.is_empty())
+    {
         text.push_str(&format!("{}\n", clean(detail).trim_end()));
     }
     for pattern in request.patterns.iter().take(MAX_PATTERNS) {

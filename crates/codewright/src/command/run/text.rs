@@ -348,6 +348,9 @@ pub(super) fn warn_permission(request: &PermissionRequest, allowed: bool) {
     }
     let patterns = clean_line(&request.patterns.join(", "));
     style::warning(&format!("permission requested: {} ({patterns}); auto-rejecting", request.permission));
+    if let Some(reason) = request.metadata.get("sandbox").and_then(Value::as_str) {
+        style::warning(&clean_line(reason));
+    }
 }
 
 /// A short description of a call.

@@ -11,6 +11,8 @@ use serde_json::Value;
 use super::{ASKS_DEADLINE, CallCx, Failure, Granted, failure, within};
 use crate::permission::gate::By;
 use crate::run::recorder::Call;
+use crate::sandbox::enforcement::{Enforcement, enforcement};
+use crate::sandbox::held::Held;
 
 /// The number of times that the effects of a call may change before it is given up.
 const MAX_CHANGES: usize = 5;
@@ -56,19 +58,37 @@ impl CallCx {
         cx: &ToolCx,
     ) -> Result<By, Failure> {
         let mut by = By::Rules;
-        let asks = within(ASKS_DEADLINE, tool.name(), tool.asks(input, cx)).await?.map_err(failure)?;
+        let mut asks = within(ASKS_DEADLINE, tool.name(), tool.asks(input, cx)).await?.map_err(failure)?;
+        let held = if tool.facts().starts_commands { self.held(&mut asks).await } else { None };
         for ask in asks {
             let Some(rest) = granted.rest(&ask) else { continue };
             if ask.permission == Task::NAME
                 && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
             {
                 // The user named the agent, which permits the call. The caller's rules hold for the agent all the same.
-            } else if self.gate(&rest, Some(granted.tool.clone())).await? == By::User {
-                by = By::User;
+            } else {
+                match self.gate_in_sandbox(&rest, Some(granted.tool.clone()), held.as_ref()).await? {
+                    By::Rules => {}
+                    // Nobody granted this, so it must not widen the sandbox.
+                    By::Kernel => continue,
+                    By::User => by = By::User,
+                }
             }
             granted.asks.push(ask);
         }
         Ok(by)
+    }
+
+    /// Returns what the kernel holds of a call that starts commands. If it does not enforce the mode, the requests are
+    /// marked, so that they need a reply.
+    async fn held(&self, asks: &mut [Ask]) -> Option<Held> {
+        let enforcement = enforcement(&self.inner, &self.instance, &self.caller.rules).await;
+        enforcement.mark(asks);
+        if enforcement != Enforcement::Whole {
+            return None;
+        }
+        let mechanism = self.inner.sandbox_support().await.mechanism;
+        Some(Held::of(asks, &self.instance.worktree.root, &mechanism))
     }
 }
 
