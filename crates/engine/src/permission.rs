@@ -6,6 +6,7 @@ pub(crate) mod client;
 pub(crate) mod control;
 pub(crate) mod evaluate;
 pub(crate) mod gate;
+pub(crate) mod held;
 pub(crate) mod implied;
 pub(crate) mod reading;
 pub(crate) mod rules;

@@ -5,7 +5,6 @@
 //! are out of reach, except those that a granted permission names.
 
 pub(crate) mod enforcement;
-pub(crate) mod held;
 mod paths;
 pub(crate) mod report;
 
@@ -22,7 +21,7 @@ use codewright_workspace::{
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::control;
-use enforcement::{Consent, Enforcement, Outer, has_outer};
+use enforcement::{Consent, Enforcement, Outer, has_outer, mode, strictest};
 use paths::{SECRETS, SERVICES, VISIBLE};
 
 /// The permission keys of effects that widen a sandbox.
@@ -64,20 +63,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) granted: &'a [Ask],
 }
 
-/// The mode that holds for the commands of an instance if an agent requires another one.
-fn mode(inner: &Inner, instance: &Instance, required: SandboxMode) -> SandboxMode {
-    let configured = inner.sandbox_mode.get().copied().or(instance.sandbox.mode);
-    strictest(configured.unwrap_or(SandboxMode::Workspace), required)
-}
-
-/// An agent can only make the mode stricter, and does not switch the sandbox on.
-fn strictest(configured: SandboxMode, required: SandboxMode) -> SandboxMode {
-    match configured {
-        SandboxMode::Off => SandboxMode::Off,
-        mode => mode.max(required),
-    }
-}
-
 impl<'a> Subject<'a> {
     /// A command of a session in an instance, without requirements of an agent.
     pub(crate) fn new(
@@ -116,7 +101,7 @@ impl<'a> Subject<'a> {
     /// Fails if the machine does not enforce the mode and nobody consented, and if the private directory cannot be
     /// created. The command must then not run.
     pub(crate) fn confine(&self, support: &Probe, consent: Consent) -> Result<Option<Arc<Confined>>, String> {
-        match self.enforcement(support) {
+        match Enforcement::of(self.mode(), support, self.outer) {
             Enforcement::Off => return Ok(None),
             Enforcement::Lacking(reason) if consent == Consent::Missing => {
                 return Err(format!("The command was not run. {reason}"));

@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 use super::approval::{Approvals, AskingRules, Control, Name, Scope, saved};
 use super::control::Roots;
 use super::evaluate::{Subject, strictest};
+use super::held::Held;
 use super::rules::PermissionRules;
 use crate::Error;
 use crate::error::Resource;
 use crate::instance::Instance;
-use crate::sandbox::held::Held;
 
 /// A request without a reply is rejected after this time.
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);

@@ -7,7 +7,6 @@ use codewright_config::{SandboxMode, env};
 use codewright_tools::Ask;
 use codewright_workspace::{Mechanism, Probe, Strongest, probe_sandbox};
 
-use super::Subject;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
@@ -41,9 +40,9 @@ pub(crate) enum Consent {
 impl Consent {
     /// The consent that granted permissions contain. A line without a permission request only changes directories.
     pub(crate) fn of(granted: &[Ask]) -> Self {
-        let commands = granted.iter().filter(|ask| ask.permission == COMMAND);
+        let mut commands = granted.iter().filter(|ask| ask.permission == COMMAND);
         let is_given = |ask: &Ask| ask.metadata.contains_key(Ask::UNENFORCED);
-        if commands.map(is_given).all(|given| given) { Self::Given } else { Self::Missing }
+        if commands.all(is_given) { Self::Given } else { Self::Missing }
     }
 }
 
@@ -64,9 +63,23 @@ impl Inner {
     }
 }
 
+/// The mode that holds for the commands of an instance if an agent requires another one.
+pub(crate) fn mode(inner: &Inner, instance: &Instance, required: SandboxMode) -> SandboxMode {
+    let configured = inner.sandbox_mode.get().copied().or(instance.sandbox.mode);
+    strictest(configured.unwrap_or(SandboxMode::Workspace), required)
+}
+
+/// An agent can only make the mode stricter, and does not switch the sandbox on.
+pub(crate) fn strictest(configured: SandboxMode, required: SandboxMode) -> SandboxMode {
+    match configured {
+        SandboxMode::Off => SandboxMode::Off,
+        mode => mode.max(required),
+    }
+}
+
 /// Returns how far the mode of a session's commands is enforced.
 pub(crate) async fn enforcement(inner: &Inner, instance: &Instance, rules: &PermissionRules) -> Enforcement {
-    let mode = super::mode(inner, instance, rules.sandbox());
+    let mode = mode(inner, instance, rules.sandbox());
     // Where the mode is off, no process is started to find out.
     if mode == SandboxMode::Off {
         return Enforcement::Off;
@@ -110,13 +123,6 @@ impl Enforcement {
             ask.always.clone_from(&ask.patterns);
             ask.metadata.insert(Ask::UNENFORCED.to_owned(), reason.as_str().into());
         }
-    }
-}
-
-impl Subject<'_> {
-    /// Returns how far a machine enforces the mode of the command.
-    pub(crate) fn enforcement(&self, support: &Probe) -> Enforcement {
-        Enforcement::of(self.mode(), support, self.outer)
     }
 }
 

@@ -31,13 +31,13 @@ use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::approval::Scope;
 use crate::permission::gate::{Asker, By};
+use crate::permission::held::Held;
 use crate::permission::reading::read_rules;
 use crate::run::files::Files;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::structured;
 use crate::sandbox::Subject;
 use crate::sandbox::enforcement::Consent;
-use crate::sandbox::held::Held;
 use crate::subagent::handover::Caller;
 use host::CallHost;
 

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{ASKS_DEADLINE, CallCx, Failure, Granted, failure, within};
 use crate::permission::gate::By;
+use crate::permission::held::Held;
 use crate::run::recorder::Call;
 use crate::sandbox::enforcement::{Enforcement, enforcement};
-use crate::sandbox::held::Held;
 
 /// The number of times that the effects of a call may change before it is given up.
 const MAX_CHANGES: usize = 5;
