@@ -15,6 +15,7 @@ mod measure;
 mod model;
 mod models;
 mod pictures;
+mod races;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -84,6 +85,10 @@ Commands:
   pictures [--bin PATH]
       Draw the pictures of docs/tui.md again: the terminal client with the scripted
       model. The files change only if the client has changed.
+  races [--exchanges N] [--only TOOL]...
+      Exchange a directory, a file and the parent of a project with links to outside
+      directories, N times (default 1000000) against each file tool and against undo.
+      Print the results by tool. Exit with 1 if a call read or wrote a byte outside.
   scripted [--port P] [--script FILE]
       Serve the scripted model until interrupted. P is 0 for any free port (default
       18080). FILE is a script in JSON; without it `[[scn:hi]]`,
@@ -120,6 +125,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,
         "pictures" => return pictures::main(rest),
+        "races" => return races::main(rest),
         // Parts of a benchmark that need their own process.
         bench::decode::COMMAND => bench::decode::main(rest)?,
         bench::store::COMMAND => bench::store::main(rest)?,

@@ -14,6 +14,7 @@ use codewright_proto::{
     Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
 use codewright_tools::tags::neutralize;
+use codewright_workspace::{Node, hold};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -272,16 +273,20 @@ async fn expand_file(
 }
 
 fn read_bytes(path: &std::path::Path) -> Result<Vec<u8>, Error> {
-    let fail = |error: std::io::Error| Error::invalid(format!("cannot attach `{}`: {error}", path.display()));
-    let metadata = std::fs::metadata(path).map_err(fail)?;
-    if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
-        let limit = MAX_FILE_BYTES / (1024 * 1024);
-        return Err(Error::invalid(format!(
-            "cannot attach `{}`: it is no file of at most {limit} MiB",
-            path.display()
-        )));
+    let read = hold(path).and_then(|held| match held.status()?.map(|status| status.node) {
+        // Opening a device may have an effect.
+        Some(Node::Directory | Node::Special) => Ok(None),
+        Some(Node::File) | None => held.read(MAX_FILE_BYTES).map(Some),
+    });
+    match read {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) | Err(codewright_workspace::Error::TooLarge { .. }) => {
+            let limit = MAX_FILE_BYTES / (1024 * 1024);
+            let path = path.display();
+            Err(Error::invalid(format!("cannot attach `{path}`: it is no file of at most {limit} MiB")))
+        }
+        Err(error) => Err(Error::invalid(format!("cannot attach `{}`: {error}", path.display()))),
     }
-    std::fs::read(path).map_err(fail)
 }
 
 fn synthetic(text: String) -> (Option<PartId>, PartBody) {

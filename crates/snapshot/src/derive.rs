@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{self, Read};
+use crate::disk::{self, Read, Root};
 use crate::id::{Content, Kind, ObjectId, TreeId};
 use crate::object::{self, Entry, Node};
 use crate::objects::Objects;
@@ -114,8 +114,9 @@ impl Pending {
 
 /// Whether the files on the disk have these contents and are small enough to be tracked.
 fn are_on_disk(root: &Path, expected: &[(PathBuf, Content)]) -> Result<bool, Error> {
+    let root = Root::open(root);
     for (path, content) in expected {
-        let read = disk::read(root, path).map_err(|source| Error::at(path, source))?;
+        let read = disk::read(&root, path).map_err(|source| Error::at(path, source))?;
         let Read::File(file, _) = read else { return Ok(false) };
         if file.bytes.len() as u64 > MAX_TRACKED_BYTES || file.content() != *content {
             return Ok(false);

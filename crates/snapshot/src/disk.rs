@@ -1,7 +1,7 @@
 //! Access to files of the worktree without following links.
 //!
-//! Every directory of a path is opened separately, and none may be a link. So nothing outside the worktree is
-//! read or written, even if the tree changes meanwhile. Reading is bounded and never waits for a pipe.
+//! The worktree is opened once, and every directory of a path is opened separately from there. None of them may be a
+//! link. So nothing outside the worktree is read, written or removed, even if the tree changes meanwhile. Reading is bounded and never waits for a pipe.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::signal::kill;
@@ -46,6 +47,28 @@ pub(crate) struct Found {
     pub(crate) stamp: Option<Stamp>,
 }
 
+/// The open worktree.
+pub(crate) struct Root(Result<OwnedFd, Errno>);
+
+impl Root {
+    /// Opens the worktree by its path without links. A failure is reported by the first use.
+    pub(crate) fn open(path: &Path) -> Self {
+        let errno = |error: io::Error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+        Self(codewright_workspace::fixed_directory(path).map_err(errno))
+    }
+
+    /// Opens a directory inside.
+    fn enter(&self, path: &Path, missing: Missing) -> Result<OwnedFd, Errno> {
+        let root = self.0.as_ref().map_err(|error| *error)?;
+        let mut directory = None;
+        for name in path.components() {
+            let Component::Normal(name) = name else { return Err(Errno::EINVAL) };
+            directory = Some(enter(directory.as_ref().unwrap_or(root), name, missing)?);
+        }
+        directory.map_or_else(|| root.try_clone().map_err(|_| Errno::EMFILE), Ok)
+    }
+}
+
 /// The open parent directory of a path, and the last name of the path.
 struct Spot {
     parent: OwnedFd,
@@ -53,7 +76,7 @@ struct Spot {
 }
 
 /// Returns the state of a path inside the root.
-pub(crate) fn look(root: &Path, path: &Path) -> Found {
+pub(crate) fn look(root: &Root, path: &Path) -> Found {
     let other = |reason| Found { disk: Disk::Other(reason), stamp: None };
     match read(root, path) {
         Ok(Read::File(file, stamp)) => Found { disk: Disk::Holds(file.content()), stamp: Some(stamp) },
@@ -79,7 +102,7 @@ pub(crate) enum Read {
 }
 
 /// Reads a path inside the root.
-pub(crate) fn read(root: &Path, path: &Path) -> io::Result<Read> {
+pub(crate) fn read(root: &Root, path: &Path) -> io::Result<Read> {
     let spot = match spot(root, path, Missing::Left) {
         Ok(spot) => spot,
         Err(Errno::ENOENT) => return Ok(Read::Missing),
@@ -115,20 +138,16 @@ pub(crate) fn read(root: &Path, path: &Path) -> io::Result<Read> {
 }
 
 /// The number of parent directories of a path that are missing, counted from the path.
-pub(crate) fn missing_parents(root: &Path, path: &Path) -> usize {
+pub(crate) fn missing_parents(root: &Root, path: &Path) -> usize {
     let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-    above.take_while(|above| !is_directory(&root.join(above))).count()
-}
-
-fn is_directory(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+    above.take_while(|above| root.enter(above, Missing::Left).is_err()).count()
 }
 
 /// Writes a file atomically if it is still the version that was seen.
 ///
 /// Missing directories are created. The permissions of a replaced file are kept, except the right to execute
 /// it.
-pub(crate) fn write(root: &Path, path: &Path, file: &File, seen: Option<Stamp>) -> io::Result<()> {
+pub(crate) fn write(root: &Root, path: &Path, file: &File, seen: Option<Stamp>) -> io::Result<()> {
     let spot = spot(root, path, Missing::Made)?;
     let old = current(&spot, seen)?;
     if old.is_some_and(|old| is_kind(&old, SFlag::S_IFDIR)) {
@@ -149,29 +168,33 @@ pub(crate) fn write(root: &Path, path: &Path, file: &File, seen: Option<Stamp>) 
 }
 
 /// Removes a file if it is still the version that was seen.
-pub(crate) fn remove(root: &Path, path: &Path, seen: Option<Stamp>) -> io::Result<()> {
+pub(crate) fn remove(root: &Root, path: &Path, seen: Option<Stamp>) -> io::Result<()> {
     let spot = spot(root, path, Missing::Left)?;
     current(&spot, seen)?;
     Ok(unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
 }
 
 /// Removes temporary files that a killed process left in a directory.
-pub(crate) fn sweep(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
+pub(crate) fn sweep(root: &Root, path: &Path) {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let Ok(directory) = root.enter(path, Missing::Left) else { return };
+    // A directory that was only passed cannot be listed.
+    let listed = openat(directory.as_fd(), ".", flags, Mode::empty()).and_then(Dir::from_fd);
+    let Ok(mut listed) = listed else { return };
+    for entry in listed.iter().flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
         let writer = name.to_str().and_then(|name| name.strip_prefix(".codewright-")?.strip_suffix(".tmp"));
         let writer = writer.and_then(|numbers| numbers.split_once('-')?.0.parse::<i32>().ok());
         let is_dead = |id| matches!(kill(Pid::from_raw(id), None), Err(Errno::ESRCH));
         if writer.is_some_and(|id| id > 0 && is_dead(id)) {
             // A file that cannot be removed is tried again the next time.
-            fs::remove_file(entry.path()).unwrap_or_default();
+            unlinkat(directory.as_fd(), name, UnlinkatFlags::NoRemoveDir).unwrap_or_default();
         }
     }
 }
 
 /// Removes a directory if it is empty. Returns whether it was.
-pub(crate) fn remove_empty(root: &Path, path: &Path) -> bool {
+pub(crate) fn remove_empty(root: &Root, path: &Path) -> bool {
     let Ok(spot) = spot(root, path, Missing::Left) else { return false };
     unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::RemoveDir).is_ok()
 }
@@ -183,16 +206,10 @@ enum Missing {
     Made,
 }
 
-fn spot(root: &Path, path: &Path, missing: Missing) -> Result<Spot, Errno> {
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    let mut parent = nix::fcntl::open(root, flags, Mode::empty())?;
+fn spot(root: &Root, path: &Path, missing: Missing) -> Result<Spot, Errno> {
     let mut names = path.components();
     let Some(Component::Normal(name)) = names.next_back() else { return Err(Errno::EINVAL) };
-    for above in names {
-        let Component::Normal(above) = above else { return Err(Errno::EINVAL) };
-        parent = enter(&parent, above, missing)?;
-    }
-    Ok(Spot { parent, name: name.to_owned() })
+    Ok(Spot { parent: root.enter(names.as_path(), missing)?, name: name.to_owned() })
 }
 
 fn enter(parent: &OwnedFd, name: &OsStr, missing: Missing) -> Result<OwnedFd, Errno> {

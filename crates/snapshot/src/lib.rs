@@ -61,6 +61,7 @@ pub use restore::Outcome;
 pub use step::{Effect, Step, StepChange};
 pub use track::{MAX_TRACKED_BYTES, MAX_TRACKED_FILES, Snapshot, Version};
 
+use disk::Root;
 use objects::Objects;
 use repository::Repository;
 use step::Sapling;
@@ -228,6 +229,7 @@ impl Snapshots {
             if path.as_os_str().is_empty() {
                 return Ok(refused(Reason::Outside));
             }
+            let root = Root::open(&root);
             let missing = disk::missing_parents(&root, &path);
             let read = disk::read(&root, &path).map_err(|source| Error::at(&path, source))?;
             Ok(match read {
@@ -430,10 +432,11 @@ impl Snapshots {
         respect: Respect,
     ) -> Result<Outcome, Error> {
         let goals = self.goals(steps, from, to).await?;
-        let (root, scope) = (self.root().to_owned(), self.repository.options.scope.clone());
+        let (root, inner) = (self.root().to_owned(), self.inner().to_owned());
         let repository = Arc::clone(&self.repository);
         blocking(move || {
-            let (mut orders, mut outcome) = restore::check(&root, &scope, goals, respect);
+            let root = Root::open(&root);
+            let (mut orders, mut outcome) = restore::check(&root, &inner, goals, respect);
             orders.keep_only(|content| repository.has(content.id), &mut outcome);
             let mut contents = |goal: &Goal| {
                 let content = goal.target?;
@@ -456,9 +459,10 @@ impl Snapshots {
         respect: Respect,
     ) -> Result<Outcome, Error> {
         let goals = self.goals(steps, from, to).await?;
-        let (root, scope) = (self.root().to_owned(), self.repository.options.scope.clone());
+        let (root, inner) = (self.root().to_owned(), self.inner().to_owned());
         blocking(move || {
-            let (orders, mut outcome) = restore::check(&root, &scope, goals, respect);
+            let root = Root::open(&root);
+            let (orders, mut outcome) = restore::check(&root, &inner, goals, respect);
             orders.predict(&mut outcome);
             Ok(outcome)
         })
@@ -499,6 +503,12 @@ impl Snapshots {
 
     fn root(&self) -> &Path {
         &self.repository.options.worktree
+    }
+
+    /// The scope, relative to the worktree.
+    fn inner(&self) -> &Path {
+        let Options { worktree, scope, .. } = &self.repository.options;
+        scope.strip_prefix(worktree).unwrap_or(Path::new(""))
     }
 
     /// The path relative to the worktree, if it is in the scope.

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{self, Found, Stamp};
+use crate::disk::{self, Found, Root, Stamp};
 use crate::id::{Content, File};
 use crate::plan::{Disk, Goal, Reason, Respect, Verdict, judge};
 
@@ -67,9 +67,8 @@ impl Orders {
     }
 }
 
-/// Checks every file. Returns the planned changes and the results that are already certain.
-pub(crate) fn check(root: &Path, scope: &Path, goals: Vec<Goal>, respect: Respect) -> (Orders, Outcome) {
-    let inner = scope.strip_prefix(root).unwrap_or(Path::new(""));
+/// Checks every file in a directory of the worktree. Returns the planned changes and the results that are already certain.
+pub(crate) fn check(root: &Root, inner: &Path, goals: Vec<Goal>, respect: Respect) -> (Orders, Outcome) {
     let mut outcome = Outcome::default();
     let (mut orders, mut directories): (Vec<Order>, _) = (Vec::new(), BTreeSet::new());
     for goal in goals {
@@ -109,7 +108,7 @@ fn settled(found: Found, goal: &Goal, orders: &[Order]) -> Found {
 
 /// Carries out the plan. `contents` has the contents of the goals.
 pub(crate) fn carry_out(
-    root: &Path,
+    root: &Root,
     orders: Orders,
     contents: &mut dyn FnMut(&Goal) -> Option<File>,
     outcome: &mut Outcome,
@@ -126,7 +125,7 @@ pub(crate) fn carry_out(
     // An interrupted write may have left a temporary file.
     let touched = outcome.reached.iter().chain(coming.iter().map(|order| &order.goal.path));
     let directories: BTreeSet<_> = touched.filter_map(|path| path.parent()).collect();
-    directories.into_iter().for_each(|directory| disk::sweep(&root.join(directory)));
+    directories.into_iter().for_each(|directory| disk::sweep(root, directory));
     // The innermost directories are last in the order of paths. One that is not empty is still used.
     for directory in orders.directories.iter().rev().filter(|directory| !directory.as_os_str().is_empty()) {
         disk::remove_empty(root, directory);

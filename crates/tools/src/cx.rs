@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use codewright_workspace::{Confined, Confinement, Workspace};
+use codewright_workspace::{Confined, Confinement, Held, Opening, Workspace};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -22,10 +22,14 @@ const LOCKS_BEFORE_SWEEP: usize = 256;
 /// Everything that a tool may use during one call.
 #[derive(Clone)]
 pub struct ToolCx {
-    /// The directory that relative paths start from.
+    /// The directory that relative paths start from, without links.
     pub directory: PathBuf,
-    /// The worktree around the directory, or `/` if there is none.
+    /// The worktree around the directory without links, or `/` if there is none.
     pub worktree: PathBuf,
+    /// The places that this call was judged by.
+    pub judged: Judged,
+    /// How files are opened.
+    pub opening: Opening,
     /// The home directory, which `~` stands for in commands.
     pub home: Option<PathBuf>,
     /// The limits for an output.
@@ -82,6 +86,8 @@ impl ToolCx {
         Self {
             directory: directory.to_owned(),
             worktree: directory.to_owned(),
+            judged: Judged::default(),
+            opening: Opening::default(),
             home: None,
             bounds: Bounds::default(),
             output_dir: output_dir.to_owned(),
@@ -109,9 +115,29 @@ impl ToolCx {
         }
     }
 
-    /// The workspace, with links in the directory followed.
-    pub(crate) fn workspace(&self) -> Result<Workspace, ToolError> {
-        Ok(Workspace::new(&self.directory, &self.worktree)?)
+    /// The workspace.
+    pub(crate) fn workspace(&self) -> Workspace {
+        Workspace::fixed(&self.directory, &self.worktree).opening(self.opening)
+    }
+
+    /// Resolves a path that the call names, and remembers the result for its run.
+    pub(crate) fn judge(&self, path: &str) -> Result<Held, ToolError> {
+        let held = self.workspace().hold(Path::new(path))?;
+        self.judged.lock().insert(path.to_owned(), held.clone());
+        Ok(held)
+    }
+
+    /// Returns the place that was judged for a path. A call without a judgement resolves the path now.
+    pub(crate) fn judged(&self, path: &str) -> Result<Held, ToolError> {
+        let judged = self.judged.lock();
+        match judged.get(path) {
+            Some(held) => Ok(held.clone()),
+            None if judged.is_empty() => Ok(self.workspace().hold(Path::new(path))?),
+            // The call means something else than it did when it was checked.
+            None => {
+                Err(ToolError::Model(format!("`{path}` has just been changed by somebody else; try again")))
+            }
+        }
     }
 
     /// A new file for a long output.
@@ -134,6 +160,17 @@ pub(crate) async fn settled<T: Send + 'static>(
 ) -> Result<T, ToolError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(ToolError::Broken(format!("a file operation failed: {error}"))))
+}
+
+/// The places that a call was judged by. It runs on these, so that a link which is exchanged after the check leads
+/// nowhere. Clones share them; each call has its own.
+#[derive(Debug, Clone, Default)]
+pub struct Judged(Arc<Mutex<HashMap<String, Held>>>);
+
+impl Judged {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The differences between a child's environment and the server's.
@@ -180,10 +217,10 @@ type Table = HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>;
 
 impl FileLocks {
     /// Waits for the lock of a file. `path` must have its links followed.
-    pub(crate) async fn lock(&self, path: &Path, cancel: &CancellationToken) -> Result<Held, ToolError> {
+    pub(crate) async fn lock(&self, path: &Path, cancel: &CancellationToken) -> Result<FileLock, ToolError> {
         let lock = self.entry(path);
         let held = cancel.run_until_cancelled(lock.lock_owned()).await;
-        held.map(Held).ok_or(ToolError::Cancelled(None))
+        held.map(FileLock).ok_or(ToolError::Cancelled(None))
     }
 
     fn entry(&self, path: &Path) -> Arc<tokio::sync::Mutex<()>> {
@@ -201,4 +238,4 @@ impl FileLocks {
 }
 
 /// The lock of a file, until it is dropped.
-pub(crate) struct Held(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);
+pub(crate) struct FileLock(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);

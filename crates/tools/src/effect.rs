@@ -1,6 +1,6 @@
 //! The exact changes of files that tools report.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One file before and after a change.
@@ -36,9 +36,4 @@ impl Effects {
     pub(crate) fn report(&self, effect: FileEffect) {
         (self.0)(effect);
     }
-}
-
-/// The number of parent directories of a file that do not exist.
-pub(crate) fn missing_above(path: &Path) -> usize {
-    path.ancestors().skip(1).take_while(|directory| !directory.exists()).count()
 }

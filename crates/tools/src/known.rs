@@ -4,9 +4,10 @@
 //! warns the model after an edit of one. Files that the session has not seen are not checked.
 
 use std::collections::{HashMap, VecDeque};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use codewright_workspace::{Held, Node};
 
 /// The limit of remembered files. The one seen first is forgotten first.
 const MAX_FILES: usize = 4096;
@@ -31,9 +32,10 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     /// The current stamp of a file, or `None` if it is not a regular file.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
-        let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-        Some(Self { seconds: metadata.mtime(), nanoseconds: metadata.mtime_nsec(), bytes: metadata.len() })
+    pub(crate) fn of(held: &Held) -> Option<Self> {
+        let status = held.status().ok()?.filter(|status| status.node == Node::File)?;
+        let (seconds, nanoseconds) = status.modified;
+        Some(Self { seconds, nanoseconds, bytes: status.bytes })
     }
 }
 
@@ -56,16 +58,16 @@ impl KnownFiles {
     }
 
     /// Records the version of a file that the session itself wrote.
-    pub(crate) fn made(&self, path: &Path) {
-        self.saw(path, Stamp::of(path));
+    pub(crate) fn made(&self, held: &Held) {
+        self.saw(&held.place.real, Stamp::of(held));
     }
 
     /// Whether a file that the session has seen is different now. A removed file is not, because nothing can
     /// be overwritten.
-    pub(crate) fn is_stale(&self, path: &Path) -> bool {
+    pub(crate) fn is_stale(&self, held: &Held) -> bool {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = table.stamps.get(path);
-        known.is_some_and(|known| Stamp::of(path).is_some_and(|now| now != *known))
+        let known = table.stamps.get(&held.place.real);
+        known.is_some_and(|known| Stamp::of(held).is_some_and(|now| now != *known))
     }
 }
 
@@ -78,14 +80,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "one").unwrap();
+        let held = codewright_workspace::hold(&path).unwrap();
         let known = KnownFiles::default();
-        assert!(!known.is_stale(&path), "never seen");
-        known.made(&path);
-        assert!(!known.is_stale(&path));
+        assert!(!known.is_stale(&held), "never seen");
+        known.made(&held);
+        assert!(!known.is_stale(&held));
         std::fs::write(&path, "longer").unwrap();
-        assert!(known.is_stale(&path));
+        assert!(known.is_stale(&held));
         std::fs::remove_file(&path).unwrap();
-        assert!(!known.is_stale(&path), "gone");
+        assert!(!known.is_stale(&held), "gone");
         let stamp = Some(Stamp { seconds: 0, nanoseconds: 0, bytes: 0 });
         for n in 0..MAX_FILES + 10 {
             known.saw(&folder.path().join(n.to_string()), stamp);

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use codewright_workspace::{Access, Judge, Place, Withheld, Workspace};
+use codewright_workspace::{Access, Held, Judge, Node, Place, Withheld, Workspace};
 
+use crate::ToolError;
 use crate::ask::file_patterns;
 
 /// Decides about a file by its path relative to the worktree, like the rules about `read`.
@@ -42,7 +43,12 @@ impl ReadRules {
     /// Decides about one file, after following its links.
     pub(crate) fn access(&self, workspace: &Workspace, path: &Path) -> Access {
         let Ok(place) = workspace.resolve(path) else { return Access::Denied };
-        let patterns = file_patterns(workspace, &place);
+        self.access_of(workspace, &place)
+    }
+
+    /// Decides about one file whose links were followed.
+    pub(crate) fn access_of(&self, workspace: &Workspace, place: &Place) -> Access {
+        let patterns = file_patterns(workspace, place);
         patterns.iter().map(|pattern| self.decide(pattern)).fold(Access::Open, strictest)
     }
 
@@ -56,6 +62,15 @@ fn strictest(a: Access, b: Access) -> Access {
         (Access::Denied, _) | (_, Access::Denied) => Access::Denied,
         (Access::Asks, _) | (_, Access::Asks) => Access::Asks,
         (Access::Open, Access::Open) => Access::Open,
+    }
+}
+
+/// The kind of an entry, or `None` if it is missing or its parent is not a directory.
+pub(crate) fn node(held: &Held) -> Result<Option<Node>, ToolError> {
+    match held.status() {
+        Ok(status) => Ok(status.map(|status| status.node)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -14,6 +14,12 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
+    /// A link took the place of a directory or file after the path was checked. Nothing was read or written.
+    #[error("`{}` was replaced after it was checked", path.display())]
+    Replaced {
+        /// The path as it was resolved.
+        path: PathBuf,
+    },
     /// The file is too large for this operation.
     #[error("`{}` is larger than {limit_bytes} bytes", path.display())]
     TooLarge {

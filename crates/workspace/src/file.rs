@@ -1,11 +1,10 @@
-//! Reads whole files within a limit, and writes them atomically.
+//! The text of files, and changes that keep the rest.
 //!
 //! A [`TextFile`] has its text with plain newlines, and applies a change without touching the other bytes:
 //! byte order mark, line endings and everything outside the replaced ranges are kept.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use crate::Error;
@@ -14,8 +13,6 @@ use crate::Error;
 pub const MAX_TEXT_BYTES: u64 = 32 * 1024 * 1024;
 
 const BOM: &str = "\u{feff}";
-/// The mode of a new file, before the process's umask.
-const NEW_FILE_MODE: u32 = 0o666;
 
 /// A text file in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,61 +99,14 @@ impl TextFile {
     }
 }
 
-/// Reads a file of at most `limit_bytes`.
-pub fn read_bytes(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, Error> {
-    let at = |source| Error::at(path, source);
-    let file = std::fs::File::open(path).map_err(at)?;
-    let mut bytes = Vec::new();
-    file.take(limit_bytes + 1).read_to_end(&mut bytes).map_err(at)?;
-    if bytes.len() as u64 > limit_bytes {
-        return Err(Error::TooLarge { path: path.to_owned(), limit_bytes });
-    }
-    Ok(bytes)
-}
-
-/// Reads a UTF-8 text file of at most [`MAX_TEXT_BYTES`].
-pub fn read_text(path: &Path) -> Result<TextFile, Error> {
-    let bytes = read_bytes(path, MAX_TEXT_BYTES)?;
-    let content = String::from_utf8(bytes).map_err(|_| Error::NotText { path: path.to_owned() })?;
-    Ok(TextFile::parse(&content))
-}
-
-/// Replaces a file's content atomically.
-///
-/// Missing directories are created. The mode of an existing file is kept. A file with several hard links, or
-/// in a directory that permits no new files, is written in place, because a rename would separate it from its
-/// links or fail.
+/// Replaces a file's content atomically, like [`Held::write`](crate::Held::write).
 pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let at = |source| Error::at(path, source);
-    let directory = path
-        .parent()
-        .ok_or_else(|| at(io::Error::new(io::ErrorKind::IsADirectory, "a file name is missing")))?;
-    std::fs::create_dir_all(directory).map_err(|source| Error::at(directory, source))?;
-    let existing = match std::fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_file() => Some(metadata),
-        Ok(_) => return Err(at(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(at(error)),
-    };
-    if existing.as_ref().is_some_and(|metadata| metadata.nlink() > 1) {
-        return std::fs::write(path, content).map_err(at);
-    }
-    let mode = std::fs::Permissions::from_mode(NEW_FILE_MODE);
-    let made = tempfile::Builder::new().prefix(".codewright-").permissions(mode).tempfile_in(directory);
-    let mut file = match made {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && existing.is_some() => {
-            return std::fs::write(path, content).map_err(at);
-        }
-        Err(error) => return Err(at(error)),
-    };
-    file.write_all(content).map_err(at)?;
-    if let Some(metadata) = existing {
-        file.as_file().set_permissions(metadata.permissions()).map_err(at)?;
-    }
-    file.as_file().sync_data().map_err(at)?;
-    file.persist(path).map_err(|error| at(error.error))?;
-    Ok(())
+    // A link at the end of the path is not followed.
+    let name = path.file_name().zip(path.parent());
+    let (name, parent) = name.ok_or_else(|| {
+        Error::at(path, io::Error::new(io::ErrorKind::IsADirectory, "a file name is missing"))
+    })?;
+    crate::hold(parent)?.child(name).write(content, None).map(drop)
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 //! Nothing here depends on tools, sessions or permissions. Functions take paths that were already checked,
 //! work within documented limits, and return errors that name the path.
 
+mod beneath;
 mod diff;
 mod error;
 mod file;
 pub mod git;
+mod held;
 mod path;
 mod private;
 mod process;
@@ -14,13 +16,15 @@ mod reading;
 mod search;
 mod watch;
 
+pub use beneath::{Node, Opening, Status, fixed_directory};
 pub use codewright_sandbox::{
     CONFINE, Guarded, Mechanism, Network, Probe, Renamed, Sandbox, Strongest, TEMPORARY, folded_name,
 };
 pub use diff::{Diff, unified};
 pub use error::Error;
-pub use file::{MAX_TEXT_BYTES, TextFile, read_bytes, read_text, write_atomic};
-pub use path::{Place, Workspace, normalize, physical, relative};
+pub use file::{MAX_TEXT_BYTES, TextFile, write_atomic};
+pub use held::Held;
+pub use path::{Place, Workspace, hold, normalize, physical, relative};
 pub use private::{is_own, make_private_directory, private_file, repair_private_directory};
 pub use process::{
     Author, Command, Confined, Confinement, Descent, End, Ended, Limits, Output, Rest, SUPERVISE, Screen,

@@ -8,10 +8,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::Error;
+use crate::{Error, Held, Opening};
 
 /// The kernel's limit of links in one path.
 const MAX_LINKS: usize = 40;
+/// The number of times that a path is resolved while others exchange its links.
+const MAX_CHANGES: usize = 32;
 
 /// A working directory, and the worktree around it.
 #[derive(Debug, Clone)]
@@ -20,6 +22,7 @@ pub struct Workspace {
     worktree: PathBuf,
     real_directory: PathBuf,
     real_worktree: PathBuf,
+    opening: Opening,
 }
 
 /// A path as it was named and its real location.
@@ -41,7 +44,28 @@ impl Workspace {
             worktree: normalize(worktree),
             real_directory: physical(directory)?,
             real_worktree: physical(worktree)?,
+            opening: Opening::default(),
         })
+    }
+
+    /// Both paths must be absolute and without links. If a link takes the place of one of their directories, everything
+    /// below it is outside.
+    #[must_use]
+    pub fn fixed(directory: &Path, worktree: &Path) -> Self {
+        let (directory, worktree) = (normalize(directory), normalize(worktree));
+        Self {
+            real_directory: directory.clone(),
+            real_worktree: worktree.clone(),
+            directory,
+            worktree,
+            opening: Opening::default(),
+        }
+    }
+
+    /// Sets how held paths are opened.
+    #[must_use]
+    pub fn opening(self, opening: Opening) -> Self {
+        Self { opening, ..self }
     }
 
     /// Resolves a path from a model or a user, relative to the directory.
@@ -55,6 +79,27 @@ impl Workspace {
         let real = physical(&path)?;
         let inside = self.contains(&real);
         Ok(Place { path, real, inside })
+    }
+
+    /// Resolves a path, and opens the directory that its operations start from: the worktree, or for a path outside
+    /// the directory above it.
+    pub fn hold(&self, path: &Path) -> Result<Held, Error> {
+        held(path, self.opening, || {
+            let place = self.resolve(path)?;
+            let start = self.start(&place.real).to_owned();
+            Ok((place, start))
+        })
+    }
+
+    /// The directory that is held for a path without links.
+    fn start<'a>(&'a self, real: &'a Path) -> &'a Path {
+        if real.starts_with(&self.real_worktree) && self.real_worktree != Path::new("/") {
+            &self.real_worktree
+        } else if real.starts_with(&self.real_directory) {
+            &self.real_directory
+        } else {
+            real.parent().unwrap_or(real)
+        }
     }
 
     /// Whether a path without links is inside.
@@ -74,6 +119,33 @@ impl Workspace {
     pub fn real_title(&self, real: &Path) -> String {
         relative(&self.real_worktree, real)
     }
+}
+
+/// Resolves and holds an absolute path that is not judged, or whose result the caller judges.
+pub fn hold(path: &Path) -> Result<Held, Error> {
+    held(path, Opening::default(), || {
+        let path = normalize(path);
+        let real = physical(&path)?;
+        let start = real.parent().unwrap_or(&real).to_owned();
+        Ok((Place { path, real, inside: false }, start))
+    })
+}
+
+/// Resolves a path until the directory that is held has no link above it.
+fn held(
+    path: &Path,
+    opening: Opening,
+    find: impl Fn() -> Result<(Place, PathBuf), Error>,
+) -> Result<Held, Error> {
+    for _ in 0..MAX_CHANGES {
+        let (place, start) = find()?;
+        match Held::new(place, &start, opening) {
+            // A link was exchanged after it was followed.
+            Err(Error::Replaced { .. }) => {}
+            held => return held,
+        }
+    }
+    Err(Error::Replaced { path: path.to_owned() })
 }
 
 /// Removes `.` and `..` lexically, without the file system.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::Error;
+use crate::{Error, Held};
 
 /// The limit of characters of a line.
 pub const MAX_LINE_CHARS: usize = 2000;
@@ -96,10 +96,14 @@ pub fn sniff(sample: &[u8]) -> Kind {
     Kind::Text
 }
 
-/// Reads the lines of a window and counts the rest.
-pub fn read_lines(path: &Path, window: Window, cancel: &CancellationToken) -> Result<Page, Error> {
+/// Reads the lines of a window from an open file and counts the rest.
+pub fn read_lines(
+    file: &mut File,
+    path: &Path,
+    window: Window,
+    cancel: &CancellationToken,
+) -> Result<Page, Error> {
     let at = |source| Error::at(path, source);
-    let mut file = File::open(path).map_err(at)?;
     let deadline = Instant::now() + MAX_TIME;
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut reader = Lines::new(window);
@@ -199,14 +203,12 @@ fn cut(line: &str) -> String {
 }
 
 /// Lists a directory, including hidden and ignored entries.
-pub fn list(path: &Path) -> Result<Entries, Error> {
-    let at = |source| Error::at(path, source);
+pub fn list(directory: &Held) -> Result<Entries, Error> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(at)?.take(MAX_ENTRIES) {
-        let entry = entry.map_err(at)?;
-        let mut name = entry.file_name().to_string_lossy().into_owned();
-        // A link to a directory is listed as one; a dangling link as a file.
-        if std::fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir()) {
+    // A link to a directory is listed as one; a dangling link as a file.
+    for (name, is_directory) in directory.entries(MAX_ENTRIES)? {
+        let mut name = name.to_string_lossy().into_owned();
+        if is_directory {
             name.push('/');
         }
         names.push(name);

@@ -3,6 +3,9 @@
 //! Searches run in this process, with the crates of ripgrep. Hidden files are searched, `.git` is not, and
 //! ignore files are respected unless a glob names an ignored file. Every search ends: at its limit, at its
 //! time limit, or when it is cancelled.
+//!
+//! The walk names directories by their paths. What it finds counts only if it is beneath the held root without a link
+//! above it, and files are opened there.
 
 mod content;
 mod name;
@@ -149,13 +152,12 @@ fn local<'a>(root: &Path, pattern: &'a str) -> &'a str {
 
 /// Runs a search on the blocking pool. Dropping the future stops it.
 async fn blocking<T: Send + 'static>(
-    root: PathBuf,
     cancel: &CancellationToken,
-    search: impl FnOnce(PathBuf, CancellationToken) -> Result<T, Error> + Send + 'static,
+    search: impl FnOnce(CancellationToken) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let child = cancel.child_token();
     let _stop = child.clone().drop_guard();
-    let found = tokio::task::spawn_blocking(move || search(root, child)).await;
+    let found = tokio::task::spawn_blocking(move || search(child)).await;
     if cancel.is_cancelled() {
         return Err(Error::Cancelled);
     }

@@ -27,12 +27,12 @@ impl Instance {
     /// Returns the entries of a directory, directories first.
     pub async fn list_files(&self, path: &str) -> Result<Vec<FileNode>, Error> {
         let at = self.inside(path)?;
-        let entries = workspace::entries(&at.real, &CancellationToken::new()).await.map_err(file_error)?;
+        let entries = workspace::entries(at.clone(), &CancellationToken::new()).await.map_err(file_error)?;
         let root = self.directory.as_path();
         Ok(entries
             .into_iter()
             .map(|entry| {
-                let absolute = at.path.join(&entry.name);
+                let absolute = at.place.path.join(&entry.name);
                 let mut path = workspace::relative(root, &absolute);
                 if entry.is_directory {
                     path.push('/');
@@ -81,7 +81,7 @@ impl Instance {
     /// Returns the bytes of a file; `None` if it is missing.
     pub async fn file_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let at = self.inside(path)?;
-        let read = blocking(move || workspace::read_bytes(&at.real, MAX_CONTENT_BYTES)).await;
+        let read = blocking(move || at.read(MAX_CONTENT_BYTES)).await;
         match read {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.is_not_found() => Ok(None),
@@ -114,7 +114,7 @@ impl Instance {
         limit: usize,
     ) -> Result<Vec<String>, Error> {
         let search = workspace::Glob {
-            root: self.directory.clone(),
+            root: self.root()?,
             patterns: globs,
             limit: if query.is_some() { MAX_FILES } else { limit.min(MAX_FILES) },
             within: SEARCH_DEADLINE,
@@ -138,7 +138,7 @@ impl Instance {
         limit: usize,
     ) -> Result<Vec<TextMatch>, Error> {
         let query = workspace::Grep {
-            root: self.directory.clone(),
+            root: self.root()?,
             pattern: pattern.to_owned(),
             include: globs,
             limit,
@@ -174,23 +174,28 @@ impl Instance {
             return Ok(names);
         }
         let never = CancellationToken::new();
-        let walked = workspace::names(self.directory.clone(), SEARCH_DEADLINE, &never).await;
+        let walked = workspace::names(self.root()?, SEARCH_DEADLINE, &never).await;
         let names = Arc::new(walked.map_err(file_error)?);
         self.names.replace(&names);
         Ok(names)
     }
 
     /// Resolves a path; fails if it is outside.
-    fn inside(&self, path: &str) -> Result<workspace::Place, Error> {
+    fn inside(&self, path: &str) -> Result<workspace::Held, Error> {
         if path.contains('\0') {
             return Err(Error::invalid("a path holds no zero byte"));
         }
-        let root = Workspace::new(&self.directory, &self.worktree.root).map_err(file_error)?;
-        let at = root.resolve(Path::new(path)).map_err(file_error)?;
-        if at.inside {
+        let root = Workspace::fixed(&self.directory, &self.worktree.root);
+        let at = root.hold(Path::new(path)).map_err(file_error)?;
+        if at.place.inside {
             return Ok(at);
         }
         Err(Error::invalid(format!("`{path}` lies outside `{}`", self.directory.display())))
+    }
+
+    /// The directory.
+    fn root(&self) -> Result<workspace::Held, Error> {
+        self.inside(".")
     }
 }
 

@@ -40,15 +40,16 @@ impl Instance {
     }
 
     async fn read_tree(&self, rules: &PermissionRules) -> Result<String, codewright_workspace::Error> {
-        let workspace = Workspace::new(&self.directory, &self.worktree.root)?;
-        let place = workspace.resolve(Path::new("."))?;
+        let workspace = Workspace::fixed(&self.directory, &self.worktree.root);
+        let held = workspace.hold(Path::new("."))?;
+        let place = &held.place;
         let rules = read_rules(rules, Approvals::new(&[]));
         let query = Glob {
-            root: place.real.clone(),
+            root: held.clone(),
             patterns: Vec::new(),
             limit: MAX_FILES,
             within: DEADLINE,
-            judge: rules.below(&workspace, &place),
+            judge: rules.below(&workspace, place),
         };
         let files = glob(query, &CancellationToken::new()).await?;
         let paths = files.paths.iter().filter_map(|path| path.strip_prefix(&place.real).ok());

@@ -12,12 +12,11 @@ pub(crate) mod addresses;
 mod search;
 
 use std::collections::HashSet;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codewright_config::{Config, Dirs, Env, InstructionRules, env};
+use codewright_workspace::{Node, hold};
 
 use search::Search;
 
@@ -244,39 +243,30 @@ fn levels(worktree: &Path, directory: &Path) -> Vec<PathBuf> {
 
 /// Returns the text of a file; `None` if it does not exist.
 fn read(path: &Path, root: Option<&Path>, max_bytes: u64) -> Result<Option<String>, String> {
-    let real = match path.canonicalize() {
-        Ok(real) => real,
-        Err(_) if path.symlink_metadata().is_err() => return Ok(None),
-        Err(error) => return Err(format!("it cannot be followed ({error})")),
-    };
-    let outside = root.is_some_and(|root| {
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        root.parent().is_some() && !real.starts_with(root)
-    });
-    if outside {
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    // Checked and read is the same file, also if a link is exchanged meanwhile.
+    let held = hold(path).map_err(|error| format!("it cannot be followed ({error})"))?;
+    if root.is_some_and(|root| root.parent().is_some() && !held.place.real.starts_with(root)) {
         let how = "set `prompt.instructions.follow_symlinks` to follow it";
         return Err(format!("it is a link to a file outside the worktree; {how}"));
     }
-    let metadata = real.metadata().map_err(|error| error.to_string())?;
-    if metadata.is_dir() {
-        return Err("it is a directory".to_owned());
+    let status = held.status().map_err(|error| error.to_string())?;
+    let status = status.ok_or("it cannot be followed (its target is missing)")?;
+    match status.node {
+        Node::File => {}
+        Node::Directory => return Err("it is a directory".to_owned()),
+        Node::Special => return Err("it is not a regular file".to_owned()),
     }
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    if root.is_some() && metadata.uid() != rustix::process::geteuid().as_raw() {
+    if root.is_some() && status.owner != rustix::process::geteuid().as_raw() {
         return Err("it belongs to another user".to_owned());
     }
-    if metadata.len() > max_bytes {
-        return Err(too_large(max_bytes));
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(&real).map_err(|error| error.to_string())?;
-    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    // Some special files report a size of 0 but have content.
-    if bytes.len() as u64 > max_bytes {
-        return Err(too_large(max_bytes));
-    }
+    let bytes = held.read(max_bytes).map_err(|error| match error {
+        codewright_workspace::Error::TooLarge { .. } => too_large(max_bytes),
+        codewright_workspace::Error::Path { source, .. } => source.to_string(),
+        error => error.to_string(),
+    })?;
     String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 

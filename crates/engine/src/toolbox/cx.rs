@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use codewright_tools::tags::neutralize;
 use codewright_tools::{
-    Effects, KnownFiles, LoadedInstructions, NoHost, OwnJobs, PermissionRequests, Progress, Read, ReadRules,
-    Tool as _, ToolCx,
+    Effects, Judged, KnownFiles, LoadedInstructions, NoHost, Opening, OwnJobs, PermissionRequests, Progress,
+    Read, ReadRules, Tool as _, ToolCx,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +25,8 @@ pub(crate) fn tool_cx(
     ToolCx {
         directory: instance.directory.clone(),
         worktree: instance.worktree.root.clone(),
+        judged: Judged::default(),
+        opening: Opening::default(),
         home: Some(inner.dirs.home.clone()),
         bounds: instance.settled.bounds,
         output_dir: inner.dirs.tool_output(),

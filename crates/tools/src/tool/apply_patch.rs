@@ -7,11 +7,9 @@ mod parse;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use codewright_workspace::{
-    Diff, MAX_TEXT_BYTES, Place, TextFile, Workspace, read_bytes, unified, write_atomic,
-};
+use codewright_workspace::{Diff, Held, MAX_TEXT_BYTES, Node, TextFile, Workspace, unified};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -19,7 +17,7 @@ use self::parse::{Change, Part, parse};
 use self::place::{Misfit, changed};
 use crate::ask::file_patterns;
 use crate::cx::settled;
-use crate::effect::{FileEffect, missing_above};
+use crate::effect::FileEffect;
 use crate::{
     Ask, Effect, Effects, Facts, FileEdit, KnownFiles, ModelName, Output, Tool, ToolCx, ToolError, tags,
 };
@@ -90,31 +88,41 @@ impl Tool for ApplyPatch {
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
-            let workspace = inner.workspace()?;
-            let steps = plan(&workspace, &parts(&input)?)?;
-            Ok(asks(&workspace, &steps))
+            let parts = parts(&input)?;
+            let places = places(&parts, &|path| inner.judge(path))?;
+            match plan(&parts, &|path| inner.judged(path)) {
+                Ok(steps) => Ok(asks(&inner.workspace(), &steps)),
+                // A failure says something about a file, which outside the project needs permission first.
+                Err(_) if places.iter().any(|held| !held.place.inside) => {
+                    Ok(asks_for(&inner.workspace(), &places))
+                }
+                Err(error) => Err(error),
+            }
         })
         .await
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        let workspace = cx.workspace()?;
+        let inner = cx.clone();
         let parts = parts(&input)?;
-        let mut held = Vec::new();
+        let mut locks = Vec::new();
         // All calls lock in the same order, so that no two wait for each other.
-        for path in touched(&workspace, &parts)? {
-            held.push(cx.locks.lock(&path, &cx.cancel).await?);
+        let places = places(&parts, &|path| cx.judged(path))?;
+        let paths: BTreeSet<_> = places.into_iter().map(|held| held.place.real).collect();
+        for path in paths {
+            locks.push(cx.locks.lock(&path, &cx.cancel).await?);
         }
         let (effects, known) = (cx.effects.clone(), cx.known.clone());
         settled(move || {
-            let _held = held;
-            let steps = plan(&workspace, &parts)?;
+            let _locks = locks;
+            let workspace = inner.workspace();
+            let steps = plan(&parts, &|path| inner.judged(path))?;
             refuse_stale(&steps, &known)?;
             let metadata = facts(&workspace, &steps);
             let done = carry_out(&workspace, &steps, &effects);
             for step in &steps {
-                known.made(&step.place.real);
-                known.made(&step.target().real);
+                known.made(&step.held);
+                known.made(step.target());
             }
             done?;
             let title = summary(&workspace, &steps);
@@ -132,9 +140,9 @@ fn refused(reason: impl std::fmt::Display) -> ToolError {
 /// Fails if the patch would remove a whole file that has changed since the session saw it.
 fn refuse_stale(steps: &[Step], known: &KnownFiles) -> Result<(), ToolError> {
     let is_whole = |step: &&Step| matches!(step.kind, Kind::Add | Kind::Delete);
-    match steps.iter().filter(is_whole).find(|step| known.is_stale(&step.place.real)) {
+    match steps.iter().filter(is_whole).find(|step| known.is_stale(&step.held)) {
         Some(step) => {
-            let path = step.place.path.display();
+            let path = step.held.place.path.display();
             Err(refused(format!("{path} has changed since you last saw it; read it again first")))
         }
         None => Ok(()),
@@ -149,25 +157,28 @@ fn parts(input: &Input) -> Result<Vec<Part>, ToolError> {
     Ok(parts)
 }
 
-/// The paths that a patch names, with links followed and without duplicates.
-fn touched(workspace: &Workspace, parts: &[Part]) -> Result<BTreeSet<PathBuf>, ToolError> {
-    let mut paths = BTreeSet::new();
+/// Resolves paths.
+type Resolve<'a> = dyn Fn(&str) -> Result<Held, ToolError> + 'a;
+
+/// The places that a patch names.
+fn places(parts: &[Part], resolve: &Resolve<'_>) -> Result<Vec<Held>, ToolError> {
+    let mut places = Vec::new();
     for part in parts {
         let (path, moved) = match part {
             Part::Add { path, .. } | Part::Delete { path } => (path, None),
             Part::Update { path, moved, .. } => (path, moved.as_ref()),
         };
         for path in std::iter::once(path).chain(moved) {
-            paths.insert(workspace.resolve(Path::new(path))?.real);
+            places.push(resolve(path)?);
         }
     }
-    Ok(paths)
+    Ok(places)
 }
 
 /// A change of one file.
 struct Step {
     kind: Kind,
-    place: Place,
+    held: Held,
     /// The content before, or `None` if the file does not exist.
     before: Option<Vec<u8>>,
     /// The content after, or `None` if the file is removed.
@@ -181,7 +192,7 @@ enum Kind {
     Delete,
     /// The file is moved.
     Move {
-        to: Place,
+        to: Held,
         /// The content of the file that is replaced.
         replaced: Option<Vec<u8>>,
     },
@@ -200,10 +211,10 @@ impl Kind {
 
 impl Step {
     /// The path of the file after the change, or before its removal.
-    fn target(&self) -> &Place {
+    fn target(&self) -> &Held {
         match &self.kind {
             Kind::Move { to, .. } => to,
-            Kind::Add | Kind::Update | Kind::Delete => &self.place,
+            Kind::Add | Kind::Update | Kind::Delete => &self.held,
         }
     }
 }
@@ -213,29 +224,24 @@ impl Step {
 struct Files(BTreeMap<PathBuf, Option<Vec<u8>>>);
 
 impl Files {
-    fn read(&self, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
-        if let Some(content) = self.0.get(&place.real) {
+    fn read(&self, held: &Held) -> Result<Option<Vec<u8>>, ToolError> {
+        if let Some(content) = self.0.get(&held.place.real) {
             return Ok(content.clone());
         }
-        match std::fs::metadata(&place.real) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(refused(format!("{}: {error}", place.path.display()))),
-            Ok(metadata) if metadata.is_dir() => {
-                return Err(refused(format!("BadResource: FileSystem.readFile ({})", place.path.display())));
-            }
-            // Opening a pipe or a device could block forever.
-            Ok(metadata) if !metadata.is_file() => {
-                return Err(refused(format!("Not a regular file: {}", place.path.display())));
-            }
-            Ok(_) => {}
+        let name = held.place.path.display();
+        match held.status().map_err(|error| refused(format!("{name}: {error}")))?.map(|status| status.node) {
+            None => Ok(None),
+            Some(Node::Directory) => Err(refused(format!("BadResource: FileSystem.readFile ({name})"))),
+            // Opening a device may have an effect.
+            Some(Node::Special) => Err(refused(format!("Not a regular file: {name}"))),
+            Some(Node::File) => held.read(MAX_TEXT_BYTES).map(Some).map_err(refused),
         }
-        read_bytes(&place.real, MAX_TEXT_BYTES).map(Some).map_err(refused)
     }
 
     /// Checks that a file exists and can be removed from its path.
-    fn removable(&self, place: &Place) -> Result<(), ToolError> {
-        if place.path.is_symlink() {
-            let path = place.path.display();
+    fn removable(&self, held: &Held) -> Result<(), ToolError> {
+        if held.place.path.is_symlink() {
+            let path = held.place.path.display();
             return Err(refused(format!("{path} is a symbolic link; remove or rename it with a command")));
         }
         Ok(())
@@ -243,58 +249,58 @@ impl Files {
 }
 
 /// Plans the changes of a patch without writing.
-fn plan(workspace: &Workspace, parts: &[Part]) -> Result<Vec<Step>, ToolError> {
+fn plan(parts: &[Part], place: &Resolve<'_>) -> Result<Vec<Step>, ToolError> {
     let mut files = Files::default();
     let mut steps = Vec::new();
     for part in parts {
         let step = match part {
-            Part::Add { path, content } => add(&files, workspace.resolve(Path::new(path))?, content)?,
-            Part::Delete { path } => delete(&files, workspace.resolve(Path::new(path))?)?,
+            Part::Add { path, content } => add(&files, place(path)?, content)?,
+            Part::Delete { path } => delete(&files, place(path)?)?,
             Part::Update { path, moved, changes } => {
-                let place = workspace.resolve(Path::new(path))?;
-                let to = moved.as_ref().map(|path| workspace.resolve(Path::new(path))).transpose()?;
+                let held = place(path)?;
+                let to = moved.as_ref().map(|path| place(path)).transpose()?;
                 // Moving a file to its own path only changes it.
-                let to = to.filter(|to| to.real != place.real);
-                update(&files, place, to, changes)?
+                let to = to.filter(|to| to.place.real != held.place.real);
+                update(&files, held, to, changes)?
             }
         };
         if let Kind::Move { .. } = step.kind {
-            files.0.insert(step.place.real.clone(), None);
+            files.0.insert(step.held.place.real.clone(), None);
         }
-        files.0.insert(step.target().real.clone(), step.after.clone().map(String::into_bytes));
+        files.0.insert(step.target().place.real.clone(), step.after.clone().map(String::into_bytes));
         steps.push(step);
     }
     Ok(steps)
 }
 
-fn add(files: &Files, place: Place, content: &str) -> Result<Step, ToolError> {
-    let before = files.read(&place)?;
+fn add(files: &Files, held: Held, content: &str) -> Result<Step, ToolError> {
+    let before = files.read(&held)?;
     let content = tags::as_written(&lossy(before.as_deref()), content).into_owned();
     // The old content is omitted, as if the file were new.
-    let diff = unified(&place.path.to_string_lossy(), "", &content);
-    Ok(Step { kind: Kind::Add, place, before, after: Some(content), diff })
+    let diff = unified(&held.place.path.to_string_lossy(), "", &content);
+    Ok(Step { kind: Kind::Add, held, before, after: Some(content), diff })
 }
 
 fn lossy(bytes: Option<&[u8]>) -> std::borrow::Cow<'_, str> {
     bytes.map(String::from_utf8_lossy).unwrap_or_default()
 }
 
-fn delete(files: &Files, place: Place) -> Result<Step, ToolError> {
-    let name = place.path.to_string_lossy().into_owned();
-    let Some(before) = files.read(&place)? else {
+fn delete(files: &Files, held: Held) -> Result<Step, ToolError> {
+    let name = held.place.path.to_string_lossy().into_owned();
+    let Some(before) = files.read(&held)? else {
         return Err(refused(format!("NotFound: FileSystem.readFile ({name})")));
     };
-    files.removable(&place)?;
+    files.removable(&held)?;
     let text = TextFile::parse(&String::from_utf8_lossy(&before)).text;
     let mut diff = unified(&name, &text, "");
     // Clients expect this number: the text after the last newline counts as a line.
     diff.deletions = text.split('\n').count();
-    Ok(Step { kind: Kind::Delete, place, before: Some(before), after: None, diff })
+    Ok(Step { kind: Kind::Delete, held, before: Some(before), after: None, diff })
 }
 
-fn update(files: &Files, place: Place, to: Option<Place>, changes: &[Change]) -> Result<Step, ToolError> {
-    let name = place.path.to_string_lossy().into_owned();
-    let Some(before) = files.read(&place)? else {
+fn update(files: &Files, held: Held, to: Option<Held>, changes: &[Change]) -> Result<Step, ToolError> {
+    let name = held.place.path.to_string_lossy().into_owned();
+    let Some(before) = files.read(&held)? else {
         return Err(refused(format!("Failed to read file to update: {name}")));
     };
     let Ok(text) = std::str::from_utf8(&before) else {
@@ -312,31 +318,44 @@ fn update(files: &Files, place: Place, to: Option<Place>, changes: &[Change]) ->
     let kind = match to {
         None => Kind::Update,
         Some(to) => {
-            files.removable(&place)?;
+            files.removable(&held)?;
             // An existing regular file is replaced.
             let replaced = files.read(&to)?;
             Kind::Move { to, replaced }
         }
     };
-    Ok(Step { kind, place, before: Some(before), after: Some(after), diff })
+    Ok(Step { kind, held, before: Some(before), after: Some(after), diff })
 }
 
 fn asks(workspace: &Workspace, steps: &[Step]) -> Vec<Ask> {
+    let mut places = Vec::new();
+    for step in steps {
+        let to = Some(step.target()).filter(|to| to.place.real != step.held.place.real);
+        places.extend([&step.held].into_iter().chain(to).cloned());
+    }
+    let mut asks = asks_for(workspace, &places);
+    if let Some(edit) = asks.last_mut() {
+        let files: Vec<String> =
+            steps.iter().map(|step| workspace.title(&step.target().place.path)).collect();
+        edit.metadata.insert("filepath".to_owned(), files.join(", ").into());
+        edit.metadata.extend(facts(workspace, steps).into_iter().filter(|(key, _)| key != "diagnostics"));
+    }
+    asks
+}
+
+/// The permissions for changing files, of which the last is to edit them.
+fn asks_for(workspace: &Workspace, places: &[Held]) -> Vec<Ask> {
     let mut outside: Vec<Ask> = Vec::new();
     let mut patterns: Vec<String> = Vec::new();
-    for step in steps {
-        let to = Some(step.target()).filter(|to| to.real != step.place.real);
-        for place in std::iter::once(&step.place).chain(to) {
-            let more: Vec<String> =
-                file_patterns(workspace, place).into_iter().filter(|more| !patterns.contains(more)).collect();
-            patterns.extend(more);
-            let ask = Ask::outside_file(place);
-            outside.extend(ask.filter(|ask| outside.iter().all(|known| known.patterns != ask.patterns)));
-        }
+    for Held { place, .. } in places {
+        let more: Vec<String> =
+            file_patterns(workspace, place).into_iter().filter(|more| !patterns.contains(more)).collect();
+        patterns.extend(more);
+        let ask = Ask::outside_file(place);
+        outside.extend(ask.filter(|ask| outside.iter().all(|known| known.patterns != ask.patterns)));
     }
-    let files: Vec<String> = steps.iter().map(|step| workspace.title(&step.target().path)).collect();
-    let mut edit = Ask::new("edit", patterns).with("filepath", files.join(", "));
-    edit.metadata.extend(facts(workspace, steps).into_iter().filter(|(key, _)| key != "diagnostics"));
+    let files: Vec<String> = places.iter().map(|held| workspace.title(&held.place.path)).collect();
+    let edit = Ask::new("edit", patterns).with("filepath", files.join(", "));
     outside.into_iter().chain([edit]).collect()
 }
 
@@ -344,15 +363,15 @@ fn facts(workspace: &Workspace, steps: &[Step]) -> Map<String, Value> {
     let diff: String = steps.iter().map(|step| format!("{}\n", step.diff.patch)).collect();
     let file = |step: &Step| {
         let mut file = json!({
-            "filePath": step.place.path.to_string_lossy(),
-            "relativePath": workspace.title(&step.target().path),
+            "filePath": step.held.place.path.to_string_lossy(),
+            "relativePath": workspace.title(&step.target().place.path),
             "type": step.kind.name(),
             "patch": step.diff.patch,
             "additions": step.diff.additions,
             "deletions": step.diff.deletions,
         });
         if let Kind::Move { to, .. } = &step.kind {
-            file["movePath"] = json!(to.path.to_string_lossy());
+            file["movePath"] = json!(to.place.path.to_string_lossy());
         }
         file
     };
@@ -372,7 +391,7 @@ fn summary(workspace: &Workspace, steps: &[Step]) -> String {
             Kind::Delete => 'D',
             Kind::Update | Kind::Move { .. } => 'M',
         };
-        text.push_str(&format!("\n{sign} {}", workspace.title(&step.target().path)));
+        text.push_str(&format!("\n{sign} {}", workspace.title(&step.target().place.path)));
     }
     text
 }
@@ -410,27 +429,21 @@ fn carry_out(workspace: &Workspace, steps: &[Step], effects: &Effects) -> Result
 }
 
 fn write(step: &Step, effects: &Effects) -> Result<(), codewright_workspace::Error> {
-    let from = &step.place.real;
-    let at = |source| codewright_workspace::Error::Path { path: from.clone(), source };
-    let bytes = |text: &String| text.clone().into_bytes();
+    let from = &step.held;
     if let Some(after) = &step.after {
-        let to = &step.target().real;
-        let before = match &step.kind {
-            Kind::Move { replaced, .. } => replaced.clone(),
-            Kind::Add | Kind::Update | Kind::Delete => step.before.clone(),
+        let to = step.target();
+        let (before, mode) = match &step.kind {
+            Kind::Move { replaced, .. } => (replaced.clone(), from.status()?.map(|status| status.mode)),
+            Kind::Add | Kind::Update | Kind::Delete => (step.before.clone(), None),
         };
-        let made = missing_above(to);
-        write_atomic(to, after.as_bytes())?;
-        effects.report(FileEffect { path: to.clone(), before, after: step.after.as_ref().map(bytes), made });
-        if let Kind::Move { .. } = step.kind {
-            let permissions = std::fs::metadata(from).map_err(at)?.permissions();
-            std::fs::set_permissions(to, permissions).map_err(at)?;
-        }
+        let made = to.write(after.as_bytes(), mode)?;
+        let after = Some(after.clone().into_bytes());
+        effects.report(FileEffect { path: to.place.real.clone(), before, after, made });
     }
     if matches!(step.kind, Kind::Delete | Kind::Move { .. }) {
-        std::fs::remove_file(from).map_err(at)?;
+        from.remove()?;
         let before = step.before.clone();
-        effects.report(FileEffect { path: from.clone(), before, after: None, made: 0 });
+        effects.report(FileEffect { path: from.place.real.clone(), before, after: None, made: 0 });
     }
     Ok(())
 }

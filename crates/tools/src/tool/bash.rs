@@ -100,7 +100,7 @@ impl Input {
     }
 
     fn workdir(&self, cx: &ToolCx) -> Result<Place, ToolError> {
-        Ok(cx.workspace()?.resolve(Path::new(self.workdir.as_deref().unwrap_or(".")))?)
+        Ok(cx.workspace().resolve(Path::new(self.workdir.as_deref().unwrap_or(".")))?)
     }
 }
 
@@ -146,7 +146,7 @@ impl Tool for Bash {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
             let workdir = input.workdir(&inner)?;
-            let workspace = inner.workspace()?;
+            let workspace = inner.workspace();
             let place = Analysed { workspace: &workspace, workdir: &workdir, home: inner.home.as_deref() };
             Ok(asks_of(&input.command, analyse(&input.command, place)?))
         })

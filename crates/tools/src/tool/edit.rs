@@ -2,9 +2,7 @@
 
 mod replacer;
 
-use std::path::Path;
-
-use codewright_workspace::{Diff, Error, MAX_TEXT_BYTES, Place, TextFile, read_bytes, unified, write_atomic};
+use codewright_workspace::{Diff, Error, Held, MAX_TEXT_BYTES, Node, Place, TextFile, unified};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +11,8 @@ use super::apply_patch::prefers_patches;
 use super::write::asks;
 use crate::ask::file_patterns;
 use crate::cx::settled;
-use crate::effect::{FileEffect, missing_above};
+use crate::effect::FileEffect;
+use crate::reading::node;
 use crate::{Ask, Effect, Facts, FileEdit, Output, Tool, ToolCx, ToolError, render, tags};
 
 const DESCRIPTION: &str = include_str!("edit.txt");
@@ -91,17 +90,16 @@ impl Tool for Edit {
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
-            let workspace = inner.workspace()?;
-            let place = workspace.resolve(Path::new(&input.file_path))?;
-            let change = change(&place, &[input.piece()])?;
-            Ok(asks(&place, file_patterns(&workspace, &place), &change.diff))
+            let held = inner.judge(&input.file_path)?;
+            let diff = change(&held, &[input.piece()]).map(|change| change.diff);
+            asks(&held.place, file_patterns(&inner.workspace(), &held.place), diff)
         })
         .await
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        let place = cx.workspace()?.resolve(Path::new(&input.file_path))?;
-        finish(place, cx, move |place| change(place, &[input.piece()])).await
+        let held = cx.judged(&input.file_path)?;
+        finish(held, cx, move |held| change(held, &[input.piece()])).await
     }
 }
 
@@ -114,23 +112,22 @@ pub(crate) fn places(text: &str, old: &str, is_all: bool) -> Option<Vec<std::ops
 
 /// Applies a change while no other call changes the file.
 pub(super) async fn finish(
-    place: Place,
+    held: Held,
     cx: &ToolCx,
-    change: impl FnOnce(&Place) -> Result<Change, ToolError> + Send + 'static,
+    change: impl FnOnce(&Held) -> Result<Change, ToolError> + Send + 'static,
 ) -> Result<Output, ToolError> {
-    let title = cx.workspace()?.title(&place.path);
-    let held = cx.locks.lock(&place.real, &cx.cancel).await?;
+    let title = cx.workspace().title(&held.place.path);
+    let lock = cx.locks.lock(&held.place.real, &cx.cancel).await?;
     let (progress, effects, known) = (cx.progress.clone(), cx.effects.clone(), cx.known.clone());
     settled(move || {
-        let _held = held;
-        let is_stale = known.is_stale(&place.real);
-        let change = change(&place)?;
-        let made = missing_above(&place.real);
-        write_atomic(&place.real, change.content.as_bytes())?;
-        known.made(&place.real);
+        let _lock = lock;
+        let is_stale = known.is_stale(&held);
+        let change = change(&held)?;
+        let made = held.write(change.content.as_bytes(), None)?;
+        known.made(&held);
         let after = Some(change.content.into_bytes());
-        effects.report(FileEffect { path: place.real.clone(), before: change.before, after, made });
-        let metadata = facts(&place, &change.diff);
+        effects.report(FileEffect { path: held.place.real.clone(), before: change.before, after, made });
+        let metadata = facts(&held.place, &change.diff);
         progress.report(metadata.clone());
         let note = if is_stale { CHANGED } else { "" };
         let output = format!("Edit applied successfully.{note}");
@@ -162,24 +159,24 @@ pub(super) struct Change {
 }
 
 /// Applies replacements one after another, without writing.
-pub(super) fn change(place: &Place, pieces: &[Piece]) -> Result<Change, ToolError> {
-    let name = place.path.to_string_lossy();
+pub(super) fn change(held: &Held, pieces: &[Piece]) -> Result<Change, ToolError> {
+    let name = held.place.path.to_string_lossy();
     if pieces.iter().any(|piece| piece.old_string == piece.new_string) {
         return Err(ToolError::model(UNCHANGED));
     }
-    if place.real.is_dir() {
-        return Err(ToolError::Model(format!("Path is a directory, not a file: {name}")));
-    }
-    let before = match place.real.exists() {
-        false => None,
-        // Opening a pipe or a device could block forever.
-        true if !place.real.is_file() => return Err(ToolError::Model(format!("Not a regular file: {name}"))),
-        true => Some(read_bytes(&place.real, MAX_TEXT_BYTES)?),
+    let before = match node(held)? {
+        None => None,
+        Some(Node::File) => Some(held.read(MAX_TEXT_BYTES)?),
+        Some(Node::Directory) => {
+            return Err(ToolError::Model(format!("Path is a directory, not a file: {name}")));
+        }
+        // Opening a device may have an effect.
+        Some(Node::Special) => return Err(ToolError::Model(format!("Not a regular file: {name}"))),
     };
     let old = match &before {
         Some(bytes) => {
             let text = std::str::from_utf8(bytes);
-            Some(text.map_err(|_| Error::NotText { path: place.real.clone() })?.to_owned())
+            Some(text.map_err(|_| Error::NotText { path: held.place.real.clone() })?.to_owned())
         }
         None => None,
     };

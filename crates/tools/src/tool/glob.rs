@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use codewright_workspace::{MAX_SEARCH, Workspace, glob};
+use codewright_workspace::{Held, MAX_SEARCH, Node, Workspace, glob};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::reading::remark;
+use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("glob.txt");
@@ -51,7 +51,7 @@ impl Tool for Glob {
     }
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        let place = cx.workspace()?.resolve(Path::new(input.path.as_deref().unwrap_or(".")))?;
+        let Held { place, .. } = cx.judge(input.path.as_deref().unwrap_or("."))?;
         let search = Ask::new("glob", vec![input.pattern.clone()])
             .with("pattern", input.pattern.as_str())
             .with("path", input.path.as_deref());
@@ -59,24 +59,26 @@ impl Tool for Glob {
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        let workspace = cx.workspace()?;
-        let place = workspace.resolve(Path::new(input.path.as_deref().unwrap_or(".")))?;
+        let workspace = cx.workspace();
+        let held = cx.judged(input.path.as_deref().unwrap_or("."))?;
+        let place = &held.place;
         if input.pattern.is_empty() {
             return Err(ToolError::model("pattern is required"));
         }
         let shown = place.path.display();
-        if !place.real.exists() {
-            return Err(ToolError::Model(format!("glob path does not exist: {shown}")));
-        }
-        if !place.real.is_dir() {
-            return Err(ToolError::Model(format!("glob path must be a directory: {shown}")));
+        match node(&held)? {
+            Some(Node::Directory) => {}
+            None => return Err(ToolError::Model(format!("glob path does not exist: {shown}"))),
+            Some(Node::File | Node::Special) => {
+                return Err(ToolError::Model(format!("glob path must be a directory: {shown}")));
+            }
         }
         let query = codewright_workspace::Glob {
-            root: place.real.clone(),
+            root: held.clone(),
             patterns: vec![as_found(&workspace, &input.pattern)],
             limit: LIMIT,
             within: MAX_SEARCH,
-            judge: cx.read_rules.below(&workspace, &place),
+            judge: cx.read_rules.below(&workspace, place),
         };
         let files = glob(query, &cx.cancel).await?;
         let mut lines: Vec<String> =

@@ -1,13 +1,11 @@
 //! Finds lines by a regular expression.
 
-use std::path::Path;
-
-use codewright_workspace::{MAX_LINE_CHARS, MAX_SEARCH, Matches, Place, Workspace, grep};
+use codewright_workspace::{Held, MAX_LINE_CHARS, MAX_SEARCH, Matches, Node, Place, grep};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::glob::{as_named, late};
-use crate::reading::remark;
+use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render, tags};
 
 const DESCRIPTION: &str = include_str!("grep.txt");
@@ -26,18 +24,22 @@ pub struct Input {
 }
 
 impl Input {
-    fn place(&self, workspace: &Workspace) -> Result<Place, ToolError> {
-        Ok(workspace.resolve(Path::new(self.path.as_deref().unwrap_or(".")))?)
+    fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
     }
+}
 
-    /// The directory that is searched: the parent of a file, or the project if the path does not exist.
-    fn root(&self, workspace: &Workspace) -> Result<Place, ToolError> {
-        let place = self.place(workspace)?;
-        if place.real.is_dir() {
-            return Ok(place);
-        }
-        let above = place.path.parent().filter(|_| place.real.exists());
-        Ok(workspace.resolve(above.unwrap_or(Path::new(".")))?)
+/// The directory that is searched: the parent of a file, or the project if the path does not exist.
+///
+/// `place` resolves a path.
+fn root(held: &Held, place: impl Fn(&str) -> Result<Held, ToolError>) -> Result<Held, ToolError> {
+    match node(held)? {
+        Some(Node::Directory) => Ok(held.clone()),
+        None => place("."),
+        Some(Node::File | Node::Special) => match held.place.path.parent() {
+            Some(parent) => place(&parent.to_string_lossy()),
+            None => place("."),
+        },
     }
 }
 
@@ -68,13 +70,13 @@ impl Tool for Grep {
     }
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        let workspace = cx.workspace()?;
         // Both need permission, because the path may be created or become a directory before the search.
         let mut asks = Vec::new();
-        for place in [input.place(&workspace)?, input.root(&workspace)?] {
-            let ask =
-                if place.real.is_file() { Ask::outside_file(&place) } else { Ask::outside_directory(&place) };
-            asks.extend(ask);
+        let held = cx.judge(input.path())?;
+        for held in [&held, &root(&held, |path| cx.judge(path))?] {
+            let is_file = node(held)? == Some(Node::File);
+            let place = &held.place;
+            asks.extend(if is_file { Ask::outside_file(place) } else { Ask::outside_directory(place) });
         }
         asks.dedup_by(|a, b| a.patterns == b.patterns);
         asks.push(
@@ -90,19 +92,20 @@ impl Tool for Grep {
         if input.pattern.is_empty() {
             return Err(ToolError::model("pattern is required"));
         }
-        let workspace = cx.workspace()?;
-        let place = input.root(&workspace)?;
+        let workspace = cx.workspace();
+        let held = root(&cx.judged(input.path())?, |path| cx.judged(path))?;
+        let place = &held.place;
         let query = codewright_workspace::Grep {
-            root: place.real.clone(),
+            root: held.clone(),
             // The model may search for a tag in its neutralized form.
             pattern: tags::restore(&input.pattern).into_owned(),
             include: input.include.into_iter().collect(),
             limit: LIMIT,
             within: MAX_SEARCH,
-            judge: cx.read_rules.below(&workspace, &place),
+            judge: cx.read_rules.below(&workspace, place),
         };
         let matches = grep(query, &cx.cancel).await?;
-        let output = Output { output: listed(&place, &matches), title: input.pattern, ..Output::default() };
+        let output = Output { output: listed(place, &matches), title: input.pattern, ..Output::default() };
         Ok(output.with("matches", matches.count).with("truncated", matches.more || matches.late))
     }
 }

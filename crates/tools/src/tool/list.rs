@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use codewright_workspace::{MAX_SEARCH, glob};
+use codewright_workspace::{Held, MAX_SEARCH, Node, glob};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::reading::remark;
+use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Listing, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("list.txt");
@@ -76,18 +76,18 @@ impl Tool for List {
     }
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        let workspace = cx.workspace()?;
-        let place = workspace.resolve(Path::new(input.path.as_deref().unwrap_or(".")))?;
-        let title = workspace.title(&place.path);
+        let Held { place, .. } = cx.judge(input.path.as_deref().unwrap_or("."))?;
+        let title = cx.workspace().title(&place.path);
         let title = if title.is_empty() { ".".to_owned() } else { title };
         let list = Ask::new("list", vec![title]).with("path", place.path.to_string_lossy());
         Ok(Ask::outside_directory(&place).into_iter().chain([list]).collect())
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        let workspace = cx.workspace()?;
-        let place = workspace.resolve(Path::new(input.path.as_deref().unwrap_or(".")))?;
-        if !place.real.is_dir() {
+        let workspace = cx.workspace();
+        let held = cx.judged(input.path.as_deref().unwrap_or("."))?;
+        let place = &held.place;
+        if node(&held)? != Some(Node::Directory) {
             return Err(ToolError::Model(format!("list path must be a directory: {}", place.path.display())));
         }
         let more = input.ignore.unwrap_or_default();
@@ -97,11 +97,11 @@ impl Tool for List {
         let ignored = IGNORED.iter().map(|name| format!("!**/{name}/**"));
         let more = more.iter().map(|glob| format!("!{}", glob.trim_start_matches('!')));
         let query = codewright_workspace::Glob {
-            root: place.real.clone(),
+            root: held.clone(),
             patterns: ignored.chain(more).collect(),
             limit: LIMIT,
             within: MAX_SEARCH,
-            judge: cx.read_rules.below(&workspace, &place),
+            judge: cx.read_rules.below(&workspace, place),
         };
         let files = glob(query, &cx.cancel).await?;
         let paths = files.paths.iter().map(|path| path.strip_prefix(&place.real).unwrap_or(path));

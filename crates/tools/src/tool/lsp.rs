@@ -66,7 +66,7 @@ impl Tool for Lsp {
     }
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        let workspace = cx.workspace()?;
+        let workspace = cx.workspace();
         let place = workspace.resolve(Path::new(&input.file_path))?;
         let ask =
             Ask::new("lsp", file_patterns(&workspace, &place)).with("operation", input.operation.as_str());

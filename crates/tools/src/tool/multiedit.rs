@@ -1,8 +1,5 @@
 //! Replaces several texts in one file, all or none.
 
-use std::path::Path;
-
-use codewright_workspace::Place;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -68,17 +65,16 @@ impl Tool for MultiEdit {
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
-            let workspace = inner.workspace()?;
-            let place = workspace.resolve(Path::new(&input.file_path))?;
-            let change = change(&place, pieces(&input)?)?;
-            Ok(asks(&place, file_patterns(&workspace, &place), &change.diff))
+            let held = inner.judge(&input.file_path)?;
+            let diff = change(&held, pieces(&input)?).map(|change| change.diff);
+            asks(&held.place, file_patterns(&inner.workspace(), &held.place), diff)
         })
         .await
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        let place: Place = cx.workspace()?.resolve(Path::new(&input.file_path))?;
-        finish(place, cx, move |place| change(place, pieces(&input)?)).await
+        let held = cx.judged(&input.file_path)?;
+        finish(held, cx, move |held| change(held, pieces(&input)?)).await
     }
 }
 

@@ -2,10 +2,11 @@
 
 mod nested;
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 
 use codewright_workspace::{
-    Access, Kind, Page, Place, Window, Withheld, list, read_bytes, read_lines, sniff,
+    Access, Error, Held, Kind, Node, Page, Place, Window, Withheld, list, read_lines, sniff,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ pub use self::nested::LoadedInstructions;
 pub(crate) use self::nested::reminder_at;
 use crate::ask::file_patterns;
 use crate::known::Stamp;
-use crate::reading::remark;
+use crate::reading::{node, remark};
 use crate::trim::{MAX_BYTES, MAX_LINES};
 use crate::{Ask, Attachment, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
 
@@ -96,14 +97,13 @@ impl Tool for Read {
         let (cx, path) = (cx.clone(), input.file_path.clone());
         cx.clone()
             .reading(move || {
-                let workspace = cx.workspace()?;
-                let place = workspace.resolve(Path::new(&path))?;
-                let outside = if place.real.is_dir() {
-                    Ask::outside_directory(&place)
+                let held = cx.judge(&path)?;
+                let outside = if node(&held)? == Some(Node::Directory) {
+                    Ask::outside_directory(&held.place)
                 } else {
-                    Ask::outside_file(&place)
+                    Ask::outside_file(&held.place)
                 };
-                let read = Ask::new("read", file_patterns(&workspace, &place));
+                let read = Ask::new("read", file_patterns(&cx.workspace(), &held.place));
                 Ok(outside.into_iter().chain([read]).collect())
             })
             .await
@@ -112,47 +112,41 @@ impl Tool for Read {
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let inner = cx.clone();
         cx.reading(move || {
-            let workspace = inner.workspace()?;
-            let place = workspace.resolve(Path::new(&input.file_path))?;
-            let title = workspace.title(&place.path);
-            let output = read(&place, &input, &inner)?;
+            let held = inner.judged(&input.file_path)?;
+            let title = inner.workspace().title(&held.place.path);
+            let output = read(&held, &input, &inner)?;
             Ok(Output { title, ..output })
         })
         .await
     }
 }
 
-fn read(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
-    let metadata = match std::fs::metadata(&place.real) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing(&place.path)),
-        Err(source) => {
-            return Err(codewright_workspace::Error::Path { path: place.path.clone(), source }.into());
+fn read(held: &Held, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
+    let path = &held.place.path;
+    match held.status()?.map(|status| status.node) {
+        None => return Err(missing(held)),
+        Some(Node::Directory) => return directory(held, input, cx),
+        // Reading a device may have an effect.
+        Some(Node::Special) => {
+            return Err(ToolError::Model(format!("Not a regular file: {}", path.display())));
         }
-    };
-    if metadata.is_dir() {
-        return directory(place, input, cx);
+        Some(Node::File) => {}
     }
-    if !metadata.is_file() {
-        // Opening a pipe or a device could block forever.
-        return Err(ToolError::Model(format!("Not a regular file: {}", place.path.display())));
-    }
-    match sniff(&sample(&place.real)?) {
-        Kind::Image(mime) => attachment(&place.real, mime, "Image read successfully"),
-        Kind::Pdf => attachment(&place.real, "application/pdf", "PDF read successfully"),
-        Kind::Binary => Err(ToolError::Model(format!("Cannot read binary file: {}", place.path.display()))),
+    let mut file = held.file()?;
+    match sniff(&sample(&mut file, held)?) {
+        Kind::Image(mime) => attachment(held, mime, "Image read successfully"),
+        Kind::Pdf => attachment(held, "application/pdf", "PDF read successfully"),
+        Kind::Binary => Err(ToolError::Model(format!("Cannot read binary file: {}", path.display()))),
         Kind::Text => {
             // The stamp is taken before reading, so that a change during the read is noticed.
-            let stamp = Stamp::of(&place.real);
-            let output = text(place, input, cx)?;
-            cx.known.saw(&place.real, stamp);
-            let directory = codewright_workspace::physical(&cx.directory)?;
-            let workspace = cx.workspace()?;
-            let is_readable = |path: &Path| cx.read_rules.access(&workspace, path) == Access::Open;
-            Ok(with_instructions(
-                output,
-                &nested::found(&place.real, &directory, &cx.instructions, &is_readable),
-            ))
+            let stamp = Stamp::of(held);
+            let output = text(&mut file, held, input, cx)?;
+            cx.known.saw(&held.place.real, stamp);
+            let workspace = cx.workspace();
+            let is_readable = |place: &Place| cx.read_rules.access_of(&workspace, place) == Access::Open;
+            let project = nested::Project { workspace: &workspace, directory: &cx.directory };
+            let file = &held.place.real;
+            Ok(with_instructions(output, &nested::found(file, project, &cx.instructions, &is_readable)))
         }
     }
 }
@@ -164,38 +158,40 @@ fn with_instructions(mut output: Output, found: &[nested::Instruction]) -> Outpu
     output.with("loaded", json!(loaded))
 }
 
-fn sample(path: &Path) -> Result<Vec<u8>, ToolError> {
-    use std::io::Read as _;
+/// The start of a file, which is read again afterwards.
+fn sample(file: &mut File, held: &Held) -> Result<Vec<u8>, ToolError> {
     let mut sample = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(SAMPLE_BYTES as u64).read_to_end(&mut sample))
-        .map_err(|source| codewright_workspace::Error::Path { path: path.to_owned(), source })?;
+    let read = file.take(SAMPLE_BYTES as u64).read_to_end(&mut sample);
+    read.and_then(|_| file.seek(SeekFrom::Start(0)))
+        .map_err(|source| Error::Path { path: held.place.real.clone(), source })?;
     Ok(sample)
 }
 
-fn missing(path: &Path) -> ToolError {
-    let mut message = format!("File not found: {}", path.display());
-    let similar = similar(path);
+fn missing(held: &Held) -> ToolError {
+    let mut message = format!("File not found: {}", held.place.path.display());
+    let similar = similar(held);
     if !similar.is_empty() {
         message += &format!("\n\nDid you mean one of these?\n{}", similar.join("\n"));
     }
     ToolError::Model(message)
 }
 
-fn similar(path: &Path) -> Vec<String> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
+fn similar(held: &Held) -> Vec<String> {
+    let Some(directory) = held.above() else { return Vec::new() };
+    let Some(name) = held.place.real.file_name() else { return Vec::new() };
     let name = name.to_string_lossy().to_lowercase();
-    let Ok(entries) = list(directory) else { return Vec::new() };
+    let Ok(entries) = list(&directory) else { return Vec::new() };
     let is_similar = |entry: &&str| {
         let entry = entry.to_lowercase();
         entry.contains(&name) || name.contains(&entry)
     };
     let names = entries.names.iter().map(|entry| entry.trim_end_matches('/')).filter(is_similar);
-    names.take(MAX_SUGGESTIONS).map(|entry| directory.join(entry).to_string_lossy().into_owned()).collect()
+    let whole = |entry: &str| directory.place.path.join(entry).to_string_lossy().into_owned();
+    names.take(MAX_SUGGESTIONS).map(whole).collect()
 }
 
-fn attachment(path: &Path, mime: &str, message: &str) -> Result<Output, ToolError> {
-    let content = read_bytes(path, MAX_ATTACHMENT_BYTES)?;
+fn attachment(held: &Held, mime: &str, message: &str) -> Result<Output, ToolError> {
+    let content = held.read(MAX_ATTACHMENT_BYTES)?;
     let mut output = Output::new("", message);
     output.metadata = facts(message, false);
     output.attachments.push(Attachment::new(mime, &content));
@@ -211,17 +207,17 @@ fn facts(preview: &str, truncated: bool) -> serde_json::Map<String, Value> {
     ])
 }
 
-fn text(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
+fn text(file: &mut File, held: &Held, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
     let offset = input.offset();
     let window = Window { offset, limit: input.limit(), limit_bytes: MAX_BYTES };
-    let page = read_lines(&place.real, window, &cx.cancel)?;
+    let page = read_lines(file, &held.place.real, window, &cx.cancel)?;
     if offset > page.total && !(page.total == 0 && offset == 1) {
         let total = page.total;
         return Err(ToolError::Model(format!(
             "Offset {offset} is out of range for this file ({total} lines)"
         )));
     }
-    let path = place.path.to_string_lossy();
+    let path = held.place.path.to_string_lossy();
     let numbered: Vec<String> =
         page.lines.iter().enumerate().map(|(n, line)| format!("{}: {line}", offset + n)).collect();
     let output = format!(
@@ -258,18 +254,19 @@ fn footer(page: &Page, offset: usize) -> String {
 }
 
 /// The entries of a directory without the files that a rule withholds.
-fn readable(place: &Place, entries: Vec<String>, cx: &ToolCx) -> Result<(Vec<String>, Withheld), ToolError> {
-    let workspace = cx.workspace()?;
+fn readable(held: &Held, entries: Vec<String>, cx: &ToolCx) -> (Vec<String>, Withheld) {
+    let workspace = cx.workspace();
     let mut withheld = Withheld::default();
     let mut kept = entries;
     kept.retain(|entry| {
-        entry.ends_with('/') || withheld.admits(cx.read_rules.access(&workspace, &place.real.join(entry)))
+        entry.ends_with('/')
+            || withheld.admits(cx.read_rules.access(&workspace, &held.place.real.join(entry)))
     });
-    Ok((kept, withheld))
+    (kept, withheld)
 }
 
-fn directory(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
-    let (entries, withheld) = readable(place, list(&place.real)?.names, cx)?;
+fn directory(held: &Held, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
+    let (entries, withheld) = readable(held, list(held)?.names, cx);
     let (offset, total) = (input.offset(), entries.len());
     let shown: Vec<&str> = entries.iter().skip(offset - 1).take(input.limit()).map(String::as_str).collect();
     let next = offset.saturating_add(shown.len());
@@ -282,7 +279,7 @@ fn directory(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolEr
     } else {
         format!("{total} entries")
     };
-    let path = place.path.to_string_lossy();
+    let path = held.place.path.to_string_lossy();
     let left_out = remark(withheld).map_or_else(String::new, |remark| format!("\n{remark}"));
     let output = format!(
         "<path>{path}</path>\n<type>directory</type>\n<entries>\n{}\n\n({footer}){left_out}\n</entries>",

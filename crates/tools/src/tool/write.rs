@@ -1,15 +1,16 @@
 //! Writes a whole file.
 
-use std::path::Path;
+use std::io::Read as _;
 
-use codewright_workspace::{Diff, MAX_TEXT_BYTES, Place, TextFile, read_bytes, unified, write_atomic};
+use codewright_workspace::{Diff, Error, Held, MAX_TEXT_BYTES, Node, Place, TextFile, unified};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::apply_patch::prefers_patches;
 use crate::ask::file_patterns;
 use crate::cx::settled;
-use crate::effect::{FileEffect, missing_above};
+use crate::effect::FileEffect;
+use crate::reading::node;
 use crate::{Ask, Effect, Facts, FileEdit, KnownFiles, Output, Tool, ToolCx, ToolError, tags};
 
 const DESCRIPTION: &str = include_str!("write.txt");
@@ -67,39 +68,37 @@ impl Tool for Write {
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
-            let workspace = inner.workspace()?;
-            let place = workspace.resolve(Path::new(&input.file_path))?;
-            refuse_stale(&place, &inner.known)?;
-            let diff = compare(&place, &with_tags(&place, input.content))?;
-            Ok(asks(&place, file_patterns(&workspace, &place), &diff))
+            let held = inner.judge(&input.file_path)?;
+            let diff = refuse_stale(&held, &inner.known)
+                .and_then(|()| compare(&held, &with_tags(&held, input.content)?));
+            asks(&held.place, file_patterns(&inner.workspace(), &held.place), diff)
         })
         .await
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        let workspace = cx.workspace()?;
-        let place = workspace.resolve(Path::new(&input.file_path))?;
-        let title = workspace.title(&place.path);
-        let held = cx.locks.lock(&place.real, &cx.cancel).await?;
+        let held = cx.judged(&input.file_path)?;
+        let title = cx.workspace().title(&held.place.path);
+        let lock = cx.locks.lock(&held.place.real, &cx.cancel).await?;
         let (effects, known) = (cx.effects.clone(), cx.known.clone());
         settled(move || {
-            let _held = held;
-            refuse_stale(&place, &known)?;
-            refuse_special(&place)?;
-            let (exists, content) = prepare(&place, with_tags(&place, input.content))?;
-            let before = if exists { Some(read_bytes(&place.real, MAX_REPLACED_BYTES)) } else { None };
-            let made = missing_above(&place.real);
-            write_atomic(&place.real, content.as_bytes())?;
-            known.made(&place.real);
+            let _lock = lock;
+            refuse_stale(&held, &known)?;
+            let exists = regular(&held)?;
+            let before = if exists { Some(held.read(MAX_REPLACED_BYTES)) } else { None };
+            let content = with_tags(&held, input.content)?;
+            let content = with_mark(&held, before.as_ref(), content);
+            let made = held.write(content.as_bytes(), None)?;
+            known.made(&held);
             // A file that cannot be read cannot be restored, but can be replaced.
             if let Ok(before) = before.transpose() {
                 let after = Some(content.into_bytes());
-                effects.report(FileEffect { path: place.real.clone(), before, after, made });
+                effects.report(FileEffect { path: held.place.real.clone(), before, after, made });
             }
             let output = Output { title, output: "Wrote file successfully.".to_owned(), ..Output::default() };
             Ok(output
                 .with("diagnostics", Map::new())
-                .with("filepath", place.path.to_string_lossy())
+                .with("filepath", held.place.path.to_string_lossy())
                 .with("exists", exists)
                 .with("truncated", false))
         })
@@ -108,70 +107,79 @@ impl Tool for Write {
 }
 
 /// The permissions of a call that changes a file.
-pub(super) fn asks(place: &Place, patterns: Vec<String>, diff: &Diff) -> Vec<Ask> {
-    let edit = Ask::new("edit", patterns)
-        .with("filepath", place.path.to_string_lossy())
-        .with("diff", diff.patch.as_str());
-    Ask::outside_file(place).into_iter().chain([edit]).collect()
+///
+/// A failure says something about the file, so outside the project it is reported only after the permission.
+pub(super) fn asks(
+    place: &Place,
+    patterns: Vec<String>,
+    diff: Result<Diff, ToolError>,
+) -> Result<Vec<Ask>, ToolError> {
+    let diff = match diff {
+        Err(error) if place.inside => return Err(error),
+        diff => diff.map(|diff| diff.patch).unwrap_or_default(),
+    };
+    let edit = Ask::new("edit", patterns).with("filepath", place.path.to_string_lossy()).with("diff", diff);
+    Ok(Ask::outside_file(place).into_iter().chain([edit]).collect())
 }
 
 /// Fails if the file has changed since the session saw it, because the change would be lost.
-fn refuse_stale(place: &Place, known: &KnownFiles) -> Result<(), ToolError> {
-    if known.is_stale(&place.real) {
+fn refuse_stale(held: &Held, known: &KnownFiles) -> Result<(), ToolError> {
+    if known.is_stale(held) {
         return Err(ToolError::Model(format!(
             "{} has changed since you last saw it, by a command or by somebody else. Read it again, so that nothing is \
              lost, and then write.",
-            place.path.display()
+            held.place.path.display()
         )));
     }
     Ok(())
 }
 
-fn refuse_special(place: &Place) -> Result<(), ToolError> {
-    let path = place.path.display();
-    if place.real.is_dir() {
-        return Err(ToolError::Model(format!("BadResource: FileSystem.readFile ({path})")));
+/// Whether the file exists. Fails for anything but a regular file.
+fn regular(held: &Held) -> Result<bool, ToolError> {
+    let path = held.place.path.display();
+    match node(held)? {
+        None => Ok(false),
+        Some(Node::File) => Ok(true),
+        Some(Node::Directory) => Err(ToolError::Model(format!("BadResource: FileSystem.readFile ({path})"))),
+        // Opening a device may have an effect.
+        Some(Node::Special) => Err(ToolError::Model(format!("Not a regular file: {path}"))),
     }
-    if place.real.exists() && !place.real.is_file() {
-        // Opening a pipe or a device could block forever.
-        return Err(ToolError::Model(format!("Not a regular file: {path}")));
-    }
-    Ok(())
 }
 
 /// The content with restored tags, because the model saw only neutralized text.
-fn with_tags(place: &Place, content: String) -> String {
-    if !content.contains(tags::MARK) || !place.real.is_file() {
-        return tags::as_written("", &content).into_owned();
+fn with_tags(held: &Held, content: String) -> Result<String, ToolError> {
+    if !content.contains(tags::MARK) || node(held)? != Some(Node::File) {
+        return Ok(tags::as_written("", &content).into_owned());
     }
     // A file that is too large to check gets the content as the model wrote it.
-    match read_bytes(&place.real, MAX_TEXT_BYTES) {
+    Ok(match held.read(MAX_TEXT_BYTES) {
         Ok(old) => tags::as_written(&String::from_utf8_lossy(&old), &content).into_owned(),
         Err(_) => content,
-    }
+    })
 }
 
-fn compare(place: &Place, content: &str) -> Result<Diff, ToolError> {
-    refuse_special(place)?;
-    let old = if place.real.is_file() {
+fn compare(held: &Held, content: &str) -> Result<Diff, ToolError> {
+    let old = if regular(held)? {
         // A file that is too large to compare is shown as new.
-        read_bytes(&place.real, MAX_TEXT_BYTES).unwrap_or_default()
+        held.read(MAX_TEXT_BYTES).unwrap_or_default()
     } else {
         Vec::new()
     };
     let old = TextFile::parse(&String::from_utf8_lossy(&old)).text;
-    Ok(unified(&place.path.to_string_lossy(), &old, &TextFile::parse(content).text))
+    Ok(unified(&held.place.path.to_string_lossy(), &old, &TextFile::parse(content).text))
 }
 
-/// Whether the file exists, and the content with the byte order mark of the file.
-fn prepare(place: &Place, content: String) -> Result<(bool, String), ToolError> {
-    refuse_special(place)?;
-    let mut start = [0; BOM.len()];
-    let exists = place.real.exists();
-    let marked = exists
-        && std::fs::File::open(&place.real)
-            .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start))
-            .is_ok_and(|()| start == BOM.as_bytes());
-    let content = if marked && !content.starts_with(BOM) { format!("{BOM}{content}") } else { content };
-    Ok((exists, content))
+/// The content with the byte order mark of the file.
+fn with_mark(held: &Held, before: Option<&Result<Vec<u8>, Error>>, content: String) -> String {
+    let marked = match before {
+        Some(Ok(before)) => before.starts_with(BOM.as_bytes()),
+        // It is too large to be kept, but its start can be read.
+        Some(Err(_)) => {
+            let mut start = [0; BOM.len()];
+            let read = held.file().map(|mut file| file.read_exact(&mut start));
+            read.is_ok_and(|read| read.is_ok()) && start == BOM.as_bytes()
+        }
+        None => false,
+    };
+    if marked && !content.starts_with(BOM) { format!("{BOM}{content}") } else { content }
 }

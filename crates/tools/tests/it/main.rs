@@ -3,6 +3,7 @@
 mod bash;
 mod conditional;
 mod edit;
+mod exchange;
 mod face;
 
 mod patch;

@@ -138,11 +138,11 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
             text.replacen("*** Begin Patch\n*** ", "*** Begin Patch\n*** Add File: first\n+x\n*** ", 1);
         for text in [text, with_more.as_str()].iter().filter(|text| !text.contains("first\n+x\n*** End")) {
             let input = json!({"patchText": text});
-            let asked = project
-                .asks("apply_patch", input.clone())
-                .await
-                .expect_err("refused before permission is requested");
-            assert_eq!(project.plain(&asked.to_string()), expected);
+            match project.asks("apply_patch", input.clone()).await {
+                // The state of a file outside is reported only after permission.
+                Ok(asks) => assert!(text.contains("/dev") && asks[0].permission == "external_directory"),
+                Err(error) => assert_eq!(project.plain(&error.to_string()), expected),
+            }
             assert_eq!(project.error("apply_patch", input).await, expected);
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use codewright_tools::{AnyTool, Ask, Output, Progress, Setup, ToolCx, ToolError, builtin};
+use codewright_tools::{AnyTool, Ask, Judged, Output, Progress, Setup, ToolCx, ToolError, builtin};
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
@@ -59,12 +59,17 @@ impl Project {
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<Output, ToolError> {
         let tool = tool_named(tool);
-        tool.run(self.input(&input), &self.cx).await
+        tool.run(self.input(&input), &self.fresh()).await
     }
 
     pub(crate) async fn asks(&self, tool: &str, input: Value) -> Result<Vec<Ask>, ToolError> {
         let tool = tool_named(tool);
-        tool.asks(&self.input(&input), &self.cx).await
+        tool.asks(&self.input(&input), &self.fresh()).await
+    }
+
+    /// The context of a new call.
+    pub(crate) fn fresh(&self) -> ToolCx {
+        ToolCx { judged: Judged::default(), ..self.cx.clone() }
     }
 
     /// Runs a call that must fail and returns its error.

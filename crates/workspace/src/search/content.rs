@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
 use super::{Access, Judge, Stop, Withheld, blocking, filter, walk};
-use crate::Error;
+use crate::{Error, Held};
 
 /// The limit for the length of a line. Files with longer ones are skipped.
 const MAX_LINE_BUFFER_BYTES: usize = 16 * 1024 * 1024;
@@ -28,8 +28,8 @@ const MAX_THREADS: usize = 8;
 /// A search by content.
 #[derive(Debug, Clone)]
 pub struct Grep {
-    /// The directory, with its links followed.
-    pub root: PathBuf,
+    /// The directory.
+    pub root: Held,
     /// The regular expression.
     pub pattern: String,
     /// The globs of which files must match one; all files without globs.
@@ -70,7 +70,7 @@ pub struct Matches {
 
 /// Searches all text files in the root.
 pub async fn grep(query: Grep, cancel: &CancellationToken) -> Result<Matches, Error> {
-    blocking(query.root.clone(), cancel, move |root, cancel| find(&root, &query, cancel)).await
+    blocking(cancel, move |cancel| find(&query, cancel)).await
 }
 
 /// The ranges in which a pattern matches a text, in bytes. Empty if the pattern is invalid.
@@ -92,12 +92,14 @@ struct Hunt<'a> {
     limit: usize,
     stop: Stop,
     count: AtomicUsize,
+    root: &'a Held,
     judge: &'a Judge,
     withheld: Mutex<Withheld>,
     found: Mutex<BTreeMap<PathBuf, Vec<Line>>>,
 }
 
-fn find(root: &Path, query: &Grep, cancel: CancellationToken) -> Result<Matches, Error> {
+fn find(query: &Grep, cancel: CancellationToken) -> Result<Matches, Error> {
+    let root = query.root.place.real.as_path();
     let matcher = matcher(&query.pattern)?;
     let globs = query.include.iter().map(String::as_str);
     let filter = if query.include.is_empty() { None } else { Some(filter(root, globs)?) };
@@ -106,6 +108,7 @@ fn find(root: &Path, query: &Grep, cancel: CancellationToken) -> Result<Matches,
         limit: query.limit,
         stop: Stop::new(cancel, query.within),
         count: AtomicUsize::new(0),
+        root: &query.root,
         judge: &query.judge,
         withheld: Mutex::default(),
         found: Mutex::default(),
@@ -164,6 +167,7 @@ impl Hunt<'_> {
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             return WalkState::Continue;
         }
+        let Ok(below) = entry.path().strip_prefix(&self.root.place.real) else { return WalkState::Continue };
         // Checked before the file is opened, so that neither lines nor counts reveal its content.
         let access = self.judge.access(entry.path());
         if access != Access::Open {
@@ -172,10 +176,10 @@ impl Hunt<'_> {
         }
         let mut sink = Lines { hunt: self, lines: Vec::new(), binary: false };
         // A file that cannot be read is skipped, so that one bad file does not hide the others.
-        let searched = File::open(entry.path()).and_then(|file| {
-            searcher.search_reader(self.matcher, Watched { file, stop: &self.stop }, &mut sink)
+        let searched = self.root.file_below(below).is_ok_and(|(file, _)| {
+            searcher.search_reader(self.matcher, Watched { file, stop: &self.stop }, &mut sink).is_ok()
         });
-        if searched.is_ok() && !sink.binary && !sink.lines.is_empty() {
+        if searched && !sink.binary && !sink.lines.is_empty() {
             self.count.fetch_add(sink.lines.len(), Ordering::Relaxed);
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
             found.insert(entry.into_path(), sink.lines);

@@ -1,18 +1,20 @@
 //! Finds files whose path matches a glob.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::fs::FileType;
 use tokio_util::sync::CancellationToken;
 
 use super::{Judge, Stop, Withheld, blocking, filter, walk};
-use crate::Error;
+use crate::held::Beneath;
+use crate::{Error, Held};
 
 /// A search by name.
 #[derive(Debug, Clone)]
 pub struct Glob {
-    /// The directory, with its links followed.
-    pub root: PathBuf,
+    /// The directory.
+    pub root: Held,
     /// The globs, relative to the root. One without a slash matches at any depth, and one that begins with
     /// `!` excludes its matches.
     pub patterns: Vec<String>,
@@ -39,10 +41,12 @@ pub struct Files {
 
 /// Walks the root in sorted order and stops at the limit.
 pub async fn glob(query: Glob, cancel: &CancellationToken) -> Result<Files, Error> {
-    blocking(query.root.clone(), cancel, move |root, cancel| find(&root, &query, cancel)).await
+    blocking(cancel, move |cancel| find(&query, cancel)).await
 }
 
-fn find(root: &Path, query: &Glob, cancel: CancellationToken) -> Result<Files, Error> {
+fn find(query: &Glob, cancel: CancellationToken) -> Result<Files, Error> {
+    let root = query.root.place.real.as_path();
+    let mut beneath = Beneath::new(&query.root);
     let stop = Stop::new(cancel, query.within);
     let mut files = Files::default();
     let mut builder = walk(root, Some(filter(root, query.patterns.iter().map(String::as_str))?));
@@ -53,6 +57,10 @@ fn find(root: &Path, query: &Glob, cancel: CancellationToken) -> Result<Files, E
             break;
         }
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let below = entry.path().strip_prefix(root);
+        if below.ok().and_then(|below| beneath.kind(below)) != Some(FileType::RegularFile) {
             continue;
         }
         if !files.withheld.admits(query.judge.access(entry.path())) {

@@ -1,13 +1,13 @@
 //! The entries of a directory, and fuzzy search for names in it.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::{Stop, blocking, walk};
-use crate::Error;
+use crate::held::Beneath;
+use crate::{Error, Held};
 
 /// The limit of names from one directory tree.
 const MAX_NAMES: usize = 200_000;
@@ -24,22 +24,21 @@ pub struct Entry {
 }
 
 /// The entries of a directory: directories first, then files, both sorted by name.
-pub async fn entries(directory: &Path, cancel: &CancellationToken) -> Result<Vec<Entry>, Error> {
-    blocking(directory.to_owned(), cancel, |directory, _| {
-        let at = |source| Error::at(&directory, source);
-        let shown: HashSet<_> = walk(&directory, None)
+pub async fn entries(directory: Held, cancel: &CancellationToken) -> Result<Vec<Entry>, Error> {
+    blocking(cancel, move |_| {
+        let shown: HashSet<_> = walk(&directory.place.real, None)
             .max_depth(Some(1))
             .build()
             .flatten()
             .map(|entry| entry.file_name().to_owned())
             .collect();
-        let read = std::fs::read_dir(&directory).map_err(at)?.flatten().take(MAX_NAMES);
+        let read = directory.entries(MAX_NAMES)?.into_iter();
         let mut entries: Vec<_> = read
-            .map(|entry| Entry {
-                name: entry.file_name().to_string_lossy().into_owned(),
-                is_directory: entry.path().is_dir(),
+            .map(|(name, is_directory)| Entry {
+                name: name.to_string_lossy().into_owned(),
+                is_directory,
                 // The walk omits `.git` for another reason.
-                is_ignored: !shown.contains(&entry.file_name()) && entry.file_name() != ".git",
+                is_ignored: !shown.contains(&name) && name != ".git",
             })
             .collect();
         entries
@@ -52,20 +51,21 @@ pub async fn entries(directory: &Path, cancel: &CancellationToken) -> Result<Vec
 /// The names in a directory and its subdirectories: relative paths, with `/` at the end of directories.
 ///
 /// Ignored files and links to directories are omitted.
-pub async fn names(
-    root: PathBuf,
-    within: Duration,
-    cancel: &CancellationToken,
-) -> Result<Vec<String>, Error> {
-    blocking(root, cancel, move |root, cancel| {
+pub async fn names(root: Held, within: Duration, cancel: &CancellationToken) -> Result<Vec<String>, Error> {
+    blocking(cancel, move |cancel| {
+        let mut beneath = Beneath::new(&root);
+        let root = root.place.real.as_path();
         let stop = Stop::new(cancel, within);
         let mut names = Vec::new();
-        for entry in walk(&root, None).build().flatten() {
+        for entry in walk(root, None).build().flatten() {
             if stop.now() || names.len() >= MAX_NAMES {
                 break;
             }
             let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { continue };
-            let Ok(path) = entry.path().strip_prefix(&root) else { continue };
+            let Ok(path) = entry.path().strip_prefix(root) else { continue };
+            if beneath.kind(path).is_none() {
+                continue;
+            }
             let mut name = path.to_string_lossy().into_owned();
             if kind.is_dir() {
                 name.push('/');

@@ -3,9 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use codewright_workspace::{
-    Error, Window, Workspace, physical, read_bytes, read_lines, read_text, write_atomic,
-};
+use codewright_workspace::{Error, Window, Workspace, hold, physical, read_lines, write_atomic};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -90,10 +88,9 @@ fn a_file_over_the_limit_is_rejected() {
     let (_keep, root) = temporary();
     let path = root.join("f");
     std::fs::write(&path, [0; 100]).expect("written");
-    assert!(matches!(read_bytes(&path, 99), Err(Error::TooLarge { limit_bytes: 99, .. })));
-    assert_eq!(read_bytes(&path, 100).expect("read").len(), 100);
-    std::fs::write(&path, b"\xff").expect("written");
-    assert!(matches!(read_text(&path), Err(Error::NotText { .. })));
+    let held = hold(&path).expect("held");
+    assert!(matches!(held.read(99), Err(Error::TooLarge { limit_bytes: 99, .. })));
+    assert_eq!(held.read(100).expect("read").len(), 100);
 }
 
 #[test]
@@ -103,10 +100,11 @@ fn a_huge_file_is_read_as_a_stream() {
     let file = std::fs::File::create(&path).expect("made");
     file.set_len(300 * 1024 * 1024).expect("grown");
     let window = Window { offset: 1, limit: 10, limit_bytes: 50 * 1024 };
-    let page = read_lines(&path, window, &CancellationToken::new()).expect("read");
+    let open = || hold(&path).and_then(|held| held.file()).expect("opened");
+    let page = read_lines(&mut open(), &path, window, &CancellationToken::new()).expect("read");
     assert_eq!((page.total, page.lines.len(), page.more), (1, 1, false));
     assert!(page.lines[0].len() < 2100);
     let cancel = CancellationToken::new();
     cancel.cancel();
-    assert!(matches!(read_lines(&path, window, &cancel), Err(Error::Cancelled)));
+    assert!(matches!(read_lines(&mut open(), &path, window, &cancel), Err(Error::Cancelled)));
 }

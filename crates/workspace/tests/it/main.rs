@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod breakout;
 mod files;
+mod held;
 mod processes;
 #[cfg(target_os = "linux")]
 mod sandboxed;

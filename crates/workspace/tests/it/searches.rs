@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codewright_workspace::{Error, Glob, Grep, Judge, glob, grep};
+use codewright_workspace::{Error, Glob, Grep, Judge, glob, grep, hold};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -21,11 +21,24 @@ fn tree(files: usize) -> (TempDir, PathBuf) {
 }
 
 fn by_name(root: PathBuf, within: Duration) -> Glob {
-    Glob { root, patterns: vec!["*.txt".to_owned()], limit: 100, within, judge: Judge::none() }
+    Glob {
+        root: hold(&root).expect("held"),
+        patterns: vec!["*.txt".to_owned()],
+        limit: 100,
+        within,
+        judge: Judge::none(),
+    }
 }
 
 fn by_content(root: PathBuf, pattern: &str, within: Duration) -> Grep {
-    Grep { root, pattern: pattern.to_owned(), include: Vec::new(), limit: 100, within, judge: Judge::none() }
+    Grep {
+        root: hold(&root).expect("held"),
+        pattern: pattern.to_owned(),
+        include: Vec::new(),
+        limit: 100,
+        within,
+        judge: Judge::none(),
+    }
 }
 
 #[tokio::test]

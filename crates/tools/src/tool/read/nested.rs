@@ -8,6 +8,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use codewright_workspace::{Held, Node, Place, Workspace};
+
+use crate::reading::node;
 use crate::tags;
 
 /// The usual names of instruction files. Only the first one in a directory is used.
@@ -72,22 +75,35 @@ pub(super) struct Instruction {
     text: String,
 }
 
+/// The project that a file is in.
+#[derive(Clone, Copy)]
+pub(super) struct Project<'a> {
+    pub(super) workspace: &'a Workspace,
+    /// Its directory, without links.
+    pub(super) directory: &'a Path,
+}
+
 /// The instructions for a file that the model has not received, the nearest first. Files that the rules of
 /// `read` withhold are ignored.
 pub(super) fn found(
     file: &Path,
-    directory: &Path,
+    project: Project<'_>,
     loaded: &LoadedInstructions,
-    is_readable: &dyn Fn(&Path) -> bool,
+    is_readable: &dyn Fn(&Place) -> bool,
 ) -> Vec<Instruction> {
+    let Project { workspace, directory } = project;
     let mut left = MAX_ADDED_BYTES;
     let mut found = Vec::new();
     let folders = file.ancestors().skip(1).take(MAX_DEPTH);
     for folder in folders.take_while(|folder| folder.starts_with(directory) && *folder != directory) {
-        let names = loaded.names.iter().map(|name| folder.join(name));
-        let mut names = names.filter(|path| path.is_file());
-        let Some(path) = names.next().filter(|path| path != file && is_readable(path)) else { continue };
-        let Some(text) = read(&path, directory) else { continue };
+        let paths = loaded.names.iter().map(|name| folder.join(name));
+        // Most directories have none, which shows without resolving the path.
+        let mut named = paths.filter(|path| path.symlink_metadata().is_ok());
+        let Some((path, held)) = named.find_map(|path| held(workspace, path)) else { continue };
+        if path == file || !held.place.real.starts_with(directory) || !is_readable(&held.place) {
+            continue;
+        }
+        let Some(text) = read(&held) else { continue };
         if text.len() as u64 > MAX_BYTES {
             loaded.warn(&path, &format!("it is larger than {} KiB", MAX_BYTES / 1024));
         } else if text.len() > left {
@@ -101,12 +117,17 @@ pub(super) fn found(
     found
 }
 
-/// The text of a non-empty file inside the project, after following links. Of a file that is too large, only the start
-/// is read.
-fn read(path: &Path, directory: &Path) -> Option<String> {
-    let real = path.canonicalize().ok().filter(|real| real.starts_with(directory))?;
+/// Holds a path if it is a regular file.
+fn held(workspace: &Workspace, path: PathBuf) -> Option<(PathBuf, Held)> {
+    let held = workspace.hold(&path).ok()?;
+    let is_file = node(&held).is_ok_and(|node| node == Some(Node::File));
+    is_file.then_some((path, held))
+}
+
+/// The text of a non-empty file. Of a file that is too large, only the start is read.
+fn read(held: &Held) -> Option<String> {
     let mut bytes = Vec::new();
-    std::fs::File::open(real).ok()?.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    held.file().ok()?.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
     // The end may be in the middle of a character.
     let text = if bytes.len() as u64 > MAX_BYTES {
         String::from_utf8_lossy(&bytes).into_owned()
