@@ -14,6 +14,9 @@ use crate::{landlock::Paths, privilege::Users, seccomp::Sockets};
 /// The first argument that makes the program restrict itself. The next one is the text of an [`Inner`].
 pub const CONFINE: &str = "__confine";
 
+/// The variables that tell package managers that there is no network.
+const OFFLINE: [&str; 2] = ["npm_config_offline", "CARGO_NET_OFFLINE"];
+
 /// How to start the helper for a sandbox. The helper is this program with [`CONFINE`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
@@ -78,8 +81,13 @@ impl Launch {
 /// The variables for the private directory and the proxy.
 fn variables(temporary: &Path, sandbox: &Sandbox) -> Vec<(String, String)> {
     let mut variables = vec![("TMPDIR".to_owned(), temporary.to_string_lossy().into_owned())];
-    if matches!(sandbox.network, Network::Proxy(_)) {
-        variables.extend(forward::proxy_variables());
+    match sandbox.network {
+        Network::Off => {
+            // Without a network these programs would try again for more than a minute.
+            variables.extend(OFFLINE.map(|name| (name.to_owned(), "true".to_owned())));
+        }
+        Network::Proxy(_) => variables.extend(forward::proxy_variables()),
+        Network::Open => {}
     }
     variables
 }

@@ -3,6 +3,9 @@
 //! The tables hold rules, attempts under these rules and the expected results. The tests of `codewright` run
 //! every attempt and check the results and the files.
 
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
 mod corpus;
 mod files;
 mod grammar;
@@ -23,6 +26,35 @@ pub enum Expected {
     DenyOrAsk,
     /// It runs without a permission request, because the rules allow everything it does.
     Run,
+}
+
+/// The agent that must not change files.
+pub const PLAN: &str = "plan";
+
+/// Returns every file and link below a directory with its content or target, in order.
+///
+/// # Errors
+///
+/// Fails if one of them cannot be read.
+pub fn contents(directory: &Path) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory)? {
+            let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+            if kind.is_dir() {
+                waiting.push(path);
+            } else if kind.is_symlink() {
+                let target = fs::read_link(&path)?;
+                found.push((path, target.into_os_string().into_encoded_bytes()));
+            } else {
+                let content = fs::read(&path)?;
+                found.push((path, content));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Attempts under the same rules.

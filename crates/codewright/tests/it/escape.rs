@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use anyhow::{Context, Result, ensure};
-use codewright_testkit::escape::{Attempt, Expected, GROUPS, Group};
+use codewright_testkit::escape::{Attempt, Expected, GROUPS, Group, PLAN, contents};
 use codewright_testkit::{BlockingServer, Project, Script, Turn};
 use serde_json::{Value, json};
 
@@ -88,6 +88,7 @@ fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
         json!({"name": "gpt-5", "limit": {"context": 200_000, "output": 32_000}});
     project.write_config(&config)?;
     let stage = Stage { server, project };
+    let before = contents(stage.project.directory())?;
     let done = stage.run(["--format", "json", "--agent", group.agent, "--model", group.model, "go"])?;
     check_code(&done, 0);
     let printed = lines(&done)?;
@@ -101,6 +102,8 @@ fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
         };
         let is_right = match (attempt.expected, result(state)) {
             (Expected::DenyOrAsk, Some(Expected::Deny | Expected::Ask)) => true,
+            // The kernel prevents what the analysis cannot rule out, and the files are compared.
+            (Expected::DenyOrAsk, Some(Expected::Run)) if group.agent == PLAN => true,
             (expected, result) => result == Some(expected),
         };
         if !is_right {
@@ -119,6 +122,9 @@ fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
         if state.to_string().contains(SECRET) {
             wrong.push(format!("{input}: the secret is in the result"));
         }
+    }
+    if group.agent == PLAN && contents(stage.project.directory())? != before {
+        wrong.push("a file was changed while planning".to_owned());
     }
     if stage.project.read("locked/a.txt").unwrap_or_default() != "kept\n" && group.rules.contains("locked") {
         wrong.push("a locked file was changed".to_owned());

@@ -29,6 +29,8 @@ use crate::instance::Instance;
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The permission key of directories outside the worktree.
 const OUTSIDE: &str = "external_directory";
+/// The permission key of writes.
+const EDIT: &str = "edit";
 /// The metadata key that tells clients why a write to a control file needs permission.
 const CONTROL_REASON: &str = "controlFile";
 
@@ -76,9 +78,10 @@ impl Asker<'_> {
         permission == OUTSIDE && self.held.is_some_and(|held| held.covers(directory))
     }
 
-    /// Decides about an implied effect. The kernel holds those that are not stated.
+    /// Decides about an implied effect. The kernel holds writes that are not stated. It does not hold reads, because a
+    /// command can read the worktree and most of the machine.
     fn judge(&self, roots: &Roots, implied: &Implied) -> Action {
-        if self.held.is_some() && implied.certainty != Certainty::Stated {
+        if self.held.is_some() && implied.permission == EDIT && implied.certainty != Certainty::Stated {
             return self.rules.held_by_kernel(implied.certainty).judge(implied);
         }
         let subject = Subject::new(&implied.permission, &implied.pattern);

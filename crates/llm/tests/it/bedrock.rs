@@ -66,14 +66,15 @@ fn whole() -> Vec<u8> {
         .collect()
 }
 
-/// Sends frames in pieces of `size` and closes the connection.
+/// Sends frames in pieces of `size` and closes the connection. The client may close it first.
 fn sends(frames: Vec<u8>, size: usize) -> Answer {
     Box::new(move |socket: &mut TcpStream| {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/vnd.amazon.eventstream\r\nconnection: close\r\n\r\n";
         socket.write_all(head.as_bytes()).unwrap();
         for piece in frames.chunks(size) {
-            socket.write_all(piece).unwrap();
-            socket.flush().unwrap();
+            if socket.write_all(piece).and_then(|()| socket.flush()).is_err() {
+                break;
+            }
         }
     })
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::scene::{SECRET, Scene};
 use super::{Attack, Form, Job, Kind, Outcome, Trust, Verdict};
-use crate::escape::{Attempt, Expected, GROUPS, Group};
+use crate::escape::{Attempt, Expected, GROUPS, Group, PLAN, contents};
 use crate::project::Project;
 
 /// The number of calls in one answer.
@@ -112,7 +112,9 @@ fn play(attack: &Attack, group: &Group, attempts: &[Attempt]) -> Result<Vec<Verd
         .script_calls(vec![calls.map(|(attempt, input)| (attempt.tool.to_owned(), input.clone())).collect()]);
     let prompt = Scene::prompt_of(0);
     let args = ["run", "--format", "json", "--agent", group.agent, "--model", group.model, &prompt];
+    let before = contents(&scene.path(""))?;
     let done = scene.finish(scene.program(args))?;
+    let is_unchanged = contents(&scene.path(""))? == before;
     let lines: Vec<Value> = done.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let states: Vec<&Value> =
         lines.iter().filter(|line| line["type"] == "tool_use").map(|line| &line["part"]["state"]).collect();
@@ -123,6 +125,7 @@ fn play(attack: &Attack, group: &Group, attempts: &[Attempt]) -> Result<Vec<Verd
         let state = states.iter().find(|state| state["input"] == *input).context("the call was not made")?;
         let is_done = state["status"] == "completed";
         let text = state.to_string();
+        // The kernel prevents what the analysis of a command cannot rule out while the agent plans.
         Ok(if attempt.expected == Expected::Run {
             match is_done {
                 true => Verdict::Held,
@@ -131,7 +134,9 @@ fn play(attack: &Attack, group: &Group, attempts: &[Attempt]) -> Result<Vec<Verd
                 }
                 false => Verdict::Failed(format!("{text:.300}")),
             }
-        } else if is_done {
+        } else if group.agent == PLAN && !is_unchanged {
+            Verdict::Failed("a file was changed while planning".to_owned())
+        } else if is_done && !(group.agent == PLAN && attempt.expected == Expected::DenyOrAsk) {
             Verdict::Failed(format!("it was carried out: {text:.300}"))
         } else if fs::read_to_string(scene.path(&victim(number))).unwrap_or_default() != "gold\n" {
             Verdict::Failed("its file is gone".to_owned())

@@ -88,7 +88,7 @@ impl CallCx {
             return None;
         }
         let mechanism = self.inner.sandbox_support().await.mechanism;
-        Some(Held::of(asks, &self.instance.worktree.root, &mechanism))
+        Some(Held::of(&mechanism))
     }
 }
 
