@@ -8,7 +8,7 @@ use crate::support::{Stage, check_has};
 
 /// Whether this machine can enforce the sandbox. Reports the reason if it cannot.
 #[expect(clippy::print_stderr, reason = "the results must show that the test was skipped")]
-fn is_enforced(stage: &Stage) -> Result<bool> {
+pub(crate) fn is_enforced(stage: &Stage) -> Result<bool> {
     let done = stage.program(["sandbox", "--json"]).finish()?.success()?;
     let report: Value = serde_json::from_str(&done.stdout).context("not JSON")?;
     assert_eq!(report["mode"], "workspace");

@@ -88,16 +88,18 @@ impl Sandboxes<'_> {
         let subject = Subject::new(self.0, instance, &session_id, &[]);
         let support = self.0.sandbox_support().await;
         // A user who tries a command wants to see that it is restricted.
-        let sandbox = subject.confine(&support, Consent::Missing).map_err(Error::machine)?;
+        let restricted = subject.confine(&support, Consent::Missing).map_err(Error::machine)?;
         let mut words = command.into_iter();
+        let variables = restricted.iter().flat_map(|restricted| restricted.variables.clone());
+        let env = self.0.child_env.set.iter().cloned().chain(variables).collect();
         let command = Command {
             program: words.next().unwrap_or_default().into(),
             args: words.collect(),
             directory: instance.directory.clone(),
-            env: self.0.child_env.set.clone(),
+            env,
             env_remove: self.0.child_env.remove.clone(),
             confinement: self.0.confinement.clone(),
-            sandbox,
+            sandbox: restricted.map(|restricted| restricted.confined),
             author: Author::User,
         };
         let spill = self.0.dirs.tool_output().join(self.0.ids.tool_output().to_string());
