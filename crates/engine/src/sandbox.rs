@@ -39,6 +39,9 @@ const MAX_GITFILE_BYTES: u64 = 4096;
 const GIT_FILES: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
 /// The largest number of worktrees and of submodules whose settings are protected.
 const MAX_ADMINISTRATIONS: usize = 200;
+/// Variables with which programs report at once that there is no network.
+const IMPATIENT: [(&str, &str); 2] =
+    [("RES_OPTIONS", "attempts:1 timeout:1"), ("npm_config_fetch_retries", "0")];
 /// The age at which the temporary directory of a session is removed.
 const TEMPORARY_DAYS: u64 = 7;
 /// The largest number of temporary directories that are checked at once.
@@ -130,7 +133,10 @@ impl<'a> Subject<'a> {
         }
         let sandbox =
             self.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
-        let variables = self.caches(&sandbox.temporary).variables(self.variables, &self.dirs.home);
+        let mut variables = self.caches(&sandbox.temporary).variables(self.variables, &self.dirs.home);
+        if sandbox.network == Network::Off {
+            variables.extend(IMPATIENT.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
         let confined = Arc::new(Confined { sandbox, mechanism: support.mechanism.clone() });
         Ok(Some(Restricted { confined, variables }))
     }
@@ -146,9 +152,7 @@ impl<'a> Subject<'a> {
             |source| codewright_workspace::Error::Path { path: caches.directory().to_owned(), source };
         caches.prepare(self.variables, &self.dirs.home).map_err(failed)?;
         if self.mode() == SandboxMode::Workspace {
-            // Everything of the user would be writable.
-            let is_home = physical(&self.dirs.home).is_ok_and(|home| home.starts_with(root));
-            if !is_home {
+            if !self.contains_home() {
                 write.push(root.to_owned());
             }
             write.extend(self.config.write.iter().cloned());
@@ -197,6 +201,11 @@ impl<'a> Subject<'a> {
         if self.worktree.parent().is_none() { self.directory } else { self.worktree }
     }
 
+    /// Whether the session works in the home directory as a whole. Everything of the user would be writable.
+    fn contains_home(&self) -> bool {
+        physical(&self.dirs.home).is_ok_and(|home| home.starts_with(self.root()))
+    }
+
     /// The configuration, which commands can read and never write.
     fn own_directories(&self) -> Vec<PathBuf> {
         vec![self.dirs.own_config.clone(), self.dirs.config.clone()]
@@ -222,7 +231,7 @@ impl<'a> Subject<'a> {
     fn visible(&self) -> Vec<PathBuf> {
         let mut visible: Vec<PathBuf> = VISIBLE.iter().map(PathBuf::from).collect();
         visible.push(self.dirs.tool_output());
-        if self.mode() == SandboxMode::ReadOnly {
+        if self.mode() == SandboxMode::ReadOnly || self.contains_home() {
             // The directory may be in one that the private directory replaces.
             visible.push(self.root().to_owned());
         }
