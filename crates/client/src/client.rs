@@ -404,6 +404,11 @@ impl Client {
         self.post(&format!("/permission/{}/reply", escape(id.as_str())), answer).await
     }
 
+    /// Returns the sandbox of commands. The server finds out what its machine enforces.
+    pub async fn sandbox(&self) -> Result<Value, Error> {
+        self.get("/experimental/sandbox?probe=true").await
+    }
+
     /// Returns the trust of the directory.
     pub async fn trust(&self) -> Result<TrustReply, Error> {
         self.get("/trust").await

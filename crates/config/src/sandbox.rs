@@ -10,15 +10,17 @@ use crate::{Map, document::schema::Shape};
 /// The keys of the section.
 pub(crate) const KEYS: &[(&str, Shape)] = &[
     ("mode", MODE),
-    ("write", TEXTS),
-    ("read", TEXTS),
-    ("hide", TEXTS),
+    ("write", WRITABLE),
+    ("read", PATHS),
+    ("hide", PATHS),
     ("network", Shape::OneOf(&["off", "open"])),
     ("outer", Shape::Switch),
 ];
 /// A mode of the sandbox.
 pub(crate) const MODE: Shape = Shape::OneOf(&["read-only", "workspace", "off"]);
-const TEXTS: Shape = Shape::List(&Shape::Text);
+const PATHS: Shape = Shape::List(&Shape::Path(&[]));
+// Everything of the user would be writable.
+const WRITABLE: Shape = Shape::List(&Shape::Path(&["", "~"]));
 
 /// What the commands of the model can do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +68,8 @@ pub struct SandboxConfig {
     pub mode: Option<SandboxMode>,
     /// More files and directories that commands can write, for example the caches of build tools.
     pub write: Vec<PathBuf>,
+    /// Entries of `write` that would make the home directory writable, and have no effect.
+    pub refused: Vec<PathBuf>,
     /// Hidden files and directories that commands can read after all.
     pub read: Vec<PathBuf>,
     /// More files and directories that commands cannot read.
@@ -78,16 +82,39 @@ pub struct SandboxConfig {
 }
 
 impl SandboxConfig {
-    /// Reads a checked section. Relative paths have no meaning and are ignored.
+    /// Returns the entries that have no effect or contradict each other, with the rule that decides.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for path in &self.refused {
+            let path = path.display();
+            warnings.push(format!(
+                "`sandbox.write` names `{path}`, which contains your home directory; it has no effect"
+            ));
+        }
+        for path in self.write.iter().filter(|path| self.hide.contains(path)) {
+            let path = path.display();
+            warnings.push(format!("`sandbox.write` and `sandbox.hide` name `{path}`; it is hidden"));
+        }
+        for path in self.read.iter().filter(|path| self.hide.contains(path)) {
+            let path = path.display();
+            warnings.push(format!("`sandbox.read` and `sandbox.hide` name `{path}`; it can be read"));
+        }
+        warnings
+    }
+
+    /// Reads a checked section.
     pub(crate) fn read(section: &Map, home: &Path) -> Self {
         let text = |key: &str| section.get(key).and_then(Value::as_str);
-        let paths = |key: &str| {
+        let paths = |key: &str| -> Vec<PathBuf> {
             let entries = section.get(key).and_then(Value::as_array).into_iter().flatten();
             entries.filter_map(Value::as_str).filter_map(|path| absolute(path, home)).collect()
         };
+        let (refused, write) = paths("write").into_iter().partition(|path| home.starts_with(path));
         Self {
             mode: text("mode").and_then(SandboxMode::parse),
-            write: paths("write"),
+            write,
+            refused,
             read: paths("read"),
             hide: paths("hide"),
             is_network_open: text("network") == Some("open"),
@@ -112,18 +139,22 @@ mod tests {
     #[test]
     fn a_section_is_read() {
         let section = json!({
-            "mode": "workspace", "write": ["~/.cargo/registry", "/srv", "relative"], "hide": ["~"],
+            "mode": "workspace", "write": ["~/.cargo/registry", "/srv", "/home"], "read": ["/srv"], "hide": ["~", "/srv"],
             "network": "open", "outer": true,
         });
         let config = SandboxConfig::read(section.as_object().unwrap(), Path::new("/home/u"));
         let expected = SandboxConfig {
             mode: Some(SandboxMode::Workspace),
             write: vec!["/home/u/.cargo/registry".into(), "/srv".into()],
-            read: Vec::new(),
-            hide: vec!["/home/u".into()],
+            refused: vec!["/home".into()],
+            read: vec!["/srv".into()],
+            hide: vec!["/home/u".into(), "/srv".into()],
             is_network_open: true,
             has_outer: true,
         };
         assert_eq!(config, expected);
+        let warnings = config.warnings();
+        let has = |text: &str| warnings.iter().any(|warning| warning.ends_with(text));
+        assert!(has("it has no effect") && has("it is hidden") && has("it can be read"), "{warnings:?}");
     }
 }

@@ -150,6 +150,7 @@ impl Instance {
             codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
         let LoadedConfig { config, looked_for, mut warnings, origins, parts, .. } = loaded;
         warnings.extend(trust.warning.clone());
+        warnings.extend(config.sandbox.warnings());
         for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
             agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
         }

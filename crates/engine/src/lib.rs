@@ -70,7 +70,7 @@ pub use models::json::Connection;
 pub use permission::client::PermissionInput;
 pub use projects::{ProjectDirectory, ProjectPatch};
 pub use pty::Attached;
-pub use sandbox::report::SandboxReport;
+pub use sandbox::report::{SandboxLook, SandboxReport, SandboxStatus};
 pub use session::relocate::Changes;
 pub use session::revert::Restored;
 pub use transfer::{Export, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary, Texts};

@@ -4,6 +4,7 @@
 //! worktree and a private temporary directory of its session. Control files, secrets and the sockets of services
 //! are out of reach, except those that a granted permission names.
 
+mod caches;
 pub(crate) mod enforcement;
 mod paths;
 pub(crate) mod report;
@@ -16,11 +17,13 @@ use codewright_proto::SessionId;
 use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use codewright_workspace::{
     Confined, Guarded, Mechanism, Network, Probe, Sandbox, TEMPORARY, make_private_directory, normalize,
+    physical,
 };
 
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::control;
+use caches::Caches;
 use enforcement::{Consent, Enforcement, Outer, has_outer, mode, strictest};
 use paths::{SECRETS, SERVICES, VISIBLE};
 
@@ -28,16 +31,28 @@ use paths::{SECRETS, SERVICES, VISIBLE};
 const EDIT: &str = "edit";
 /// See [`EDIT`].
 const EXTERNAL: &str = "external_directory";
+/// See [`EDIT`].
+const READ: &str = "read";
 /// The longest file that names the directory of a repository.
 const MAX_GITFILE_BYTES: u64 = 4096;
 /// The names in the directory of a repository that decide which programs git runs.
 const GIT_FILES: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
 /// The largest number of worktrees and of submodules whose settings are protected.
 const MAX_ADMINISTRATIONS: usize = 200;
+/// Variables with which programs report at once that there is no network.
+const IMPATIENT: [(&str, &str); 2] =
+    [("RES_OPTIONS", "attempts:1 timeout:1"), ("npm_config_fetch_retries", "0")];
 /// The age at which the temporary directory of a session is removed.
 const TEMPORARY_DAYS: u64 = 7;
 /// The largest number of temporary directories that are checked at once.
 const MAX_SWEPT: usize = 1000;
+
+/// A sandbox, and the variables that a command needs in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Restricted {
+    pub(crate) confined: Arc<Confined>,
+    pub(crate) variables: Vec<(String, String)>,
+}
 
 /// The command to restrict.
 pub(crate) struct Subject<'a> {
@@ -51,6 +66,8 @@ pub(crate) struct Subject<'a> {
     /// The repository's root, or `/`.
     pub(crate) worktree: &'a Path,
     pub(crate) dirs: &'a Dirs,
+    /// The variables of the user.
+    pub(crate) variables: &'a Env,
     /// The sockets that the user's environment names.
     pub(crate) sockets: Vec<PathBuf>,
     /// The directories of programs that the private directory would hide.
@@ -80,6 +97,7 @@ impl<'a> Subject<'a> {
             directory: &instance.directory,
             worktree: &instance.worktree.root,
             dirs: &inner.dirs,
+            variables: &inner.env,
             sockets: sockets(&inner.env),
             programs: hidden_programs(&inner.env),
             skills: instance.skill_directories(),
@@ -100,7 +118,7 @@ impl<'a> Subject<'a> {
     ///
     /// Fails if the machine does not enforce the mode and nobody consented, and if the private directory cannot be
     /// created. The command must then not run.
-    pub(crate) fn confine(&self, support: &Probe, consent: Consent) -> Result<Option<Arc<Confined>>, String> {
+    pub(crate) fn confine(&self, support: &Probe, consent: Consent) -> Result<Option<Restricted>, String> {
         match Enforcement::of(self.mode(), support, self.outer) {
             Enforcement::Off => return Ok(None),
             Enforcement::Lacking(reason) if consent == Consent::Missing => {
@@ -108,12 +126,19 @@ impl<'a> Subject<'a> {
             }
             Enforcement::Lacking(_) | Enforcement::Outer | Enforcement::Whole => {}
         }
-        if support.mechanism == Mechanism::Nothing {
+        let is_lifted = self.mode() != SandboxMode::ReadOnly
+            && self.granted.iter().any(|ask| ask.permission == Ask::SANDBOX);
+        if support.mechanism == Mechanism::Nothing || is_lifted {
             return Ok(None);
         }
         let sandbox =
             self.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
-        Ok(Some(Arc::new(Confined { sandbox, mechanism: support.mechanism.clone() })))
+        let mut variables = self.caches(&sandbox.temporary).variables(self.variables, &self.dirs.home);
+        if sandbox.network == Network::Off {
+            variables.extend(IMPATIENT.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+        let confined = Arc::new(Confined { sandbox, mechanism: support.mechanism.clone() });
+        Ok(Some(Restricted { confined, variables }))
     }
 
     fn sandbox(&self) -> Result<Sandbox, codewright_workspace::Error> {
@@ -121,8 +146,15 @@ impl<'a> Subject<'a> {
         let granted = self.granted_writes();
         let mut write: Vec<PathBuf> = granted.clone();
         let mut guarded = Vec::new();
+        let temporary = self.temporary()?;
+        let caches = self.caches(&temporary);
+        let failed =
+            |source| codewright_workspace::Error::Path { path: caches.directory().to_owned(), source };
+        caches.prepare(self.variables, &self.dirs.home).map_err(failed)?;
         if self.mode() == SandboxMode::Workspace {
-            write.push(root.to_owned());
+            if !self.contains_home() {
+                write.push(root.to_owned());
+            }
             write.extend(self.config.write.iter().cloned());
             let git = git_directory(root);
             // A link can name a directory of the worktree, which git uses like `.git`.
@@ -136,6 +168,8 @@ impl<'a> Subject<'a> {
                 guarded.extend(control::guarded(directory));
             }
         }
+        // Its content controls nothing outside of the sandbox.
+        write.push(caches.directory().to_owned());
         // Git writes into the directory `.git`. A file or link of this name leads elsewhere, so it stays as it is.
         if is_directory(&root.join(".git")) {
             for row in guarded.iter_mut().filter(|row| row.directory == root) {
@@ -149,14 +183,27 @@ impl<'a> Subject<'a> {
             guarded,
             hide: self.hidden(),
             show: self.visible(),
-            temporary: self.temporary()?,
+            temporary,
             network: if self.config.is_network_open { Network::Open } else { Network::Off },
         })
+    }
+
+    /// The caches of build tools: those of the project, or some that end with the session.
+    fn caches(&self, temporary: &Path) -> Caches {
+        match self.mode() {
+            SandboxMode::ReadOnly => Caches::within(temporary),
+            SandboxMode::Workspace | SandboxMode::Off => Caches::of(&self.dirs.state, self.root()),
+        }
     }
 
     /// The directory that the session works in as a whole.
     fn root(&self) -> &Path {
         if self.worktree.parent().is_none() { self.directory } else { self.worktree }
+    }
+
+    /// Whether the session works in the home directory as a whole. Everything of the user would be writable.
+    fn contains_home(&self) -> bool {
+        physical(&self.dirs.home).is_ok_and(|home| home.starts_with(self.root()))
     }
 
     /// The configuration, which commands can read and never write.
@@ -175,20 +222,23 @@ impl<'a> Subject<'a> {
         let hidden = below_home.chain(own).chain(settings).chain(services).chain(configured);
         let mut hidden: Vec<PathBuf> = hidden.chain(self.sockets.iter().cloned()).collect();
         // The user named these, and may name a single file in a hidden directory.
-        hidden.retain(|path| !self.config.read.contains(path));
+        let granted = self.granted_reads();
+        let is_granted = |path: &PathBuf| physical(path).is_ok_and(|real| granted.contains(&real));
+        hidden.retain(|path| !self.config.read.contains(path) && !is_granted(path));
         hidden
     }
 
     fn visible(&self) -> Vec<PathBuf> {
         let mut visible: Vec<PathBuf> = VISIBLE.iter().map(PathBuf::from).collect();
         visible.push(self.dirs.tool_output());
-        if self.mode() == SandboxMode::ReadOnly {
+        if self.mode() == SandboxMode::ReadOnly || self.contains_home() {
             // The directory may be in one that the private directory replaces.
             visible.push(self.root().to_owned());
         }
         visible.extend(self.skills.iter().cloned());
         visible.extend(self.programs.iter().cloned());
         visible.extend(self.granted_directories());
+        visible.extend(self.granted_reads());
         visible.extend(self.config.read.iter().cloned());
         visible
     }
@@ -200,15 +250,30 @@ impl<'a> Subject<'a> {
             return Vec::new();
         }
         let directories = self.named(EXTERNAL);
-        let mut edits = self.named(EDIT);
-        // General rules allow edits. Outside of the worktree the directory has to be granted as well.
-        let is_inside = |path: &PathBuf| path.starts_with(self.root());
-        edits.retain(|path| is_inside(path) || directories.iter().any(|granted| path.starts_with(granted)));
+        let git = git_directory(self.root());
+        // General rules allow edits. Outside of the worktree the directory has to be granted as well. A link that was
+        // exchanged since then leads to a place that was not.
+        let is_granted = |path: &PathBuf| {
+            path.starts_with(self.root())
+                || git.as_ref().is_some_and(|git| path.starts_with(git))
+                || directories.iter().any(|granted| path.starts_with(granted))
+        };
+        let real = |path: PathBuf| physical(&path).ok().filter(is_granted);
+        let edits: Vec<PathBuf> = self.named(EDIT).into_iter().filter_map(real).collect();
         let mut granted = edits.clone();
         // A new file needs its directory.
-        let directories = directories.into_iter();
-        granted.extend(directories.filter(|directory| edits.iter().any(|edit| edit.starts_with(directory))));
+        let is_used = |directory: &PathBuf| edits.iter().any(|edit| edit.starts_with(directory));
+        granted.extend(directories.iter().filter(|directory| is_used(directory)).cloned());
         granted
+    }
+
+    /// The hidden paths that the user granted by name.
+    fn granted_reads(&self) -> Vec<PathBuf> {
+        let is_exact = |ask: &&Ask| ask.permission == READ && ask.metadata.contains_key(Ask::EXACT);
+        let patterns = self.granted.iter().filter(is_exact).flat_map(|ask| &ask.patterns);
+        let paths = patterns.map(|pattern| normalize(&self.worktree.join(pattern)));
+        // A link in its place would name another file.
+        paths.filter(|path| physical(path).is_ok_and(|real| real == *path)).collect()
     }
 
     /// The directories outside that were granted and that the private directory would hide.
@@ -373,6 +438,7 @@ mod tests {
             directory: &work,
             worktree: &work,
             dirs: &dirs,
+            variables: &Env::default(),
             sockets: Vec::new(),
             programs: Vec::new(),
             skills: Vec::new(),

@@ -74,7 +74,8 @@ impl Guarded {
         Ok(names)
     }
 
-    fn matches(&self, name: &str) -> bool {
+    /// Whether a name is guarded.
+    pub(crate) fn matches(&self, name: &str) -> bool {
         let name = folded_name(name);
         self.patterns.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
             (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),

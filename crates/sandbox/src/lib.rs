@@ -12,6 +12,7 @@
 //! Anything else cannot enforce a sandbox. A command with a sandbox that cannot be enforced is not started.
 
 mod access;
+mod blocked;
 mod bubblewrap;
 mod folder;
 mod forward;
@@ -30,6 +31,7 @@ mod seccomp;
 
 use std::path::PathBuf;
 
+pub use blocked::Blocked;
 pub use forward::{PROXY_PORT, proxy_variables};
 pub use guard::{Guard, Guarded, Renamed, folded_name};
 pub use launch::{CONFINE, Inner, Launch, restrict};

@@ -27,6 +27,7 @@ mod permission;
 mod project;
 mod pty;
 mod question;
+mod sandbox;
 mod session;
 mod sync;
 mod table;

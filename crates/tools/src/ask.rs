@@ -73,6 +73,12 @@ impl Ask {
     /// than its scheme. A bare `*` does not allow it.
     pub const NAMED: &'static str = "named";
 
+    /// The metadata key of a permission request that only a rule or an approval with exactly its pattern grants.
+    pub const EXACT: &'static str = "exact";
+
+    /// The permission to run a command without the sandbox. It always needs a reply, unless a rule denies it.
+    pub const SANDBOX: &'static str = "sandbox";
+
     /// The metadata key of the reason why this machine cannot restrict the command. It then needs a reply, or a rule of
     /// the user that names it.
     pub const UNENFORCED: &'static str = "sandbox";

@@ -109,6 +109,8 @@ pub(crate) struct Mirror {
     pub(crate) lsp: Vec<Lsp>,
     /// The enabled formatters and their file extensions.
     pub(crate) formatters: Vec<(String, String)>,
+    /// The state of the sandbox of commands, as names and values. Empty if it is not known.
+    pub(crate) sandbox: Vec<(String, String)>,
     pub(crate) branch: Option<String>,
     pub(crate) directory: String,
     pub(crate) worktree: String,
@@ -314,6 +316,24 @@ impl Mirror {
             });
             self.formatters = used.collect();
         }
+    }
+
+    /// Stores the answer of `GET /experimental/sandbox`.
+    pub(crate) fn put_sandbox(&mut self, value: &Value) {
+        let text = |value: &Value| crate::clean::clean_line(value.as_str().unwrap_or_default());
+        let mut lines = vec![("mode", text(&value["mode"]))];
+        if value["mode"] != "off" {
+            let mut mechanism = text(&value["mechanism"]);
+            if value["enforced"] == false {
+                let inside = if value["outer"] == true { "inside another sandbox" } else { "commands ask" };
+                mechanism = format!("{mechanism}, not enforced: {inside}");
+            }
+            lines.extend([("mechanism", mechanism), ("network", text(&value["network"]))]);
+            let reasons = ["reasons", "gaps"].into_iter().filter(|_| value["enforced"] == false);
+            let reasons = reasons.flat_map(|key| value[key].as_array().into_iter().flatten());
+            lines.extend(reasons.map(|reason| ("", text(reason))));
+        }
+        self.sandbox = lines.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
     }
 
     /// Stores the answer of `GET /config/providers`.

@@ -84,6 +84,8 @@ pub(crate) enum Reply {
         lsp: Option<Value>,
         formatters: Option<Value>,
     },
+    /// The sandbox of commands. Servers of other versions have none.
+    Sandbox(Value),
     /// The directories and workspaces of the project.
     Directories {
         directories: Value,
@@ -239,6 +241,7 @@ pub(crate) enum Cmd {
     LoadSkills,
     LoadChanges(Source),
     LoadServers,
+    LoadSandbox,
     SwitchMcp {
         name: String,
         on: bool,

@@ -154,6 +154,7 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::LoadSkills => load::skills(client).await,
         Cmd::LoadChanges(source) => load::changes(client, source).await,
         Cmd::LoadServers => load::servers(client).await,
+        Cmd::LoadSandbox => client.sandbox().await.ok().map(Reply::Sandbox),
         Cmd::LoadDirectories => load::directories(client).await,
         Cmd::FindFiles(query) => load::files(client, query).await,
         Cmd::LoadTrust(directory) => load::trust(client, directory).await,

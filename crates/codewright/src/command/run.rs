@@ -38,6 +38,8 @@ const MAX_NAMED: usize = 5;
 const MAX_TITLE_CHARS: usize = 50;
 /// The deepest chain of subagent sessions.
 const MAX_DEPTH: usize = 64;
+/// The permission to run a command without the sandbox.
+const UNRESTRICTED: &str = "sandbox";
 const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
 
@@ -435,8 +437,10 @@ impl Watch<'_> {
             Some(lines) if !self.auto => ask::permission(lines, request).await?,
             Some(_) | None => {
                 // A closed output is detected by the next event.
-                drop(self.output.permission(request, self.auto));
-                if self.auto { PermissionReply::Once } else { PermissionReply::Reject }
+                // `--auto` answers for the user about calls in the sandbox, and not about leaving it.
+                let is_granted = self.auto && request.permission != UNRESTRICTED;
+                drop(self.output.permission(request, is_granted));
+                if is_granted { PermissionReply::Once } else { PermissionReply::Reject }
             }
         };
         // The model is told why nobody could decide, so that it can tell the user what to do.
@@ -453,6 +457,10 @@ impl Watch<'_> {
 
 /// Why a command needs a reply, if this machine cannot restrict it.
 fn unenforced(request: &PermissionRequest) -> Option<String> {
+    if request.permission == UNRESTRICTED {
+        let remedy = "Only the user can run commands without the sandbox, with `--sandbox off`.";
+        return Some(format!("No user is present to decide about this command. {remedy}"));
+    }
     let reason = request.metadata.get("sandbox")?.as_str()?;
     Some(format!("No user is present to decide about this command. {reason}"))
 }

@@ -32,6 +32,9 @@ pub(crate) fn main(args: &SandboxArgs) -> anyhow::Result<ExitCode> {
 
 async fn show(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
     let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
+    for warning in instance.warnings() {
+        style::warning(&warning);
+    }
     let report = engine.sandboxes().report(&instance).await.map_err(engine_error)?;
     let text = if is_json {
         format!("{}\n", serde_json::to_string_pretty(&value(&report))?)

@@ -68,3 +68,4 @@ mod unenforced;
 mod uninstall;
 mod web;
 mod well_known;
+mod widen;

@@ -8,7 +8,7 @@ use crate::support::{Stage, check_has};
 
 /// Whether this machine can enforce the sandbox. Reports the reason if it cannot.
 #[expect(clippy::print_stderr, reason = "the results must show that the test was skipped")]
-fn is_enforced(stage: &Stage) -> Result<bool> {
+pub(crate) fn is_enforced(stage: &Stage) -> Result<bool> {
     let done = stage.program(["sandbox", "--json"]).finish()?.success()?;
     let report: Value = serde_json::from_str(&done.stdout).context("not JSON")?;
     assert_eq!(report["mode"], "workspace");
@@ -88,5 +88,51 @@ fn a_repository_cannot_switch_the_sandbox_on_or_off() -> Result<()> {
     let done = stage.program(["sandbox", "--json"]).finish()?.success()?;
     let report: Value = serde_json::from_str(&done.stdout)?;
     assert_eq!(report["mode"], "workspace");
+    Ok(())
+}
+
+#[test]
+fn an_invalid_path_is_a_located_error() -> Result<()> {
+    let stage = stage("true")?;
+    let config = |value: Value| -> Result<_> {
+        let mut config = codewright_testkit::Project::config(&stage.server.url());
+        config["sandbox"] = value;
+        stage.project.write_config(&config)?;
+        stage.program(["sandbox"]).finish()
+    };
+    for (value, key) in [
+        (json!({"write": ["relative"]}), "sandbox.write[0]"),
+        (json!({"write": ["/srv", "~"]}), "sandbox.write[1]"),
+        (json!({"write": ["/"]}), "sandbox.write[0]"),
+        (json!({"write": ["~/../x"]}), "sandbox.write[0]"),
+        (json!({"hide": ["~/x/*"]}), "sandbox.hide[0]"),
+        (json!({"mode": "none"}), "sandbox.mode"),
+    ] {
+        let done = config(value.clone())?;
+        assert_ne!(done.code, Some(0), "{value}");
+        check_has(&done.stderr, &["opencode.json", key]);
+    }
+    // Contradictions have a rule.
+    let done = config(json!({"write": ["/srv", "/srv/missing"], "hide": ["/srv"]}))?.success()?;
+    check_has(&done.stderr, &["`/srv`; it is hidden"]);
+    Ok(())
+}
+
+#[test]
+fn the_home_directory_as_worktree_is_not_writable() -> Result<()> {
+    let stage = stage("true")?;
+    if !is_enforced(&stage)? {
+        return Ok(());
+    }
+    let home = stage.project.home();
+    std::fs::write(home.join("writer.py"), WRITER)?;
+    let tried = ["sandbox", "run", "--", "python3", "writer.py", "mine.txt"];
+    let done = stage.program(tried).directory(home).finish()?.success()?;
+    assert_eq!(done.stdout, "failed mine.txt Read-only file system\n");
+    // A link to a project is the project.
+    let link = home.join("link");
+    std::os::unix::fs::symlink(stage.project.directory(), &link)?;
+    let done = stage.program(tried).directory(&link).finish()?.success()?;
+    assert_eq!(done.stdout, "wrote mine.txt\n");
     Ok(())
 }

@@ -153,7 +153,7 @@ fn check_private(directory: &Path, least: usize) -> Result<()> {
         for entry in std::fs::read_dir(&directory)? {
             let path = entry?.path();
             // Commands decide about their own temporary files. Nobody else reaches them.
-            if path.ends_with("codewright/sandbox") {
+            if path.ends_with("codewright/sandbox") || path.ends_with("codewright/sandbox-caches") {
                 continue;
             }
             let metadata = path.symlink_metadata()?;

@@ -16,6 +16,8 @@ pub(crate) enum Shape {
     Text,
     /// A string of the form `provider/model`, or an empty string for no model.
     Model,
+    /// An absolute path, or one below `~/`, other than these.
+    Path(&'static [&'static str]),
     /// A number.
     Number,
     /// A number that is not negative.
@@ -312,6 +314,12 @@ fn matches_scalar(node: &Node, shape: &Shape) -> bool {
         }
         (Shape::OneOf(choices), Kind::Text(text)) => choices.contains(&text.as_str()),
         (Shape::Model, Kind::Text(text)) => text.is_empty() || crate::parse_model(text).is_some(),
+        (Shape::Path(excluded), Kind::Text(text)) => {
+            (text.starts_with('/') || text.starts_with("~/") || text == "~")
+                && !text.contains(['\0', '*', '?'])
+                && !text.split('/').any(|component| component == "..")
+                && !excluded.contains(&text.trim_end_matches('/'))
+        }
         (Shape::Either(plain, _), _) => matches_scalar(node, plain),
         (Shape::Both(one, other), _) => matches_scalar(node, one) && matches_scalar(node, other),
         _ => false,
@@ -324,6 +332,11 @@ fn describe_shape(shape: &Shape) -> String {
         Shape::Switch => "`true` or `false`".to_owned(),
         Shape::Text => "a string".to_owned(),
         Shape::Model => "a string of the form `provider/model`".to_owned(),
+        Shape::Path([]) => "an absolute path or one below `~/`, without `..` and wildcards".to_owned(),
+        Shape::Path(_) => {
+            "an absolute path or one below `~/`, without `..` and wildcards, other than `/` and `~`"
+                .to_owned()
+        }
         Shape::Number => "a number".to_owned(),
         Shape::Count => "a number of at least 0".to_owned(),
         Shape::Positive => "a whole number of at least 1".to_owned(),
@@ -344,7 +357,9 @@ fn describe_value(node: &Node, shape: &Shape) -> &'static str {
         (Kind::Switch(false), _) => "`false`",
         (Kind::Number(_), Shape::Count | Shape::Positive | Shape::Timeout) => "another number",
         (Kind::Number(_), _) => "a number",
-        (Kind::Text(_), Shape::OneOf(_) | Shape::Model | Shape::Either(..)) => "another string",
+        (Kind::Text(_), Shape::OneOf(_) | Shape::Model | Shape::Path(_) | Shape::Either(..)) => {
+            "another string"
+        }
         (Kind::Text(_), _) => "a string",
         (Kind::List(_), _) => "a list",
         (Kind::Object(_), _) => "an object",

@@ -1,7 +1,6 @@
 //! Runs a command: its template becomes a prompt.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_config::parse_model;
@@ -11,7 +10,7 @@ use codewright_proto::{
 };
 use codewright_tools::tags::neutralize;
 use codewright_tools::{Ask, Bash, Read, Tool as _};
-use codewright_workspace::{Author, Command as Program, Confined, End, Limits};
+use codewright_workspace::{Author, Command as Program, End, Limits};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +21,8 @@ use crate::instance::Instance;
 use crate::interface::Sessions;
 use crate::permission::gate::Asker;
 use crate::permission::session::session_rules;
-use crate::sandbox::Subject;
 use crate::sandbox::enforcement::Consent;
+use crate::sandbox::{Restricted, Subject};
 use crate::toolbox::check::{check_action, check_call};
 use crate::{Error, session};
 
@@ -130,8 +129,8 @@ impl Sessions<'_> {
                     let subject = Subject::new(self.0, instance, of.caller.session_id(), &[]);
                     let support = self.0.sandbox_support().await;
                     // The user wrote the command, or the check above requested the permission.
-                    let sandbox = subject.confine(&support, Consent::Given).map_err(Error::machine)?;
-                    let input = ShellInput { command, parameters: &parameters, arguments, sandbox };
+                    let restricted = subject.confine(&support, Consent::Given).map_err(Error::machine)?;
+                    let input = ShellInput { command, parameters: &parameters, arguments, restricted };
                     let output = shell(self.0, instance, input).await;
                     text.push_str(&neutralize(&output));
                 }
@@ -374,14 +373,15 @@ struct ShellInput<'a> {
     command: String,
     parameters: &'a [String],
     arguments: &'a str,
-    sandbox: Option<Arc<Confined>>,
+    restricted: Option<Restricted>,
 }
 
 /// Returns the output of a shell command of a template, or the reason why there is none.
 async fn shell(inner: &Inner, instance: &Instance, input: ShellInput<'_>) -> String {
-    let ShellInput { command, parameters, arguments, sandbox } = input;
+    let ShellInput { command, parameters, arguments, restricted } = input;
     let mut env = inner.child_env.set.clone();
     env.push(("ARGUMENTS".to_owned(), arguments.to_owned()));
+    env.extend(restricted.iter().flat_map(|restricted| restricted.variables.clone()));
     let fixed = ["-c".to_owned(), command, "sh".to_owned()];
     let program = Program {
         program: PathBuf::from("/bin/sh"),
@@ -390,7 +390,7 @@ async fn shell(inner: &Inner, instance: &Instance, input: ShellInput<'_>) -> Str
         env,
         env_remove: inner.child_env.remove.clone(),
         confinement: inner.confinement.clone(),
-        sandbox,
+        sandbox: restricted.map(|restricted| restricted.confined),
         author: Author::Model,
     };
     let spill = inner.dirs.tool_output().join(inner.ids.tool_output().to_string());

@@ -132,7 +132,13 @@ impl Approvals {
             } else {
                 matches(&rule.permission, permission) && matches(&rule.pattern, pattern)
             };
-            is_same && asking.0.is_subset(&rules.0) && (name == Name::Optional || is_named(rule))
+            let is_named = match name {
+                Name::Optional => true,
+                Name::Required | Name::RequiredOfUser => is_named(rule),
+                Name::Exact => rule.permission == permission && rule.pattern == pattern,
+                Name::Never => false,
+            };
+            is_same && is_named && asking.0.is_subset(&rules.0)
         })
     }
 }
@@ -143,6 +149,10 @@ pub(crate) enum Name {
     Required,
     /// Also, the rule must be the user's. An accepted rule of a repository does not count.
     RequiredOfUser,
+    /// The rule must be the user's and have the same permission and pattern.
+    Exact,
+    /// No rule and no approval can allow it.
+    Never,
     Optional,
 }
 

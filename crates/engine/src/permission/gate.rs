@@ -118,7 +118,7 @@ impl Gate {
 
     /// Decides about one permission of a call. Waits for a user's reply if the rules require it.
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let (roots, name) = (self.roots(asker.instance), needs_name(&ask.metadata));
+        let (roots, name) = (self.roots(asker.instance), needs_name(&ask.permission, &ask.metadata));
         let relaxed = asker.held.map(|_| asker.rules.held_by_kernel(Certainty::Unknown));
         let rules_for = |pattern: &str| match &relaxed {
             Some(relaxed) if asker.is_held(&ask.permission, pattern) => relaxed,
@@ -192,7 +192,7 @@ impl Gate {
     fn is_approved(&self, approvals: &Approvals, asker: &Asker<'_>, ask: &Ask, pattern: &str) -> bool {
         let subject = Subject::new(&ask.permission, pattern);
         let asking = asking_rules(asker.rules, &self.roots(asker.instance), subject);
-        approvals.allow(subject, &marked(asking, &ask.metadata), needs_name(&ask.metadata))
+        approvals.allow(subject, &marked(asking, &ask.metadata), needs_name(&ask.permission, &ask.metadata))
     }
 
     /// Returns the roots of a session's patterns.
@@ -477,6 +477,10 @@ fn decide(rules: &PermissionRules, roots: &Roots, subject: Subject<'_>, name: Na
         Name::Optional => rules.decide(subject.permission, subject.pattern),
         Name::Required => rules.decide_by_name(subject.permission, subject.pattern),
         Name::RequiredOfUser => rules.decide_by_name_of_user(subject.permission, subject.pattern),
+        Name::Exact => rules.decide_exactly(subject.permission, subject.pattern),
+        Name::Never => {
+            strictest([rules.decide(subject.permission, subject.pattern), Action::Ask].into_iter())
+        }
     };
     roots.decide(decided, subject, rules.user_layers())
 }
@@ -495,7 +499,7 @@ fn marked(asking: AskingRules, metadata: &codewright_proto::Map) -> AskingRules 
 /// Reports whether approvals cover all patterns of a waiting request.
 fn approves(approvals: &Approvals, pending: &Pending) -> bool {
     let request = &pending.request;
-    let name = needs_name(&request.metadata);
+    let name = needs_name(&request.permission, &request.metadata);
     // These are the rules of all patterns together, which are at least as strict as the rules of each pattern.
     request
         .patterns
@@ -526,12 +530,19 @@ fn replied(request: PermissionRequest, reply: PermissionReply, message: Option<S
     Event::PermissionReplied { session_id: request.session_id, request_id: request.id, reply, message }
 }
 
-fn needs_name(metadata: &codewright_proto::Map) -> Name {
-    let is_required = metadata.get(Ask::NAMED).is_some_and(|named| named == true);
-    match is_required {
-        _ if metadata.contains_key(Ask::UNENFORCED) => Name::RequiredOfUser,
-        true => Name::Required,
-        false => Name::Optional,
+/// Returns which rules and approvals can allow a request.
+fn needs_name(permission: &str, metadata: &codewright_proto::Map) -> Name {
+    let is_set = |key: &str| metadata.get(key).is_some_and(|value| *value == true);
+    if permission == Ask::SANDBOX {
+        Name::Never
+    } else if is_set(Ask::EXACT) {
+        Name::Exact
+    } else if metadata.contains_key(Ask::UNENFORCED) {
+        Name::RequiredOfUser
+    } else if is_set(Ask::NAMED) {
+        Name::Required
+    } else {
+        Name::Optional
     }
 }
 

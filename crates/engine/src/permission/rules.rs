@@ -160,8 +160,18 @@ impl PermissionRules {
 
     /// Does the same, but only a rule of the user can allow.
     pub(crate) fn decide_by_name_of_user(&self, permission: &str, pattern: &str) -> Action {
+        self.decide_by_user(permission, pattern, is_named)
+    }
+
+    /// Does the same, but only a rule of the user with the same permission and pattern can allow.
+    pub(crate) fn decide_exactly(&self, permission: &str, pattern: &str) -> Action {
+        let is_same = |rule: &Rule| rule.permission == permission && rule.pattern == pattern;
+        self.decide_by_user(permission, pattern, |rule| rule.action != Action::Allow || is_same(rule))
+    }
+
+    fn decide_by_user(&self, permission: &str, pattern: &str, counts: impl Fn(&Rule) -> bool) -> Action {
         let of_user = self.user_layers().map(|rules| {
-            let rule = evaluate(rules.iter().filter(|rule| is_named(rule)), permission, pattern);
+            let rule = evaluate(rules.iter().filter(|rule| counts(rule)), permission, pattern);
             rule.map_or(Action::Ask, |rule| rule.action)
         });
         strictest(of_user.chain([self.decide(permission, pattern)]))

@@ -9,7 +9,7 @@ use codewright_workspace::{Author, Command, Ended, Limits, Output, Probe};
 use tokio_util::sync::CancellationToken;
 
 use super::Subject;
-use super::enforcement::{Consent, Outer};
+use super::enforcement::{Consent, Enforcement, Outer, has_outer, mode};
 use crate::Error;
 use crate::instance::Instance;
 use crate::interface::Sandboxes;
@@ -20,6 +20,30 @@ const TRIAL_DEADLINE: Duration = Duration::from_secs(10 * 60);
 const TRIAL_LINES: usize = 100_000;
 /// See [`TRIAL_LINES`].
 const TRIAL_BYTES: usize = 16 * 1024 * 1024;
+
+/// What holds in a directory, in short.
+#[derive(Debug, Clone)]
+pub struct SandboxStatus {
+    /// The configured mode.
+    pub mode: SandboxMode,
+    /// What the machine can enforce. `None` if no command has run yet.
+    pub support: Option<Probe>,
+    /// Whether the kernel enforces the mode. `None` if that is not known yet.
+    pub is_enforced: Option<bool>,
+    /// Whether commands can use the network.
+    pub is_network_open: bool,
+    /// Whether the user states that another sandbox contains this program.
+    pub has_outer: bool,
+}
+
+/// Whether a process may be started to find out what the machine can enforce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SandboxLook {
+    /// Only what is known is reported.
+    Known,
+    /// A process is started if nothing is known.
+    Probe,
+}
 
 /// What holds in a directory.
 #[derive(Debug, Clone)]
@@ -43,6 +67,25 @@ impl Sandboxes<'_> {
     pub fn set_mode(self, mode: SandboxMode) {
         // A second call has no effect: the mode is a flag of the command line.
         let _ = self.0.sandbox_mode.set(mode);
+    }
+
+    /// Returns what holds for commands in a directory, in short.
+    pub async fn status(self, instance: &Arc<Instance>, look: SandboxLook) -> SandboxStatus {
+        let mode = mode(self.0, instance, SandboxMode::Off);
+        let outer = has_outer(self.0, instance);
+        let support = match look {
+            SandboxLook::Known => self.0.sandbox_probe.get().cloned(),
+            SandboxLook::Probe => Some(self.0.sandbox_support().await),
+        };
+        let is_enforced =
+            support.as_ref().map(|support| Enforcement::of(mode, support, outer) == Enforcement::Whole);
+        SandboxStatus {
+            mode,
+            support,
+            is_enforced,
+            is_network_open: instance.sandbox.is_network_open,
+            has_outer: outer == Outer::Stated,
+        }
     }
 
     /// Returns what holds for commands in a directory. The first call starts a process to find out.
@@ -88,16 +131,18 @@ impl Sandboxes<'_> {
         let subject = Subject::new(self.0, instance, &session_id, &[]);
         let support = self.0.sandbox_support().await;
         // A user who tries a command wants to see that it is restricted.
-        let sandbox = subject.confine(&support, Consent::Missing).map_err(Error::machine)?;
+        let restricted = subject.confine(&support, Consent::Missing).map_err(Error::machine)?;
         let mut words = command.into_iter();
+        let variables = restricted.iter().flat_map(|restricted| restricted.variables.clone());
+        let env = self.0.child_env.set.iter().cloned().chain(variables).collect();
         let command = Command {
             program: words.next().unwrap_or_default().into(),
             args: words.collect(),
             directory: instance.directory.clone(),
-            env: self.0.child_env.set.clone(),
+            env,
             env_remove: self.0.child_env.remove.clone(),
             confinement: self.0.confinement.clone(),
-            sandbox,
+            sandbox: restricted.map(|restricted| restricted.confined),
             author: Author::User,
         };
         let spill = self.0.dirs.tool_output().join(self.0.ids.tool_output().to_string());

@@ -6,6 +6,7 @@
 mod batch;
 mod grant;
 mod host;
+mod wider;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,7 +21,6 @@ use codewright_tools::{
     AnyTool, Ask, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output, PermissionRequests,
     Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, trim,
 };
-use codewright_workspace::Confined;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -36,8 +36,8 @@ use crate::permission::reading::read_rules;
 use crate::run::files::Files;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::structured;
-use crate::sandbox::Subject;
 use crate::sandbox::enforcement::Consent;
+use crate::sandbox::{Restricted, Subject};
 use crate::subagent::handover::Caller;
 use host::CallHost;
 
@@ -217,8 +217,12 @@ impl CallCx {
         cx: &ToolCx,
         granted: &Granted,
     ) -> Result<Output, Failure> {
-        let sandbox = if tool.facts().starts_commands { self.confine(granted).await? } else { None };
-        let cx = ToolCx { sandbox, ..cx.clone() };
+        let restricted = if tool.facts().starts_commands { self.confine(granted).await? } else { None };
+        let mut cx = cx.clone();
+        if let Some(Restricted { confined, variables }) = restricted {
+            cx.sandbox = Some(confined);
+            cx.env.set.extend(variables);
+        }
         tool.run(input, &cx).await.or_else(|error| match error {
             // The output of an aborted call so far is kept.
             ToolError::Cancelled(Some(output)) => Ok(*output),
@@ -227,7 +231,7 @@ impl CallCx {
     }
 
     /// Returns the sandbox of the commands of this call.
-    async fn confine(&self, granted: &Granted) -> Result<Option<Arc<Confined>>, Failure> {
+    async fn confine(&self, granted: &Granted) -> Result<Option<Restricted>, Failure> {
         let subject = Subject {
             required: self.caller.rules.sandbox(),
             ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())

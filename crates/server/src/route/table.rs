@@ -9,7 +9,7 @@ use super::api::{self, history, integration, message, pending, revert, terminal}
 use super::session::{self, change};
 use super::{
     auth, config, doc, event, experimental, file, instance, log, mcp, permission, project, pty, question,
-    sync, trust, tui, vcs, worktree,
+    sandbox, sync, trust, tui, vcs, worktree,
 };
 use crate::state::App;
 
@@ -204,6 +204,7 @@ const FILES: &[Route] = &[
 /// Experimental routes, most of them for features that do not exist here.
 const EXPERIMENTAL: &[Route] = &[
     get!("/experimental/capabilities", experimental::capabilities, "experimental.capabilities.get"),
+    get!("/experimental/sandbox", sandbox::read, "experimental.sandbox.get"),
     get!("/experimental/console", experimental::console, "experimental.console.get"),
     get!("/experimental/console/orgs", experimental::orgs, "experimental.console.listOrgs"),
     post!("/experimental/console/switch", experimental::switch_org, "experimental.console.switchOrg"),

@@ -329,3 +329,16 @@ async fn older_clients_send_a_prompt_as_content() {
         assert!(error["data"]["message"].as_str().unwrap().contains(expected), "{error}");
     }
 }
+
+#[tokio::test]
+async fn the_sandbox_is_probed_only_on_request() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let known = json!({"mode": "workspace", "network": "off", "outer": true});
+    assert_eq!(ask(&router, "GET", "/experimental/sandbox", "").await, (200, known.clone()));
+    let (status, probed) = ask(&router, "GET", "/experimental/sandbox?probe=true", "").await;
+    // Commands have no supervisor here, so the kernel of no system restricts them as a whole.
+    assert_eq!((status, &probed["mode"]), (200, &known["mode"]));
+    assert!(probed["mechanism"].is_string() && probed["enforced"].is_boolean(), "{probed}");
+    assert_eq!(ask(&router, "GET", "/experimental/sandbox", "").await.1, probed);
+}

@@ -182,11 +182,12 @@ async fn execute(input: &Input, command: Command, cx: &ToolCx) -> Result<Output,
         report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
     };
     let confined = command.sandbox.clone();
+    let directory = command.directory.clone();
     let mut ended = run(command, limits, &cx.cancel, &mut watch).await?;
     if let Some(rest) = ended.rest.take() {
         cx.background.spawn(rest.end());
     }
-    let notes = confined.map(|confined| sandbox::notes(&confined, &ended)).unwrap_or_default();
+    let notes = confined.map(|confined| sandbox::notes(&confined, &ended, &directory)).unwrap_or_default();
     Ok(finished(input, &ended, cx.bounds, &notes))
 }
 

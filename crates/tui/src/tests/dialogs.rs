@@ -47,6 +47,25 @@ fn mcp_servers_are_listed_and_turned_on_and_off() {
 }
 
 #[test]
+fn the_status_shows_the_sandbox() {
+    let mut stage = Stage::in_session(140, 50);
+    stage.leader('s');
+    assert!(stage.take_cmds().contains(&Cmd::LoadSandbox));
+    stage.reply(Reply::Sandbox(json!({
+        "mode": "workspace", "network": "off", "outer": false, "mechanism": "bubblewrap", "enforced": true,
+    })));
+    for text in ["Sandbox of commands", "workspace", "bubblewrap"] {
+        stage.shows(text);
+    }
+    stage.reply(Reply::Sandbox(json!({
+        "mode": "workspace", "network": "off", "outer": false, "mechanism": "landlock", "enforced": false,
+        "reasons": ["bubblewrap is not installed"], "gaps": ["Commands see all processes."],
+    })));
+    stage.shows("landlock, not enforced: commands ask");
+    stage.shows("bubblewrap is not installed");
+}
+
+#[test]
 fn servers_and_formatters_are_in_the_status_and_up_to_date() {
     let mut stage = Stage::in_session(140, 50);
     stage.event("lsp.updated", json!({}));

@@ -187,7 +187,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::Connect => open_and(state, layer::providers::open, Cmd::LoadAllProviders),
         Action::Skills => open_and(state, layer::skills::open, Cmd::LoadSkills),
         Action::McpList => open_and(state, layer::mcp::open, Cmd::LoadServers),
-        Action::Status => open_and(state, |state| open_page(state, Topic::Status), Cmd::LoadServers),
+        Action::Status => open_status(state),
         Action::Help => no_command(state, |state| open_page(state, Topic::Help)),
         Action::Bug => no_command(state, |state| open_page(state, Topic::Bug)),
         Action::Diff => layer::review::open(state),
@@ -219,6 +219,12 @@ fn open_models(state: &mut State) -> Vec<Cmd> {
 fn open_and(state: &mut State, open: impl FnOnce(&mut State), fetch: Cmd) -> Vec<Cmd> {
     open(state);
     vec![fetch]
+}
+
+/// Opens the status, with the state of servers and of the sandbox.
+fn open_status(state: &mut State) -> Vec<Cmd> {
+    open_page(state, Topic::Status);
+    vec![Cmd::LoadServers, Cmd::LoadSandbox]
 }
 
 /// Changes the state without a command.

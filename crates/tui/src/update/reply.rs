@@ -57,6 +57,7 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
             state.mirror.put_servers(mcp, lsp, formatters);
             layer::mcp::refresh(state);
         }
+        Reply::Sandbox(value) => state.mirror.put_sandbox(&value),
         Reply::Directories { directories, workspaces } => {
             layer::directories::fill(state, &directories, &workspaces);
         }

@@ -87,6 +87,10 @@ fn status(state: &State) -> Vec<Line<'static>> {
     if state.mirror.providers.is_empty() {
         lines.push(pair(state, "none", "/connect stores the key of a provider"));
     }
+    if !state.mirror.sandbox.is_empty() {
+        lines.extend([Line::default(), group(state, "Sandbox of commands")]);
+        lines.extend(state.mirror.sandbox.iter().map(|(name, text)| pair(state, name, text)));
+    }
     lines.extend(servers(state));
     lines.extend([Line::default(), group(state, "Terminal")]);
     lines.push(pair(state, "theme", &state.theme_name));

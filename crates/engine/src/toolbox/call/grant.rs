@@ -8,11 +8,11 @@ use std::sync::Arc;
 use codewright_tools::{AnyTool, Ask, Implied, Task, Tool as _, ToolCx};
 use serde_json::Value;
 
-use super::{ASKS_DEADLINE, CallCx, Failure, Granted, failure, within};
+use super::{ASKS_DEADLINE, CallCx, Failure, Granted, failure, wider, within};
 use crate::permission::gate::By;
 use crate::permission::held::Held;
 use crate::run::recorder::Call;
-use crate::sandbox::enforcement::{Enforcement, enforcement};
+use crate::sandbox::enforcement::{Enforcement, enforcement, mode};
 
 /// The number of times that the effects of a call may change before it is given up.
 const MAX_CHANGES: usize = 5;
@@ -59,7 +59,12 @@ impl CallCx {
     ) -> Result<By, Failure> {
         let mut by = By::Rules;
         let mut asks = within(ASKS_DEADLINE, tool.name(), tool.asks(input, cx)).await?.map_err(failure)?;
-        let held = if tool.facts().starts_commands { self.held(&mut asks).await } else { None };
+        let held = if tool.facts().starts_commands {
+            asks.extend(self.wider(input).await?);
+            self.held(&mut asks).await
+        } else {
+            None
+        };
         for ask in asks {
             let Some(rest) = granted.rest(&ask) else { continue };
             if ask.permission == Task::NAME
@@ -77,6 +82,17 @@ impl CallCx {
             granted.asks.push(ask);
         }
         Ok(by)
+    }
+
+    /// Returns the permission requests for the wider access that a call names.
+    async fn wider(&self, input: &Value) -> Result<Vec<Ask>, Failure> {
+        let (input, inner, instance) = (input.clone(), self.inner.clone(), self.instance.clone());
+        let mode = mode(&self.inner, &self.instance, self.caller.rules.sandbox());
+        let found = tokio::task::spawn_blocking(move || {
+            let (directory, worktree) = (instance.directory.as_path(), instance.worktree.root.as_path());
+            wider::asks(&input, &wider::Place { mode, directory, worktree, dirs: &inner.dirs })
+        });
+        found.await.unwrap_or_else(|error| Err(error.to_string())).map_err(Failure::Told)
     }
 
     /// Returns what the kernel holds of a call that starts commands. If it does not enforce the mode, the requests are

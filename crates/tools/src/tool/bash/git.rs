@@ -497,8 +497,33 @@ pub(super) fn configures(words: &[Word]) -> bool {
             !is_read && (plain > 1 || arguments.iter().any(|word| edits.contains(&word.text())))
         }
         "remote" => first(&["add", "remove", "rm", "rename", "set-url", "set-head", "set-branches"]),
+        "branch" => has(arguments, &["-u", "--set-upstream-to", "--unset-upstream", "-t", "--track"]),
+        "checkout" | "switch" => has(arguments, &["-t", "--track"]),
+        "push" => has(arguments, &["-u", "--set-upstream"]),
+        "fetch" | "pull" => has(arguments, &["--set-upstream"]),
+        "submodule" => first(&["add", "init", "sync", "deinit", "set-url", "set-branch", "absorbgitdirs"]),
+        "sparse-checkout" => first(&["set", "add", "init", "disable"]),
         _ => false,
     }
+}
+
+/// The directory in which a subcommand creates a repository.
+pub(super) fn creates(words: &[Word]) -> Option<&str> {
+    let (name, arguments) = subcommand(words).split_first()?;
+    if name.text() != "init" {
+        return None;
+    }
+    let valued =
+        ["-b", "--initial-branch", "--template", "--separate-git-dir", "--object-format", "--ref-format"];
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        if valued.contains(&word.text()) {
+            rest.next();
+        } else if !word.is_option() {
+            return Some(word.text());
+        }
+    }
+    Some(".")
 }
 
 fn configured(arguments: &[Word]) -> Vec<Inner> {

@@ -12,7 +12,7 @@ use codewright_workspace::{Place, Workspace, normalize, physical};
 use super::limits::{Limit, Limits, Reason};
 use super::nested::Effects;
 use super::options::values_of;
-use super::touch::{FileUse, Touch, touched};
+use super::touch::{FileUse, REPOSITORY_CONFIG, Touch, touched};
 use super::word::{NUMBER, Word};
 use crate::ToolError;
 use crate::ask::{Certainty, Implied, UNKNOWN, file_patterns};
@@ -57,6 +57,8 @@ const DEVICES: &[&str] = &[
 ];
 /// The kernel rejects longer paths.
 const MAX_PATH_BYTES: usize = 4096;
+/// The longest file that names the directory of a repository.
+const MAX_GITFILE_BYTES: u64 = 4096;
 /// The limit of paths for one wildcard.
 const MAX_MATCHES: usize = 2048;
 /// The limit of directories that a line changes to. Later paths are resolved from each of them.
@@ -268,6 +270,8 @@ impl Search<'_> {
             if self.start.limits.is_full() || !self.start.limits.take(Limit::Paths, 1) {
                 return Ok(());
             }
+            let repository = (path == REPOSITORY_CONFIG).then(|| repository_config(&base)).flatten();
+            let path = repository.as_deref().unwrap_or(path);
             let place = self.start.workspace.resolve_from(&base, Path::new(path))?;
             let kernel = physical(&base.join(path))?;
             self.touch_at(usage, &place, &kernel);
@@ -419,6 +423,25 @@ impl Search<'_> {
 fn is_path(path: &str) -> bool {
     let is_openable = !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\0');
     is_openable && !is_device(&normal(path))
+}
+
+/// The configuration of the repository around a directory. In a linked worktree it is in the main repository.
+fn repository_config(base: &Path) -> Option<String> {
+    let read = |path: PathBuf| {
+        let is_small =
+            path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() <= MAX_GITFILE_BYTES);
+        is_small.then(|| std::fs::read_to_string(path).ok()).flatten()
+    };
+    let own = base.ancestors().map(|above| above.join(".git")).find(|own| own.symlink_metadata().is_ok())?;
+    let mut directory = own.clone();
+    if let Some(text) = read(own.clone()) {
+        let administration = text.trim().strip_prefix("gitdir:")?.trim();
+        directory = normalize(&own.parent()?.join(administration));
+        if let Some(common) = read(directory.join("commondir")) {
+            directory = normalize(&directory.join(common.trim()));
+        }
+    }
+    Some(directory.join("config").to_string_lossy().into_owned())
 }
 
 /// A path without `.` and `..`.

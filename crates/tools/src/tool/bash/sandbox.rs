@@ -1,47 +1,194 @@
 //! Notes for the model about the sandbox of a command.
+//!
+//! A note names a path only if the rules of the sandbox restrict it. The output of the command only suggests which
+//! paths to look up, so a text that imitates an error leads to no note about a path that the command can use.
 
-use codewright_workspace::{Confined, End, Ended, Network};
+use std::path::{Path, PathBuf};
+
+use codewright_workspace::{Blocked, Confined, End, Ended, Mechanism, Network, normalize};
 
 /// The longest list of paths in a note.
 const MAX_PATHS: usize = 10;
+/// The number of paths in an output that are looked up.
+const MAX_CANDIDATES: usize = 40;
+/// The longest text that can be a path.
+const MAX_PATH_BYTES: usize = 4096;
 /// The part of an output that is searched for errors.
 const SEARCHED_BYTES: usize = 16 * 1024;
-/// Messages of programs that could not write or connect.
-const ERRORS: [&str; 7] = [
-    "Read-only file system",
-    "Permission denied",
-    "Operation not permitted",
+/// Messages of programs that could not write in namespaces: the file system is read-only, or the file is a mount.
+const NOT_WRITTEN: &[&str] =
+    &["Read-only file system", "EROFS", "Device or resource busy", "EBUSY", "cross-device", "EXDEV"];
+/// Messages of programs that could not write with other mechanisms.
+const NOT_PERMITTED: &[&str] =
+    &["Permission denied", "EACCES", "Operation not permitted", "EPERM", "cross-device", "EXDEV"];
+/// Messages of programs that did not find a file.
+const NOT_FOUND: &[&str] =
+    &["No such file", "ENOENT", "not found", "cannot find", "Permission denied", "EACCES"];
+/// Messages of programs that could not connect.
+const NOT_CONNECTED: &[&str] = &[
     "Network is unreachable",
+    "ENETUNREACH",
     "Could not resolve host",
     "Temporary failure in name resolution",
+    "Name or service not known",
     "EAI_AGAIN",
+    "ENOTFOUND",
+    "no such host",
+    "dns error",
+    "failed to lookup address",
+];
+/// Characters around paths in messages.
+const AROUND: &[char] = &[
+    '\'', '"', '`', '\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}', '(', ')', '[', ']', '<', '>', ',', ';',
+    ':', '.',
 ];
 
-/// Returns a note about protected files that the command created, and one about the sandbox if it explains a failure.
-pub(super) fn notes(confined: &Confined, ended: &Ended) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !ended.renamed.is_empty() {
-        let renamed = ended.renamed.iter().take(MAX_PATHS);
-        let renamed: Vec<String> =
-            renamed.map(|one| format!("`{}` to `{}`", one.from.display(), one.to.display())).collect();
-        notes.push(format!(
-            "The command created protected files, which needs permission. They were renamed: {}.",
-            renamed.join(", ")
-        ));
+/// Returns notes about what the sandbox prevented.
+pub(super) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let renamed: Vec<String> = ended
+        .renamed
+        .iter()
+        .take(MAX_PATHS)
+        .map(|one| format!("`{}` to `{}`", one.from.display(), one.to.display()))
+        .collect();
+    let mut request = Request::default();
+    if !renamed.is_empty() {
+        found
+            .push(format!("The command created protected files. They were renamed: {}.", renamed.join(", ")));
+        request.write.extend(ended.renamed.iter().take(MAX_PATHS).map(|one| one.from.clone()));
     }
-    let tail = ended.output.tail(SEARCHED_BYTES);
-    let has_failed = !matches!(ended.end, End::Exited(0));
-    if has_failed && ERRORS.iter().any(|error| tail.contains(error)) {
-        let write = confined.sandbox.write.iter().filter(|path| path.exists()).take(MAX_PATHS);
-        let mut write: Vec<String> = write.map(|path| format!("`{}`", path.display())).collect();
-        write.push("the temporary directory".to_owned());
-        let network = if confined.sandbox.network == Network::Open { "open" } else { "off" };
-        notes.push(format!(
-            "The command ran in a sandbox. It can write only {}; control files and credentials are out of reach; the \
-             network is {network}. If it failed for this reason, do not try to avoid the sandbox: tell the user which \
-             path or host the command needs. The user can add paths to `sandbox.write` in the configuration.",
-            write.join(", ")
-        ));
+    if !matches!(ended.end, End::Exited(0)) {
+        let tail = ended.output.tail(SEARCHED_BYTES);
+        for (path, blocked) in blocked_paths(confined, &tail, directory) {
+            let shown = path.display();
+            match blocked {
+                Blocked::Hidden => {
+                    found.push(format!("`{shown}` is hidden."));
+                    request.read.push(path);
+                }
+                Blocked::Protected => {
+                    found.push(format!("`{shown}` is protected."));
+                    request.write.push(path);
+                }
+                Blocked::ReadOnly => {
+                    found.push(format!("`{shown}` is read-only."));
+                    request.write.push(path);
+                }
+            }
+        }
+        if confined.sandbox.network == Network::Off && has(&tail, NOT_CONNECTED) {
+            found.push("The network is off.".to_owned());
+        }
     }
-    notes
+    if found.is_empty() {
+        return found;
+    }
+    let advice = request.advice();
+    vec![format!("The command ran in a sandbox, which prevented something. {}{advice}", found.join(" "))]
+}
+
+/// The wider access that the model can request.
+#[derive(Default)]
+struct Request {
+    write: Vec<PathBuf>,
+    read: Vec<PathBuf>,
+}
+
+impl Request {
+    fn advice(&self) -> String {
+        let list = |paths: &[PathBuf]| {
+            let texts = paths.iter().map(|path| path.to_string_lossy().into_owned());
+            serde_json::json!(texts.collect::<Vec<_>>())
+        };
+        let mut wider = serde_json::Map::new();
+        for (key, paths) in [("write", &self.write), ("read", &self.read)] {
+            if !paths.is_empty() {
+                wider.insert(key.to_owned(), list(paths));
+            }
+        }
+        if wider.is_empty() {
+            return " Do not try to avoid the sandbox; tell the user what the command needs.".to_owned();
+        }
+        format!(
+            " Do not try to avoid the sandbox. If the command needs this, call the tool again with the additional \
+             argument `\"sandbox\": {}`, reduced to what is needed; the user is asked.",
+            serde_json::Value::Object(wider)
+        )
+    }
+}
+
+fn has(text: &str, messages: &[&str]) -> bool {
+    messages.iter().any(|message| text.contains(message))
+}
+
+/// The paths in the errors of an output that the sandbox restricts in a way that explains the error.
+fn blocked_paths(confined: &Confined, output: &str, directory: &Path) -> Vec<(PathBuf, Blocked)> {
+    let written = match confined.mechanism {
+        Mechanism::Bubblewrap(_) => NOT_WRITTEN,
+        Mechanism::Landlock(_) | Mechanism::Seatbelt | Mechanism::Nothing => NOT_PERMITTED,
+    };
+    let mut looked_up: Vec<PathBuf> = Vec::new();
+    let mut found = Vec::new();
+    for line in output.lines().rev() {
+        let (is_write, is_read) = (has(line, written), has(line, NOT_FOUND));
+        for path in candidates(line, directory).into_iter().filter(|_| is_write || is_read) {
+            if looked_up.len() == MAX_CANDIDATES || found.len() == MAX_PATHS {
+                return found;
+            }
+            if looked_up.contains(&path) {
+                continue;
+            }
+            // Without the rules nothing is explained.
+            let blocked = confined.sandbox.blocked(&path, &confined.mechanism).ok().flatten();
+            looked_up.push(path.clone());
+            let explains = |blocked: &Blocked| match blocked {
+                Blocked::Hidden => is_read,
+                Blocked::Protected | Blocked::ReadOnly => is_write,
+            };
+            found.extend(blocked.filter(explains).map(|blocked| (path, blocked)));
+        }
+    }
+    found
+}
+
+/// The texts of a line that may be paths.
+fn candidates(line: &str, directory: &Path) -> Vec<PathBuf> {
+    let quoted = line.split(['\'', '"', '`', '\u{2018}', '\u{2019}']).skip(1).step_by(2);
+    let words = line.split(|c: char| c.is_whitespace() || matches!(c, '=' | '\'' | '"'));
+    let texts = quoted.chain(words).map(|text| text.trim_end_matches(AROUND));
+    let texts = texts.map(|text| text.trim_start_matches(|c| c != '.' && AROUND.contains(&c)));
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for text in texts.filter(|text| text.len() <= MAX_PATH_BYTES) {
+        let is_name = || directory.join(text).symlink_metadata().is_ok();
+        if text.is_empty() || !(text.contains('/') || text.starts_with('.') || is_name()) {
+            continue;
+        }
+        let path = normalize(&directory.join(text));
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paths_of_an_error_are_found() {
+        for (line, expected) in [
+            ("touch: cannot touch '/etc/x y': Read-only file system", "/etc/x y"),
+            ("sh: 1: cannot create /etc/x: Read-only file system", "/etc/x"),
+            ("error: could not lock config file .git/config: Read-only file system", "/work/.git/config"),
+            ("OSError: [Errno 30] Read-only file system: '/srv/data'", "/srv/data"),
+            ("Error: EROFS: read-only file system, open '../other/file'", "/other/file"),
+            ("open /root/go/pkg/mod/cache.lock: read-only file system", "/root/go/pkg/mod/cache.lock"),
+        ] {
+            let found = candidates(line, Path::new("/work"));
+            assert!(found.contains(&PathBuf::from(expected)), "{line}: {found:?}");
+        }
+        assert_eq!(candidates("no path here at all", Path::new("/work")), Vec::<PathBuf>::new());
+    }
 }

@@ -73,6 +73,8 @@ const WRITERS: &[&str] = &[
     "unix2dos",
     "unlink",
 ];
+/// Stands for the configuration of the repository, which may be in a directory above or elsewhere.
+pub(super) const REPOSITORY_CONFIG: &str = ".git/config";
 /// Those that remove them.
 const REMOVERS: &[&str] = &["rm", "rmdir", "shred", "unlink"];
 /// Commands that replace their files, unless an option redirects the result.
@@ -249,8 +251,9 @@ fn by_git(words: &[Word]) -> Vec<Touch> {
     if git::configures(words) {
         let is_elsewhere =
             words.iter().any(|word| matches!(word.text(), "--global" | "--system" | "-f" | "--file"));
-        found.extend((!is_elsewhere).then(|| known(FileUse::Writes, ".git/config")));
+        found.extend((!is_elsewhere).then(|| known(FileUse::Writes, REPOSITORY_CONFIG)));
     }
+    found.extend(git::creates(words).map(|directory| known(FileUse::Writes, &format!("{directory}/.git"))));
     found.extend(git::may_change_files(words).then(|| known(FileUse::MayFill, ".")));
     found
 }
