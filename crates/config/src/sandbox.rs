@@ -13,7 +13,7 @@ pub(crate) const KEYS: &[(&str, Shape)] = &[
     ("write", TEXTS),
     ("read", TEXTS),
     ("hide", TEXTS),
-    ("network", Shape::OneOf(&["off", "open"])),
+    ("network", Shape::OneOf(&["proxy", "off", "open"])),
     ("outer", Shape::Switch),
 ];
 /// A mode of the sandbox.
@@ -59,6 +59,30 @@ impl fmt::Display for SandboxMode {
     }
 }
 
+/// The access of commands to the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NetworkAccess {
+    /// None.
+    Off,
+    /// Through a proxy, to hosts that the permission `network` allows.
+    #[default]
+    Proxy,
+    /// The network of the machine.
+    Open,
+}
+
+impl NetworkAccess {
+    /// The name in configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Proxy => "proxy",
+            Self::Open => "open",
+        }
+    }
+}
+
 /// The section `sandbox`. Paths are absolute; those that begin with `~/` are below the home directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxConfig {
@@ -70,8 +94,8 @@ pub struct SandboxConfig {
     pub read: Vec<PathBuf>,
     /// More files and directories that commands cannot read.
     pub hide: Vec<PathBuf>,
-    /// Whether commands can use the network of the machine.
-    pub is_network_open: bool,
+    /// The access of commands to the network.
+    pub network: NetworkAccess,
     /// Whether another sandbox, such as a container, already contains this program. Then commands need no more
     /// permission requests where this machine cannot enforce the mode.
     pub has_outer: bool,
@@ -90,7 +114,11 @@ impl SandboxConfig {
             write: paths("write"),
             read: paths("read"),
             hide: paths("hide"),
-            is_network_open: text("network") == Some("open"),
+            network: match text("network") {
+                Some("open") => NetworkAccess::Open,
+                Some("off") => NetworkAccess::Off,
+                _ => NetworkAccess::Proxy,
+            },
             has_outer: section.get("outer").and_then(Value::as_bool).unwrap_or(false),
         }
     }
@@ -121,7 +149,7 @@ mod tests {
             write: vec!["/home/u/.cargo/registry".into(), "/srv".into()],
             read: Vec::new(),
             hide: vec!["/home/u".into()],
-            is_network_open: true,
+            network: NetworkAccess::Open,
             has_outer: true,
         };
         assert_eq!(config, expected);

@@ -11,7 +11,7 @@ pub(crate) mod report;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codewright_config::{Dirs, Env, SandboxConfig, SandboxMode, env};
+use codewright_config::{Dirs, Env, NetworkAccess, SandboxConfig, SandboxMode, env};
 use codewright_proto::SessionId;
 use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use codewright_workspace::{
@@ -113,7 +113,7 @@ impl<'a> Subject<'a> {
         }
         let sandbox =
             self.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
-        Ok(Some(Arc::new(Confined { sandbox, mechanism: support.mechanism.clone() })))
+        Ok(Some(Arc::new(Confined { sandbox, mechanism: support.mechanism.clone(), connections: None })))
     }
 
     fn sandbox(&self) -> Result<Sandbox, codewright_workspace::Error> {
@@ -150,7 +150,8 @@ impl<'a> Subject<'a> {
             hide: self.hidden(),
             show: self.visible(),
             temporary: self.temporary()?,
-            network: if self.config.is_network_open { Network::Open } else { Network::Off },
+            // A proxy belongs to one command, see `hosts`.
+            network: if self.config.network == NetworkAccess::Open { Network::Open } else { Network::Off },
         })
     }
 

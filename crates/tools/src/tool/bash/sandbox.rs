@@ -1,6 +1,6 @@
 //! Notes for the model about the sandbox of a command.
 
-use codewright_workspace::{Confined, End, Ended, Network};
+use codewright_workspace::{Confined, End, Ended, Network, RefusedHost};
 
 /// The longest list of paths in a note.
 const MAX_PATHS: usize = 10;
@@ -29,13 +29,18 @@ pub(super) fn notes(confined: &Confined, ended: &Ended) -> Vec<String> {
             renamed.join(", ")
         ));
     }
+    notes.extend(refusals(&ended.refused));
     let tail = ended.output.tail(SEARCHED_BYTES);
     let has_failed = !matches!(ended.end, End::Exited(0));
     if has_failed && ERRORS.iter().any(|error| tail.contains(error)) {
         let write = confined.sandbox.write.iter().filter(|path| path.exists()).take(MAX_PATHS);
         let mut write: Vec<String> = write.map(|path| format!("`{}`", path.display())).collect();
         write.push("the temporary directory".to_owned());
-        let network = if confined.sandbox.network == Network::Open { "open" } else { "off" };
+        let network = match confined.sandbox.network {
+            Network::Open => "open",
+            Network::Proxy(_) => "reached only through the proxy of `HTTP_PROXY` and `ALL_PROXY`",
+            Network::Off => "off",
+        };
         notes.push(format!(
             "The command ran in a sandbox. It can write only {}; control files and credentials are out of reach; the \
              network is {network}. If it failed for this reason, do not try to avoid the sandbox: tell the user which \
@@ -44,4 +49,29 @@ pub(super) fn notes(confined: &Confined, ended: &Ended) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Returns a note about the hosts that a command could not reach.
+pub(crate) fn refusals(refused: &[RefusedHost]) -> Option<String> {
+    let rule = refused.iter().find_map(|refused| refused.rule.as_ref());
+    let rule =
+        rule.map(|rule| format!(" The user can allow a host with a rule in the configuration: {rule}."));
+    // Hosts with the same reason share it.
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in refused {
+        let host = format!("`{}`", one.host);
+        match reasons.iter_mut().find(|(reason, _)| *reason == one.reason) {
+            Some((_, hosts)) => hosts.push(host),
+            None => reasons.push((&one.reason, vec![host])),
+        }
+    }
+    let reasons: Vec<String> =
+        reasons.iter().map(|(reason, hosts)| format!("{} ({reason})", hosts.join(", "))).collect();
+    (!refused.is_empty()).then(|| {
+        format!(
+            "The sandbox refused connections of the command: {}.{} Do not try to reach these hosts in another way.",
+            reasons.join("; "),
+            rule.unwrap_or_default()
+        )
+    })
 }
