@@ -116,7 +116,8 @@ pub fn default_rules(dirs: &Dirs) -> Vec<Rule> {
 }
 
 fn base_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
-    let mut rules = vec![Rule::new("*", "*", Allow), Rule::new("doom_loop", "*", Ask)];
+    let mut rules =
+        vec![Rule::new("*", "*", Allow), Rule::new("doom_loop", "*", Ask), Rule::new("network", "*", Ask)];
     rules.extend(external_directory_rules(dirs, skills));
     rules.extend([
         Rule::new("question", "*", Deny),
@@ -280,6 +281,8 @@ fn explore_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
         ["grep", "glob", "list", "bash", "webfetch", "websearch", "read"]
             .map(|tool| Rule::new(tool, "*", Allow)),
     );
+    // Its commands change nothing, like `webfetch`, so the user can decide.
+    rules.push(Rule::new("network", "*", Ask));
     rules.extend(external_directory_rules(dirs, skills));
     rules
 }

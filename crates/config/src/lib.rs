@@ -52,7 +52,7 @@ pub use ordered::Ordered;
 pub use origins::Origins;
 pub use permission::permission_rules;
 pub use request::TrustRequest;
-pub use sandbox::{SandboxConfig, SandboxMode};
+pub use sandbox::{NetworkAccess, SandboxConfig, SandboxMode};
 pub use skills::{Skill, SkillInput, skills};
 pub use terminal::{TerminalConfig, terminal_config};
 pub use worktree::{Worktree, find_worktree};

@@ -132,6 +132,15 @@ mod tests {
                 r#"{"bash": {"rm *": "no"}}"#,
                 "`bash.rm *` must be one of `ask`, `allow`, `deny`, found another string",
             ),
+            (
+                r#"{"network": {"*.example.com:443": "allow", "example.com:70000": "allow"}}"#,
+                "`network.example.com:70000` must be named `host:port` in lower case with a port of 1 to 65535, or \
+                 with wildcards, found another name",
+            ),
+            (
+                r#"{"network": {"example.com:443": true}}"#,
+                "`network.example.com:443` must be one of `ask`, `allow`, `deny`, found `true`",
+            ),
         ] {
             let value: Value = serde_json::from_str(written).unwrap();
             let error = permission_rules(&value, Path::new("/")).unwrap_err();

@@ -90,10 +90,16 @@ pub(crate) fn skill_folders(document: &Map) -> Vec<String> {
     paths.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// The permission for connections of commands, which a repository can only restrict.
+const NETWORK: &str = "network";
+
 /// The rules of a repository that allow a permission by name. A rule for all permissions is not an exception from the
-/// user's rules, because it does not say which of them it would override.
+/// user's rules, because it does not say which of them it would override. The hosts that commands reach are the user's
+/// decision alone.
 pub(crate) fn exceptions(rules: &[Rule]) -> Vec<Rule> {
-    let is_named = |rule: &&Rule| rule.action == Action::Allow && !rule.permission.contains(['*', '?']);
+    let is_named = |rule: &&Rule| {
+        rule.action == Action::Allow && !rule.permission.contains(['*', '?']) && rule.permission != NETWORK
+    };
     rules.iter().filter(is_named).cloned().collect()
 }
 

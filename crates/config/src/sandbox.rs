@@ -13,7 +13,7 @@ pub(crate) const KEYS: &[(&str, Shape)] = &[
     ("write", WRITABLE),
     ("read", PATHS),
     ("hide", PATHS),
-    ("network", Shape::OneOf(&["off", "open"])),
+    ("network", Shape::OneOf(&["proxy", "off", "open"])),
     ("outer", Shape::Switch),
 ];
 /// A mode of the sandbox.
@@ -61,6 +61,30 @@ impl fmt::Display for SandboxMode {
     }
 }
 
+/// The access of commands to the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NetworkAccess {
+    /// None.
+    Off,
+    /// Through a proxy, to hosts that the permission `network` allows.
+    #[default]
+    Proxy,
+    /// The network of the machine.
+    Open,
+}
+
+impl NetworkAccess {
+    /// The name in configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Proxy => "proxy",
+            Self::Open => "open",
+        }
+    }
+}
+
 /// The section `sandbox`. Paths are absolute; those that begin with `~/` are below the home directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxConfig {
@@ -74,8 +98,8 @@ pub struct SandboxConfig {
     pub read: Vec<PathBuf>,
     /// More files and directories that commands cannot read.
     pub hide: Vec<PathBuf>,
-    /// Whether commands can use the network of the machine.
-    pub is_network_open: bool,
+    /// The access of commands to the network.
+    pub network: NetworkAccess,
     /// Whether another sandbox, such as a container, already contains this program. Then commands need no more
     /// permission requests where this machine cannot enforce the mode.
     pub has_outer: bool,
@@ -117,7 +141,11 @@ impl SandboxConfig {
             refused,
             read: paths("read"),
             hide: paths("hide"),
-            is_network_open: text("network") == Some("open"),
+            network: match text("network") {
+                Some("open") => NetworkAccess::Open,
+                Some("off") => NetworkAccess::Off,
+                _ => NetworkAccess::Proxy,
+            },
             has_outer: section.get("outer").and_then(Value::as_bool).unwrap_or(false),
         }
     }
@@ -149,7 +177,7 @@ mod tests {
             refused: vec!["/home".into()],
             read: vec!["/srv".into()],
             hide: vec!["/home/u".into(), "/srv".into()],
-            is_network_open: true,
+            network: NetworkAccess::Open,
             has_outer: true,
         };
         assert_eq!(config, expected);

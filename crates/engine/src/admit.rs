@@ -55,6 +55,7 @@ pub(crate) async fn admit(
     let (message, wants_answer) = match admission {
         Admission::Prompt(input) => {
             let wants_answer = input.no_reply != Some(true);
+            inner.hosts.begin_turn(id);
             (store(inner, &session, *input).await?, wants_answer)
         }
         Admission::Summary { model, cause } => {

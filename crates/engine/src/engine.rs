@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::attempt::Attempts;
 use crate::credential::{SignIns, sign_in};
 use crate::error::describe;
+use crate::hosts::table::Hosts;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
@@ -98,6 +99,7 @@ impl Engine {
             url: env.filled(codewright_config::env::EXA_URL).map(str::to_owned),
             key: env.filled(codewright_config::env::EXA_API_KEY).map(str::to_owned),
         };
+        let tasks = TaskTracker::new();
         let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
         let llm = codewright_llm::Client::with_network(network, &format!("codewright/{version}"))?;
         let (tracer, disabled_telemetry) = telemetry::open(&env, &dirs, &llm, version, &clock);
@@ -129,6 +131,7 @@ impl Engine {
             locks: FileLocks::default(),
             known: SessionFiles::default(),
             jobs: Jobs::default(),
+            hosts: Hosts::new(tasks.clone()),
             child_env,
             shell,
             confinement,
@@ -138,7 +141,7 @@ impl Engine {
             terminals: pty::Terminals::default(),
             worktrees: WorktreeState::default(),
             cancel: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            tasks,
             directory,
             instances: cache::Instances::default(),
             row_locks: RowLocks::default(),

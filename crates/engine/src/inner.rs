@@ -19,6 +19,7 @@ use crate::Error;
 use crate::attempt::Attempts;
 use crate::credential::SignIns;
 use crate::error::Resource;
+use crate::hosts::table::Hosts;
 use crate::instance::cache::Instances;
 use crate::instance::{Instance, Opening};
 use crate::journal::Journal;
@@ -68,6 +69,7 @@ pub(crate) struct Inner {
     pub(crate) disabled_telemetry: Option<String>,
     pub(crate) known: SessionFiles,
     pub(crate) jobs: Jobs,
+    pub(crate) hosts: Hosts,
     pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,

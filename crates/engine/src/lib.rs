@@ -14,6 +14,7 @@ mod debug;
 mod engine;
 mod error;
 mod generate;
+mod hosts;
 mod inner;
 mod instance;
 pub mod interface;

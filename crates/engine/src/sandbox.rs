@@ -12,7 +12,7 @@ pub(crate) mod report;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codewright_config::{Dirs, Env, SandboxConfig, SandboxMode, env};
+use codewright_config::{Dirs, Env, NetworkAccess, SandboxConfig, SandboxMode, env};
 use codewright_proto::SessionId;
 use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use codewright_workspace::{
@@ -137,7 +137,7 @@ impl<'a> Subject<'a> {
         if sandbox.network == Network::Off {
             variables.extend(IMPATIENT.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }
-        let confined = Arc::new(Confined { sandbox, mechanism: support.mechanism.clone() });
+        let confined = Arc::new(Confined { sandbox, mechanism: support.mechanism.clone(), connections: None });
         Ok(Some(Restricted { confined, variables }))
     }
 
@@ -184,7 +184,8 @@ impl<'a> Subject<'a> {
             hide: self.hidden(),
             show: self.visible(),
             temporary,
-            network: if self.config.is_network_open { Network::Open } else { Network::Off },
+            // A proxy belongs to one command, see `hosts`.
+            network: if self.config.network == NetworkAccess::Open { Network::Open } else { Network::Off },
         })
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The port inside the namespace, which is otherwise empty.
 pub const PROXY_PORT: u16 = 17_171;
 /// The largest number of connections at a time. Further ones are closed at once.
-const MAX_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 128;
 /// The stack of a thread that copies bytes.
 const STACK_BYTES: usize = 64 * 1024;
 /// The size of one read.

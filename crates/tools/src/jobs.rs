@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::ToolError;
+use crate::tool::bash::sandbox::refusals;
 
 /// The limit of running commands for each session.
 pub(crate) const MAX_OF_SESSION: usize = 8;
@@ -70,6 +71,8 @@ pub(crate) struct State {
     pub(crate) bytes: u64,
     /// The file with the whole output, if that is long.
     pub(crate) file: Option<PathBuf>,
+    /// A note about the hosts that it could not reach, once it has ended.
+    pub(crate) refusals: Option<String>,
 }
 
 /// How a command ended.
@@ -209,12 +212,12 @@ impl Job {
 
 /// Runs a command to its end.
 async fn work(job: Arc<Job>, command: Command, limits: Limits) {
-    let keep = |output: &codewright_workspace::Output, end: Option<Ending>| {
+    let keep = |output: &codewright_workspace::Output, end: Option<Ending>, refusals: Option<String>| {
         let file = output.file().map(Path::to_owned);
         let text = output.tail(KEPT_BYTES);
-        job.state.send_replace(State { end, text, bytes: output.bytes(), file });
+        job.state.send_replace(State { end, text, bytes: output.bytes(), file, refusals });
     };
-    let ended = run(command, limits, &job.stop, &mut |output| keep(output, None)).await;
+    let ended = run(command, limits, &job.stop, &mut |output| keep(output, None, None)).await;
     match ended {
         Ok(mut ended) => {
             // The command has ended only when its child processes have, too.
@@ -226,7 +229,7 @@ async fn work(job: Arc<Job>, command: Command, limits: Limits) {
                 End::TimedOut => Ending::TimedOut,
                 End::Cancelled => Ending::Stopped,
             };
-            keep(&ended.output, Some(end));
+            keep(&ended.output, Some(end), refusals(&ended.refused));
         }
         Err(error) => {
             let end = Some(Ending::Failed(error.to_string()));

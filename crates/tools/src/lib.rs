@@ -66,7 +66,7 @@ pub use tool::websearch::{CodeSearch, SearchEngine, WebSearch};
 pub use tool::write::Write;
 pub use tool::{AnyTool, Boxed, Tool, erase};
 pub use trim::{Bounds, MAX_BYTES, MAX_LINES, trim};
-pub use web::{Sent, Web, WebAnswer, WebError, WebRequest};
+pub use web::{Sent, Web, WebAnswer, WebError, WebRequest, is_public};
 
 /// Every built-in tool. A new tool is added here and nowhere else.
 fn all(setup: &Setup) -> Vec<Arc<dyn AnyTool>> {

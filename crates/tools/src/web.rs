@@ -78,7 +78,7 @@ impl Web for NoWeb {
 }
 
 /// Whether an address is on the public internet, not on this machine or its local network.
-pub(crate) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),

@@ -27,7 +27,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-pub use confined::{Confined, confine, probe_sandbox, sandbox_support};
+pub use confined::{Confined, Connections, RefusedHost, confine, probe_sandbox, sandbox_support};
 pub use held::Confinement;
 use held::{Ends, GRACE, Held, REAP};
 pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};
@@ -106,6 +106,8 @@ pub struct Ended {
     pub rest: Option<Rest>,
     /// The protected files that the program created in its sandbox. They were renamed.
     pub renamed: Vec<Renamed>,
+    /// The hosts that the program could not reach, because they were not permitted.
+    pub refused: Vec<RefusedHost>,
 }
 
 /// A cancelled program that may still run. Dropping this kills it at once.
@@ -174,6 +176,8 @@ pub async fn run(
         (Some(error), ..) | (None, Err(error), _) => Err(error),
         (None, Ok(()), Some(mut ended)) => {
             ended.renamed = guard.renamed().to_vec();
+            ended.refused =
+                confined.connections.as_ref().map(|connections| connections.refused()).unwrap_or_default();
             ended.rest = ended.rest.map(|rest| Rest { guard: Some(guard), ..rest });
             Ok(ended)
         }
@@ -253,10 +257,10 @@ async fn run_to_end(
             output.close().await;
             if end == End::Cancelled {
                 let rest = (!held.is_over()).then_some(Rest { held, guard: None });
-                return Ok(Ended { end, output, rest, renamed: Vec::new() });
+                return Ok(Ended { end, output, rest, renamed: Vec::new(), refused: Vec::new() });
             }
             held.end_now().await;
-            return Ok(Ended { end, output, rest: None, renamed: Vec::new() });
+            return Ok(Ended { end, output, rest: None, renamed: Vec::new(), refused: Vec::new() });
         }
     }
 }

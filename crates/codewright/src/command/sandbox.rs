@@ -53,7 +53,7 @@ fn value(report: &SandboxReport) -> serde_json::Value {
         "reasons": report.support.reasons,
         "container": report.support.in_container,
         "outer": report.has_outer,
-        "network": if report.is_network_open { "open" } else { "off" },
+        "network": report.network.name(),
         "write": report.write,
         "hidden": report.hidden,
     })
@@ -77,8 +77,7 @@ fn text(report: &SandboxReport) -> Result<String, std::fmt::Error> {
     if report.support.in_container && !report.has_outer {
         writeln!(text, "This is a container. If it is a sandbox already, set `sandbox.outer` to `true`.")?;
     }
-    let network = if report.is_network_open { "open" } else { "off" };
-    writeln!(text, "network     {network}")?;
+    writeln!(text, "network     {}", report.network.name())?;
     for (name, paths) in [("writable", &report.write), ("hidden", &report.hidden)] {
         for (index, path) in paths.iter().enumerate() {
             writeln!(text, "{:<11} {path}", if index == 0 { name } else { "" })?;
@@ -99,6 +98,11 @@ async fn run(engine: &Engine, command: &[OsString]) -> anyhow::Result<ExitCode> 
             renamed.from.display(),
             renamed.to.display()
         ));
+    }
+    for refused in &ended.refused {
+        let rule =
+            refused.rule.as_ref().map(|rule| format!("; this rule allows it: {rule}")).unwrap_or_default();
+        style::warning(&format!("no connection to {}: {}{rule}", refused.host, refused.reason));
     }
     Ok(match ended.end {
         End::Exited(code) => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)),

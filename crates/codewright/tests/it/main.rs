@@ -25,6 +25,7 @@ mod git;
 mod gitlab;
 mod hang;
 mod hostile;
+mod hosts;
 mod interrupt;
 mod json;
 mod mdns;

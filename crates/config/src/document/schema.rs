@@ -34,6 +34,8 @@ pub(crate) enum Shape {
     Map(&'static Self),
     /// An object with these known keys.
     Record(&'static [(&'static str, Self)]),
+    /// An object with values of a type and patterns of `host:port` as keys.
+    Hosts(&'static Self),
     /// The first type, or an object of the second type.
     Either(&'static Self, &'static Self),
     /// A value that matches both types.
@@ -52,7 +54,13 @@ pub(crate) struct Fault {
 pub(crate) static CONFIG: Shape = Shape::Both(&Shape::Record(CONFIG_KEYS), &Shape::Record(OTHER_KEYS));
 
 /// A `permission` value.
-pub(crate) const PERMISSION: Shape = Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)));
+pub(crate) const PERMISSION: Shape =
+    Shape::Either(&ACTION, &Shape::Both(&Shape::Map(&Shape::Either(&ACTION, &PATTERNS)), &NETWORK));
+/// The permission with a pattern that can be checked.
+const NETWORK: Shape = Shape::Record(&[(
+    "network",
+    Shape::Either(&ACTION, &Shape::Hosts(&Shape::OneOf(&["ask", "allow", "deny"]))),
+)]);
 
 /// The document's keys that are fields of [`Config`](crate::Config), in the order of API responses.
 pub(crate) const CONFIG_KEYS: &[(&str, Shape)] = &[
@@ -276,6 +284,19 @@ fn walk<'a>(node: &'a Node, shape: &Shape, path: &mut Vec<Step<'a>>) -> Result<(
         (Shape::Map(entry), Kind::Object(nodes)) => {
             nodes.iter().try_for_each(|(name, node)| descend(node, entry, Step::Key(name), path))
         }
+        (Shape::Hosts(entry), Kind::Object(nodes)) => nodes.iter().try_for_each(|(name, node)| {
+            if !is_host_pattern(name) {
+                path.push(Step::Key(name));
+                return Err(Fault {
+                    offset: node.offset,
+                    key: path_text(path),
+                    expected: "named `host:port` in lower case with a port of 1 to 65535, or with wildcards"
+                        .to_owned(),
+                    found: "another name",
+                });
+            }
+            descend(node, entry, Step::Key(name), path)
+        }),
         (Shape::Record(known), Kind::Object(nodes)) => {
             nodes.iter().try_for_each(|(name, node)| match known.iter().find(|(key, _)| key == name) {
                 Some((_, shape)) => descend(node, shape, Step::Key(name), path),
@@ -291,6 +312,39 @@ fn walk<'a>(node: &'a Node, shape: &Shape, path: &mut Vec<Step<'a>>) -> Result<(
             found: describe_value(node, shape),
         }),
     }
+}
+
+/// Whether a pattern can match a `host:port`. A pattern that cannot would be a rule without an effect.
+fn is_host_pattern(pattern: &str) -> bool {
+    if pattern == "*" {
+        return true;
+    }
+    let Some((host, port)) = pattern.rsplit_once(':') else { return false };
+    let is_wild = |text: &str| text.contains(['*', '?']);
+    let is_port = if is_wild(port) {
+        port.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'*' | b'?'))
+    } else {
+        port.bytes().all(|byte| byte.is_ascii_digit())
+            && !port.starts_with('0')
+            && port.parse::<u16>().is_ok_and(|port| port > 0)
+    };
+    let is_host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) if is_wild(address) => {
+            address.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'*' | b'?'))
+        }
+        Some(address) => address
+            .parse::<std::net::Ipv6Addr>()
+            .is_ok_and(|parsed| parsed.to_string() == address && parsed.to_ipv4_mapped().is_none()),
+        None => {
+            let is_char = |byte: u8| {
+                byte.is_ascii_lowercase()
+                    || byte.is_ascii_digit()
+                    || matches!(byte, b'-' | b'_' | b'.' | b'*' | b'?')
+            };
+            !host.is_empty() && !host.ends_with('.') && host.bytes().all(is_char)
+        }
+    };
+    is_host && is_port
 }
 
 fn descend<'a>(node: &'a Node, shape: &Shape, step: Step<'a>, path: &mut Vec<Step<'a>>) -> Result<(), Fault> {
@@ -343,7 +397,7 @@ fn describe_shape(shape: &Shape) -> String {
         Shape::Timeout => "a whole number of milliseconds or `false`".to_owned(),
         Shape::OneOf(choices) => format!("one of `{}`", choices.join("`, `")),
         Shape::List(_) => "a list".to_owned(),
-        Shape::Map(_) | Shape::Record(_) => "an object".to_owned(),
+        Shape::Map(_) | Shape::Record(_) | Shape::Hosts(_) => "an object".to_owned(),
         Shape::Both(one, _) => describe_shape(one),
         Shape::Either(plain, object) => format!("{} or {}", describe_shape(plain), describe_shape(object)),
     }
@@ -391,6 +445,41 @@ fn path_text(path: &[Step<'_>]) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_pattern_of_hosts_is_checked() {
+        for (pattern, expected) in [
+            ("*", true),
+            ("example.com:443", true),
+            ("*.npmjs.org:443", true),
+            ("example.com:*", true),
+            ("*:443", true),
+            ("*:*", true),
+            ("10.0.0.1:8?", true),
+            ("[::1]:80", true),
+            ("[fd00:*]:80", true),
+            ("localhost:65535", true),
+            ("example.com", false),
+            ("example.com*", false),
+            ("example.com:0", false),
+            ("example.com:080", false),
+            ("example.com:65536", false),
+            ("example.com:-1", false),
+            ("example.com:http", false),
+            ("example.com:", false),
+            (":443", false),
+            ("https://example.com:443", false),
+            ("Example.com:443", false),
+            ("example.com.:443", false),
+            ("b\u{fc}cher.de:443", false),
+            ("::1:80", false),
+            ("[0:0::1]:80", false),
+            ("[::ffff:1.2.3.4]:80", false),
+            ("user@example.com:443", false),
+        ] {
+            assert_eq!(is_host_pattern(pattern), expected, "{pattern}");
+        }
+    }
+
     /// Adds a row for a key and the keys of its objects.
     fn add_rows(key: &str, shape: &Shape, rows: &mut Vec<String>) {
         match shape {
@@ -400,6 +489,11 @@ mod tests {
             Shape::Map(shape) => add_rows(&format!("{key}.*"), shape, rows),
             Shape::List(entry) if !matches!(entry, Shape::Any) => {
                 rows.push(format!("| `{key}` | a list, each entry {} |\n", describe_shape(entry)));
+            }
+            Shape::Hosts(shape) => add_rows(&format!("{key}.HOST:PORT"), shape, rows),
+            Shape::Both(one, other) => {
+                add_rows(key, one, rows);
+                add_rows(key, other, rows);
             }
             Shape::Either(plain, object) if !matches!(plain, Shape::Any) => {
                 rows.push(format!("| `{key}` | {} |\n", describe_shape(plain)));

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::template::{self, Piece};
 use super::{Command, SKILL};
+use crate::hosts::{Origin, User};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::interface::Sessions;
@@ -130,6 +131,13 @@ impl Sessions<'_> {
                     let support = self.0.sandbox_support().await;
                     // The user wrote the command, or the check above requested the permission.
                     let restricted = subject.confine(&support, Consent::Given).map_err(Error::machine)?;
+                    let restricted = match restricted {
+                        Some(restricted) => {
+                            let origin = self.origin(instance, of, &command).await?;
+                            Some(origin.connect(restricted).map_err(Error::machine)?)
+                        }
+                        None => None,
+                    };
                     let input = ShellInput { command, parameters: &parameters, arguments, restricted };
                     let output = shell(self.0, instance, input).await;
                     text.push_str(&neutralize(&output));
@@ -241,6 +249,25 @@ impl Sessions<'_> {
         checked.map_err(|why| {
             let name = &of.command.name;
             Error::invalid(format!("the command `{name}` runs `{command}`, which is not allowed: {why}"))
+        })
+    }
+}
+
+impl Sessions<'_> {
+    /// The author of the connections of a template's shell command.
+    async fn origin(self, instance: &Instance, of: Template<'_>, command: &str) -> Result<Origin, Error> {
+        let rules = match of.caller {
+            Caller::Model(asker) => asker.rules.clone(),
+            Caller::User { session, agent } => session_rules(self.0, instance, session, agent).await?,
+        };
+        Ok(Origin {
+            inner: Arc::clone(self.0),
+            instance: self.0.instance(&instance.directory).await?,
+            session_id: of.caller.session_id().clone(),
+            rules,
+            tool: None,
+            command: command.to_owned(),
+            user: User::Present,
         })
     }
 }

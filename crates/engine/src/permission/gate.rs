@@ -31,6 +31,8 @@ const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 const OUTSIDE: &str = "external_directory";
 /// The permission key of writes.
 const EDIT: &str = "edit";
+/// The permission for connections of a command, whose rejection does not end the turn.
+pub(crate) const NETWORK: &str = "network";
 /// The metadata key that tells clients why a write to a control file needs permission.
 const CONTROL_REASON: &str = "controlFile";
 
@@ -288,6 +290,14 @@ impl Gate {
                     others.retain(|other| approves(&approvals, other));
                 }
             }
+            // The command continues without the host, so only requests for the same host are obsolete.
+            PermissionReply::Reject if pending.request.permission == NETWORK => {
+                let key =
+                    |request: &PermissionRequest| (request.session_id.clone(), request.patterns.clone());
+                others.retain(|other| {
+                    other.request.permission == NETWORK && key(&other.request) == key(&pending.request)
+                });
+            }
             // A rejection ends the turn, so the other requests of the turn are obsolete.
             PermissionReply::Reject => {
                 others.retain(|other| other.request.session_id == pending.request.session_id);
@@ -425,8 +435,8 @@ impl Gate {
         (waiting.get(id).map(|pending| pending.request.clone()), waiting.len())
     }
 
-    /// Decides about an operation of a client.
-    pub(super) async fn judge(
+    /// Decides by the rules and approvals, without a question.
+    pub(crate) async fn judge(
         &self,
         rules: &PermissionRules,
         instance: &Instance,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_config::SandboxMode;
+use codewright_config::{NetworkAccess, SandboxMode};
 use codewright_proto::SessionId;
 use codewright_workspace::{Author, Command, Ended, Limits, Output, Probe};
 use tokio_util::sync::CancellationToken;
@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::Subject;
 use super::enforcement::{Consent, Enforcement, Outer, has_outer, mode};
 use crate::Error;
+use crate::hosts::{Origin, User};
 use crate::instance::Instance;
 use crate::interface::Sandboxes;
+use crate::permission::rules::PermissionRules;
 
 /// The time limit of a command that a user tries.
 const TRIAL_DEADLINE: Duration = Duration::from_secs(10 * 60);
@@ -56,8 +58,8 @@ pub struct SandboxReport {
     pub write: Vec<String>,
     /// Paths that commands cannot read.
     pub hidden: Vec<String>,
-    /// Whether commands can use the network.
-    pub is_network_open: bool,
+    /// The access of commands to the network. Without a complete mechanism it is not the configured proxy.
+    pub network: NetworkAccess,
     /// Whether the configuration states that another sandbox contains this program.
     pub has_outer: bool,
 }
@@ -106,12 +108,17 @@ impl Sandboxes<'_> {
             texts.dedup();
             texts
         };
+        let support = self.0.sandbox_support().await;
+        let network = match config.network {
+            NetworkAccess::Proxy if !support.mechanism.is_complete() => NetworkAccess::Off,
+            network => network,
+        };
         Ok(SandboxReport {
             mode,
-            support: self.0.sandbox_support().await,
+            support,
             write: texts(&sandbox.write),
             hidden: texts(&sandbox.hide),
-            is_network_open: config.is_network_open,
+            network,
             has_outer: outer == Outer::Stated,
         })
     }
@@ -132,6 +139,17 @@ impl Sandboxes<'_> {
         let support = self.0.sandbox_support().await;
         // A user who tries a command wants to see that it is restricted.
         let restricted = subject.confine(&support, Consent::Missing).map_err(Error::machine)?;
+        let agent = instance.agent_name(None)?;
+        let origin = Origin {
+            inner: Arc::clone(self.0),
+            instance: Arc::clone(instance),
+            session_id: session_id.clone(),
+            rules: PermissionRules::of_agent(instance.agent(&agent)?, &[]),
+            tool: None,
+            command: String::new(),
+            user: User::Absent,
+        };
+        let restricted = restricted.map(|restricted| origin.connect(restricted)).transpose().map_err(Error::machine)?;
         let mut words = command.into_iter();
         let variables = restricted.iter().flat_map(|restricted| restricted.variables.clone());
         let env = self.0.child_env.set.iter().cloned().chain(variables).collect();

@@ -27,6 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::selection::Selection;
+use crate::hosts::{Origin, User};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::approval::Scope;
@@ -217,7 +218,7 @@ impl CallCx {
         cx: &ToolCx,
         granted: &Granted,
     ) -> Result<Output, Failure> {
-        let restricted = if tool.facts().starts_commands { self.confine(granted).await? } else { None };
+        let restricted = if tool.facts().starts_commands { self.confine(granted, &input).await? } else { None };
         let mut cx = cx.clone();
         if let Some(Restricted { confined, variables }) = restricted {
             cx.sandbox = Some(confined);
@@ -231,7 +232,7 @@ impl CallCx {
     }
 
     /// Returns the sandbox of the commands of this call.
-    async fn confine(&self, granted: &Granted) -> Result<Option<Restricted>, Failure> {
+    async fn confine(&self, granted: &Granted, input: &Value) -> Result<Option<Restricted>, Failure> {
         let subject = Subject {
             required: self.caller.rules.sandbox(),
             ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
@@ -240,7 +241,22 @@ impl CallCx {
             return Ok(None);
         }
         let support = self.inner.sandbox_support().await;
-        subject.confine(&support, Consent::of(granted.asks())).map_err(Failure::Told)
+        let confined = subject.confine(&support, Consent::of(granted.asks())).map_err(Failure::Told)?;
+        let connect = |confined| self.origin(granted, input).connect(confined);
+        confined.map(connect).transpose().map_err(Failure::Told)
+    }
+
+    /// The author of the connections of a command.
+    fn origin(&self, granted: &Granted, input: &Value) -> Origin {
+        Origin {
+            inner: Arc::clone(&self.inner),
+            instance: Arc::clone(&self.instance),
+            session_id: self.session_id.clone(),
+            rules: self.caller.rules.clone(),
+            tool: Some(granted.tool.clone()),
+            command: input["command"].as_str().unwrap_or_default().to_owned(),
+            user: User::Present,
+        }
     }
 
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<By, Failure> {

@@ -169,6 +169,9 @@ fn shown(job: &Job, state: &State) -> Output {
         }
     }
     output += if state.text.is_empty() { "(no output yet)" } else { &state.text };
+    if let Some(refusals) = &state.refusals {
+        output += &format!("\n\n<shell_metadata>\n{refusals}\n</shell_metadata>");
+    }
     let code = match state.end {
         Some(Ending::Exited(code)) => Some(code),
         Some(Ending::TimedOut | Ending::Stopped | Ending::Failed(_)) | None => None,

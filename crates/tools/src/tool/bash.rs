@@ -9,7 +9,7 @@ mod nested;
 mod options;
 mod parse;
 mod reach;
-mod sandbox;
+pub(crate) mod sandbox;
 mod scan;
 mod sed;
 mod touch;

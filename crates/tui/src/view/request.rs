@@ -198,6 +198,15 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
             lines
         }
         "doom_loop" => line(format!("The model repeats the same call: {}", clean_line(meta("tool")))),
+        "network" => {
+            let mut lines = line("→ Connect from a command to:".to_owned());
+            lines.extend(patterns(&request.patterns, room, text));
+            if !meta("command").is_empty() {
+                lines.push(Line::default());
+                lines.extend(line(format!("$ {}", clean_name(meta("command")))));
+            }
+            lines
+        }
         name => {
             let mut lines = line(format!("⚙ {}", clean_line(name)));
             for (key, value) in request.metadata.iter().take(MAX_PATTERNS) {

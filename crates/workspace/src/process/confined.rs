@@ -1,11 +1,12 @@
 //! Starts commands in a sandbox, and the helper inside it.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use codewright_sandbox::{Guard, Launch, Mechanism, Probe, Sandbox, Strongest, detect, restrict};
 
@@ -27,6 +28,25 @@ pub struct Confined {
     pub sandbox: Sandbox,
     /// The mechanism.
     pub mechanism: Mechanism,
+    /// The connections through the proxy, which ends with the last clone of this value.
+    pub connections: Option<Arc<dyn Connections>>,
+}
+
+/// The connections of a command outside its sandbox.
+pub trait Connections: fmt::Debug + Send + Sync {
+    /// The hosts that were refused so far, in the order of the first attempt.
+    fn refused(&self) -> Vec<RefusedHost>;
+}
+
+/// A host that a command could not reach, because it was not permitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedHost {
+    /// The host and port, as rules name them.
+    pub host: String,
+    /// The reason, as the second half of a sentence.
+    pub reason: String,
+    /// The rule that would allow it, unless another rule denies it.
+    pub rule: Option<String>,
 }
 
 impl Confined {

@@ -69,7 +69,7 @@ impl House {
             env_remove: Vec::new(),
             confinement: confinement(),
             author: Author::Model,
-            sandbox: Some(Arc::new(Confined { sandbox, mechanism: mechanism.clone() })),
+            sandbox: Some(Arc::new(Confined { sandbox, mechanism: mechanism.clone(), connections: None })),
         };
         let limits = Limits { timeout: SOON, lines: 1000, bytes: 50_000, spill: self.path("spill/out") };
         run(command, limits, &CancellationToken::new(), &mut |_| {}).await.expect("started")
@@ -308,7 +308,11 @@ async fn a_timeout_leaves_no_process() {
             env_remove: Vec::new(),
             confinement: confinement(),
             author: Author::Model,
-            sandbox: Some(Arc::new(Confined { sandbox: house.sandbox(), mechanism: mechanism.clone() })),
+            sandbox: Some(Arc::new(Confined {
+                sandbox: house.sandbox(),
+                mechanism: mechanism.clone(),
+                connections: None,
+            })),
         };
         let limits = Limits {
             timeout: Duration::from_secs(1),

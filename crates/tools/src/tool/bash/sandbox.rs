@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codewright_workspace::{Blocked, Confined, End, Ended, Mechanism, Network, normalize};
+use codewright_workspace::{Blocked, Confined, End, Ended, Mechanism, Network, RefusedHost, normalize};
 
 /// The longest list of paths in a note.
 const MAX_PATHS: usize = 10;
@@ -81,11 +81,14 @@ pub(super) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec
             found.push("The network is off.".to_owned());
         }
     }
-    if found.is_empty() {
-        return found;
+    let mut notes = Vec::new();
+    if !found.is_empty() {
+        let advice = request.advice();
+        let found = found.join(" ");
+        notes.push(format!("The command ran in a sandbox, which prevented something. {found}{advice}"));
     }
-    let advice = request.advice();
-    vec![format!("The command ran in a sandbox, which prevented something. {}{advice}", found.join(" "))]
+    notes.extend(refusals(&ended.refused));
+    notes
 }
 
 /// The wider access that the model can request.
@@ -170,6 +173,31 @@ fn candidates(line: &str, directory: &Path) -> Vec<PathBuf> {
         }
     }
     paths
+}
+
+/// Returns a note about the hosts that a command could not reach.
+pub(crate) fn refusals(refused: &[RefusedHost]) -> Option<String> {
+    let rule = refused.iter().find_map(|refused| refused.rule.as_ref());
+    let rule =
+        rule.map(|rule| format!(" The user can allow a host with a rule in the configuration: {rule}."));
+    // Hosts with the same reason share it.
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in refused {
+        let host = format!("`{}`", one.host);
+        match reasons.iter_mut().find(|(reason, _)| *reason == one.reason) {
+            Some((_, hosts)) => hosts.push(host),
+            None => reasons.push((&one.reason, vec![host])),
+        }
+    }
+    let reasons: Vec<String> =
+        reasons.iter().map(|(reason, hosts)| format!("{} ({reason})", hosts.join(", "))).collect();
+    (!refused.is_empty()).then(|| {
+        format!(
+            "The sandbox refused connections of the command: {}.{} Do not try to reach these hosts in another way.",
+            reasons.join("; "),
+            rule.unwrap_or_default()
+        )
+    })
 }
 
 #[cfg(test)]

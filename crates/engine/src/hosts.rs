@@ -1,0 +1,157 @@
+//! The hosts that the commands of a sandbox may reach.
+//!
+//! Each command with a network has a proxy of its own, so every connection belongs to exactly one call. A host is judged
+//! in this order:
+//!
+//! 1. The address of this machine or of a private network needs a rule of the user that names exactly this host and
+//!    port. Nobody is asked.
+//! 2. The rules and approvals of the permission `network` decide about `host:port`. If they ask, the user is asked, and
+//!    all connections of the command to this host wait for the same reply.
+//! 3. Only then the name is resolved. Each of its addresses must pass the first test, and the connection uses these
+//!    addresses, so the name cannot lead elsewhere later.
+
+mod connect;
+mod judge;
+mod origin;
+mod question;
+pub(crate) mod table;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use codewright_config::NetworkAccess;
+use codewright_proxy::{Connecting, Outside, Proxy, Refusal, RefusalKind, Target};
+use codewright_workspace::{Connections, Network, RefusedHost, make_private_directory};
+use tokio_util::sync::DropGuard;
+
+use crate::inner::Inner;
+use crate::sandbox::Restricted;
+use judge::Reach;
+use origin::Reason;
+pub(crate) use origin::{Origin, User};
+use question::Questions;
+
+/// The directory of the sockets, in the directory of the state.
+const DIRECTORY: &str = "proxy";
+/// The number of sockets of dead processes that are removed at once.
+const MAX_SWEPT: usize = 1000;
+
+impl Origin {
+    /// Gives the command of a sandbox its proxy, if the configuration says so and the mechanism can isolate the network.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the proxy cannot be started. The command must then not run.
+    pub(crate) fn connect(self, restricted: Restricted) -> Result<Restricted, String> {
+        let is_complete = restricted.confined.mechanism.is_complete();
+        if self.instance.sandbox.network != NetworkAccess::Proxy || !is_complete {
+            return Ok(restricted);
+        }
+        let hosts =
+            self.start().map_err(|error| format!("The network proxy could not be started: {error}"))?;
+        let Restricted { confined, variables } = restricted;
+        let mut confined = Arc::unwrap_or_clone(confined);
+        confined.sandbox.network = Network::Proxy(hosts.proxy.socket().to_owned());
+        confined.connections = Some(Arc::new(hosts));
+        Ok(Restricted { confined: Arc::new(confined), variables })
+    }
+
+    fn start(self) -> std::io::Result<Hosts> {
+        let socket = new_socket(&self.inner)?;
+        let cancel = self.inner.cancel.child_token();
+        let shared = self.inner.hosts.shared.clone();
+        let gateway = Arc::new(Gateway { questions: Questions::new(cancel.clone()), origin: self });
+        let proxy = Proxy::start(socket, Arc::clone(&gateway) as Arc<dyn Outside>, &shared)?;
+        Ok(Hosts { proxy, gateway, _end: cancel.drop_guard() })
+    }
+}
+
+/// A path for the socket of a new proxy, in a directory that only the user can search.
+fn new_socket(inner: &Inner) -> std::io::Result<PathBuf> {
+    /// Distinguishes the proxies of this process.
+    static PROXIES: AtomicU64 = AtomicU64::new(0);
+    let directory = inner.dirs.state.join(DIRECTORY);
+    make_private_directory(&directory)?;
+    let number = PROXIES.fetch_add(1, Ordering::Relaxed);
+    if number == 0 {
+        sweep(&directory);
+    }
+    let socket = directory.join(format!("{}-{number}", std::process::id()));
+    // A dead process may have had the same id.
+    match std::fs::remove_file(&socket) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(socket),
+    }
+}
+
+/// Removes the sockets of processes that were killed.
+fn sweep(directory: &std::path::Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.flatten().take(MAX_SWEPT) {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.split_once('-')).map(|(process, _)| process);
+        if process.is_none_or(|process| !std::path::Path::new("/proc").join(process).exists()) {
+            // It is tried again by the next process.
+            drop(std::fs::remove_file(entry.path()));
+        }
+    }
+}
+
+/// The proxy of one command. It ends with this value, and open questions are withdrawn.
+struct Hosts {
+    proxy: Proxy,
+    gateway: Arc<Gateway>,
+    _end: DropGuard,
+}
+
+impl fmt::Debug for Hosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hosts").field("proxy", &self.proxy).finish_non_exhaustive()
+    }
+}
+
+impl Connections for Hosts {
+    fn refused(&self) -> Vec<RefusedHost> {
+        self.gateway.questions.refused()
+    }
+}
+
+/// Judges the targets of one command and connects to them.
+struct Gateway {
+    origin: Origin,
+    questions: Questions,
+}
+
+impl Outside for Gateway {
+    fn connect(&self, target: Target) -> Connecting<'_> {
+        Box::pin(async move {
+            let reach = judge::reach(&self.origin.rules, &target);
+            if judge::is_private(&target) && reach == Reach::Internet {
+                return Err(self.refuse(&target, Reason::Private));
+            }
+            self.questions
+                .permit(&self.origin, &target)
+                .await
+                .map_err(|reason| self.refuse(&target, reason))?;
+            match connect::addresses(&*self.origin.inner.web, &target, reach).await? {
+                Some(addresses) => connect::connect(&addresses).await,
+                None => Err(self.refuse(&target, Reason::Private)),
+            }
+        })
+    }
+}
+
+impl Gateway {
+    fn refuse(&self, target: &Target, reason: Reason) -> Refusal {
+        let refused = reason.of(target);
+        let mut message =
+            format!("The sandbox refused the connection to {}: {}.", refused.host, refused.reason);
+        if let Some(rule) = &refused.rule {
+            message += &format!(" This rule in the configuration allows it: {rule}");
+        }
+        self.questions.note(refused);
+        Refusal::new(RefusalKind::Forbidden, message)
+    }
+}

@@ -1,0 +1,77 @@
+//! The author of a command's connections, and the reasons why one of them is refused.
+
+use std::sync::Arc;
+
+use codewright_proto::{SessionId, ToolRef};
+use codewright_proxy::Target;
+use codewright_workspace::RefusedHost;
+
+use super::judge::PERMISSION;
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::permission::rules::PermissionRules;
+
+/// The author of a command's connections.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) session_id: SessionId,
+    pub(crate) rules: PermissionRules,
+    /// The call, if a model made one.
+    pub(crate) tool: Option<ToolRef>,
+    /// The command, for the user.
+    pub(crate) command: String,
+    pub(crate) user: User,
+}
+
+/// Whether a user can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum User {
+    /// The session has clients, which may reply.
+    Present,
+    /// There is no session.
+    Absent,
+}
+
+/// The reason why a connection is not permitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The address is not on the internet.
+    Private,
+    /// A rule denies it.
+    Denied,
+    /// The user rejected it, perhaps with a message.
+    Rejected(Option<String>),
+    /// There is no user, or no reply came.
+    Unanswered,
+    /// Too many hosts were requested.
+    TooMany,
+    /// The decision failed.
+    Failed(String),
+}
+
+impl Reason {
+    /// The record of a refused connection.
+    pub(super) fn of(self, target: &Target) -> RefusedHost {
+        let host = target.to_string();
+        let rule = Some(format!("`\"permission\": {{\"{PERMISSION}\": {{\"{host}\": \"allow\"}}}}`"));
+        let (reason, rule) = match self {
+            Self::Private => (
+                "it is this machine or in a private network, and only a rule of the user that names exactly this \
+                 host and port allows that"
+                    .to_owned(),
+                rule,
+            ),
+            Self::Denied => ("a permission rule denies it".to_owned(), None),
+            Self::Rejected(None) => ("the permission request was rejected".to_owned(), rule),
+            Self::Rejected(Some(message)) => {
+                (format!("the permission request was rejected with the feedback: {message}"), rule)
+            }
+            Self::Unanswered => ("no user replied to the permission request".to_owned(), rule),
+            Self::TooMany => ("the command requested too many hosts".to_owned(), rule),
+            Self::Failed(error) => (format!("the permission could not be decided: {error}"), None),
+        };
+        RefusedHost { host, reason, rule }
+    }
+}
