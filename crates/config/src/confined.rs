@@ -74,18 +74,22 @@ fn open(boundary: &Path, relative: &Path) -> Result<File, FileProblem> {
     open_resolved(boundary, relative)
 }
 
-/// Opens the file after resolving all links. The last component must not become a link afterwards.
+/// Opens the file after resolving all links, one component after another. None of them must become a link afterwards.
 fn open_resolved(boundary: &Path, relative: &Path) -> Result<File, FileProblem> {
     if relative.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(FileProblem::Outside);
     }
     let boundary = boundary.canonicalize().map_err(io_problem)?;
     let path = boundary.join(relative).canonicalize().map_err(io_problem)?;
-    if !path.starts_with(&boundary) {
-        return Err(FileProblem::Outside);
+    let below = path.strip_prefix(&boundary).map_err(|_| FileProblem::Outside)?;
+    let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut opened = rustix::fs::openat(CWD, &boundary, directory, Mode::empty()).map_err(problem)?;
+    let mut names = below.components().peekable();
+    while let Some(name) = names.next() {
+        let flags = if names.peek().is_some() { directory } else { FLAGS | OFlags::NOFOLLOW };
+        opened = rustix::fs::openat(&opened, name.as_os_str(), flags, Mode::empty()).map_err(problem)?;
     }
-    let flags = FLAGS | OFlags::NOFOLLOW;
-    rustix::fs::openat(CWD, &path, flags, Mode::empty()).map(File::from).map_err(problem)
+    Ok(File::from(opened))
 }
 
 fn problem(error: Errno) -> FileProblem {

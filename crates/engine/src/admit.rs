@@ -4,7 +4,7 @@
 //! would use, so that the model gets the content that the user saw.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -14,7 +14,7 @@ use codewright_proto::{
     Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
 use codewright_tools::tags::neutralize;
-use codewright_workspace::{Node, hold};
+use codewright_workspace::{Node, hold, hold_at};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -72,7 +72,7 @@ async fn store_summary_request(
     model: PromptModel,
     cause: Cause,
 ) -> Result<MessageId, Error> {
-    let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
+    let instance = inner.instance(Path::new(&session.directory)).await?;
     instance.models.find(&model.provider_id, &model.model_id)?;
     let agent = instance.agent_name(session.agent.as_deref())?;
     request_summary(inner, &session.id, &agent, &model, cause).await
@@ -93,7 +93,7 @@ pub(crate) async fn lock(inner: &Inner, id: &SessionId) -> Result<Shared, Error>
 
 /// Stores a prompt with the agent, model and rules that it sets, or nothing if it is refused.
 async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Result<MessageId, Error> {
-    let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
+    let instance = inner.instance(Path::new(&session.directory)).await?;
     if input.parts.is_empty() {
         return Err(Error::invalid("a prompt needs at least one part"));
     }
@@ -208,8 +208,8 @@ async fn expand(
             let text = TextPart { text: text.into(), synthetic, ignored, time: None, metadata };
             parts.push((id, PartBody::Text(text)));
         }
-        PartInput::File { id, mime, filename, url, source } => {
-            let attached = Attached { mime: &mime, filename: filename.as_deref(), url };
+        PartInput::File { id, mime, filename, url, source, checked } => {
+            let attached = Attached { mime: &mime, filename: filename.as_deref(), url, checked };
             let url = expand_file(inner, instance, attached, parts).await?;
             parts.push((id, PartBody::File { mime, filename, url, source }));
         }
@@ -235,6 +235,8 @@ struct Attached<'a> {
     mime: &'a str,
     filename: Option<&'a str>,
     url: String,
+    /// The only place that is read, if the user did not choose the file.
+    checked: Option<PathBuf>,
 }
 
 /// Adds the content of a file as parts before it. Returns the URL that the file is stored with.
@@ -244,7 +246,7 @@ async fn expand_file(
     file: Attached<'_>,
     parts: &mut Parts,
 ) -> Result<String, Error> {
-    let Attached { mime, filename, url } = file;
+    let Attached { mime, filename, url, checked } = file;
     let is_text = mime.starts_with("text/") || mime == "application/x-directory";
     if let Some(data) = url.strip_prefix("data:") {
         if is_text {
@@ -259,7 +261,8 @@ async fn expand_file(
     if is_text {
         let input = read_input(&path, query);
         parts.push(synthetic(announce(&input)));
-        let output = match cx::read(inner, instance, input, &CancellationToken::new()).await {
+        let file = cx::UserFile { input, checked };
+        let output = match cx::read(inner, instance, file, &CancellationToken::new()).await {
             Ok(output) => output,
             Err(reason) => format!("The file could not be read: {reason}"),
         };
@@ -267,14 +270,18 @@ async fn expand_file(
         return Ok(url);
     }
     // The model gets the current bytes, because the file may change or be removed.
-    let bytes = tokio::task::spawn_blocking(move || read_bytes(&path)).await;
+    let bytes = tokio::task::spawn_blocking(move || read_bytes(&path, checked.as_deref())).await;
     let bytes =
         bytes.map_err(|error| Error::invalid(format!("reading an attached file failed: {error}")))??;
     Ok(format!("data:{mime};base64,{}", STANDARD.encode(bytes)))
 }
 
-fn read_bytes(path: &std::path::Path) -> Result<Vec<u8>, Error> {
-    let read = hold(path).and_then(|held| match held.status()?.map(|status| status.node) {
+fn read_bytes(path: &Path, checked: Option<&Path>) -> Result<Vec<u8>, Error> {
+    let held = match checked {
+        Some(checked) => hold_at(path, checked),
+        None => hold(path),
+    };
+    let read = held.and_then(|held| match held.status()?.map(|status| status.node) {
         // Opening a device may have an effect.
         Some(Node::Directory | Node::Special) => Ok(None),
         Some(Node::File) | None => held.read(MAX_FILE_BYTES).map(Some),
@@ -300,7 +307,7 @@ fn announce(input: &Value) -> String {
     format!("The user attached this; the read tool was run on it with {}", neutralize(&input))
 }
 
-fn read_input(path: &std::path::Path, query: &str) -> Value {
+fn read_input(path: &Path, query: &str) -> Value {
     let number = |name: &str| {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).and_then(|(_, value)| value.parse::<u64>().ok())

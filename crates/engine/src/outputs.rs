@@ -5,12 +5,12 @@
 //! directory see. This work runs in the background.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use codewright_proto::{MessageWithParts, PartBody, ToolState};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -65,10 +65,14 @@ impl Outputs {
             return;
         }
         tasks.spawn_blocking(move || {
-            let now = UNIX_EPOCH + Duration::from_millis(now_ms);
+            let now = Timespec {
+                tv_sec: (now_ms / 1000).cast_signed(),
+                tv_nsec: ((now_ms % 1000) * 1_000_000).cast_signed(),
+            };
+            let times = Timestamps { last_access: now, last_modification: now };
             for path in named {
-                // A missing file or one of another user stays as it is.
-                drop(File::open(path).and_then(|file| file.set_modified(now)));
+                // Nothing is opened, because a pipe could block. A missing file stays as it is.
+                utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap_or_default();
             }
         });
     }
@@ -155,7 +159,7 @@ mod tests {
         let directory = tempfile::TempDir::new().unwrap();
         let make = |name: &str| {
             let path = directory.path().join(name);
-            File::create(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(5)).unwrap();
+            std::fs::File::create(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(5)).unwrap();
             path
         };
         let (ours, other) = (make("tool_x"), make("notes.txt"));

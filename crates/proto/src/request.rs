@@ -1,6 +1,7 @@
 //! Request bodies, and small reply bodies.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,6 +183,9 @@ pub enum PartInput {
         /// Where the prompt mentions it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         source: Option<Value>,
+        /// The place at which the program checked the file, without links. Nothing else is read. Clients cannot set it.
+        #[serde(skip)]
+        checked: Option<PathBuf>,
     },
     /// An agent.
     Agent {

@@ -42,6 +42,7 @@ mod restore;
 mod step;
 mod track;
 mod unchanged;
+mod verify;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};

@@ -22,6 +22,7 @@ use crate::object;
 use crate::quota;
 use crate::repository::{Repository, Shelf};
 use crate::unchanged::{Knowledge, Observed, Survey};
+use crate::verify;
 use crate::{Error, TreeId, blocking};
 
 /// The limit for the size of a tracked file.
@@ -214,7 +215,9 @@ impl Run<'_> {
             return Ok((Snapshot { tree, left_out, rules, taken }, is_calm));
         }
         self.repository.writes()?;
+        let added: Vec<PathBuf> = changes.add.iter().map(|file| file.path.clone()).collect();
         self.store(changes).await?;
+        self.verify(added).await?;
         let tree = self.git(&["write-tree"], Input::Lock(self.lock.try_clone().ok()), ADD_DEADLINE).await?;
         let tree = String::from_utf8_lossy(&tree);
         let tree = TreeId::parse(tree.trim()).ok_or_else(|| Error::Git {
@@ -240,6 +243,55 @@ impl Run<'_> {
         ];
         let printed = self.git(&args, Input::Lock(self.lock.try_clone().ok()), STATUS_DEADLINE).await?;
         Ok(parse(&printed))
+    }
+
+    /// Replaces what git stored for files if they contain something else.
+    async fn verify(&self, files: Vec<PathBuf>) -> Result<(), Error> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let index = self.repository.options.directory.join("index");
+        let read = blocking(move || verify::stored(&index).map_err(|source| Error::at(&index, source)));
+        let stored = match read.await? {
+            Some(stored) => stored,
+            None => {
+                let lock = Input::Lock(self.lock.try_clone().ok());
+                verify::listed(&self.git(&["ls-files", "--stage", "-z"], lock, STATUS_DEADLINE).await?)
+            }
+        };
+        let worktree = self.repository.options.worktree.clone();
+        let strays = blocking(move || Ok(verify::strays(&worktree, &files, &stored))).await?;
+        let sizes = strays.iter().filter_map(|(_, file)| file.as_ref()).map(|file| file.bytes.len() as u64);
+        let cost_bytes: u64 = sizes.map(object::cost).sum();
+        if strays.is_empty() {
+            return Ok(());
+        }
+        self.reserve(cost_bytes + object::fan_out(strays.len() as u64)).await?;
+        let objects = self.objects.clone();
+        let (info, gone) = blocking(move || {
+            let (mut info, mut gone) = (Vec::new(), Vec::new());
+            for (path, file) in strays {
+                let Some(file) = file else {
+                    gone.push(path);
+                    continue;
+                };
+                let id = object::write(&objects, "blob", &file.bytes);
+                let id = id.map_err(|source| Error::at(&objects, source))?;
+                info.extend_from_slice(format!("{} {id}\t", file.kind.mode()).as_bytes());
+                info.extend_from_slice(path.as_os_str().as_bytes());
+                info.push(0);
+            }
+            Ok((info, gone))
+        })
+        .await?;
+        if !gone.is_empty() {
+            self.update(&["update-index", "-z", "--force-remove", "--stdin"], &gone).await?;
+        }
+        if !info.is_empty() {
+            let input = Input::Bytes(info, self.lock.try_clone().ok());
+            self.git(&["update-index", "-z", "--index-info"], input, ADD_DEADLINE).await?;
+        }
+        Ok(())
     }
 
     /// Adds the changes to the index, and the files to the repository.

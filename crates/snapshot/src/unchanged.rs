@@ -27,6 +27,8 @@ const MAX_PATHS: usize = 8000;
 const MAX_INDEX_BYTES: u64 = 4 * 1024 * 1024;
 /// The size of an entry of an index without its name.
 const ENTRY_BYTES: usize = 62;
+/// The position of the object's id in an entry.
+const ID: std::ops::Range<usize> = 40..60;
 /// The flags of an entry that stands for something else than a file that git compares: assumed to be unchanged,
 /// extended, or a side of a merge.
 const SPECIAL_FLAGS: u16 = 0x8000 | 0x4000 | 0x3000;
@@ -116,7 +118,8 @@ impl Survey {
         let (worktree, scope) = (&repository.options.worktree, &repository.options.scope);
         let mut survey = Self { begun: repository.now().ok()?, paths: Vec::new(), doubtful: Vec::new() };
         let is_small = fs::metadata(&index).ok()?.len() <= MAX_INDEX_BYTES;
-        let files = names(&fs::read(&index).ok().filter(|_| is_small)?)?;
+        let files = entries(&fs::read(&index).ok().filter(|_| is_small)?, MAX_PATHS)?;
+        let files: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
         for above in scope.ancestors().skip(1).take_while(|above| above.starts_with(worktree)) {
             survey.observe(above.join(".gitignore"))?;
         }
@@ -199,18 +202,20 @@ fn head_tree(repository: &Repository) -> Option<TreeId> {
     repository.tree_of(head.trim())
 }
 
-/// The names of the files of an index, or `None` if the index has entries or a form that need git.
-fn names(index: &[u8]) -> Option<Vec<PathBuf>> {
+/// The files of an index and what it stores for them, or `None` if it has more than `limit`, or entries or a form that
+/// need git.
+pub(crate) fn entries(index: &[u8], limit: usize) -> Option<Vec<(PathBuf, ObjectId)>> {
     let number =
         |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
     let is_version_4 = index.starts_with(b"DIRC") && number(4)? == 4;
-    let count = usize::try_from(number(8)?).ok().filter(|count| is_version_4 && *count <= MAX_PATHS)?;
-    let (mut names, mut name, mut rest) = (Vec::with_capacity(count), Vec::new(), index.get(12..)?);
+    let count = usize::try_from(number(8)?).ok().filter(|count| is_version_4 && *count <= limit)?;
+    let (mut entries, mut name, mut rest) = (Vec::new(), Vec::new(), index.get(12..)?);
     for _ in 0..count {
         let flags = rest.get(ENTRY_BYTES - 2..ENTRY_BYTES)?.try_into().ok().map(u16::from_be_bytes)?;
         if flags & SPECIAL_FLAGS != 0 {
             return None;
         }
+        let id = ObjectId(rest.get(ID)?.try_into().ok()?);
         rest = &rest[ENTRY_BYTES..];
         // The number of bytes at the end of the previous name that are replaced, in 7 bits each.
         let mut cut = 0_usize;
@@ -227,7 +232,7 @@ fn names(index: &[u8]) -> Option<Vec<PathBuf>> {
         let end = rest.iter().position(|byte| *byte == 0)?;
         name.extend_from_slice(&rest[..end]);
         rest = &rest[end + 1..];
-        names.push(PathBuf::from(OsStr::from_bytes(&name)));
+        entries.push((PathBuf::from(OsStr::from_bytes(&name)), id));
     }
-    Some(names)
+    Some(entries)
 }

@@ -123,7 +123,7 @@ impl ToolCx {
     /// Resolves a path that the call names, and remembers the result for its run.
     pub(crate) fn judge(&self, path: &str) -> Result<Held, ToolError> {
         let held = self.workspace().hold(Path::new(path))?;
-        self.judged.lock().insert(path.to_owned(), held.clone());
+        self.judged.keep(path, held.clone());
         Ok(held)
     }
 
@@ -168,6 +168,11 @@ pub(crate) async fn settled<T: Send + 'static>(
 pub struct Judged(Arc<Mutex<HashMap<String, Held>>>);
 
 impl Judged {
+    /// Adds a place that was judged elsewhere.
+    pub fn keep(&self, path: &str, held: Held) {
+        self.lock().insert(path.to_owned(), held);
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Held>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

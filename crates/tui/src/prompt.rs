@@ -236,6 +236,7 @@ impl Prompt {
                         filename: Some(format!("{name}.{}", mime.trim_start_matches("image/"))),
                         url: url.to_string(),
                         source: Some(json!({"type": "file", "path": chip.label, "text": source})),
+                        checked: None,
                     });
                 }
             }
@@ -314,6 +315,7 @@ fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {
         filename: Some(path.to_owned()),
         url: format!("file://{}{query}", escape(&absolute)),
         source: Some(json!({"type": "file", "path": name, "text": source})),
+        checked: None,
     }
 }
 

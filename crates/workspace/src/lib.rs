@@ -24,7 +24,7 @@ pub use diff::{Diff, unified};
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, write_atomic};
 pub use held::Held;
-pub use path::{Place, Workspace, hold, normalize, physical, relative};
+pub use path::{Place, Workspace, hold, hold_at, normalize, physical, relative};
 pub use private::{is_own, make_private_directory, private_file, repair_private_directory};
 pub use process::{
     Author, Command, Confined, Confinement, Connections, Descent, End, Ended, Limits, Output, RefusedHost,

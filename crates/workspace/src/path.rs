@@ -131,6 +131,12 @@ pub fn hold(path: &Path) -> Result<Held, Error> {
     })
 }
 
+/// Holds an absolute path that was checked before. Fails if its links lead to another place now.
+pub fn hold_at(path: &Path, checked: &Path) -> Result<Held, Error> {
+    let held = hold(path)?;
+    if held.place.real == checked { Ok(held) } else { Err(Error::Replaced { path: path.to_owned() }) }
+}
+
 /// Resolves a path until the directory that is held has no link above it.
 fn held(
     path: &Path,

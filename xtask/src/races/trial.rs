@@ -4,11 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use codewright_snapshot::{Effect, File, Kind, Options, Respect, Snapshots, Step};
+use codewright_snapshot::{Effect, File, Kind, Options, Respect, Snapshots, Step, TreeId};
 use codewright_tools::{AnyTool, Opening, Output, Setup, ToolCx, builtin};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::scene::{Exchanger, MARK, PICTURE, Scene};
+
+/// The tree without files.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// Something that races with exchanges.
 pub(super) struct Subject {
@@ -59,6 +63,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
     Subject { name: "grep", run: |scene, opening, left| tools(scene, opening, left, &greps()) },
     Subject { name: "list", run: |scene, opening, left| tools(scene, opening, left, &lists()) },
     Subject { name: "undo", run: undo },
+    Subject { name: "snapshot", run: snapshot },
 ];
 
 type Calls = Vec<(&'static str, Value)>;
@@ -218,6 +223,43 @@ fn undo(scene: &Scene, _: Opening, left: &Exchanger) -> Result<Tally> {
                 &look.file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned()).unwrap_or_default(),
             );
             (from, to) = (to, from);
+            if !left.goes_on() {
+                return Ok(tally);
+            }
+        }
+    })
+}
+
+/// Changes files and takes snapshots again and again. Without git there is nothing to try.
+fn snapshot(scene: &Scene, opening: Opening, left: &Exchanger) -> Result<Tally> {
+    let data = tempfile::tempdir()?;
+    let snapshots = Snapshots::new(Options::new(data.path(), "races", &scene.root, &scene.root));
+    let empty = TreeId::parse(EMPTY_TREE).context("an id")?;
+    let all = builtin(&Setup { has_background_tasks: false, ..Setup::everything(2026) });
+    let write = all.iter().find(|tool| tool.name() == "write").context("a tool")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(async {
+        let mut tally = Tally::default();
+        loop {
+            // The number of calls makes each content new.
+            for path in ["d/f.txt", "d/deep/g.txt", "file.txt"] {
+                let cx = ToolCx { opening, ..ToolCx::alone(&scene.root, &scene.root.join("output")) };
+                let content = format!("inside {}\n", tally.calls);
+                call(write, &json!({ "filePath": path, "content": content }), &cx, &mut Tally::default())
+                    .await;
+            }
+            tally.calls += 1;
+            let taken = snapshots.track(&CancellationToken::new()).await;
+            match taken {
+                Ok(taken) => {
+                    tally.done += 1;
+                    for diff in snapshots.diff_full(empty, taken.tree).await? {
+                        tally.saw(&diff.file.unwrap_or_default());
+                        tally.saw(&diff.patch.unwrap_or_default());
+                    }
+                }
+                Err(_) => tally.failed += 1,
+            }
             if !left.goes_on() {
                 return Ok(tally);
             }

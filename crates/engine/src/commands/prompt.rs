@@ -10,7 +10,7 @@ use codewright_proto::{
 };
 use codewright_tools::tags::neutralize;
 use codewright_tools::{Ask, Bash, Read, Tool as _};
-use codewright_workspace::{Author, Command as Program, End, Limits};
+use codewright_workspace::{Author, Command as Program, End, Limits, physical};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -156,9 +156,8 @@ impl Sessions<'_> {
             }
             // The user's text may name any file; a repository's template only files of its worktree.
             let is_users = !of.command.is_of_repository || arguments.contains(&format!("@{name}"));
-            parts.extend(
-                referred(self.0, instance, &name).filter(|part| is_users || is_inside(instance, part)),
-            );
+            let part = referred(self.0, instance, &name);
+            parts.extend(if is_users { part } else { part.and_then(|part| inside(instance, part)) });
             seen.push(name);
         }
         Ok(parts)
@@ -211,11 +210,18 @@ impl Sessions<'_> {
         for name in names {
             let Some(file) = referred(self.0, asker.instance, &name) else { continue };
             let Some(path) = file_path(&file) else { continue };
-            if files.len() < MAX_REFERENCES
-                && !files.iter().any(|known| file_path(known).as_ref() == Some(&path))
-                && check_call(self.0, asker, Read::NAME, &json!({ "filePath": path })).await.is_ok()
+            if files.len() >= MAX_REFERENCES
+                || files.iter().any(|known| file_path(known).as_ref() == Some(&path))
             {
-                files.push(file);
+                continue;
+            }
+            let Ok(real) = physical(&path) else { continue };
+            // The rules for its name and those for the place that will be read.
+            let may_read = async |path: &Path| {
+                check_call(self.0, asker, Read::NAME, &json!({ "filePath": path })).await.is_ok()
+            };
+            if may_read(&path).await && (real == path || may_read(&real).await) {
+                files.push(checked_at(file, real));
             }
         }
         files
@@ -338,15 +344,22 @@ fn file_path(part: &PartInput) -> Option<PathBuf> {
     url::Url::parse(url).ok()?.to_file_path().ok()
 }
 
-/// Reports whether a file of a template is inside the worktree, with links resolved.
-fn is_inside(instance: &Instance, part: &PartInput) -> bool {
+/// Returns a part of a template, unless it is a file outside the worktree. The links of the file are followed now.
+fn inside(instance: &Instance, part: PartInput) -> Option<PartInput> {
     if !matches!(part, PartInput::File { .. }) {
-        return true;
+        return Some(part);
     }
-    let path = file_path(part);
     let root = if instance.worktree.git { &instance.worktree.root } else { &instance.directory };
-    let real = path.and_then(|path| path.canonicalize().ok());
-    real.zip(root.canonicalize().ok()).is_some_and(|(real, root)| real.starts_with(root))
+    let real = physical(&file_path(&part)?).ok()?;
+    real.starts_with(root).then(|| checked_at(part, real))
+}
+
+/// Returns a file that is only read at the place at which it was checked.
+fn checked_at(mut part: PartInput, real: PathBuf) -> PartInput {
+    if let PartInput::File { checked, .. } = &mut part {
+        *checked = Some(real);
+    }
+    part
 }
 
 /// Returns a skill together with the user's request.
@@ -378,6 +391,7 @@ fn referred(inner: &Inner, instance: &Instance, name: &str) -> Option<PartInput>
         filename: Some(name.to_owned()),
         url: file_url(&path),
         source: None,
+        checked: None,
     })
 }
 

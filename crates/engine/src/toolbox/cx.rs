@@ -1,5 +1,6 @@
 //! The part of a tool's context that does not depend on the call.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use codewright_tools::tags::neutralize;
@@ -7,6 +8,7 @@ use codewright_tools::{
     Effects, Judged, KnownFiles, LoadedInstructions, NoHost, Opening, OwnJobs, PermissionRequests, Progress,
     Read, ReadRules, Tool as _, ToolCx,
 };
+use codewright_workspace::hold_at;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -54,16 +56,28 @@ pub(crate) fn tool_cx(
     }
 }
 
+/// A file of a prompt.
+pub(crate) struct UserFile {
+    /// The arguments of the `read` tool.
+    pub(crate) input: Value,
+    /// The only place that is read, if the user did not choose the file.
+    pub(crate) checked: Option<PathBuf>,
+}
+
 /// Reads a file for a user with the `read` tool. No permission is needed. Tags in the text are escaped for the model.
 pub(crate) async fn read(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
-    input: Value,
+    file: UserFile,
     cancel: &CancellationToken,
 ) -> Result<String, String> {
     let tool = inner.toolbox.find(Read::NAME);
     let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
     let cx = tool_cx(inner, instance, cancel.clone(), Progress::none());
-    let output = tool.run(input, &cx).await.map_err(|error| neutralize(&error.to_string()).into_owned())?;
+    let shown = |error: &dyn std::fmt::Display| neutralize(&error.to_string()).into_owned();
+    if let (Some(checked), Some(path)) = (file.checked, file.input["filePath"].as_str()) {
+        cx.judged.keep(path, hold_at(Path::new(path), &checked).map_err(|error| shown(&error))?);
+    }
+    let output = tool.run(file.input, &cx).await.map_err(|error| shown(&error))?;
     Ok(shown_output(tool.name(), &output.output, &output.metadata))
 }

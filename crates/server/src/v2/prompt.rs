@@ -51,6 +51,7 @@ impl Prompt {
                 json!({"type": "file", "path": path(&file.uri).unwrap_or(&file.uri), "text": text})
             }),
             url: file.uri,
+            checked: None,
         });
         let agents = self.agents.into_iter().map(|agent| PartInput::Agent {
             id: None,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use codewright_workspace::{Node, hold};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -90,20 +91,17 @@ fn known<'a>(input: &Input, cx: &'a ToolCx) -> Result<&'a crate::Skill, ToolErro
 fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = MAX_ENTRIES;
-    let mut folders = vec![(root.to_owned(), 0)];
+    let mut folders: Vec<_> = hold(root).into_iter().map(|folder| (folder, 0)).collect();
     while let Some((folder, depth)) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
-            if left == 0 {
-                break;
-            }
-            left -= 1;
-            let (path, kind) = (entry.path(), entry.file_type());
+        let entries = folder.entries(left).unwrap_or_default();
+        left -= entries.len();
+        for (name, _) in entries {
+            let entry = folder.child(&name);
             // A link may lead anywhere, and the model is likely to read the files that are listed.
-            if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) && depth < MAX_DEPTH {
-                folders.push((path, depth + 1));
-            } else if kind.is_ok_and(|kind| kind.is_file()) && path != root.join("SKILL.md") {
-                found.push(path);
+            match entry.status().ok().flatten().map(|status| status.node) {
+                Some(Node::Directory) if depth < MAX_DEPTH => folders.push((entry, depth + 1)),
+                Some(Node::File) if entry.place.path != root.join("SKILL.md") => found.push(entry.place.path),
+                Some(Node::Directory | Node::File | Node::Special) | None => {}
             }
         }
     }

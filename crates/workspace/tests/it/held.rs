@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use codewright_workspace::{Error, Held, Node, Opening, Workspace, hold};
+use codewright_workspace::{Error, Held, Node, Opening, Workspace, hold, hold_at};
 use tempfile::TempDir;
 
 /// A worktree `top/parent/proj` with `d/f`, and a directory `top/outside` with the same names.
@@ -112,6 +112,15 @@ fn links_inside_are_followed_when_a_path_is_judged() {
         assert!(!outside.place.inside);
         assert_eq!(outside.read(100).expect("read"), b"secret");
     }
+}
+
+#[test]
+fn a_path_that_was_checked_elsewhere_must_still_lead_there() {
+    let scene = Scene::new(Opening::Kernel);
+    let path = scene.top.join("parent/proj/d/f");
+    assert_eq!(hold_at(&path, &path).and_then(|held| held.read(100)).expect("read"), b"inside");
+    scene.exchange("parent/proj/d", "outside");
+    assert!(matches!(hold_at(&path, &path), Err(Error::Replaced { .. })));
 }
 
 #[test]

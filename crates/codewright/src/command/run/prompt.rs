@@ -90,7 +90,7 @@ fn file(path: &Path) -> anyhow::Result<PartInput> {
         if metadata.is_dir() { "application/x-directory" } else { media_type(&path.to_string_lossy()) };
     let filename = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let url = format!("file://{}", escape(&path.to_string_lossy()));
-    Ok(PartInput::File { id: None, mime: mime.to_owned(), filename, url, source: None })
+    Ok(PartInput::File { id: None, mime: mime.to_owned(), filename, url, source: None, checked: None })
 }
 
 /// Escapes characters that would end the path of a URL.
