@@ -72,7 +72,7 @@ impl Models {
         let catalog = search.catalog.open().catalog;
         let mut searched: Vec<_> = config_files.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
-        let more = catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none()).count();
+        let more = catalog.keyed(|_| false).filter(|(id, _)| catalog::provider(id).is_none()).count();
         searched.push(format!(
             "environment variables: {}, and those of {more} more providers",
             variables.join(", ")
@@ -115,11 +115,10 @@ impl Models {
             })
             .collect();
         let rows = catalog::providers().iter().filter(|row| !row.local);
-        let of_rows = rows.map(|row| (row.id, row.env.to_vec()));
-        let of_catalog = self.catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none());
-        let of_catalog = of_catalog.map(|facts| (facts.id.as_str(), facts.key_variables().collect()));
-        for (id, variables) in of_rows.chain(of_catalog) {
-            let has_key = variables.iter().any(|name| access.env.filled(name).is_some());
+        let is_set = |name: &str| access.env.filled(name).is_some();
+        let of_rows = rows.map(|row| (row.id, row.env.iter().any(|name| is_set(name))));
+        let of_catalog = self.catalog.keyed(is_set).filter(|(id, _)| catalog::provider(id).is_none());
+        for (id, has_key) in of_rows.chain(of_catalog) {
             let is_offered =
                 has_key || access.credentials.has(id) || vendor::list::is_offered(id, access.env);
             if is_offered && self.choice.allows(id) && config.provider.get(id).is_none() {

@@ -64,19 +64,26 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     glob(pattern, text)
 }
 
-/// Matches a wildcard with two pointers. The time is at most the product of the lengths.
+/// Matches a wildcard.
 fn glob(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
+    if pattern.is_ascii() && text.is_ascii() {
+        return glob_of(pattern.as_bytes(), text.as_bytes());
+    }
+    glob_of(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())
+}
+
+/// Matches a wildcard with two pointers. The time is at most the product of the lengths.
+fn glob_of<C: Copy + PartialEq + From<u8>>(pattern: &[C], text: &[C]) -> bool {
+    let (any, one) = (C::from(b'*'), C::from(b'?'));
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {
-            Some('*') => {
+            Some(&c) if c == any => {
                 star = Some((p, t));
                 p += 1;
             }
-            Some(&c) if c == '?' || c == text[t] => {
+            Some(&c) if c == one || c == text[t] => {
                 p += 1;
                 t += 1;
             }
@@ -90,7 +97,7 @@ fn glob(pattern: &str, text: &str) -> bool {
             },
         }
     }
-    pattern[p..].iter().all(|&c| c == '*')
+    pattern[p..].iter().all(|&c| c == any)
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use flate2::Compression;
 use flate2::read::{DeflateDecoder, DeflateEncoder};
 use serde_json::{Map, Value};
 
-use super::facts::{ModelFacts, ProviderFacts};
+use super::facts::{ModelFacts, ProviderFacts, is_key};
 use crate::Error;
 
 /// The providers of the snapshot, one per line. `cargo xtask models` writes the file.
@@ -44,8 +45,46 @@ pub struct Catalog {
 
 #[derive(Debug)]
 struct Row {
-    facts: ProviderFacts,
+    /// The fields of the snapshot's line: id, name, library, URL and variables. Empty if the facts are set.
+    fields: [&'static str; 5],
+    /// Set when they are first needed.
+    facts: OnceLock<ProviderFacts>,
     models: Range<usize>,
+}
+
+impl Row {
+    fn new(facts: ProviderFacts, models: Range<usize>) -> Self {
+        Self { fields: [""; 5], facts: facts.into(), models }
+    }
+
+    fn id(&self) -> &str {
+        self.facts.get().map_or(self.fields[0], |facts| &facts.id)
+    }
+
+    fn has_key(&self, is_set: impl Fn(&str) -> bool) -> bool {
+        let is_set = |name: &str| is_key(name) && is_set(name);
+        match self.facts.get() {
+            Some(facts) => facts.env.iter().any(|name| is_set(name)),
+            None => variables(self.fields[4]).any(is_set),
+        }
+    }
+
+    fn facts(&self) -> &ProviderFacts {
+        self.facts.get_or_init(|| {
+            let [id, name, npm, api, env] = self.fields;
+            ProviderFacts {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                env: variables(env).map(str::to_owned).collect(),
+                npm: npm.to_owned(),
+                api: Some(api.to_owned()).filter(|api| !api.is_empty()),
+            }
+        })
+    }
+}
+
+fn variables(field: &str) -> impl Iterator<Item = &str> {
+    field.split(' ').filter(|name| !name.is_empty())
 }
 
 impl Catalog {
@@ -56,14 +95,10 @@ impl Catalog {
         let rows = PROVIDERS.lines().filter_map(|line| {
             let mut fields = line.split('\t');
             let mut next = || fields.next();
-            let (id, name, npm, api) = (next()?, next()?, next()?, next()?);
-            let env = next()?.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+            let fields = [next()?, next()?, next()?, next()?, next()?];
             let end = start + next()?.parse::<usize>().ok()?;
             let models = std::mem::replace(&mut start, end)..end;
-            let api = Some(api.to_owned()).filter(|api| !api.is_empty());
-            let facts =
-                ProviderFacts { id: id.to_owned(), name: name.to_owned(), env, npm: npm.to_owned(), api };
-            Some(Row { facts, models })
+            Some(Row { fields, facts: OnceLock::new(), models })
         });
         Self { rows: rows.collect(), text: None }
     }
@@ -120,17 +155,22 @@ impl Catalog {
 
     /// Returns all providers, sorted by id.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderFacts> {
-        self.rows.iter().map(|row| &row.facts)
+        self.rows.iter().map(Row::facts)
+    }
+
+    /// Returns the ids of all providers, sorted, and whether one of the variables with a provider's key is set.
+    pub fn keyed(&self, is_set: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, bool)> {
+        self.rows.iter().map(move |row| (row.id(), row.has_key(&is_set)))
     }
 
     /// Returns the provider named `id`.
     #[must_use]
     pub fn provider(&self, id: &str) -> Option<&ProviderFacts> {
-        self.row(id).map(|row| &row.facts)
+        self.row(id).map(Row::facts)
     }
 
     fn row(&self, id: &str) -> Option<&Row> {
-        let at = self.rows.binary_search_by(|row| row.facts.id.as_str().cmp(id)).ok()?;
+        let at = self.rows.binary_search_by(|row| row.id().cmp(id)).ok()?;
         self.rows.get(at)
     }
 
@@ -164,7 +204,7 @@ impl Catalog {
     pub fn pack(&self) -> Result<(String, Vec<u8>), Error> {
         let mut lines = String::new();
         let mut packed = Vec::new();
-        for Row { facts, .. } in &self.rows {
+        for facts in self.providers() {
             let models = self.models(&facts.id)?.into_iter().map(|model| (model.id.clone(), model));
             let json = serde_json::to_vec(&models.collect::<BTreeMap<_, _>>()).unwrap_or_default();
             let start = packed.len();
@@ -187,7 +227,7 @@ fn rows(text: &str) -> Option<Vec<Row>> {
     for line in body.split_inclusive('\n') {
         let row = row(line.trim_end_matches('\n').trim_end_matches(','), start)?;
         // Lookups use binary search.
-        if rows.last().is_some_and(|last| last.facts.id >= row.facts.id) {
+        if rows.last().is_some_and(|last| last.id() >= row.id()) {
             return None;
         }
         rows.push(row);
@@ -204,7 +244,7 @@ fn row(line: &str, start: usize) -> Option<Row> {
     let facts: ProviderFacts = serde_json::from_str(&format!("{}}}", &line[head..models])).ok()?;
     let end = line.strip_suffix('}').filter(|rest| rest.ends_with('}'))?.len();
     let models = models + MODELS_KEY.len();
-    (models < end).then(|| Row { facts, models: start + models..start + end })
+    (models < end).then(|| Row::new(facts, start + models..start + end))
 }
 
 fn usable(id: String, written: Value) -> Option<(String, ModelFacts)> {
@@ -242,7 +282,7 @@ mod tests {
         let catalog = Catalog::embedded();
         assert_eq!(catalog.rows.len(), PROVIDERS.lines().count());
         assert_eq!(catalog.rows.last().unwrap().models.end, MODELS.len());
-        assert!(catalog.rows.is_sorted_by(|a, b| a.facts.id < b.facts.id));
+        assert!(catalog.rows.is_sorted_by(|a, b| a.id() < b.id()));
         let mut count = 0;
         for facts in catalog.providers() {
             let models = catalog.models(&facts.id).unwrap();
@@ -289,6 +329,23 @@ mod tests {
         assert_eq!((opus.cost().input, opus.cost().cache_write), (5.0, 6.25));
         assert!(opus.capabilities().input.pdf && opus.reasoning && opus.tool_call);
         assert!(catalog.provider("nobody").is_none() && catalog.models("nobody").unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_variable_of_a_key_shows_that_a_provider_is_usable() {
+        let keyed = |catalog: &Catalog, set: &str| -> Vec<String> {
+            let found = catalog.keyed(|name| name == set).filter(|(_, has_key)| *has_key);
+            found.map(|(id, _)| id.to_owned()).collect()
+        };
+        let (embedded, read) = (Catalog::embedded(), Catalog::read(api()).unwrap());
+        assert_eq!(keyed(&read, "B_KEY"), ["b"]);
+        assert_eq!(read.keyed(|_| false).map(|(id, _)| id).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(keyed(&embedded, "302AI_API_KEY"), ["302ai"]);
+        let facts = embedded.providers();
+        let expected: Vec<_> =
+            facts.map(|facts| (facts.id.as_str(), facts.key_variables().count() > 0)).collect();
+        assert!(Catalog::embedded().keyed(|_| true).eq(expected.iter().copied()));
+        assert!(embedded.keyed(|_| true).eq(expected.iter().copied()), "the facts have been read");
     }
 
     fn api() -> String {

@@ -30,9 +30,14 @@ pub struct ProviderFacts {
 impl ProviderFacts {
     /// Returns the environment variables that contain a secret.
     pub fn key_variables(&self) -> impl Iterator<Item = &str> {
-        const SECRET: [&str; 3] = ["KEY", "TOKEN", "_PAT"];
-        self.env.iter().map(String::as_str).filter(|name| SECRET.iter().any(|word| name.contains(word)))
+        self.env.iter().map(String::as_str).filter(|name| is_key(name))
     }
+}
+
+/// Whether an environment variable contains a secret, by its name.
+pub(crate) fn is_key(name: &str) -> bool {
+    const SECRET: [&str; 3] = ["KEY", "TOKEN", "_PAT"];
+    SECRET.iter().any(|word| name.contains(word))
 }
 
 /// A model of models.dev.

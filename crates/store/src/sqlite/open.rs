@@ -119,13 +119,15 @@ fn try_file(path: &Path) -> Result<Connection, Fault> {
         return Err(Error::unwritable(path, io::ErrorKind::PermissionDenied.into()).into());
     }
     // Checked before any change, so that a file of another program is not modified.
-    schema_version(&connection, path)?;
+    let version = schema_version(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "wal_autocheckpoint", MAX_WAL_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", MAX_WAL_BYTES)?;
     configure(&connection, WRITER_CACHE_KIB)?;
-    migrate(&mut connection, path)?;
+    if version < MIGRATIONS.len() {
+        migrate(&mut connection, path)?;
+    }
     Ok(connection)
 }
 

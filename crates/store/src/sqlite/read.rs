@@ -87,12 +87,7 @@ impl Readers {
         answer
     }
 
-    /// Runs queries on an open connection, or on a new one.
-    pub(super) fn read<T>(
-        &self,
-        path: &Path,
-        run: impl FnOnce(&Connection) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    fn read<T>(&self, path: &Path, run: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
@@ -101,6 +96,17 @@ impl Readers {
         let value = in_transaction(&connection, run);
         self.put_back(connection);
         value
+    }
+
+    /// Runs queries on an open connection that is not in use, if there is one.
+    pub(super) fn read_if_idle<T>(
+        &self,
+        run: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Option<Result<T, Fault>> {
+        let connection = self.idle().pop()?;
+        let value = in_transaction(&connection, run);
+        self.put_back(connection);
+        Some(value)
     }
 
     fn put_back(&self, connection: Connection) {

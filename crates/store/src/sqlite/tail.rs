@@ -43,7 +43,7 @@ pub(super) struct Tail {
 }
 
 struct Watched {
-    /// Only counts commits. Without other queries it needs no schema, which costs more than everything else here.
+    /// Counts commits. Without other queries it needs no schema, which costs more than everything else here.
     connection: Connection,
     /// Differs from the file's version if another process has committed since.
     version: Option<i64>,
@@ -75,11 +75,15 @@ impl Tail {
         let is_new = watched.version != Some(version);
         if is_new {
             // After the version was read: a later commit changes it again.
-            let position = self.readers.read(&self.path, |connection| {
+            let read = |connection: &Connection| {
                 lease::deliver_stop_requests(connection, &self.node)?;
                 query::last_position(connection)
-            })?;
-            self.feed.advance_to(position);
+            };
+            let position = match self.readers.read_if_idle(read) {
+                Some(position) => position,
+                None => read(&watched.connection),
+            };
+            self.feed.advance_to(position?);
             watched.version = Some(version);
         }
         *file = Some(watched);
