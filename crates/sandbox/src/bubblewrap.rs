@@ -13,8 +13,19 @@ pub(crate) const DIRECTORIES: &[&str] =
 pub(crate) const NAME: &str = "bwrap";
 /// The helper's path inside. Its own path may be hidden.
 pub(crate) const HELPER: &str = "/dev/codewright";
+/// Settings of the kernel. They belong to root by name, not by capability, so root could change them inside. Some
+/// versions of bubblewrap leave them writable.
+const KERNEL: &[&str] =
+    &["/proc/acpi", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/scsi", "/proc/sys", "/proc/sysrq-trigger"];
 /// The path of the proxy's socket inside.
 pub(crate) const PROXY: &str = "/dev/codewright-proxy";
+
+/// The arguments and what they cover.
+pub(crate) struct Arguments {
+    pub(crate) words: Vec<OsString>,
+    /// The covered sockets. If one of them disappears now, bubblewrap fails.
+    pub(crate) covered: Vec<PathBuf>,
+}
 
 /// The arguments up to and with `--`. `helper` is a program that appears inside as [`HELPER`], and `directory`
 /// the working directory.
@@ -22,8 +33,8 @@ pub(crate) const PROXY: &str = "/dev/codewright-proxy";
 /// # Errors
 ///
 /// Fails if a path of the sandbox cannot be resolved.
-pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> Result<Vec<OsString>, Error> {
-    let mut args = Arguments::default();
+pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> Result<Arguments, Error> {
+    let mut args = Words::default();
     args.words(&["--unshare-user", "--unshare-pid", "--unshare-ipc", "--as-pid-1", "--cap-drop", "ALL"]);
     // A command may have stopped the supervisor inside, which would end it otherwise.
     args.words(&["--die-with-parent"]);
@@ -31,6 +42,9 @@ pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> R
         args.words(&["--unshare-net"]);
     }
     args.words(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    for name in KERNEL.iter().map(Path::new).filter(|path| path.exists()) {
+        args.bind("--ro-bind", name, name);
+    }
     args.bind("--bind", &sandbox.temporary, Path::new(TEMPORARY));
     let rules = with_pinned(without_repetitions(rules(sandbox)?));
     let mut hidden = Vec::new();
@@ -55,8 +69,9 @@ pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> R
         args.words(&["--remount-ro"]);
         args.path(path);
     }
-    for socket in sockets::visible(&rules)? {
-        args.bind("--ro-bind", Path::new("/dev/null"), &socket);
+    let covered: Vec<PathBuf> = sockets::visible(&rules)?.into_iter().collect();
+    for socket in &covered {
+        args.bind("--ro-bind", Path::new("/dev/null"), socket);
     }
     args.bind("--ro-bind", helper, Path::new(HELPER));
     if let Network::Proxy(socket) = &sandbox.network {
@@ -65,7 +80,7 @@ pub(crate) fn arguments(sandbox: &Sandbox, helper: &Path, directory: &Path) -> R
     args.words(&["--chdir"]);
     args.path(directory);
     args.words(&["--"]);
-    Ok(args.0)
+    Ok(Arguments { words: args.0, covered })
 }
 
 /// Adds the directories between a writable directory and a restricted path inside it.
@@ -89,9 +104,9 @@ fn with_pinned(rules: Vec<Rule>) -> Vec<Rule> {
 }
 
 #[derive(Default)]
-struct Arguments(Vec<OsString>);
+struct Words(Vec<OsString>);
 
-impl Arguments {
+impl Words {
     fn words(&mut self, words: &[&str]) {
         self.0.extend(words.iter().map(OsString::from));
     }

@@ -28,6 +28,8 @@ pub struct Launch {
     pub env: Vec<(String, String)>,
     /// Whether the arguments of the helper follow, or, on macOS, the command.
     pub needs_helper: bool,
+    /// Paths whose disappearance makes the start fail. Another start does not need them.
+    pub covered: Vec<PathBuf>,
 }
 
 /// The restrictions that the helper applies to itself and to the command.
@@ -56,22 +58,29 @@ impl Launch {
         match mechanism {
             #[cfg(target_os = "linux")]
             Mechanism::Bubblewrap(program) => {
-                let mut args = bubblewrap::arguments(sandbox, helper, directory)?;
+                let bubblewrap::Arguments { words: mut args, covered } =
+                    bubblewrap::arguments(sandbox, helper, directory)?;
                 args.push(bubblewrap::HELPER.into());
                 args.extend(Inner::in_namespaces(sandbox).arguments()?);
                 let env = variables(Path::new(TEMPORARY), sandbox);
-                Ok(Self { program: program.clone(), args, env, needs_helper: true })
+                Ok(Self { program: program.clone(), args, env, needs_helper: true, covered })
             }
             #[cfg(target_os = "linux")]
             Mechanism::Landlock(version) => {
                 let args = Inner::with_landlock(sandbox, *version)?.arguments()?.into();
                 let env = variables(&sandbox.temporary, sandbox);
-                Ok(Self { program: helper.to_owned(), args, env, needs_helper: true })
+                Ok(Self { program: helper.to_owned(), args, env, needs_helper: true, covered: Vec::new() })
             }
             Mechanism::Seatbelt => {
                 let args = seatbelt::arguments(sandbox)?;
                 let env = variables(&sandbox.temporary, sandbox);
-                Ok(Self { program: seatbelt::PROGRAM.into(), args, env, needs_helper: false })
+                Ok(Self {
+                    program: seatbelt::PROGRAM.into(),
+                    args,
+                    env,
+                    needs_helper: false,
+                    covered: Vec::new(),
+                })
             }
             _ => Err(Error::Unsupported(Mechanism::Nothing.gaps().join(" "))),
         }

@@ -18,6 +18,7 @@ mod folder;
 mod forward;
 mod guard;
 mod launch;
+mod light;
 mod mechanism;
 mod seatbelt;
 mod sockets;
@@ -35,6 +36,7 @@ pub use blocked::Blocked;
 pub use forward::{PROXY_PORT, proxy_variables};
 pub use guard::{Guard, Guarded, Renamed, folded_name};
 pub use launch::{CONFINE, Inner, Launch, restrict};
+pub use light::with_writes;
 pub use mechanism::{Mechanism, Probe, Strongest, detect};
 
 /// The private directory of a command appears under this path.

@@ -141,7 +141,8 @@ impl Git {
             Input::Bytes(bytes, Some(lock)) => (Stdio::piped(), Stdio::from(lock), Some(bytes)),
             Input::Bytes(bytes, None) => (Stdio::piped(), Stdio::piped(), Some(bytes)),
         };
-        let child = command.stdin(stdin).stdout(stdout).spawn().map_err(|error| Error::Git {
+        command.stdin(stdin).stdout(stdout);
+        let child = git::spawn(command, &[&self.directory, call.objects]).map_err(|error| Error::Git {
             command: "start".to_owned(),
             message: format!("cannot start it: {error}"),
         })?;

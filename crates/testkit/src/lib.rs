@@ -6,7 +6,7 @@
 //!
 //! The larger modules are test suites that both the tests of `codewright` (in a short form) and `cargo xtask`
 //! (in a long form) run: recorded sessions ([`contract`]), hostile repositories ([`attack`]) and commands
-//! ([`Hang`]), random requests ([`Fuzz`]) and kills ([`Crash`]).
+//! ([`Hang`]), random requests ([`Fuzz`]), kills ([`Crash`]) and attempts to leave the sandbox.
 //!
 //! ```no_run
 //! # fn example() -> anyhow::Result<()> {
@@ -25,6 +25,8 @@
 
 pub mod attack;
 mod blocking;
+#[cfg(target_os = "linux")]
+mod breakout;
 pub mod contract;
 mod crash;
 pub mod escape;
@@ -35,6 +37,8 @@ mod run;
 mod terminal;
 
 pub use blocking::BlockingServer;
+#[cfg(target_os = "linux")]
+pub use breakout::{Breakout, BreakoutReport};
 pub use codewright_scripted::*;
 pub use crash::{Crash, CrashReport};
 pub use fuzz::{Fuzz, FuzzReport};

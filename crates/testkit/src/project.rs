@@ -28,7 +28,12 @@ pub struct Project {
 impl Project {
     /// Creates a directory that is not a repository.
     pub fn plain() -> Result<Self> {
-        let root = tempfile::Builder::new().prefix("codewright-test-").tempdir()?;
+        Self::plain_in(&std::env::temp_dir())
+    }
+
+    /// Creates a directory that is not a repository below another directory. A sandbox replaces `/tmp`.
+    pub fn plain_in(parent: &Path) -> Result<Self> {
+        let root = tempfile::Builder::new().prefix("codewright-test-").tempdir_in(parent)?;
         // The program reports resolved paths, and the path of a temporary directory may contain a link.
         let path = root.path().canonicalize()?;
         let project = Self { _root: root, directory: path.join("project"), home: path.join("home") };
@@ -41,7 +46,12 @@ impl Project {
 
     /// Creates a git repository with one commit on `main`, of a file `README.md`.
     pub fn git() -> Result<Self> {
-        let project = Self::plain()?;
+        Self::plain()?.with_git()
+    }
+
+    /// Makes the directory a git repository with one commit on `main`, of a file `README.md`.
+    pub fn with_git(self) -> Result<Self> {
+        let project = self;
         project.write("README.md", "# Project\n")?;
         project.run_git(&["init", "--quiet", "--initial-branch=main"])?;
         project.run_git(&["config", "user.name", "Tester"])?;

@@ -23,7 +23,8 @@ use crate::Error;
 
 pub use linked::{Head, Linked, NewLinked, nested_repository};
 pub use locate::{GitDirs, git_dirs, read_small};
-pub use process::{Ended, Group, MAX_OUTPUT_BYTES};
+use process::Confined;
+pub use process::{Ended, Group, MAX_OUTPUT_BYTES, spawn};
 pub use repository::{Call, Repository};
 
 /// The directories that are searched if the user's `PATH` is unknown.
@@ -82,7 +83,7 @@ impl Git {
     pub async fn init(&self, directory: &Path, deadline: Duration) -> Result<(), Error> {
         let mut command = self.start(directory, Settings::User)?;
         command.args(["init", "--quiet"]);
-        process::succeed(command, "init", deadline).await
+        process::succeed(Confined { command, write: vec![directory] }, "init", deadline).await
     }
 
     /// Runs git in a directory that the program created, without settings of the user.
@@ -93,7 +94,8 @@ impl Git {
     pub async fn run_in_own(&self, directory: &Path, args: &[&str], deadline: Duration) -> Result<(), Error> {
         let mut command = self.start(directory, Settings::Nothing)?;
         command.args(args);
-        process::succeed(command, args.first().unwrap_or(&""), deadline).await
+        let name = args.first().unwrap_or(&"");
+        process::succeed(Confined { command, write: vec![directory] }, name, deadline).await
     }
 
     fn start(&self, directory: &Path, settings: Settings) -> Result<Command, Error> {

@@ -47,6 +47,12 @@ const CANCEL_WAIT: Duration = Duration::from_millis(40);
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 /// The interval between two checks of the protected names in a sandbox.
 const GUARD_EVERY: Duration = Duration::from_millis(200);
+/// The number of starts if the machine changes while a sandbox is built.
+const MAX_STARTS: usize = 3;
+/// The beginning of bubblewrap's messages, and its exit code.
+const BUILDER: &str = "bwrap: ";
+/// See [`BUILDER`].
+const BUILDER_FAILED: i32 = 1;
 /// The size of one read.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -108,6 +114,8 @@ pub struct Ended {
     pub renamed: Vec<Renamed>,
     /// The hosts that the program could not reach, because they were not permitted.
     pub refused: Vec<RefusedHost>,
+    /// The sandbox could not be built, because something it covers has disappeared meanwhile.
+    never_started: bool,
 }
 
 /// A cancelled program that may still run. Dropping this kills it at once.
@@ -143,11 +151,16 @@ pub async fn run(
     let mut tick = interval(GUARD_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (stop, mut failure) = (cancel.child_token(), None);
-    let ended = {
-        let mut running = pin!(run_to_end(command, limits, &stop, watch));
+    let mut starts = 0;
+    let ended = 'starts: loop {
+        starts += 1;
+        let mut running = pin!(run_to_end(command.clone(), limits.clone(), &stop, watch));
         loop {
             tokio::select! {
-                ended = &mut running => break ended,
+                ended = &mut running => match ended {
+                    Ok(ended) if ended.never_started && starts < MAX_STARTS => continue 'starts,
+                    ended => break 'starts ended,
+                },
                 _ = tick.tick(), if failure.is_none() => {
                     let checked;
                     (guard, checked) = check(guard, Guard::check).await?;
@@ -257,10 +270,13 @@ async fn run_to_end(
             output.close().await;
             if end == End::Cancelled {
                 let rest = (!held.is_over()).then_some(Rest { held, guard: None });
-                return Ok(Ended { end, output, rest, renamed: Vec::new(), refused: Vec::new() });
+                return Ok(Ended { end, output, rest, renamed: Vec::new(), refused: Vec::new(), never_started: false });
             }
+            let never_started = end == End::Exited(BUILDER_FAILED)
+                && output.text().starts_with(BUILDER)
+                && held.may_have_missed();
             held.end_now().await;
-            return Ok(Ended { end, output, rest: None, renamed: Vec::new(), refused: Vec::new() });
+            return Ok(Ended { end, output, rest: None, renamed: Vec::new(), refused: Vec::new(), never_started });
         }
     }
 }

@@ -12,6 +12,7 @@ mod measuring;
 mod parameters;
 mod parity;
 mod pictures;
+mod spawns;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -10,6 +10,8 @@ mod attach;
 mod attacks;
 mod background;
 mod batch;
+#[cfg(target_os = "linux")]
+mod breakout;
 mod completion;
 mod config;
 mod contract;

@@ -21,7 +21,8 @@ fn scene() -> Scene {
     let mut scene = Scene::with(|options| {
         let counting = options.worktree.with_file_name("counting");
         fs::create_dir_all(&counting).unwrap();
-        let (git, count) = (counting.join("git"), options.worktree.with_file_name("count"));
+        // Git writes only to the directory of the snapshots.
+        let (git, count) = (counting.join("git"), options.directory.join("count"));
         // The real program is in the rest of the path.
         let script =
             format!("#!/bin/sh\necho >> '{}'\nPATH=${{PATH#*:}}\nexec git \"$@\"\n", count.display());
@@ -59,7 +60,7 @@ fn scene() -> Scene {
 }
 
 fn calls(scene: &Scene) -> usize {
-    fs::read(scene.root.with_file_name("count")).map_or(0, |lines| lines.len())
+    fs::read(scene.shadow().join("count")).map_or(0, |lines| lines.len())
 }
 
 /// Takes snapshots until git is not needed.

@@ -1,5 +1,6 @@
 //! Runs git with limited output and time, and ends everything that it started.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -69,9 +70,32 @@ impl Drop for Group {
     }
 }
 
+/// A call of git, and what it writes.
+pub(super) struct Confined<'a> {
+    pub(super) command: Command,
+    pub(super) write: Vec<&'a Path>,
+}
+
+/// Starts git, which can write only these files and directories and connect to nothing.
+///
+/// The settings already keep git from running other programs; this holds if they have a gap. It needs a kernel with
+/// Landlock.
+///
+/// # Errors
+///
+/// Fails if the program cannot be started.
+pub fn spawn(mut command: Command, write: &[&Path]) -> std::io::Result<Child> {
+    // The thread that starts git does not belong to the runtime.
+    let runtime = tokio::runtime::Handle::try_current().map_err(std::io::Error::other)?;
+    codewright_sandbox::with_writes(write, || {
+        let _entered = runtime.enter();
+        command.spawn()
+    })
+}
+
 /// Runs git to its end. `take` receives its output and returns whether it needs more.
 pub(super) async fn stream(
-    command: Command,
+    command: Confined<'_>,
     name: &str,
     input: Option<&[u8]>,
     deadline: Duration,
@@ -94,7 +118,7 @@ pub(super) async fn stream(
 }
 
 /// Runs git without reading its output.
-pub(super) async fn succeed(command: Command, name: &str, deadline: Duration) -> Result<(), Error> {
+pub(super) async fn succeed(command: Confined<'_>, name: &str, deadline: Duration) -> Result<(), Error> {
     match stream(command, name, None, deadline, |_| true).await? {
         Ended::Well => Ok(()),
         Ended::Stopped | Ended::Badly => Err(Error::Git { message: format!("`git {name}` failed") }),
@@ -102,13 +126,14 @@ pub(super) async fn succeed(command: Command, name: &str, deadline: Duration) ->
 }
 
 async fn talk(
-    mut command: Command,
+    confined: Confined<'_>,
     input: Option<&[u8]>,
     mut take: impl FnMut(&[u8]) -> bool,
 ) -> std::io::Result<Ended> {
+    let Confined { mut command, write } = confined;
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
+    let mut child = spawn(command, &write)?;
     let mut group = Group::of(&child);
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let write = async {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::process::{Ended, MAX_OUTPUT_BYTES, stream};
+use super::process::{Confined, Ended, MAX_OUTPUT_BYTES, stream};
 use super::settings::Allowed;
 use super::{Git, Settings, git_dirs, read_small, without_settings};
 use crate::Error;
@@ -103,7 +103,8 @@ impl Git {
             listed.extend_from_slice(piece);
             listed.len() <= MAX_SETTINGS_BYTES
         };
-        let ended = stream(command, "config", None, SETTINGS_DEADLINE, take).await?;
+        let ended =
+            stream(Confined { command, write: Vec::new() }, "config", None, SETTINGS_DEADLINE, take).await?;
         if ended != Ended::Well {
             return Err(Error::Git { message: "git cannot read the settings of the repository".to_owned() });
         }
@@ -164,7 +165,18 @@ impl Repository {
     pub async fn stream(&self, call: Call<'_>, take: impl FnMut(&[u8]) -> bool) -> Result<Ended, Error> {
         let mut command = self.command()?;
         command.args(call.args);
-        stream(command, call.args.first().unwrap_or(&""), call.input, call.deadline, take).await
+        let confined = Confined { command, write: self.written_by(call.args) };
+        stream(confined, call.args.first().unwrap_or(&""), call.input, call.deadline, take).await
+    }
+
+    /// The directories that a command writes. Most write only the copy of the index.
+    fn written_by(&self, args: &[&str]) -> Vec<&Path> {
+        let stand_in = self.stand_in.path();
+        match args {
+            ["update-ref", ..] => vec![stand_in, &self.common, &self.own],
+            ["read-tree", rest @ ..] if rest.contains(&"-u") => vec![stand_in, &self.worktree],
+            _ => vec![stand_in],
+        }
     }
 
     /// Copies the index for later calls. A repository without one gets an empty index.

@@ -50,6 +50,8 @@ pub(crate) struct Held {
     child: Child,
     hold: Hold,
     is_over: bool,
+    /// See [`Launch::covered`].
+    covered: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -98,12 +100,18 @@ impl Held {
         }
         let spawned = origin::spawn(command.author, || spawn(builder, lifeline), |(child, _)| child.id());
         let (child, hold) = spawned.map_err(failed)?;
-        Ok(Self { child, hold, is_over: false })
+        let covered = launch.map(|launch| launch.covered).unwrap_or_default();
+        Ok(Self { child, hold, is_over: false, covered })
     }
 
     /// The id of the started process.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
+    }
+
+    /// Whether the sandbox may have failed to start because what it covers has disappeared.
+    pub(crate) fn may_have_missed(&self) -> bool {
+        self.covered.iter().any(|path| path.symlink_metadata().is_err())
     }
 
     /// Waits for the program and, with a supervisor, for everything that it started. Returns the exit code.

@@ -159,6 +159,18 @@ async fn sockets_of_services_are_out_of_reach() {
 }
 
 #[tokio::test]
+async fn settings_of_the_kernel_cannot_be_opened() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        // Only opened, because a write would change the machine.
+        let line = "for f in /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /proc/sys/vm/drop_caches \
+                    /proc/sysrq-trigger /sys/kernel/uevent_helper; do (exec 3>>$f) 2>/dev/null && echo opened $f; done; true";
+        let ended = house.run(&mechanism, line).await;
+        assert_eq!(exit(&ended), (End::Exited(0), String::new()), "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
 async fn inherited_rights_are_removed() {
     for mechanism in mechanisms() {
         let house = House::new();
