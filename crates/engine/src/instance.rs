@@ -16,7 +16,7 @@ pub(crate) mod watcher;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::{
     AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PromptConfig,
@@ -35,6 +35,7 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
+use crate::mcp::{self, Configured};
 use crate::models::credentials::{Access, Credentials};
 use crate::models::json::Connection;
 use crate::models::source::Source;
@@ -96,6 +97,8 @@ pub struct Instance {
     pub(crate) settled: Settled,
     /// The settings of the sandbox, which only the user sets.
     pub(crate) sandbox: SandboxConfig,
+    /// The configured MCP servers.
+    pub(crate) mcp: Arc<Configured>,
     /// Whether the repository's configuration takes effect.
     pub(crate) trust: Standing,
     skills: Vec<Skill>,
@@ -177,6 +180,8 @@ impl Instance {
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
         let path = path_reply(opening.dirs, &worktree.root, &directory);
+        let documents = parts.as_ref().map(|parts| (&parts.user.raw, &parts.repository.raw));
+        let mcp = Arc::new(mcp::configured(&config.raw, documents));
         Ok(Self {
             git: project_id::git(opening.env, opening.dirs),
             snapshots: snapshots(opening, &project, &worktree, &directory),
@@ -189,6 +194,7 @@ impl Instance {
             commands,
             prompt: config.prompt.clone(),
             sandbox: config.sandbox.clone(),
+            mcp,
             origins,
             instructions,
             addresses: Addresses::default(),

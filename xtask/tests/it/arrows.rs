@@ -31,6 +31,7 @@ const CRATES: &[Crate] = &[
     package("codewright-workspace", &["codewright-sandbox"]),
     package("codewright-snapshot", &["codewright-proto", "codewright-workspace"]),
     package("codewright-tools", &["codewright-workspace"]),
+    package("codewright-mcp", &["codewright-workspace"]),
     package(
         "codewright-engine",
         &[
@@ -43,6 +44,7 @@ const CRATES: &[Crate] = &[
             "codewright-snapshot",
             "codewright-tools",
             "codewright-telemetry",
+            "codewright-mcp",
         ],
     ),
     Crate {
@@ -138,6 +140,7 @@ const ENGINE: &[Layer] = &[
             "credential",
             "instance",
             "journal",
+            "mcp",
             "permission::approval",
             "permission::gate",
             "permission::reading",
@@ -161,6 +164,11 @@ const ENGINE: &[Layer] = &[
         "records",
         &[
             "batch",
+            "mcp::commands",
+            "mcp::host",
+            "mcp::instructions",
+            "mcp::resources",
+            "mcp::tool",
             "permission::session",
             "run::compact::trigger",
             "run::message",
@@ -196,6 +204,7 @@ const ENGINE: &[Layer] = &[
             "interface::sessions",
             "journal::operations",
             "journal::reading",
+            "mcp::operations",
             "permission::addition",
             "permission::client",
             "projects",
