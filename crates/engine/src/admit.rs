@@ -208,7 +208,7 @@ async fn expand(
             let text = TextPart { text: text.into(), synthetic, ignored, time: None, metadata };
             parts.push((id, PartBody::Text(text)));
         }
-        PartInput::File { id, mime, filename, url, source } if is_resource(source.as_ref()) => {
+        PartInput::File { filename, url, source, .. } if is_resource(source.as_ref()) => {
             let named = |key: &str| source.as_ref().and_then(|source| source.get(key)?.as_str());
             let (server, uri) = (named("clientName").unwrap_or_default(), named("uri").unwrap_or(&url));
             let name = filename.as_deref().unwrap_or(uri);
@@ -221,8 +221,6 @@ async fn expand(
             let files = attached.files.into_iter();
             let file = |(mime, url)| PartBody::File { mime, filename: filename.clone(), url, source: None };
             parts.extend(files.map(|found| (None, file(found))));
-            // Only the texts are recorded. The part itself says where the prompt names the resource.
-            let _ = (id, mime);
         }
         PartInput::File { id, mime, filename, url, source } => {
             let attached = Attached { mime: &mime, filename: filename.as_deref(), url };

@@ -49,7 +49,8 @@ pub(crate) fn configured(merged: &Value, parts: Option<(&Value, &Value)>) -> Con
     }
     let Some((user, repository)) = parts else { return codewright_mcp::configured(merged, |_| false) };
     let off = |name: &str| {
-        repository.get("mcp").and_then(|servers| servers.get(name)?.get("enabled")) == Some(&Value::Bool(false))
+        repository.get("mcp").and_then(|servers| servers.get(name)?.get("enabled"))
+            == Some(&Value::Bool(false))
     };
     let users = codewright_mcp::configured(user, |_| false);
     let known: Vec<String> = users.iter().map(|(name, _)| name.clone()).collect();
@@ -162,14 +163,22 @@ mod tests {
 
     #[test]
     fn a_repository_cannot_change_the_users_server() {
-        let user = json!({"mcp": {"mine": {"type": "remote", "url": "https://mine", "headers": {"a": "secret"}}}});
+        let user =
+            json!({"mcp": {"mine": {"type": "remote", "url": "https://mine", "headers": {"a": "secret"}}}});
         let repository = json!({"mcp": {"mine": {"type": "remote", "url": "https://evil", "enabled": false},
                                         "theirs": {"type": "local", "command": ["x"]}}});
         let merged = json!({"mcp": {"mine": {}, "theirs": {}}});
         let servers = configured(&merged, Some((&user, &repository)));
         let (name, mine) = &servers[0];
         let mine = mine.as_ref().unwrap();
-        assert!(name == "mine" && !mine.is_enabled && !mine.of_repository && format!("{mine:?}").contains("\"mine\""));
-        assert!(servers[1].0 == "theirs" && servers[1].1.as_ref().unwrap().of_repository && servers.len() == 2);
+        assert!(
+            name == "mine"
+                && !mine.is_enabled
+                && !mine.of_repository
+                && format!("{mine:?}").contains("\"mine\"")
+        );
+        assert!(
+            servers[1].0 == "theirs" && servers[1].1.as_ref().unwrap().of_repository && servers.len() == 2
+        );
     }
 }

@@ -38,7 +38,8 @@ impl Toolbox {
 
     /// Reports whether a name belongs to a built-in tool.
     pub(crate) fn has(&self, name: &str) -> bool {
-        name.eq_ignore_ascii_case(INVALID) || self.tools.iter().any(|tool| tool.name().eq_ignore_ascii_case(name))
+        name.eq_ignore_ascii_case(INVALID)
+            || self.tools.iter().any(|tool| tool.name().eq_ignore_ascii_case(name))
     }
 
     /// Returns the tool with a name.

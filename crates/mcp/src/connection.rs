@@ -71,6 +71,8 @@ struct Process {
     tail: Arc<Mutex<Vec<u8>>>,
     strays: Arc<AtomicUsize>,
     closed: CancellationToken,
+    /// Cancelled when the error output was read to its end.
+    drained: CancellationToken,
 }
 
 /// A request to a server.
@@ -129,9 +131,10 @@ impl Opened {
             tail: Arc::default(),
             strays: Arc::default(),
             closed: CancellationToken::new(),
+            drained: CancellationToken::new(),
         };
         tasks.spawn(keep(program, process.closed.clone(), exited));
-        tasks.spawn(read_errors(errors, process.tail.clone(), session.clone()));
+        tasks.spawn(read_errors(errors, process.clone(), session.clone()));
         let transport = Stdio::new(socket.into_split(), process.strays.clone());
         // If this future is dropped, the transport is dropped too, which ends the process.
         match serve(&session, transport, &process.closed).await {
@@ -247,7 +250,8 @@ async fn keep(mut program: Connected, closed: CancellationToken, exited: watch::
 }
 
 /// Logs the error output and keeps its end.
-async fn read_errors(mut errors: Errors, tail: Arc<Mutex<Vec<u8>>>, session: Arc<Session>) {
+async fn read_errors(mut errors: Errors, process: Process, session: Arc<Session>) {
+    let _drained = process.drained.clone().drop_guard();
     let mut chunk = vec![0; TAIL_BYTES];
     loop {
         let count = errors.read(&mut chunk).await;
@@ -258,7 +262,7 @@ async fn read_errors(mut errors: Errors, tail: Arc<Mutex<Vec<u8>>>, session: Arc
         for line in String::from_utf8_lossy(new).lines().filter(|line| !line.trim().is_empty()) {
             session.log(line);
         }
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = process.tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend_from_slice(new);
         let surplus = tail.len().saturating_sub(TAIL_BYTES);
         tail.drain(..surplus);
@@ -308,6 +312,9 @@ impl Process {
         let mut process = self.clone();
         let has_ended = timeout(EXIT_WAIT, process.gone()).await.is_ok();
         let code = if has_ended { *self.exit.borrow() } else { None };
+        if has_ended {
+            drop(timeout(EXIT_WAIT, self.drained.cancelled()).await);
+        }
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let tail = String::from_utf8_lossy(&tail);
         let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(cut);

@@ -27,6 +27,7 @@ mod hang;
 mod hostile;
 mod interrupt;
 mod json;
+mod mcp;
 mod mdns;
 mod models;
 mod network;

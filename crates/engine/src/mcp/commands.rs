@@ -13,16 +13,22 @@ pub(crate) async fn commands(servers: &Servers) -> Vec<Command> {
     let prompts = servers.prompts().await;
     let command = |(server, prompt): &(std::sync::Arc<str>, Prompt)| {
         let hints = (1..=prompt.arguments.len()).map(|number| format!("${number}")).collect();
-        let command = Command::new(&name(server, &prompt.name), prompt.description.clone(), MCP, String::new());
+        let command =
+            Command::new(&name(server, &prompt.name), prompt.description.clone(), MCP, String::new());
         Command { hints, ..command }
     };
     prompts.iter().map(command).collect()
 }
 
 /// Returns the text of the prompt that a command names, or `None` if no server has it.
-pub(crate) async fn text(servers: &Servers, command: &str, arguments: &str) -> Option<Result<String, String>> {
+pub(crate) async fn text(
+    servers: &Servers,
+    command: &str,
+    arguments: &str,
+) -> Option<Result<String, String>> {
     let prompts = servers.prompts().await;
-    let (server, prompt) = prompts.into_iter().find(|(server, prompt)| name(server, &prompt.name) == command)?;
+    let (server, prompt) =
+        prompts.into_iter().find(|(server, prompt)| name(server, &prompt.name) == command)?;
     let values = match values(&prompt, arguments) {
         Ok(values) => values,
         Err(missing) => return Some(Err(missing)),

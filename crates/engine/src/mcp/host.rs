@@ -6,9 +6,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use codewright_mcp::{
-    Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Servers,
-};
+use codewright_mcp::{Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Servers};
 use codewright_proto::{SessionId, Signal};
 use codewright_tools::{Choice, UserQuestion};
 use codewright_workspace::{Author, Command, Confined, Network};
@@ -60,8 +58,7 @@ pub(crate) fn opened(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Servers {
         let host = EngineHost { inner: Arc::downgrade(inner), instance: instance.clone() };
         Servers::new(Arc::new(host), instance.mcp.as_ref().clone())
     };
-    let (servers, closed) =
-        inner.mcp.open(&instance.directory, &instance.mcp, inner.clock.now_ms(), create);
+    let (servers, closed) = inner.mcp.open(&instance.directory, &instance.mcp, inner.clock.now_ms(), create);
     if let Some(closed) = closed {
         inner.tasks.spawn(async move { closed.close().await });
     }
@@ -85,7 +82,8 @@ impl Host for EngineHost {
         }
         let id = SessionId::parse(SANDBOX_ID).map_err(|error| error.to_string())?;
         let sandbox = Subject::new(&inner, &self.instance, &id, &[]).confine(&inner.confinement)?;
-        let sandbox = sandbox.map(|confined| if of_repository { confined } else { widened(&confined, &inner) });
+        let sandbox =
+            sandbox.map(|confined| if of_repository { confined } else { widened(&confined, &inner) });
         let set = inner.child_env.set.iter().cloned();
         let own = local.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
         // The log names what runs, and never its variables, which contain keys.
@@ -136,7 +134,8 @@ impl Host for EngineHost {
 
     fn elicit<'a>(&'a self, server: &'a str, asked: Elicitation) -> Boxed<'a, ElicitReply> {
         Box::pin(async move {
-            let host = self.inner.upgrade().and_then(|inner| inner.mcp.asking.of(&self.instance.directory, server));
+            let host =
+                self.inner.upgrade().and_then(|inner| inner.mcp.asking.of(&self.instance.directory, server));
             let Some(host) = host else { return ElicitReply::Cancelled };
             match host.ask_user(questions(server, &asked)).await {
                 Ok(Some(answers)) => reply(&asked, &answers),
@@ -163,7 +162,8 @@ fn questions(server: &str, asked: &Elicitation) -> Vec<UserQuestion> {
         description: description.to_owned(),
     };
     let header: String = server.chars().take(30).collect();
-    let source = format!("The MCP server `{server}` asks: {}", asked.message.chars().take(2000).collect::<String>());
+    let source =
+        format!("The MCP server `{server}` asks: {}", asked.message.chars().take(2000).collect::<String>());
     if asked.fields.is_empty() {
         let address = asked.url.as_ref().map(|url| format!("\n{url}")).unwrap_or_default();
         return vec![UserQuestion {
@@ -184,7 +184,13 @@ fn questions(server: &str, asked: &Elicitation) -> Vec<UserQuestion> {
             FieldKind::Choice(choices) => choices.iter().map(|(_, title)| choice(title, "")).collect(),
         };
         let custom = Some(options.is_empty());
-        UserQuestion { question: text.trim().to_owned(), header: header.clone(), options, multiple: None, custom }
+        UserQuestion {
+            question: text.trim().to_owned(),
+            header: header.clone(),
+            options,
+            multiple: None,
+            custom,
+        }
     };
     asked.fields.iter().enumerate().map(question).collect()
 }
@@ -198,7 +204,8 @@ fn reply(asked: &Elicitation, answers: &[Vec<String>]) -> ElicitReply {
     }
     let mut values = Map::new();
     for (at, field) in asked.fields.iter().enumerate() {
-        let value = answer(at).filter(|answer| !answer.is_empty()).and_then(|answer| value(&field.kind, answer));
+        let value =
+            answer(at).filter(|answer| !answer.is_empty()).and_then(|answer| value(&field.kind, answer));
         match value {
             Some(value) => drop(values.insert(field.name.clone(), value)),
             None if field.is_required => return ElicitReply::Declined,

@@ -12,7 +12,8 @@ const MAX_TOTAL_BYTES: usize = 64 * 1024;
 pub(crate) fn block(servers: &Servers) -> Option<String> {
     let mut text = String::new();
     for (name, instructions) in servers.instructions() {
-        let instructions = neutralize(instructions.trim());
+        // A server must not end the block that contains its text.
+        let instructions = neutralize(instructions.trim()).replace("</", "< /");
         let cut = &instructions[..instructions.floor_char_boundary(MAX_BYTES)];
         if cut.is_empty() || text.len() + cut.len() > MAX_TOTAL_BYTES {
             continue;

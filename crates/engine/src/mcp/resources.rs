@@ -46,7 +46,9 @@ impl AnyTool for ResourceTool {
 
     fn description(&self) -> String {
         let text = match self.kind {
-            Kind::List => "List the resources of the connected MCP servers: documents, schemas and other context.",
+            Kind::List => {
+                "List the resources of the connected MCP servers: documents, schemas and other context."
+            }
             Kind::Templates => {
                 "List the resource templates of the connected MCP servers. A template is an address with variables \
                  that you fill in."
@@ -133,7 +135,12 @@ fn entry(fields: [(&str, Option<String>); 4]) -> Map<String, Value> {
     fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))).collect()
 }
 
-fn listed(key: &str, title: &str, server: Option<&str>, entries: Vec<(Arc<str>, Map<String, Value>)>) -> Output {
+fn listed(
+    key: &str,
+    title: &str,
+    server: Option<&str>,
+    entries: Vec<(Arc<str>, Map<String, Value>)>,
+) -> Output {
     let names: BTreeSet<&str> = entries.iter().map(|(name, _)| &**name).collect();
     let (count, servers) = (entries.len(), json!(names));
     let entries: Vec<Value> = entries
@@ -173,8 +180,12 @@ async fn read(servers: &Servers, server: &str, uri: &str) -> Result<Output, Tool
         }
     }
     let files = attachments.len();
-    let output =
-        Output { title: format!("MCP resource: {uri}"), output: texts.join("\n\n"), attachments, ..Output::default() };
+    let output = Output {
+        title: format!("MCP resource: {uri}"),
+        output: texts.join("\n\n"),
+        attachments,
+        ..Output::default()
+    };
     let output = output.with("server", server).with("uri", uri);
     Ok(output.with("contents", count).with("attachments", files))
 }
@@ -188,7 +199,12 @@ pub(crate) struct AttachedResource {
 }
 
 /// Reads a resource that the user attached to a prompt.
-pub(crate) async fn attach(servers: Option<&Servers>, server: &str, uri: &str, name: &str) -> AttachedResource {
+pub(crate) async fn attach(
+    servers: Option<&Servers>,
+    server: &str,
+    uri: &str,
+    name: &str,
+) -> AttachedResource {
     let mut texts = vec![format!("Reading MCP resource: {name} ({uri})")];
     let mut files = Vec::new();
     let answer = match servers {

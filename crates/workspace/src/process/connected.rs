@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::time::Duration;
 
+use codewright_sandbox::Guard;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
@@ -75,9 +76,16 @@ impl Connected {
         let mut tick = interval(GUARD_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let checked;
             tokio::select! {
-                code = self.held.wait() => return Ok(code),
-                _ = tick.tick() => guard = check(guard).await?,
+                code = self.held.wait() => {
+                    (_, checked) = check(guard, Guard::check_last).await?;
+                    return checked.map(|()| code);
+                }
+                _ = tick.tick() => {
+                    (guard, checked) = check(guard, Guard::check).await?;
+                    checked?;
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codewright_llm::{Model, Request, ToolSpec};
+use codewright_mcp::Servers;
 use codewright_proto::{MessageWithParts, PartBody, PromptModel, ToolPart, ToolState, UserMessage};
 use codewright_tools::{LoadedInstructions, ModelName};
 use serde_json::{Map, Value};
@@ -147,8 +148,7 @@ pub(super) fn prepare(
     }
     let mcp = inner.mcp.find(&instance.directory);
     let (model_of, mcp) = (&model, mcp.as_ref());
-    let sources =
-        SystemSources { prompt, surroundings, model: model_of, tools: &tools, rules: &rules, mcp };
+    let sources = SystemSources { prompt, surroundings, model: model_of, tools: &tools, rules: &rules, mcp };
     let blocks = system_blocks(&instance, sources, instructions)?;
     let system = system::joined(&blocks);
     let mut options = agent.options.clone();
