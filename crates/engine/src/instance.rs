@@ -180,8 +180,6 @@ impl Instance {
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
         let path = path_reply(opening.dirs, &worktree.root, &directory);
-        let documents = parts.as_ref().map(|parts| (&parts.user.raw, &parts.repository.raw));
-        let mcp = Arc::new(mcp::configured(&config.raw, documents));
         Ok(Self {
             git: project_id::git(opening.env, opening.dirs),
             snapshots: snapshots(opening, &project, &worktree, &directory),
@@ -194,7 +192,7 @@ impl Instance {
             commands,
             prompt: config.prompt.clone(),
             sandbox: config.sandbox.clone(),
-            mcp,
+            mcp: mcp::of(&config, parts.as_deref()),
             origins,
             instructions,
             addresses: Addresses::default(),

@@ -39,11 +39,20 @@ struct Entry {
     used: u64,
 }
 
+/// Returns the servers of a configuration and of the documents that it was merged from.
+pub(crate) fn of(
+    config: &codewright_config::Config,
+    parts: Option<&codewright_config::Parts>,
+) -> Arc<Configured> {
+    let documents = parts.map(|parts| (&parts.user.raw, &parts.repository.raw));
+    Arc::new(configured(&config.raw, documents))
+}
+
 /// Returns the servers of a configuration. `parts` are the user's and the repository's, if the repository has one.
 ///
 /// A server that the user configured is the user's: a repository can only switch it off. Otherwise a repository could
 /// send the user's headers to another address.
-pub(crate) fn configured(merged: &Value, parts: Option<(&Value, &Value)>) -> Configured {
+fn configured(merged: &Value, parts: Option<(&Value, &Value)>) -> Configured {
     if merged.get("mcp").is_none() {
         return Vec::new();
     }
@@ -117,7 +126,9 @@ impl McpTable {
 
 /// The hosts of running calls, by directory and server. A question of a server belongs to its newest call.
 #[derive(Default)]
-pub(crate) struct Asking(Mutex<HashMap<(PathBuf, String), Vec<Arc<dyn Host>>>>);
+pub(crate) struct Asking(Mutex<Hosts>);
+
+type Hosts = HashMap<(PathBuf, String), Vec<Arc<dyn Host>>>;
 
 impl Asking {
     /// Registers a call until the result is dropped.
@@ -132,7 +143,7 @@ impl Asking {
         self.lock().get(&(directory.to_owned(), server.to_owned()))?.last().cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(PathBuf, String), Vec<Arc<dyn Host>>>> {
+    fn lock(&self) -> MutexGuard<'_, Hosts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -96,7 +96,7 @@ impl Opened {
     ) -> Result<Self, Failure> {
         let opening = async {
             match &config.kind {
-                Kind::Local(local) => Self::local(server, config, local, (host, tasks)).await,
+                Kind::Local(local) => Self::local(server, config, local, host, tasks).await,
                 Kind::Remote(remote) => Self::remote(server, config, remote, host).await,
             }
         };
@@ -113,7 +113,8 @@ impl Opened {
         server: &Arc<str>,
         config: &Config,
         local: &Local,
-        (host, tasks): (&Arc<dyn Host>, &TaskTracker),
+        host: &Arc<dyn Host>,
+        tasks: &TaskTracker,
     ) -> Result<Self, Failure> {
         let command = {
             let (host, server, local) = (host.clone(), server.clone(), local.clone());
@@ -135,7 +136,8 @@ impl Opened {
         };
         tasks.spawn(keep(program, process.closed.clone(), exited));
         tasks.spawn(read_errors(errors, process.clone(), session.clone()));
-        let transport = Stdio::new(socket.into_split(), process.strays.clone());
+        let (reader, writer) = socket.into_split();
+        let transport = Stdio::new(reader, writer, process.strays.clone());
         // If this future is dropped, the transport is dropped too, which ends the process.
         match serve(&session, transport, &process.closed).await {
             Ok(running) => {

@@ -25,7 +25,7 @@ pub fn tool_names<'a>(
     let mut used = HashSet::new();
     tools
         .map(|(server, tool)| {
-            let wanted = shortened(format!("{}_{}", sanitize(server), sanitize(tool)), (server, tool));
+            let wanted = shortened(format!("{}_{}", sanitize(server), sanitize(tool)), server, tool);
             let mut name = wanted.clone();
             let mut number = 2;
             while taken(&name) || !used.insert(name.to_ascii_lowercase()) {
@@ -39,12 +39,12 @@ pub fn tool_names<'a>(
 }
 
 /// Cuts a long name and marks it with a hash of what it names.
-fn shortened(name: String, source: (&str, &str)) -> String {
+fn shortened(name: String, server: &str, tool: &str) -> String {
     if name.len() <= MAX_NAME_CHARS {
         return name;
     }
     let mut hasher = DefaultHasher::new();
-    source.hash(&mut hasher);
+    (server, tool).hash(&mut hasher);
     let mark = format!("_{:08x}", hasher.finish() & 0xffff_ffff);
     format!("{}{mark}", &name[..MAX_NAME_CHARS - mark.len()])
 }

@@ -36,7 +36,7 @@ pub(crate) struct Stdio {
 }
 
 impl Stdio {
-    pub(crate) fn new((reader, writer): (OwnedReadHalf, OwnedWriteHalf), strays: Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(reader: OwnedReadHalf, writer: OwnedWriteHalf, strays: Arc<AtomicUsize>) -> Self {
         Self { reader, writer: Arc::new(Mutex::new(Some(writer))), lines: Lines::default(), strays }
     }
 }

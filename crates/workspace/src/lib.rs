@@ -27,9 +27,9 @@ pub use held::Held;
 pub use path::{Place, Workspace, hold, normalize, physical, relative};
 pub use private::{is_own, make_private_directory, private_file, repair_private_directory};
 pub use process::{
-    Author, Command, Confined, Confinement, Connected, Descent, End, Ended, Errors, Limits, Output, Peer, Rest, SUPERVISE, Screen,
-    Seated, TerminalSize, confine, connect, deny_tracing, has_commands, open_terminal, probe_sandbox, process_descent,
-    run, sandbox_support, socket_descent, supervise,
+    Author, Command, Confined, Confinement, Connected, Descent, End, Ended, Errors, Limits, Output, Peer,
+    Rest, SUPERVISE, Screen, Seated, TerminalSize, confine, connect, deny_tracing, has_commands,
+    open_terminal, probe_sandbox, process_descent, run, sandbox_support, socket_descent, supervise,
 };
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{

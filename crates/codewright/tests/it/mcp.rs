@@ -67,8 +67,8 @@ impl Serving {
         let messages = get(&self.url, &format!("/session/{}/message", self.id))?;
         let parts =
             messages.as_array().into_iter().flatten().flat_map(|one| one["parts"].as_array().cloned());
-        let calls = parts.flatten().filter(|part| part["type"] == "tool");
-        calls.last().context("no call")
+        let mut calls = parts.flatten().filter(|part| part["type"] == "tool");
+        calls.next_back().context("no call")
     }
 
     fn mcp(&self) -> Result<Value> {

@@ -38,6 +38,12 @@ const MAX_SHELLS: usize = 32;
 /// The number of files that one command attaches by name.
 const MAX_REFERENCES: usize = 50;
 
+/// The text of a prompt of an MCP server, for a session.
+struct ServerPrompt<'a> {
+    session: &'a Session,
+    text: String,
+}
+
 impl Sessions<'_> {
     /// Runs a command in a session, waits for the end of the turn and returns the last answer.
     pub async fn command(self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
@@ -46,7 +52,8 @@ impl Sessions<'_> {
         let known = instance.commands.iter().find(|command| command.name == input.command);
         let Some(command) = known.cloned() else {
             if let Some(text) = self.server_prompt(&instance, &input).await {
-                return self.prompted(id, &instance, (&session, text?), input).await;
+                let prompt = ServerPrompt { session: &session, text: text? };
+                return self.prompted(id, &instance, prompt, input).await;
             }
             let names = instance.commands.iter().map(|command| command.name.as_str());
             let names = names.collect::<Vec<_>>().join(", ");
@@ -77,9 +84,10 @@ impl Sessions<'_> {
         self,
         id: &SessionId,
         instance: &Instance,
-        (session, text): (&Session, String),
+        prompt: ServerPrompt<'_>,
         input: CommandInput,
     ) -> Result<MessageWithParts, Error> {
+        let ServerPrompt { session, text } = prompt;
         let agent = input.agent.as_deref().or(session.agent.as_deref());
         let agent = instance.agent_name(agent)?;
         let model = input.model.as_deref().map(|written| {

@@ -1,5 +1,7 @@
 //! The prompts of MCP servers as commands.
 
+use std::sync::Arc;
+
 use codewright_mcp::{Prompt, Servers, prompt_text, sanitize};
 use serde_json::{Map, Value};
 
@@ -11,7 +13,7 @@ pub(crate) const MCP: &str = "mcp";
 /// Returns the prompts of all servers as commands.
 pub(crate) async fn commands(servers: &Servers) -> Vec<Command> {
     let prompts = servers.prompts().await;
-    let command = |(server, prompt): &(std::sync::Arc<str>, Prompt)| {
+    let command = |(server, prompt): &(Arc<str>, Prompt)| {
         let hints = (1..=prompt.arguments.len()).map(|number| format!("${number}")).collect();
         let command =
             Command::new(&name(server, &prompt.name), prompt.description.clone(), MCP, String::new());

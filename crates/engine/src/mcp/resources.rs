@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use codewright_mcp::{Part, Servers, resource_parts};
 use codewright_tools::tags::neutralize;
-use codewright_tools::{AnyTool, Ask, Boxed, Effect, Facts, Output, ToolCx, ToolError};
+use codewright_tools::{AnyTool, Ask, Attachment, Boxed, Effect, Facts, Output, ToolCx, ToolError};
 use serde_json::{Map, Value, json};
-
-use super::tool::attachment;
 
 const FACTS: &Facts = &Facts { effect: Effect::None, ..Facts::PLAIN };
 
@@ -226,4 +224,10 @@ pub(crate) async fn attach(
         Err(reason) => texts.push(format!("The resource could not be read: {}", neutralize(&reason))),
     }
     AttachedResource { texts, files }
+}
+
+/// A file of a server as an attachment.
+pub(super) fn attachment(file: codewright_mcp::Attached) -> Attachment {
+    let url = format!("data:{};base64,{}", file.mime, file.data);
+    Attachment { mime: file.mime, url, filename: None }
 }

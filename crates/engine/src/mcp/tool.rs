@@ -6,9 +6,7 @@
 use std::sync::Arc;
 
 use codewright_mcp::{Call, Content, Servers, Tool, result, tool_names};
-use codewright_tools::{
-    AnyTool, Ask, Attachment, Boxed, Certainty, Implied, Output, ToolCx, ToolError, UNKNOWN,
-};
+use codewright_tools::{AnyTool, Ask, Boxed, Certainty, Implied, Output, ToolCx, ToolError, UNKNOWN};
 use serde_json::{Map, Value};
 
 use super::Asking;
@@ -117,12 +115,7 @@ fn output(content: Content) -> Result<Output, ToolError> {
         left = left.saturating_sub(file.data.len());
         fits
     });
-    let attachments = files.map(attachment).collect();
+    let attachments = files.map(resources::attachment).collect();
     // Whether it is truncated is added after truncation.
     Ok(Output { output: content.text, attachments, ..Output::default() })
-}
-
-pub(super) fn attachment(file: codewright_mcp::Attached) -> Attachment {
-    let url = format!("data:{};base64,{}", file.mime, file.data);
-    Attachment { mime: file.mime, url, filename: None }
 }

@@ -204,6 +204,7 @@ mod tests {
             tree_tag: "files",
             rules,
             instructions,
+            mcp: None,
             skills: Some("SKILLS".into()),
             structured: true,
             config: Some("CONFIG"),

@@ -6,6 +6,7 @@
 
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_sandbox::Guard;
@@ -15,14 +16,17 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::held::{Ends, Held, Input};
-use super::{Command, Confined, GUARD_EVERY, check};
+use super::{Command, Confined, check};
 use crate::Error;
+
+/// The interval between two checks of the protected names. A server lives long, and most of the time does nothing.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// A connected program. Its processes are killed when this is dropped.
 #[derive(Debug)]
 pub struct Connected {
     held: Held,
-    sandbox: Option<std::sync::Arc<Confined>>,
+    sandbox: Option<Arc<Confined>>,
 }
 
 /// The end of the connection: reads the output of the program and writes its input. Shutting down the writing half is
@@ -73,7 +77,7 @@ impl Connected {
     pub async fn wait(&mut self) -> Result<i32, Error> {
         let Some(confined) = &self.sandbox else { return Ok(self.held.wait().await) };
         let mut guard = confined.guard()?;
-        let mut tick = interval(GUARD_EVERY);
+        let mut tick = interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let checked;
