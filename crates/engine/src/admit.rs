@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::mcp;
 use crate::run::compact::trigger::{Cause, request_summary};
 use crate::run::message;
 use crate::run::table::Turn;
@@ -208,6 +209,20 @@ async fn expand(
             let text = TextPart { text: text.into(), synthetic, ignored, time: None, metadata };
             parts.push((id, PartBody::Text(text)));
         }
+        PartInput::File { filename, url, source, .. } if is_resource(source.as_ref()) => {
+            let named = |key: &str| source.as_ref().and_then(|source| source.get(key)?.as_str());
+            let (server, uri) = (named("clientName").unwrap_or_default(), named("uri").unwrap_or(&url));
+            let name = filename.as_deref().unwrap_or(uri);
+            let servers = mcp::host::servers(inner, instance);
+            if let Some(servers) = &servers {
+                servers.settled().await;
+            }
+            let attached = mcp::resources::attach(servers.as_ref(), server, uri, name).await;
+            parts.extend(attached.texts.into_iter().map(synthetic));
+            let files = attached.files.into_iter();
+            let file = |(mime, url)| PartBody::File { mime, filename: filename.clone(), url, source: None };
+            parts.extend(files.map(|found| (None, file(found))));
+        }
         PartInput::File { id, mime, filename, url, source, checked } => {
             let attached = Attached { mime: &mime, filename: filename.as_deref(), url, checked };
             let url = expand_file(inner, instance, attached, parts).await?;
@@ -228,6 +243,11 @@ async fn expand(
         }
     }
     Ok(())
+}
+
+/// Reports whether a file of a prompt is a resource of an MCP server.
+fn is_resource(source: Option<&Value>) -> bool {
+    source.and_then(|source| source.get("type")) == Some(&Value::from("resource"))
 }
 
 /// A file of a prompt.

@@ -13,6 +13,7 @@ use crate::Error;
 use crate::inner::Inner;
 use crate::instance::{self, Instance};
 use crate::interface::Instances;
+use crate::mcp;
 use crate::permission::rules::PermissionRules;
 use crate::prompts::Family;
 use crate::redact;
@@ -105,6 +106,8 @@ impl Instances<'_> {
         let model = chosen(instance, &agent, model)?;
         let prompt = prompt(self.0, &agent, &model);
         let rules = PermissionRules::of_agent(&agent, &[]);
+        mcp::host::ready(self.0, instance).await;
+        let servers = self.0.mcp.find(&instance.directory);
         let (tools, _) = step::prepare::offer(self.0, instance, &model, &rules, &prompt);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
         let found = instance.instructions(&self.0.llm).await;
@@ -119,6 +122,7 @@ impl Instances<'_> {
             model: &model,
             tools: &tools,
             rules: &rules,
+            mcp: servers.as_ref(),
         };
         let blocks = step::prepare::system_blocks(instance, sources, &found)?;
         let text = system::joined(&blocks);

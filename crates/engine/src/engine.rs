@@ -23,11 +23,12 @@ use crate::hosts::table::Hosts;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
-    Events, Instances, Log, Permissions, Projects, Providers, Questions, Sandboxes, Sessions, Settings,
+    Events, Instances, Log, Mcp, Permissions, Projects, Providers, Questions, Sandboxes, Sessions, Settings,
     Terminals, Transfer, Trust, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
+use crate::mcp::McpTable;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
 use crate::permission::gate::Gate;
@@ -132,6 +133,7 @@ impl Engine {
             known: SessionFiles::default(),
             jobs: Jobs::default(),
             hosts: Hosts::new(tasks.clone()),
+            mcp: McpTable::default(),
             child_env,
             shell,
             confinement,
@@ -201,6 +203,7 @@ impl Engine {
 
     /// Waits a short time for background work, aborts the rest and closes the store.
     pub async fn close(self) -> Result<(), Error> {
+        self.0.mcp.close_all(&self.0.tasks);
         self.0.tasks.close();
         self.0.jobs.close();
         // Titles may still arrive; the rest is cancelled.
@@ -281,6 +284,12 @@ impl Engine {
     #[must_use]
     pub fn providers(&self) -> Providers<'_> {
         Providers(&self.0)
+    }
+
+    /// The MCP servers of directories.
+    #[must_use]
+    pub fn mcp(&self) -> Mcp<'_> {
+        Mcp(&self.0)
     }
 
     /// Open directories and their agents.

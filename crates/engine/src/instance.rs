@@ -16,7 +16,7 @@ pub(crate) mod watcher;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::{
     AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PromptConfig,
@@ -35,6 +35,7 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
+use crate::mcp::{self, Configured};
 use crate::models::credentials::{Access, Credentials};
 use crate::models::json::Connection;
 use crate::models::source::Source;
@@ -96,6 +97,8 @@ pub struct Instance {
     pub(crate) settled: Settled,
     /// The settings of the sandbox, which only the user sets.
     pub(crate) sandbox: SandboxConfig,
+    /// The configured MCP servers.
+    pub(crate) mcp: Arc<Configured>,
     /// Whether the repository's configuration takes effect.
     pub(crate) trust: Standing,
     skills: Vec<Skill>,
@@ -190,6 +193,7 @@ impl Instance {
             commands,
             prompt: config.prompt.clone(),
             sandbox: config.sandbox.clone(),
+            mcp: mcp::of(&config, parts.as_deref()),
             origins,
             instructions,
             addresses: Addresses::default(),

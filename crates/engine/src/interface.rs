@@ -52,4 +52,6 @@ parts! {
     Log,
     /// The sandbox of the model's commands.
     Sandboxes,
+    /// The MCP servers of directories.
+    Mcp,
 }

@@ -36,6 +36,12 @@ impl Toolbox {
         Self { tools: codewright_tools::builtin(&setup), setup }
     }
 
+    /// Reports whether a name belongs to a built-in tool.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        name.eq_ignore_ascii_case(INVALID)
+            || self.tools.iter().any(|tool| tool.name().eq_ignore_ascii_case(name))
+    }
+
     /// Returns the tool with a name.
     fn find(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         self.tools.iter().find(|tool| tool.name() == name)

@@ -49,6 +49,18 @@ impl Client {
         })?;
         Ok(Self { connections: Connections::new(user_agent, network) })
     }
+
+    /// Returns the HTTP client for an address, with the proxies and certificates of the network. It follows redirects
+    /// within one server only. May block while the system's certificates are loaded.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the network settings are invalid.
+    pub fn http(&self, url: &Url) -> Result<reqwest::Client, Error> {
+        /// Time limit of connecting.
+        const CONNECT: Duration = Duration::from_secs(10);
+        self.connections.to(url, CONNECT)
+    }
 }
 
 /// Downloads a text within the limits; the model catalog uses it.

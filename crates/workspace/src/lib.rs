@@ -27,9 +27,10 @@ pub use held::Held;
 pub use path::{Place, Workspace, hold, hold_at, normalize, physical, relative};
 pub use private::{is_own, make_private_directory, private_file, repair_private_directory};
 pub use process::{
-    Author, Command, Confined, Confinement, Connections, Descent, End, Ended, Limits, Output, RefusedHost,
-    Rest, SUPERVISE, Screen, Seated, TerminalSize, confine, deny_tracing, has_commands, open_terminal,
-    probe_sandbox, process_descent, run, sandbox_support, socket_descent, supervise,
+    Author, Command, Confined, Confinement, Connected, Connections, Descent, End, Ended, Errors, Limits,
+    Output, Peer, RefusedHost, Rest, SUPERVISE, Screen, Seated, TerminalSize, confine, connect, deny_tracing,
+    has_commands, open_terminal, probe_sandbox, process_descent, run, sandbox_support, socket_descent,
+    supervise,
 };
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{

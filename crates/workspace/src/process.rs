@@ -7,6 +7,7 @@
 //! program that ends slowly: it gets the [`Rest`] to end later.
 
 mod confined;
+mod connected;
 mod held;
 mod origin;
 mod output;
@@ -28,8 +29,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use confined::{Confined, Connections, RefusedHost, confine, probe_sandbox, sandbox_support};
+pub use connected::{Connected, Errors, Peer, connect};
 pub use held::Confinement;
-use held::{Ends, GRACE, Held, REAP};
+use held::{Ends, GRACE, Held, Input, REAP};
 pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};
 pub use output::Output;
 pub use supervisor::{SUPERVISE, deny_tracing, supervise};
@@ -337,7 +339,7 @@ fn start(command: &Command) -> Result<(Held, Receiver), Error> {
     let failed = |source| Error::Start { program: command.program.clone(), source };
     let (reader, writer) = std::io::pipe().map_err(failed)?;
     let ends = Ends {
-        terminal: None,
+        input: Input::Empty,
         stdout: Stdio::from(writer.try_clone().map_err(failed)?),
         stderr: Stdio::from(writer),
     };

@@ -32,6 +32,7 @@ const CRATES: &[Crate] = &[
     package("codewright-workspace", &["codewright-sandbox"]),
     package("codewright-snapshot", &["codewright-proto", "codewright-workspace"]),
     package("codewright-tools", &["codewright-workspace"]),
+    package("codewright-mcp", &["codewright-workspace"]),
     package(
         "codewright-engine",
         &[
@@ -45,6 +46,7 @@ const CRATES: &[Crate] = &[
             "codewright-snapshot",
             "codewright-tools",
             "codewright-telemetry",
+            "codewright-mcp",
         ],
     ),
     Crate {
@@ -141,6 +143,7 @@ const ENGINE: &[Layer] = &[
             "hosts::table",
             "instance",
             "journal",
+            "mcp",
             "permission::approval",
             "permission::gate",
             "permission::reading",
@@ -165,6 +168,11 @@ const ENGINE: &[Layer] = &[
         &[
             "batch",
             "hosts",
+            "mcp::commands",
+            "mcp::host",
+            "mcp::instructions",
+            "mcp::resources",
+            "mcp::tool",
             "permission::session",
             "run::compact::trigger",
             "run::message",
@@ -200,6 +208,7 @@ const ENGINE: &[Layer] = &[
             "interface::sessions",
             "journal::operations",
             "journal::reading",
+            "mcp::operations",
             "permission::addition",
             "permission::client",
             "projects",

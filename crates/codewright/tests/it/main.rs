@@ -30,6 +30,7 @@ mod hostile;
 mod hosts;
 mod interrupt;
 mod json;
+mod mcp;
 mod mdns;
 mod models;
 mod network;

@@ -32,9 +32,8 @@ const MAX_UNKNOWN_KEYS: usize = 20;
 const CHARS_PER_MISTAKE: usize = 3;
 
 /// Keys without an effect in this version, with the reasons.
-const UNUSED: [(&str, &str); 10] = [
+const UNUSED: [(&str, &str); 9] = [
     ("autoupdate", "the program never updates itself"),
-    ("mcp", "tool servers are not connected"),
     ("plugin", "plugins are not run"),
     ("formatter", "files are not formatted"),
     ("lsp", "language servers are not started"),
@@ -45,8 +44,7 @@ const UNUSED: [(&str, &str); 10] = [
     ("tui", "use `tui.json` for the terminal client"),
 ];
 /// Keys of `experimental` without an effect in this version, with the reasons.
-const UNUSED_EXPERIMENTS: [(&str, &str); 3] = [
-    ("mcp_timeout", "tool servers are not connected"),
+const UNUSED_EXPERIMENTS: [(&str, &str); 2] = [
     ("policies", "policies are not supported"),
     ("disable_paste_summary", "long pasted text is always summarized by its size"),
 ];

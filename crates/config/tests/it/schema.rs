@@ -77,7 +77,6 @@ fn a_key_of_the_schema_accepts_valid_values_only() {
 #[test]
 fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
     for (key, value) in [
-        ("mcp", r#"{"x": {"type": "local", "command": ["x"]}}"#),
         ("plugin", r#"["x"]"#),
         ("formatter", "true"),
         ("lsp", r#"{"x": {"command": ["x"]}}"#),
@@ -85,7 +84,7 @@ fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
         ("autoshare", "true"),
         ("autoupdate", "true"),
         ("autoupdate", r#""notify""#),
-        ("experimental.mcp_timeout", "5000"),
+        ("experimental.policies", "[]"),
     ] {
         let text = match key.split_once('.') {
             Some((section, key)) => format!(r#"{{"{section}": {{"{key}": {value}}}}}"#),

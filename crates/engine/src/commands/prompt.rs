@@ -20,6 +20,7 @@ use crate::hosts::{Origin, User};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::interface::Sessions;
+use crate::mcp;
 use crate::permission::gate::Asker;
 use crate::permission::session::session_rules;
 use crate::sandbox::enforcement::Consent;
@@ -37,6 +38,12 @@ const MAX_SHELLS: usize = 32;
 /// The number of files that one command attaches by name.
 const MAX_REFERENCES: usize = 50;
 
+/// The text of a prompt of an MCP server, for a session.
+struct ServerPrompt<'a> {
+    session: &'a Session,
+    text: String,
+}
+
 impl Sessions<'_> {
     /// Runs a command in a session, waits for the end of the turn and returns the last answer.
     pub async fn command(self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
@@ -44,6 +51,10 @@ impl Sessions<'_> {
         let instance = self.0.instance(Path::new(&session.directory)).await?;
         let known = instance.commands.iter().find(|command| command.name == input.command);
         let Some(command) = known.cloned() else {
+            if let Some(text) = self.server_prompt(&instance, &input).await {
+                let prompt = ServerPrompt { session: &session, text: text? };
+                return self.prompted(id, &instance, prompt, input).await;
+            }
             let names = instance.commands.iter().map(|command| command.name.as_str());
             let names = names.collect::<Vec<_>>().join(", ");
             return Err(Error::invalid(format!("command `{}` not found; there are {names}", input.command)));
@@ -52,6 +63,49 @@ impl Sessions<'_> {
         let prompt = self.prompt_of(&instance, &session, command, input).await?;
         let answer = self.prompt(id, prompt).await?;
         let message_id = answer.info.id().clone();
+        self.0.store.signal(Signal::CommandExecuted { session_id: id.clone(), name, arguments, message_id });
+        Ok(answer)
+    }
+
+    /// Returns the text of the MCP prompt that a command names, if there is one.
+    async fn server_prompt(
+        self,
+        instance: &Arc<Instance>,
+        input: &CommandInput,
+    ) -> Option<Result<String, Error>> {
+        let servers = mcp::host::servers(self.0, instance)?;
+        servers.settled().await;
+        let text = mcp::commands::text(&servers, &input.command, &input.arguments).await?;
+        Some(text.map_err(Error::invalid))
+    }
+
+    /// Sends the text of an MCP prompt. Nothing in it runs or is attached, because a server wrote it.
+    async fn prompted(
+        self,
+        id: &SessionId,
+        instance: &Instance,
+        prompt: ServerPrompt<'_>,
+        input: CommandInput,
+    ) -> Result<MessageWithParts, Error> {
+        let ServerPrompt { session, text } = prompt;
+        let agent = input.agent.as_deref().or(session.agent.as_deref());
+        let agent = instance.agent_name(agent)?;
+        let model = input.model.as_deref().map(|written| {
+            parse_model(written)
+                .ok_or_else(|| Error::invalid(format!("the model `{written}` is not written provider/model")))
+        });
+        let own = PartInput::text(neutralize(&text).trim());
+        let prompt = PromptInput {
+            message_id: input.message_id,
+            model: model.transpose()?,
+            agent: Some(agent),
+            variant: input.variant,
+            parts: [own].into_iter().chain(input.parts).collect(),
+            ..PromptInput::default()
+        };
+        let answer = self.prompt(id, prompt).await?;
+        let message_id = answer.info.id().clone();
+        let (name, arguments) = (input.command, input.arguments);
         self.0.store.signal(Signal::CommandExecuted { session_id: id.clone(), name, arguments, message_id });
         Ok(answer)
     }

@@ -36,6 +36,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) rules: &'a [Instruction],
     /// The instruction files of the configuration.
     pub(crate) instructions: &'a [Instruction],
+    /// The instructions of MCP servers.
+    pub(crate) mcp: Option<String>,
     /// The list of skills, if the agent can load any.
     pub(crate) skills: Option<String>,
     /// Whether the prompt requests a structured value.
@@ -101,6 +103,7 @@ pub(crate) fn blocks(facts: &Facts<'_>) -> Vec<Block> {
         }
     }
     if !facts.strict {
+        add("mcp", "the MCP servers", facts.mcp.clone().unwrap_or_default(), between);
         add("skills", "the folders of skills", facts.skills.clone().unwrap_or_default(), between);
         add("config", configured, facts.config.unwrap_or_default().to_owned(), between);
     }
@@ -201,6 +204,7 @@ mod tests {
             tree_tag: "files",
             rules,
             instructions,
+            mcp: None,
             skills: Some("SKILLS".into()),
             structured: true,
             config: Some("CONFIG"),

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::error::{describe, message_error};
 use crate::inner::Inner;
+use crate::mcp;
 use crate::permission::session::session_rules;
 use crate::request::system::Surroundings;
 use crate::run::compact::trigger::{Cause, request_summary};
@@ -62,6 +63,8 @@ pub(crate) async fn step(
     let rules = session_rules(inner, &instance, &context.session, &prompt.agent).await;
     let prepared = match rules {
         Ok(rules) => {
+            // Servers that start must not delay the end of an aborted turn.
+            cancel.run_until_cancelled(mcp::host::ready(inner, &instance)).await;
             let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
             let surroundings = &Surroundings { date: first_day(inner, &transcript), tree };
             let (session, prompt, transcript) = (&context.session, &prompt, transcript.as_slice());

@@ -38,10 +38,6 @@ pub(super) async fn nothing(_location: Location) -> Json<[Value; 0]> {
     Json([])
 }
 
-pub(super) async fn no_entries(_location: Location) -> Json<Value> {
-    Json(json!({}))
-}
-
 pub(super) async fn done(_location: Location) -> StatusCode {
     StatusCode::NO_CONTENT
 }

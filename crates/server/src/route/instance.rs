@@ -44,8 +44,8 @@ pub(super) async fn upgrade() -> Json<Value> {
     Json(json!({"success": false, "error": "this version does not update itself"}))
 }
 
-pub(super) async fn commands(location: Location) -> Json<Value> {
-    Json(location.instance.commands_json())
+pub(super) async fn commands(State(app): State<App>, location: Location) -> Json<Value> {
+    Json(app.engine.mcp().commands(&location.instance).await)
 }
 
 pub(super) async fn skills(location: Location) -> Json<Value> {

@@ -1,38 +1,99 @@
-//! The configured MCP servers. This version does not connect to them.
+//! The MCP servers of a directory: status, connections and sign-ins.
 
 use axum::Json;
-use serde_json::{Map, Value, json};
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::Error;
-use crate::extract::{Location, One};
+use crate::extract::{Location, One, Params, Payload};
+use crate::state::App;
 
-/// The error of every enabled server.
-const NOT_SUPPORTED: &str = "MCP servers are not supported by this version";
-
-pub(super) async fn status(location: Location) -> Json<Map<String, Value>> {
-    let config = location.instance.config_json();
-    let servers = config.get("mcp").and_then(Value::as_object).cloned().unwrap_or_default();
-    let statuses = servers.into_iter().map(|(name, server)| {
-        let off = server.get("enabled") == Some(&Value::Bool(false));
-        let status = if off {
-            json!({"status": "disabled"})
-        } else {
-            json!({"status": "failed", "error": NOT_SUPPORTED})
-        };
-        (name, status)
-    });
-    Json(statuses.collect())
+/// A server to add.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Added {
+    name: String,
+    config: Value,
 }
 
-pub(super) async fn add(_location: Location) -> Result<Json<Value>, Error> {
-    Err(Error::NotSupported { feature: "connecting to MCP servers" })
+/// A server to remove.
+#[derive(Deserialize)]
+pub(super) struct Named {
+    name: String,
 }
 
-/// Handles all requests about one server.
-pub(super) async fn server(location: Location, One(name): One<String>) -> Result<Json<Value>, Error> {
-    let config = location.instance.config_json();
-    if config.get("mcp").and_then(|servers| servers.get(&name)).is_some() {
-        return Err(Error::NotSupported { feature: "connecting to MCP servers" });
+pub(super) async fn status(State(app): State<App>, location: Location) -> Json<Map<String, Value>> {
+    Json(app.engine.mcp().status(&location.instance).await)
+}
+
+pub(super) async fn add(
+    State(app): State<App>,
+    location: Location,
+    Payload(added): Payload<Added>,
+) -> Result<Json<Map<String, Value>>, Error> {
+    app.engine.mcp().add(&location.instance, &added.name, &added.config).await?;
+    Ok(Json(app.engine.mcp().status(&location.instance).await))
+}
+
+/// Ends and forgets a server until the configuration is read again.
+pub(super) async fn remove(
+    State(app): State<App>,
+    location: Location,
+    Params(named): Params<Named>,
+) -> Result<Json<Map<String, Value>>, Error> {
+    if !app.engine.mcp().remove(&location.instance, &named.name) {
+        return Err(missing(named.name));
     }
-    Err(Error::Missing { tag: "McpServerNotFoundError", key: "name", what: "MCP server", id: name })
+    Ok(Json(app.engine.mcp().status(&location.instance).await))
+}
+
+pub(super) async fn connect(
+    State(app): State<App>,
+    location: Location,
+    One(name): One<String>,
+) -> Result<Json<bool>, Error> {
+    let is_known = app.engine.mcp().connect(&location.instance, &name).await;
+    if is_known { Ok(Json(true)) } else { Err(missing(name)) }
+}
+
+pub(super) async fn disconnect(
+    State(app): State<App>,
+    location: Location,
+    One(name): One<String>,
+) -> Result<Json<bool>, Error> {
+    if app.engine.mcp().disconnect(&location.instance, &name) { Ok(Json(true)) } else { Err(missing(name)) }
+}
+
+pub(super) async fn resources(State(app): State<App>, location: Location) -> Json<Map<String, Value>> {
+    Json(app.engine.mcp().resources(&location.instance).await)
+}
+
+/// Handles the requests about sign-ins of one server.
+pub(super) async fn server(
+    State(app): State<App>,
+    location: Location,
+    One(name): One<String>,
+) -> Result<Json<Value>, Error> {
+    if app.engine.mcp().status(&location.instance).await.contains_key(&name) {
+        return Err(Error::NotSupported { feature: "signing in to MCP servers" });
+    }
+    Err(missing(name))
+}
+
+fn missing(name: String) -> Error {
+    Error::Missing { tag: "McpServerNotFoundError", key: "name", what: "MCP server", id: name }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_added_server_has_a_name_and_a_configuration() {
+        assert!(serde_json::from_value::<Added>(json!({"name": "a", "config": {}})).is_ok());
+        assert!(serde_json::from_value::<Added>(json!({"name": "a"})).is_err());
+    }
 }

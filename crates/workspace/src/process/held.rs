@@ -1,6 +1,8 @@
 //! A running program, confined together with everything that it starts.
 
+use std::ffi::OsStr;
 use std::io::{PipeReader, PipeWriter, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -62,10 +64,30 @@ enum Hold {
 
 /// The input and output of a program.
 pub(crate) struct Ends<'a> {
-    /// The terminal's path.
-    pub(crate) terminal: Option<&'a Path>,
+    pub(crate) input: Input<'a>,
     pub(crate) stdout: Stdio,
     pub(crate) stderr: Stdio,
+}
+
+/// The input of a program.
+pub(crate) enum Input<'a> {
+    /// It is empty.
+    Empty,
+    /// The terminal with this path.
+    Terminal(&'a Path),
+    /// The socket that is the program's output too.
+    Connection(OwnedFd),
+}
+
+impl Input<'_> {
+    /// The argument of a supervisor that describes the input.
+    fn argument(&self) -> &OsStr {
+        match self {
+            Self::Empty => supervisor::NO_TERMINAL.as_ref(),
+            Self::Terminal(path) => path.as_os_str(),
+            Self::Connection(_) => supervisor::CONNECTION.as_ref(),
+        }
+    }
 }
 
 impl Held {
@@ -77,7 +99,9 @@ impl Held {
         };
         let launch = match &command.sandbox {
             // A terminal of the machine does not exist in other namespaces.
-            Some(_) if ends.terminal.is_some() => return Err(unsupported("a sandbox has no terminal").into()),
+            Some(_) if matches!(ends.input, Input::Terminal(_)) => {
+                return Err(unsupported("a sandbox has no terminal").into());
+            }
             Some(confined) => Some(confined.launch(&command.confinement, &command.directory)?),
             None => None,
         };
@@ -85,8 +109,7 @@ impl Held {
             None => (direct(launch.as_ref(), &command.program)?, None),
             Some((path, ends_of_lifeline)) => {
                 let mut builder = launched(launch.as_ref(), path);
-                let none = Path::new(supervisor::NO_TERMINAL);
-                builder.arg(supervisor::SUPERVISE).arg(ends.terminal.unwrap_or(none)).arg(&command.program);
+                builder.arg(supervisor::SUPERVISE).arg(ends.input.argument()).arg(&command.program);
                 (builder, Some(ends_of_lifeline))
             }
         };
@@ -98,7 +121,8 @@ impl Held {
         if let Some(launch) = &launch {
             builder.envs(launch.env.iter().map(|(name, value)| (name, value)));
         }
-        let spawned = origin::spawn(command.author, || spawn(builder, lifeline), |(child, _)| child.id());
+        let spawned =
+            origin::spawn(command.author, || spawn(builder, lifeline, ends.input), |(child, _)| child.id());
         let (child, hold) = spawned.map_err(failed)?;
         let covered = launch.map(|launch| launch.covered).unwrap_or_default();
         Ok(Self { child, hold, is_over: false, covered })
@@ -236,12 +260,17 @@ fn unsupported(reason: &str) -> codewright_sandbox::Error {
 fn spawn(
     mut builder: tokio::process::Command,
     lifeline: Option<(PipeReader, PipeWriter)>,
+    input: Input<'_>,
 ) -> std::io::Result<(Child, Hold)> {
     /// Distinguishes the commands of this process.
     static COMMANDS: AtomicU64 = AtomicU64::new(0);
     match lifeline {
         None => {
-            let child = builder.stdin(Stdio::null()).process_group(0).kill_on_drop(true).spawn()?;
+            let stdin = match input {
+                Input::Connection(socket) => Stdio::from(socket),
+                Input::Empty | Input::Terminal(_) => Stdio::null(),
+            };
+            let child = builder.stdin(stdin).process_group(0).kill_on_drop(true).spawn()?;
             let id = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
             Ok((child, Hold::Group(id)))
         }

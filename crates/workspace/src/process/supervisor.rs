@@ -20,6 +20,8 @@ use std::time::Duration;
 pub const SUPERVISE: &str = "__supervise";
 /// The argument instead of a terminal's path if there is none.
 pub(super) const NO_TERMINAL: &str = "-";
+/// The argument instead of a terminal's path if standard output is a socket that is the command's input too.
+pub(super) const CONNECTION: &str = "=";
 /// The byte on the lifeline that ends all processes.
 pub(super) const END: u8 = b'e';
 /// The variable that marks all processes of one command.
@@ -45,7 +47,7 @@ pub fn deny_tracing() {
     let _ = nix::sys::prctl::set_dumpable(false);
 }
 
-/// Runs a program (a terminal's path or [`NO_TERMINAL`], the program, its arguments) and everything that it
+/// Runs a program (a terminal's path, [`NO_TERMINAL`] or [`CONNECTION`], the program, its arguments) and everything that it
 /// starts, to their end.
 #[must_use]
 pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -66,7 +68,8 @@ mod linux {
     use std::collections::HashSet;
     use std::ffi::OsString;
     use std::fs::File;
-    use std::io::{ErrorKind, Write as _, stdin};
+    use std::io::{ErrorKind, Write as _, stdin, stdout};
+    use std::os::fd::AsFd as _;
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, ExitCode, Stdio};
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +83,7 @@ mod linux {
     use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
     use nix::unistd::{Pid, getpid, read, setsid, tcsetpgrp};
 
-    use super::{DRAIN, END, KILLED, LOOK_EVERY, NO_TERMINAL, POLITE};
+    use super::{CONNECTION, DRAIN, END, KILLED, LOOK_EVERY, NO_TERMINAL, POLITE};
 
     /// The shells' exit code for a missing program.
     const NOT_FOUND: u8 = 127;
@@ -135,12 +138,14 @@ mod linux {
     ) -> std::io::Result<Pid> {
         let mut command = Command::new(program);
         command.args(args).process_group(0);
+        let is_connected = terminal == CONNECTION;
         // The first terminal that the leader of a session opens becomes the session's.
         let terminal = match terminal {
-            none if none == NO_TERMINAL => None,
+            none if none == NO_TERMINAL || none == CONNECTION => None,
             path => Some(File::options().read(true).write(true).open(path)?),
         };
         match &terminal {
+            None if is_connected => command.stdin(stdout().as_fd().try_clone_to_owned()?),
             None => command.stdin(Stdio::null()),
             Some(terminal) => command.stdin(terminal.try_clone()?),
         };

@@ -16,7 +16,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
 
 use super::Command;
-use super::held::{Confinement, Ends, Held};
+use super::held::{Confinement, Ends, Held, Input};
 use crate::Error;
 
 /// The time after which input that the program does not read is dropped.
@@ -56,7 +56,7 @@ pub fn open_terminal(command: &Command, size: TerminalSize) -> Result<(Seated, S
     let flags = OFlag::O_NOCTTY.bits();
     let seat = File::options().read(true).write(true).custom_flags(flags).open(&path).map_err(failed)?;
     let ends = Ends {
-        terminal: Some(&path),
+        input: Input::Terminal(&path),
         stdout: Stdio::from(seat.try_clone().map_err(failed)?),
         stderr: Stdio::from(seat),
     };

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codewright_llm::{Model, Request, ToolSpec};
+use codewright_mcp::Servers;
 use codewright_proto::{MessageWithParts, PartBody, PromptModel, ToolPart, ToolState, UserMessage};
 use codewright_tools::{LoadedInstructions, ModelName};
 use serde_json::{Map, Value};
 
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::mcp;
 use crate::models::options::merge;
 use crate::permission::rules::PermissionRules;
 use crate::request::instructions::Found;
@@ -71,7 +73,9 @@ pub(crate) fn offer(
     prompt: &UserMessage,
 ) -> Offer {
     let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
-    let selection = inner.toolbox.select(name, rules, &instance.switches(prompt.tools.as_ref()));
+    let switches = instance.switches(prompt.tools.as_ref());
+    let mut selection = inner.toolbox.select(name, rules, &switches);
+    selection.offered.extend(mcp::tool::offered(inner, instance, rules, &switches));
     let tools = selection.offered.iter().map(|tool| spec(tool.as_ref(), instance, rules));
     let mut tools: Vec<_> = tools.chain(structured::requested_schema(prompt).map(structured::spec)).collect();
     tools.sort_by_key(|tool| tool.name.to_lowercase());
@@ -86,6 +90,8 @@ pub(crate) struct SystemSources<'a> {
     pub(crate) model: &'a Model,
     pub(crate) tools: &'a [ToolSpec],
     pub(crate) rules: &'a PermissionRules,
+    /// The MCP servers of the directory.
+    pub(crate) mcp: Option<&'a Servers>,
 }
 
 /// Returns the blocks of the system text of a step.
@@ -94,7 +100,7 @@ pub(crate) fn system_blocks(
     sources: SystemSources<'_>,
     instructions: &Found,
 ) -> Result<Vec<Block>, Error> {
-    let SystemSources { prompt, surroundings, model, tools, rules } = sources;
+    let SystemSources { prompt, surroundings, model, tools, rules, .. } = sources;
     let agent = instance.agent(&prompt.agent)?;
     let has = |tool: &str| tools.iter().any(|offered| offered.name == tool);
     let family = instance.family(model);
@@ -117,6 +123,7 @@ pub(crate) fn system_blocks(
         surroundings,
         rules: &instructions.rules,
         instructions: &instructions.listed,
+        mcp: sources.mcp.and_then(mcp::instructions::block),
         skills: has("skill").then(|| skills::block(&instance.skills(rules))).flatten(),
         structured: structured::requested_schema(prompt).is_some(),
         config: instance.prompt.system.as_deref(),
@@ -139,7 +146,9 @@ pub(super) fn prepare(
     for warning in &instructions.warnings {
         instance.warn(warning);
     }
-    let sources = SystemSources { prompt, surroundings, model: &model, tools: &tools, rules: &rules };
+    let mcp = inner.mcp.find(&instance.directory);
+    let (model_of, mcp) = (&model, mcp.as_ref());
+    let sources = SystemSources { prompt, surroundings, model: model_of, tools: &tools, rules: &rules, mcp };
     let blocks = system_blocks(&instance, sources, instructions)?;
     let system = system::joined(&blocks);
     let mut options = agent.options.clone();

@@ -1,0 +1,305 @@
+//! Starts the servers of a directory and does what they need.
+//!
+//! A server runs in the sandbox of the user's mode. A server of the user's configuration also has the network and writes
+//! the home directory, because most are started by a package manager and work on the user's files. A server of a
+//! repository has neither.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use codewright_mcp::{Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Servers};
+use codewright_proto::{SessionId, Signal};
+use codewright_tools::{Choice, UserQuestion};
+use codewright_workspace::{Author, Command, Confined, Network};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::journal::Level;
+use crate::sandbox::Subject;
+use crate::sandbox::enforcement::Consent;
+
+/// Files and directories below the home directory whose content runs later, outside of any sandbox.
+const STARTED_LATER: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".config/fish",
+    ".config/autostart",
+    ".config/systemd",
+    ".config/git",
+    ".gitconfig",
+    ".vimrc",
+    ".config/nvim",
+    ".local/bin",
+    ".cargo/bin",
+    ".cargo/config.toml",
+    "bin",
+    "Library/LaunchAgents",
+];
+/// Programs that start a server in a container, which is a sandbox already and needs a socket that ours hides.
+const CONTAINERS: &[&str] = &["docker", "podman", "nerdctl"];
+/// The id that names the private directory of servers.
+const SANDBOX_ID: &str = "ses_mcp00000000000000000000000";
+/// The choices of a question about consent.
+const CONSENT: [(&str, &str); 2] =
+    [("Accept", "Send this to the server"), ("Decline", "Send nothing to the server")];
+
+/// The host of the servers of one directory.
+pub(crate) struct EngineHost {
+    inner: Weak<Inner>,
+    instance: Arc<Instance>,
+}
+
+/// Returns the servers of a directory, started, or `None` if there are none.
+pub(crate) fn servers(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Option<Servers> {
+    if instance.mcp.is_empty() && inner.mcp.find(&instance.directory).is_none() {
+        return None;
+    }
+    let servers = opened(inner, instance);
+    servers.start();
+    Some(servers)
+}
+
+/// Returns the servers of a directory, also if there are none yet.
+pub(crate) fn opened(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Servers {
+    let create = || {
+        let host = EngineHost { inner: Arc::downgrade(inner), instance: instance.clone() };
+        Servers::new(Arc::new(host), instance.mcp.as_ref().clone())
+    };
+    let (servers, closed) = inner.mcp.open(&instance.directory, &instance.mcp, inner.clock.now_ms(), create);
+    if let Some(closed) = closed {
+        inner.tasks.spawn(async move { closed.close().await });
+    }
+    servers
+}
+
+/// Starts the servers of a directory and waits until each is connected or has failed.
+pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) {
+    if let Some(servers) = servers(inner, instance) {
+        servers.settled().await;
+    }
+}
+
+impl Host for EngineHost {
+    fn command(&self, server: &str, local: &Local, of_repository: bool) -> Result<Command, String> {
+        let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
+        let own = &self.instance.directory;
+        let directory = local.cwd.as_ref().map_or_else(|| own.clone(), |cwd| own.join(cwd));
+        if !directory.is_dir() {
+            return Err(format!("`cwd` names `{}`, which is not a directory.", directory.display()));
+        }
+        let sandbox = self.sandbox(&inner, local, of_repository)?;
+        let set = inner.child_env.set.iter().cloned();
+        let own = local.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+        // The log names what runs, and never its variables, which contain keys.
+        self.log(server, &format!("starting `{}`", local.program));
+        Ok(Command {
+            program: PathBuf::from(&local.program),
+            args: local.args.iter().map(Into::into).collect(),
+            directory,
+            env: set.chain(own).collect(),
+            env_remove: inner.child_env.remove.clone(),
+            confinement: inner.confinement.clone(),
+            sandbox,
+            author: Author::Model,
+        })
+    }
+
+    fn http(&self, url: &Url) -> Result<reqwest::Client, String> {
+        let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
+        inner.llm.http(url).map_err(|error| error.to_string())
+    }
+
+    fn token<'a>(&'a self, _server: &'a str, _url: &'a Url) -> Boxed<'a, Option<String>> {
+        Box::pin(async { None })
+    }
+
+    fn roots(&self) -> Vec<PathBuf> {
+        vec![self.instance.directory.clone()]
+    }
+
+    fn client(&self) -> (String, String) {
+        let version = self.inner.upgrade().map_or("", |inner| inner.version);
+        ("codewright".to_owned(), version.to_owned())
+    }
+
+    fn tools_changed(&self, server: &str) {
+        if let Some(inner) = self.inner.upgrade() {
+            let directory = self.instance.directory_text();
+            inner.store.signal(Signal::McpToolsChanged { directory, server: server.to_owned() });
+        }
+    }
+
+    fn log(&self, server: &str, text: &str) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        let (journal, text) = (inner.journal.clone(), text.to_owned());
+        let about = json!({ "server": server, "directory": self.instance.directory_text() });
+        inner.tasks.spawn(async move { journal.note(Level::Info, "mcp", &text, Some(about)).await });
+    }
+
+    fn elicit<'a>(&'a self, server: &'a str, asked: Elicitation) -> Boxed<'a, ElicitReply> {
+        Box::pin(async move {
+            let host =
+                self.inner.upgrade().and_then(|inner| inner.mcp.asking.of(&self.instance.directory, server));
+            let Some(host) = host else { return ElicitReply::Cancelled };
+            match host.ask_user(questions(server, &asked)).await {
+                Ok(Some(answers)) => reply(&asked, &answers),
+                Ok(None) => ElicitReply::Declined,
+                Err(_) => ElicitReply::Cancelled,
+            }
+        })
+    }
+}
+
+impl EngineHost {
+    /// The sandbox of a server. `None` if nothing restricts it.
+    fn sandbox(
+        &self,
+        inner: &Arc<Inner>,
+        local: &Local,
+        of_repository: bool,
+    ) -> Result<Option<Arc<Confined>>, String> {
+        let program = Path::new(&local.program).file_name().unwrap_or_default();
+        if !of_repository && CONTAINERS.iter().any(|name| program == *name) {
+            return Ok(None);
+        }
+        // A user consented by configuring the server. A repository cannot consent.
+        let consent = if of_repository { Consent::Missing } else { Consent::Given };
+        let support = tokio::runtime::Handle::current().block_on(inner.sandbox_support());
+        let id = SessionId::parse(SANDBOX_ID).map_err(|error| error.to_string())?;
+        let confined = Subject::new(inner, &self.instance, &id, &[]).confine(&support, consent)?;
+        Ok(confined.map(|confined| if of_repository { confined } else { widened(&confined, inner, local) }))
+    }
+}
+
+/// The sandbox of a server of the user's configuration: it has the network, and can write the home directory and the
+/// paths among its arguments. Secrets stay hidden, and files that programs run later stay as they are.
+fn widened(confined: &Confined, inner: &Inner, local: &Local) -> Arc<Confined> {
+    let mut confined = confined.clone();
+    let home = &inner.dirs.home;
+    confined.sandbox.network = Network::Open;
+    let named = local.args.iter().map(PathBuf::from);
+    let named = named.filter(|path| path.is_absolute() && path.parent().is_some() && path.exists());
+    confined
+        .sandbox
+        .write
+        .extend([home.clone()].into_iter().chain(named).filter(|path| path.parent().is_some()));
+    confined.sandbox.protect.extend(STARTED_LATER.iter().map(|name| home.join(name)));
+    Arc::new(confined)
+}
+
+/// The questions to the user: one for each value, or one about consent.
+fn questions(server: &str, asked: &Elicitation) -> Vec<UserQuestion> {
+    let choice = |label: &str, description: &str| Choice {
+        label: label.to_owned(),
+        description: description.to_owned(),
+    };
+    let header: String = server.chars().take(30).collect();
+    let source =
+        format!("The MCP server `{server}` asks: {}", asked.message.chars().take(2000).collect::<String>());
+    if asked.fields.is_empty() {
+        let address = asked.url.as_ref().map(|url| format!("\n{url}")).unwrap_or_default();
+        return vec![UserQuestion {
+            question: format!("{source}{address}"),
+            header,
+            options: CONSENT.map(|(label, description)| choice(label, description)).into(),
+            multiple: None,
+            custom: Some(false),
+        }];
+    }
+    let question = |(at, field): (usize, &Field)| {
+        let optional = if field.is_required { "" } else { " (optional)" };
+        let own = format!("{}{optional} {}", field.title, field.description);
+        let text = if at == 0 { format!("{source}\n{own}") } else { own };
+        let options = match &field.kind {
+            FieldKind::Text | FieldKind::Number => Vec::new(),
+            FieldKind::Switch => vec![choice("Yes", ""), choice("No", "")],
+            FieldKind::Choice(choices) => choices.iter().map(|(_, title)| choice(title, "")).collect(),
+        };
+        let custom = Some(options.is_empty());
+        UserQuestion {
+            question: text.trim().to_owned(),
+            header: header.clone(),
+            options,
+            multiple: None,
+            custom,
+        }
+    };
+    asked.fields.iter().enumerate().map(question).collect()
+}
+
+/// The values in the user's answers. An answer that is missing or of another kind declines, unless it is optional.
+fn reply(asked: &Elicitation, answers: &[Vec<String>]) -> ElicitReply {
+    let answer = |at: usize| answers.get(at).and_then(|answer| answer.first()).map(|answer| answer.trim());
+    if asked.fields.is_empty() {
+        let is_accepted = answer(0) == Some(CONSENT[0].0);
+        return if is_accepted { ElicitReply::Accepted(Map::new()) } else { ElicitReply::Declined };
+    }
+    let mut values = Map::new();
+    for (at, field) in asked.fields.iter().enumerate() {
+        let value =
+            answer(at).filter(|answer| !answer.is_empty()).and_then(|answer| value(&field.kind, answer));
+        match value {
+            Some(value) => drop(values.insert(field.name.clone(), value)),
+            None if field.is_required => return ElicitReply::Declined,
+            None => {}
+        }
+    }
+    ElicitReply::Accepted(values)
+}
+
+fn value(kind: &FieldKind, answer: &str) -> Option<Value> {
+    match kind {
+        FieldKind::Text => Some(answer.into()),
+        FieldKind::Number => {
+            let whole = answer.parse::<i64>().ok().map(Value::from);
+            whole.or_else(|| answer.parse::<f64>().ok().map(Value::from)).filter(|value| !value.is_null())
+        }
+        FieldKind::Switch => match answer {
+            "Yes" => Some(true.into()),
+            "No" => Some(false.into()),
+            _ => None,
+        },
+        FieldKind::Choice(choices) => {
+            choices.iter().find(|(_, title)| title == answer).map(|(value, _)| value.clone())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, kind: FieldKind, is_required: bool) -> Field {
+        Field { name: name.to_owned(), title: name.to_owned(), description: String::new(), is_required, kind }
+    }
+
+    #[test]
+    fn answers_become_values_of_their_kind() {
+        let asked = Elicitation {
+            message: "Who?".to_owned(),
+            url: None,
+            fields: vec![
+                field("name", FieldKind::Text, true),
+                field("age", FieldKind::Number, false),
+                field("ok", FieldKind::Switch, true),
+                field("size", FieldKind::Choice(vec![(json!("s"), "Small".to_owned())]), false),
+            ],
+        };
+        let questions = questions("srv", &asked);
+        assert!(questions[0].question.contains("Who?") && questions[0].question.contains("`srv`"));
+        let answers = |texts: [&str; 4]| texts.map(|text| vec![text.to_owned()]).to_vec();
+        let accepted = reply(&asked, &answers(["Ann", "7", "Yes", "Small"]));
+        let ElicitReply::Accepted(values) = accepted else { panic!("{accepted:?}") };
+        assert_eq!(Value::Object(values), json!({"name": "Ann", "age": 7, "ok": true, "size": "s"}));
+        assert_eq!(reply(&asked, &answers(["", "7", "Yes", "Small"])), ElicitReply::Declined);
+        assert_eq!(reply(&asked, &answers(["Ann", "x", "maybe", ""])), ElicitReply::Declined);
+    }
+}

@@ -1,0 +1,42 @@
+//! The program around the servers: it starts processes, opens connections and talks to the user.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use codewright_workspace::Command;
+use url::Url;
+
+use crate::config::Local;
+use crate::handler::{ElicitReply, Elicitation};
+
+/// A future of the host.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Does what servers need from the program.
+pub trait Host: Send + Sync + 'static {
+    /// The command that starts a server, with its sandbox. May block for some seconds.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a sentence if the server must not be started.
+    fn command(&self, server: &str, local: &Local, of_repository: bool) -> Result<Command, String>;
+    /// The HTTP client for an address. May block.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a sentence if the network is not configured correctly.
+    fn http(&self, url: &Url) -> Result<reqwest::Client, String>;
+    /// The token for requests to a remote server, renewed if necessary.
+    fn token<'a>(&'a self, server: &'a str, url: &'a Url) -> Boxed<'a, Option<String>>;
+    /// The directories that servers may work in.
+    fn roots(&self) -> Vec<PathBuf>;
+    /// Name and version of the program.
+    fn client(&self) -> (String, String);
+    /// The tools of a server changed, or its connection began or ended.
+    fn tools_changed(&self, server: &str);
+    /// Stores a line about a server in the log.
+    fn log(&self, server: &str, text: &str);
+    /// Asks the user for values that a server needs. `None` if there is no user to ask.
+    fn elicit<'a>(&'a self, server: &'a str, asked: Elicitation) -> Boxed<'a, ElicitReply>;
+}

@@ -1,0 +1,104 @@
+//! A program whose input and output are a connection to this process, such as a server that speaks a protocol.
+//!
+//! It is confined like every program, so none of its processes survives this value or this process. Input and output
+//! are one socket, because the supervisor needs its own input as lifeline. Nothing is buffered here: a program that
+//! writes more than the caller reads waits.
+
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_sandbox::Guard;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::Receiver;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::held::{Ends, Held, Input};
+use super::{Command, Confined, check};
+use crate::Error;
+
+/// The interval between two checks of the protected names. A server lives long, and most of the time does nothing.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// A connected program. Its processes are killed when this is dropped.
+#[derive(Debug)]
+pub struct Connected {
+    held: Held,
+    sandbox: Option<Arc<Confined>>,
+}
+
+/// The end of the connection: reads the output of the program and writes its input. Shutting down the writing half is
+/// the end of the program's input.
+pub type Peer = UnixStream;
+
+/// The error output of a program.
+#[derive(Debug)]
+pub struct Errors(Receiver);
+
+impl Errors {
+    /// Reads error output. Returns 0 when it has ended.
+    pub async fn read(&mut self, buffer: &mut [u8]) -> usize {
+        // A broken pipe ends the output like a closed one.
+        self.0.read(buffer).await.unwrap_or(0)
+    }
+}
+
+/// Starts a program and connects to its input and output.
+///
+/// # Errors
+///
+/// Fails if the program cannot be started. With a supervisor a missing program ends at once with the code 127 and a
+/// line of error output.
+pub fn connect(command: &Command) -> Result<(Connected, Peer, Errors), Error> {
+    let failed = |source| Error::Start { program: command.program.clone(), source };
+    let (own, other) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
+    let (reader, writer) = std::io::pipe().map_err(failed)?;
+    own.set_nonblocking(true).map_err(failed)?;
+    let other = OwnedFd::from(other);
+    let ends = Ends {
+        input: Input::Connection(other.try_clone().map_err(failed)?),
+        stdout: Stdio::from(other),
+        stderr: Stdio::from(writer),
+    };
+    let held = Held::start(command, ends)?;
+    let peer = UnixStream::from_std(own).map_err(failed)?;
+    let errors = Errors(Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?);
+    Ok((Connected { held, sandbox: command.sandbox.clone() }, peer, errors))
+}
+
+impl Connected {
+    /// Waits for the end of the program and everything that it started. Returns the exit code.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the sandbox can no longer protect its files. The program must then be dropped.
+    pub async fn wait(&mut self) -> Result<i32, Error> {
+        let Some(confined) = &self.sandbox else { return Ok(self.held.wait().await) };
+        let mut guard = confined.guard()?;
+        let mut tick = interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let checked;
+            tokio::select! {
+                code = self.held.wait() => {
+                    (_, checked) = check(guard, Guard::check_last).await?;
+                    return checked.map(|()| code);
+                }
+                _ = tick.tick() => {
+                    (guard, checked) = check(guard, Guard::check).await?;
+                    checked?;
+                }
+            }
+        }
+    }
+
+    /// Ends all its processes: waits, sends TERM, then kills. The caller has closed the input.
+    pub async fn end(mut self, patience: Duration) {
+        if timeout(patience, self.held.wait()).await.is_err() {
+            self.held.ask_to_end();
+        }
+        self.held.end().await;
+    }
+}
