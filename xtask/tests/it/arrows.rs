@@ -29,6 +29,7 @@ const CRATES: &[Crate] = &[
     package("codewright-telemetry", &["codewright-proto"]),
     package("codewright-sandbox", &[]),
     package("codewright-workspace", &["codewright-sandbox"]),
+    package("codewright-formatter", &["codewright-workspace"]),
     package("codewright-snapshot", &["codewright-proto", "codewright-workspace"]),
     package("codewright-tools", &["codewright-workspace"]),
     package(
@@ -40,6 +41,7 @@ const CRATES: &[Crate] = &[
             "codewright-store",
             "codewright-llm",
             "codewright-workspace",
+            "codewright-formatter",
             "codewright-snapshot",
             "codewright-tools",
             "codewright-telemetry",

@@ -32,11 +32,10 @@ const MAX_UNKNOWN_KEYS: usize = 20;
 const CHARS_PER_MISTAKE: usize = 3;
 
 /// Keys without an effect in this version, with the reasons.
-const UNUSED: [(&str, &str); 10] = [
+const UNUSED: [(&str, &str); 9] = [
     ("autoupdate", "the program never updates itself"),
     ("mcp", "tool servers are not connected"),
     ("plugin", "plugins are not run"),
-    ("formatter", "files are not formatted"),
     ("lsp", "language servers are not started"),
     ("references", "references are not supported"),
     ("reference", "references are not supported"),

@@ -116,7 +116,7 @@ const INSTANCES: &[Route] = &[
     get!("/command", instance::commands, "command.list"),
     get!("/skill", instance::skills, "app.skills"),
     get!("/lsp", experimental::nothing, "lsp.status"),
-    get!("/formatter", experimental::nothing, "formatter.status"),
+    get!("/formatter", instance::formatters, "formatter.status"),
     get!("/mcp", mcp::status, "mcp.status"),
     post!("/mcp", mcp::add, "mcp.add"),
     post!("/mcp/{name}/auth", mcp::server, "mcp.auth.start"),

@@ -329,3 +329,20 @@ async fn older_clients_send_a_prompt_as_content() {
         assert!(error["data"]["message"].as_str().unwrap().contains(expected), "{error}");
     }
 }
+
+#[tokio::test]
+async fn formatters_are_listed_as_the_configuration_says() {
+    let bench = Bench::configured(Script::new(), |config| {
+        config["formatter"] = json!({
+            "rustfmt": {"disabled": true},
+            "mine": {"command": ["/bin/sh", "-c", "true"], "extensions": [".txt"]},
+        });
+    })
+    .await;
+    let (status, listed) = ask(&bench.router(quick()), "GET", "/formatter", "").await;
+    let listed = listed.as_array().unwrap();
+    assert_eq!((status, listed.len()), (200, 26));
+    assert_eq!(listed[0]["name"], "zig");
+    assert!(!listed.iter().any(|formatter| formatter["name"] == "rustfmt"), "{listed:?}");
+    assert_eq!(listed[25], json!({"name": "mine", "extensions": [".txt"], "enabled": true}));
+}
