@@ -163,7 +163,18 @@ fn of_key(key: &str, value: &Value, source: &str) -> Vec<TrustRequest> {
         "provider" => per_entry(&provider),
         "mcp" => per_entry(&|name, entry| format!("start the MCP server `{name}`{}", target(entry))),
         "lsp" => per_entry(&|name, entry| format!("start the language server `{name}`{}", target(entry))),
-        "formatter" => per_entry(&|name, entry| format!("start the formatter `{name}`{}", target(entry))),
+        "formatter" => {
+            let mut requests =
+                per_entry(&|name, entry| format!("start the formatter `{name}`{}", target(entry)));
+            if *value == Value::Bool(true) || value.as_object().is_some_and(Map::is_empty) {
+                requests.push(TrustRequest::new(
+                    source,
+                    key,
+                    "format files with the known formatters".to_owned(),
+                ));
+            }
+            requests
+        }
         "command" => per_entry(&command),
         "plugin" => {
             let plugins = value.as_array().into_iter().flatten();

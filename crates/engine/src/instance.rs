@@ -7,6 +7,7 @@ pub(crate) mod files;
 pub(crate) mod head;
 mod inspect;
 mod names;
+mod programs;
 mod project_id;
 mod settled;
 mod tree;
@@ -22,6 +23,7 @@ use codewright_config::{
     AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PromptConfig,
     SandboxConfig, SkillInput, Trust, Worktree, env,
 };
+use codewright_formatter::Formatters;
 use codewright_llm::Client;
 use codewright_llm::oauth::SignIn;
 use codewright_proto::{
@@ -95,6 +97,8 @@ pub struct Instance {
     addresses: Addresses,
     plans_into_files: bool,
     pub(crate) settled: Settled,
+    /// The formatters of changed files.
+    pub(crate) formatters: Formatters,
     /// The settings of the sandbox, which only the user sets.
     pub(crate) sandbox: SandboxConfig,
     /// The configured MCP servers.
@@ -192,6 +196,10 @@ impl Instance {
             default_agent,
             commands,
             prompt: config.prompt.clone(),
+            formatters: programs::formatters(
+                &config.raw,
+                programs::place(&variables, &worktree, &directory, &trust),
+            ),
             sandbox: config.sandbox.clone(),
             mcp: mcp::of(&config, parts.as_deref()),
             origins,

@@ -61,6 +61,8 @@ struct Asking {
 pub(crate) struct Standing {
     pub(crate) root: PathBuf,
     pub(crate) status: TrustStatus,
+    /// Whether programs of the user that read the directory's files may start by themselves.
+    pub(crate) can_start_programs: bool,
     fingerprint: String,
     files: BTreeMap<String, String>,
     requests: Vec<TrustRequest>,
@@ -115,6 +117,7 @@ impl TrustState {
         let mut standing = Standing {
             root: root.to_owned(),
             status: TrustStatus::Unneeded,
+            can_start_programs: false,
             fingerprint: control.fingerprint(),
             files: control.digests().clone(),
             requests: requests.collect(),
@@ -140,6 +143,11 @@ impl TrustState {
                     _ => TrustStatus::Unneeded,
                 }
             }
+        };
+        standing.can_start_programs = match standing.status {
+            TrustStatus::Trusted => true,
+            TrustStatus::Unneeded => self.mode != Mode::None && standing.limit.is_none(),
+            TrustStatus::Undecided | TrustStatus::Restricted => false,
         };
         standing
     }

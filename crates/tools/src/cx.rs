@@ -222,7 +222,11 @@ type Table = HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>;
 
 impl FileLocks {
     /// Waits for the lock of a file. `path` must have its links followed.
-    pub(crate) async fn lock(&self, path: &Path, cancel: &CancellationToken) -> Result<FileLock, ToolError> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the call is cancelled.
+    pub async fn lock(&self, path: &Path, cancel: &CancellationToken) -> Result<FileLock, ToolError> {
         let lock = self.entry(path);
         let held = cancel.run_until_cancelled(lock.lock_owned()).await;
         held.map(FileLock).ok_or(ToolError::Cancelled(None))
@@ -243,4 +247,4 @@ impl FileLocks {
 }
 
 /// The lock of a file, until it is dropped.
-pub(crate) struct FileLock(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);
+pub struct FileLock(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);

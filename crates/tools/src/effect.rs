@@ -33,7 +33,8 @@ impl Effects {
         Self::new(|_| {})
     }
 
-    pub(crate) fn report(&self, effect: FileEffect) {
+    /// Reports the change of one file.
+    pub fn report(&self, effect: FileEffect) {
         (self.0)(effect);
     }
 }

@@ -58,7 +58,7 @@ impl KnownFiles {
     }
 
     /// Records the version of a file that the session itself wrote.
-    pub(crate) fn made(&self, held: &Held) {
+    pub fn made(&self, held: &Held) {
         self.saw(&held.place.real, Stamp::of(held));
     }
 

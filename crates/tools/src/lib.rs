@@ -31,7 +31,7 @@ use std::sync::{Arc, LazyLock};
 
 pub use ask::{Ask, Certainty, Implied, UNKNOWN};
 pub use codewright_workspace::Opening;
-pub use cx::{Environment, FileLocks, Judged, Progress, ToolCx};
+pub use cx::{Environment, FileLock, FileLocks, Judged, Progress, ToolCx};
 pub use effect::{Effects, FileEffect};
 pub use error::ToolError;
 pub use facts::{Effect, Facts, FileEdit, Listing, ModelName, Setup, TodoAccess};

@@ -201,6 +201,13 @@ impl Held {
         removed.map_err(|error| self.failed(error))
     }
 
+    /// Removes an entry that is not a directory, such as a link or a pipe.
+    pub fn discard(&self) -> Result<(), Error> {
+        let parent = self.parent(Missing::Left);
+        let removed = parent.and_then(|parent| unlinkat(&*parent.directory, &parent.name, AtFlags::empty()));
+        removed.map_err(|error| self.failed(error))
+    }
+
     /// The place of an entry of this directory.
     #[must_use]
     pub fn child(&self, name: &OsStr) -> Self {

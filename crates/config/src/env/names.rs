@@ -172,6 +172,8 @@ pub const EXPERIMENTAL_FILEWATCHER: &str = "OPENCODE_EXPERIMENTAL_FILEWATCHER";
 pub const EXPERIMENTAL_DISABLE_FILEWATCHER: &str = "OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER";
 /// Offer commands in the background.
 pub const EXPERIMENTAL_BACKGROUND: &str = "OPENCODE_EXPERIMENTAL_BACKGROUND_COMMANDS";
+/// Offer the formatter oxfmt.
+pub const EXPERIMENTAL_OXFMT: &str = "OPENCODE_EXPERIMENTAL_OXFMT";
 /// Do not search for model servers on this machine.
 pub const DISABLE_LOCAL_SERVERS: &str = "OPENCODE_DISABLE_LOCAL_SERVERS";
 
@@ -249,6 +251,7 @@ pub const OWN: &[(&str, &str)] = &[
     (EXPERIMENTAL_FILEWATCHER, "report changes of files that other programs make"),
     (EXPERIMENTAL_DISABLE_FILEWATCHER, "never watch files, not even the branch of a repository"),
     (EXPERIMENTAL_BACKGROUND, "offer commands in the background"),
+    (EXPERIMENTAL_OXFMT, "offer the formatter oxfmt"),
     (DISABLE_LOCAL_SERVERS, "do not search for model servers on this machine"),
     (TUI_CONFIG, "a file for the terminal client, which overrides all others"),
     ("OPENCODE_API_KEY", "the key of OpenCode Zen"),

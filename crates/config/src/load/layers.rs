@@ -35,7 +35,6 @@ const CHARS_PER_MISTAKE: usize = 3;
 const UNUSED: [(&str, &str); 9] = [
     ("autoupdate", "the program never updates itself"),
     ("plugin", "plugins are not run"),
-    ("formatter", "files are not formatted"),
     ("lsp", "language servers are not started"),
     ("references", "references are not supported"),
     ("reference", "references are not supported"),

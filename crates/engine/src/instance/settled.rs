@@ -15,7 +15,7 @@ const SUBAGENT_DEPTH: u64 = 1;
 /// The largest depth of subagents that a configuration can set.
 const MAX_SUBAGENT_DEPTH: u64 = 32;
 /// The directories that are searched for a shell by name if `PATH` is missing.
-const USUAL_PLACES: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(super) const USUAL_PLACES: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The tool settings of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! implements it. A call always ends with a state that the model receives, for any arguments and any failure.
 
 mod batch;
+mod edited;
 mod grant;
 mod host;
 mod wider;
@@ -194,7 +195,7 @@ impl CallCx {
             ready.ok_or(Failure::Aborted)?;
         }
         let done = match self.request_new_permissions(granted, tool, &input, cx).await {
-            Ok(granted) => self.run_confined(tool, input, cx, &granted).await,
+            Ok(granted) => self.run_and_follow_up(tool, input, cx, &granted).await,
             Err(refused) => Err(refused),
         };
         // For an aborted turn the step does this, because it does not wait for the call.

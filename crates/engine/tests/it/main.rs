@@ -6,6 +6,7 @@ mod catalog;
 mod compaction;
 mod desk;
 mod files;
+mod formatter;
 mod gemini;
 mod history;
 mod permission;

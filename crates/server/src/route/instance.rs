@@ -48,6 +48,10 @@ pub(super) async fn commands(State(app): State<App>, location: Location) -> Json
     Json(app.engine.mcp().commands(&location.instance).await)
 }
 
+pub(super) async fn formatters(location: Location) -> Json<Value> {
+    Json(location.instance.formatters_json())
+}
+
 pub(super) async fn skills(location: Location) -> Json<Value> {
     Json(location.instance.skills_json())
 }

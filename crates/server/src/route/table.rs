@@ -116,7 +116,7 @@ const INSTANCES: &[Route] = &[
     get!("/command", instance::commands, "command.list").without_deadline(),
     get!("/skill", instance::skills, "app.skills"),
     get!("/lsp", experimental::nothing, "lsp.status"),
-    get!("/formatter", experimental::nothing, "formatter.status"),
+    get!("/formatter", instance::formatters, "formatter.status"),
     get!("/mcp", mcp::status, "mcp.status").without_deadline(),
     post!("/mcp", mcp::add, "mcp.add").without_deadline(),
     delete!("/mcp", mcp::remove, "mcp.remove"),

@@ -342,3 +342,20 @@ async fn the_sandbox_is_probed_only_on_request() {
     assert!(probed["mechanism"].is_string() && probed["enforced"].is_boolean(), "{probed}");
     assert_eq!(ask(&router, "GET", "/experimental/sandbox", "").await.1, probed);
 }
+
+#[tokio::test]
+async fn formatters_are_listed_as_the_configuration_says() {
+    let bench = Bench::configured(Script::new(), |config| {
+        config["formatter"] = json!({
+            "rustfmt": {"disabled": true},
+            "mine": {"command": ["/bin/sh", "-c", "true"], "extensions": [".txt"]},
+        });
+    })
+    .await;
+    let (status, listed) = ask(&bench.router(quick()), "GET", "/formatter", "").await;
+    let listed = listed.as_array().unwrap();
+    assert_eq!((status, listed.len()), (200, 26));
+    assert_eq!(listed[0]["name"], "zig");
+    assert!(!listed.iter().any(|formatter| formatter["name"] == "rustfmt"), "{listed:?}");
+    assert_eq!(listed[25], json!({"name": "mine", "extensions": [".txt"], "enabled": true}));
+}

@@ -1,0 +1,217 @@
+//! The work after a call has changed files: formatters run.
+//!
+//! The model, the diff, undo and later checks for changes by others see the formatted files. A failure never loses an
+//! edit and does not fail the call.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codewright_config::SandboxMode;
+use codewright_formatter::Runner;
+use codewright_proto::Map;
+use codewright_tools::{AnyTool, Effect, Effects, FileEdit, FileEffect, Output, ToolCx};
+use codewright_workspace::{Held, MAX_TEXT_BYTES, TextFile, hold, physical, unified};
+use serde_json::{Value, json};
+
+use super::{CallCx, Failure, Granted};
+use crate::sandbox::enforcement::mode;
+
+/// The changes that a call has reported.
+#[derive(Debug, Clone, Default)]
+struct Written(Arc<Mutex<Vec<FileEffect>>>);
+
+impl Written {
+    /// Returns a context whose reports are also recorded.
+    fn recorded(&self, cx: &ToolCx) -> ToolCx {
+        let (written, effects) = (self.clone(), cx.effects.clone());
+        let effects = Effects::new(move |effect| {
+            written.0.lock().unwrap_or_else(PoisonError::into_inner).push(effect.clone());
+            effects.report(effect);
+        });
+        ToolCx { effects, ..cx.clone() }
+    }
+
+    /// Returns the last change of a file.
+    fn of(&self, path: &Path) -> Option<FileEffect> {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.iter().rev().find(|effect| effect.path == path).cloned()
+    }
+}
+
+impl CallCx {
+    /// Runs the tool, then the formatters of the files that it changed.
+    pub(super) async fn run_and_follow_up(
+        &self,
+        tool: &Arc<dyn AnyTool>,
+        input: Value,
+        cx: &ToolCx,
+        granted: &Granted,
+    ) -> Result<Output, Failure> {
+        let reports = tool.facts().effect == Effect::Reported;
+        if !reports || !self.instance.formatters.is_on() {
+            return self.run_confined(tool, input, cx, granted).await;
+        }
+        let written = Written::default();
+        let mut output = self.run_confined(tool, input, &written.recorded(cx), granted).await?;
+        let edits = (tool.facts().edits)(&output.metadata);
+        let kept = edits.into_iter().filter(|(_, edit)| *edit != FileEdit::Removed);
+        let files: Vec<String> = kept.map(|(file, _)| file.to_owned()).collect();
+        for file in files {
+            self.format(&file, cx, granted, &written, &mut output.metadata).await;
+        }
+        Ok(output)
+    }
+
+    /// Formats a file and shows the result in the metadata.
+    async fn format(
+        &self,
+        file: &str,
+        cx: &ToolCx,
+        granted: &Granted,
+        written: &Written,
+        metadata: &mut Map,
+    ) {
+        let formatters = &self.instance.formatters;
+        if !formatters.suits(Path::new(file)) {
+            return;
+        }
+        let Some(held) = reached(file.to_owned()).await else { return };
+        let real = held.place.real.clone();
+        // A link that was exchanged since the call leads to another file.
+        let Some(own) = written.of(&real) else { return };
+        // Programs write nothing in this mode, although a rule may permit the edit itself.
+        if mode(&self.inner, &self.instance, self.caller.rules.sandbox()) == SandboxMode::ReadOnly {
+            return;
+        }
+        let sandbox = match self.confine(granted).await {
+            Ok(sandbox) => sandbox,
+            Err(Failure::Told(reason)) => {
+                return self.instance.warn(&format!("formatters do not run: {reason}"));
+            }
+            Err(Failure::Aborted) => return,
+        };
+        let runner = Runner {
+            confinement: cx.confinement.clone(),
+            sandbox,
+            env: cx.env.set.clone(),
+            env_remove: cx.env.remove.clone(),
+            spill: cx.output_dir.join((cx.new_output_id)()),
+            cancel: cx.cancel.clone(),
+        };
+        // A cancelled call leaves the file as it is.
+        let Ok(_lock) = cx.locks.lock(&real, &cx.cancel).await else { return };
+        let Some(before) = read(held.clone()).await else { return };
+        let formatted = formatters.format(&held, &before, &runner).await;
+        for problem in &formatted.problems {
+            self.instance.warn(problem);
+        }
+        let Some(content) = formatted.content else { return };
+        cx.known.made(&held);
+        let is_own = own.after.as_deref() == Some(&before);
+        let (after, shown) = (Some(content.clone()), String::from_utf8_lossy(&content).into_owned());
+        cx.effects.report(FileEffect { path: real, before: Some(before), after, made: 0 });
+        // Another call may have changed the file in between, and then the difference is not only of this call.
+        if is_own {
+            show(metadata, file, &old_content(metadata, file, written, own), &shown);
+        }
+    }
+}
+
+/// Opens the directory of a file.
+async fn reached(file: String) -> Option<Held> {
+    let opening = tokio::task::spawn_blocking(move || hold(Path::new(&file)).ok());
+    opening.await.ok().flatten()
+}
+
+async fn read(held: Held) -> Option<Vec<u8>> {
+    let reading = tokio::task::spawn_blocking(move || held.read(MAX_TEXT_BYTES).ok());
+    reading.await.ok().flatten()
+}
+
+/// Returns the content that the diff of a file starts from.
+fn old_content(metadata: &Map, file: &str, written: &Written, own: FileEffect) -> String {
+    let entry = entries(metadata).find(|entry| target(entry) == Some(file));
+    let bytes = match entry {
+        // Diffs show added files without the content that they replace.
+        Some(entry) if entry["type"] == "add" => None,
+        Some(entry) if entry["movePath"].is_string() => {
+            let from = entry["filePath"].as_str().and_then(|path| physical(Path::new(path)).ok());
+            from.and_then(|from| written.of(&from)?.before)
+        }
+        _ => own.before,
+    };
+    String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+}
+
+fn entries(metadata: &Map) -> impl Iterator<Item = &Value> {
+    metadata.get("files").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The path of a file of a patch after the change.
+fn target(entry: &Value) -> Option<&str> {
+    entry["movePath"].as_str().or_else(|| entry["filePath"].as_str())
+}
+
+/// Puts the difference between two versions of a file into the metadata of a call, where it contains one.
+fn show(metadata: &mut Map, file: &str, old: &str, new: &str) {
+    let text = |content: &str| TextFile::parse(content).text;
+    if let Some(diff) = metadata.get_mut("filediff").filter(|diff| diff["file"] == file) {
+        let new = unified(file, &text(old), &text(new));
+        diff["patch"] = json!(new.patch);
+        diff["additions"] = json!(new.additions);
+        diff["deletions"] = json!(new.deletions);
+        metadata.insert("diff".to_owned(), json!(new.patch));
+        return;
+    }
+    let Some(Value::Array(files)) = metadata.get_mut("files") else { return };
+    let Some(entry) = files.iter_mut().find(|entry| target(entry) == Some(file)) else { return };
+    let name = entry["filePath"].as_str().unwrap_or(file).to_owned();
+    let new = unified(&name, &text(old), &text(new));
+    entry["patch"] = json!(new.patch);
+    entry["additions"] = json!(new.additions);
+    entry["deletions"] = json!(new.deletions);
+    let patches = files.iter().map(|entry| format!("{}\n", entry["patch"].as_str().unwrap_or_default()));
+    let diff: String = patches.collect();
+    metadata.insert("diff".to_owned(), json!(diff));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(value: Value) -> Map {
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn the_diff_of_an_edit_shows_the_formatted_file() {
+        let mut shown = metadata(json!({
+            "diff": "old", "filediff": {"file": "/a", "patch": "old", "additions": 9, "deletions": 9}, "truncated": false,
+        }));
+        show(&mut shown, "/a", "one\ntwo\n", "one\n2\nmore\n");
+        assert_eq!(shown["filediff"]["additions"], 2);
+        assert_eq!(shown["filediff"]["deletions"], 1);
+        assert_eq!(shown["filediff"]["patch"], shown["diff"]);
+        assert!(shown["diff"].as_str().unwrap().ends_with(" one\n-two\n+2\n+more\n"), "{}", shown["diff"]);
+    }
+
+    #[test]
+    fn the_diff_of_a_patch_shows_every_formatted_file() {
+        let entry = |path: &str| json!({"filePath": path, "type": "update", "patch": "p", "additions": 0, "deletions": 0});
+        let mut moved = entry("/b");
+        moved["movePath"] = json!("/c");
+        let mut shown = metadata(json!({"diff": "old", "files": [entry("/a"), moved]}));
+        show(&mut shown, "/c", "x\n", "y\n");
+        assert_eq!(shown["files"][0]["patch"], "p");
+        assert_eq!(shown["files"][1]["additions"], 1);
+        let diff = shown["diff"].as_str().unwrap();
+        assert!(diff.starts_with("p\nIndex: /b\n") && diff.ends_with("-x\n+y\n\n"), "{diff}");
+    }
+
+    #[test]
+    fn metadata_without_a_diff_stays_as_it_is() {
+        let mut shown = metadata(json!({"filepath": "/a", "exists": true}));
+        show(&mut shown, "/a", "x", "y");
+        assert_eq!(shown, metadata(json!({"filepath": "/a", "exists": true})));
+    }
+}
