@@ -137,7 +137,8 @@ impl<'a> Subject<'a> {
         if sandbox.network == Network::Off {
             variables.extend(IMPATIENT.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }
-        let confined = Arc::new(Confined { sandbox, mechanism: support.mechanism.clone(), connections: None });
+        let confined =
+            Arc::new(Confined { sandbox, mechanism: support.mechanism.clone(), connections: None });
         Ok(Some(Restricted { confined, variables }))
     }
 

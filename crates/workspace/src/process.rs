@@ -272,13 +272,27 @@ async fn run_to_end(
             output.close().await;
             if end == End::Cancelled {
                 let rest = (!held.is_over()).then_some(Rest { held, guard: None });
-                return Ok(Ended { end, output, rest, renamed: Vec::new(), refused: Vec::new(), never_started: false });
+                return Ok(Ended {
+                    end,
+                    output,
+                    rest,
+                    renamed: Vec::new(),
+                    refused: Vec::new(),
+                    never_started: false,
+                });
             }
             let never_started = end == End::Exited(BUILDER_FAILED)
                 && output.text().starts_with(BUILDER)
                 && held.may_have_missed();
             held.end_now().await;
-            return Ok(Ended { end, output, rest: None, renamed: Vec::new(), refused: Vec::new(), never_started });
+            return Ok(Ended {
+                end,
+                output,
+                rest: None,
+                renamed: Vec::new(),
+                refused: Vec::new(),
+                never_started,
+            });
         }
     }
 }

@@ -32,7 +32,7 @@ const MAX_UNKNOWN_KEYS: usize = 20;
 const CHARS_PER_MISTAKE: usize = 3;
 
 /// Keys without an effect in this version, with the reasons.
-const UNUSED: [(&str, &str); 9] = [
+const UNUSED: [(&str, &str); 8] = [
     ("autoupdate", "the program never updates itself"),
     ("plugin", "plugins are not run"),
     ("lsp", "language servers are not started"),

@@ -1,6 +1,7 @@
 //! Runs a command: its template becomes a prompt.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_config::parse_model;

@@ -174,8 +174,10 @@ impl EngineHost {
         let consent = if of_repository { Consent::Missing } else { Consent::Given };
         let support = tokio::runtime::Handle::current().block_on(inner.sandbox_support());
         let id = SessionId::parse(SANDBOX_ID).map_err(|error| error.to_string())?;
-        let confined = Subject::new(inner, &self.instance, &id, &[]).confine(&support, consent)?;
-        Ok(confined.map(|confined| if of_repository { confined } else { widened(&confined, inner, local) }))
+        let restricted = Subject::new(inner, &self.instance, &id, &[]).confine(&support, consent)?;
+        let widen =
+            |confined: Arc<Confined>| if of_repository { confined } else { widened(&confined, inner, local) };
+        Ok(restricted.map(|restricted| widen(restricted.confined)))
     }
 }
 

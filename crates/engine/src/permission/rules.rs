@@ -177,14 +177,6 @@ impl PermissionRules {
         strictest(of_user.chain([self.decide(permission, pattern)]))
     }
 
-    /// Does the same, but a rule that allows must name exactly the permission and the pattern.
-    pub(crate) fn decide_exactly(&self, permission: &str, pattern: &str) -> Action {
-        let is_exact = |rule: &&Rule| {
-            rule.action != Action::Allow || (rule.permission == permission && rule.pattern == pattern)
-        };
-        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, is_exact)))
-    }
-
     /// Decides about an implied permission. The strictest layer wins.
     pub(crate) fn judge(&self, implied: &Implied) -> Action {
         strictest(self.0.iter().map(|layer| layer.judge(implied)))

@@ -32,8 +32,8 @@ pub struct SandboxStatus {
     pub support: Option<Probe>,
     /// Whether the kernel enforces the mode. `None` if that is not known yet.
     pub is_enforced: Option<bool>,
-    /// Whether commands can use the network.
-    pub is_network_open: bool,
+    /// The access of commands to the network.
+    pub network: NetworkAccess,
     /// Whether the user states that another sandbox contains this program.
     pub has_outer: bool,
 }
@@ -81,13 +81,11 @@ impl Sandboxes<'_> {
         };
         let is_enforced =
             support.as_ref().map(|support| Enforcement::of(mode, support, outer) == Enforcement::Whole);
-        SandboxStatus {
-            mode,
-            support,
-            is_enforced,
-            is_network_open: instance.sandbox.is_network_open,
-            has_outer: outer == Outer::Stated,
-        }
+        let network = match &support {
+            Some(support) => reachable(instance.sandbox.network, support),
+            None => instance.sandbox.network,
+        };
+        SandboxStatus { mode, support, is_enforced, network, has_outer: outer == Outer::Stated }
     }
 
     /// Returns what holds for commands in a directory. The first call starts a process to find out.
@@ -109,10 +107,7 @@ impl Sandboxes<'_> {
             texts
         };
         let support = self.0.sandbox_support().await;
-        let network = match config.network {
-            NetworkAccess::Proxy if !support.mechanism.is_complete() => NetworkAccess::Off,
-            network => network,
-        };
+        let network = reachable(config.network, &support);
         Ok(SandboxReport {
             mode,
             support,
@@ -149,7 +144,8 @@ impl Sandboxes<'_> {
             command: String::new(),
             user: User::Absent,
         };
-        let restricted = restricted.map(|restricted| origin.connect(restricted)).transpose().map_err(Error::machine)?;
+        let restricted =
+            restricted.map(|restricted| origin.connect(restricted)).transpose().map_err(Error::machine)?;
         let mut words = command.into_iter();
         let variables = restricted.iter().flat_map(|restricted| restricted.variables.clone());
         let env = self.0.child_env.set.iter().cloned().chain(variables).collect();
@@ -167,6 +163,14 @@ impl Sandboxes<'_> {
         let limits = Limits { timeout: TRIAL_DEADLINE, lines: TRIAL_LINES, bytes: TRIAL_BYTES, spill };
         let ended = codewright_workspace::run(command, limits, &CancellationToken::new(), watch).await;
         ended.map_err(|error| Error::machine(error.to_string()))
+    }
+}
+
+/// The access to the network that a machine can give. A proxy needs a network namespace.
+fn reachable(configured: NetworkAccess, support: &Probe) -> NetworkAccess {
+    match configured {
+        NetworkAccess::Proxy if !support.mechanism.is_complete() => NetworkAccess::Off,
+        configured => configured,
     }
 }
 

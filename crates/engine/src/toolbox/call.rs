@@ -219,7 +219,8 @@ impl CallCx {
         cx: &ToolCx,
         granted: &Granted,
     ) -> Result<Output, Failure> {
-        let restricted = if tool.facts().starts_commands { self.confine(granted, &input).await? } else { None };
+        let restricted =
+            if tool.facts().starts_commands { self.confine(granted, &input).await? } else { None };
         let mut cx = cx.clone();
         if let Some(Restricted { confined, variables }) = restricted {
             cx.sandbox = Some(confined);
@@ -234,6 +235,13 @@ impl CallCx {
 
     /// Returns the sandbox of the commands of this call.
     async fn confine(&self, granted: &Granted, input: &Value) -> Result<Option<Restricted>, Failure> {
+        let restricted = self.restricted(granted).await?;
+        let connect = |restricted| self.origin(granted, input).connect(restricted);
+        restricted.map(connect).transpose().map_err(Failure::Told)
+    }
+
+    /// Returns the sandbox of this call without a network.
+    async fn restricted(&self, granted: &Granted) -> Result<Option<Restricted>, Failure> {
         let subject = Subject {
             required: self.caller.rules.sandbox(),
             ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
@@ -242,9 +250,7 @@ impl CallCx {
             return Ok(None);
         }
         let support = self.inner.sandbox_support().await;
-        let confined = subject.confine(&support, Consent::of(granted.asks())).map_err(Failure::Told)?;
-        let connect = |confined| self.origin(granted, input).connect(confined);
-        confined.map(connect).transpose().map_err(Failure::Told)
+        subject.confine(&support, Consent::of(granted.asks())).map_err(Failure::Told)
     }
 
     /// The author of the connections of a command.

@@ -28,7 +28,7 @@ pub(super) async fn read(
 fn value(status: &SandboxStatus) -> Value {
     let mut value = json!({
         "mode": status.mode.name(),
-        "network": if status.is_network_open { "open" } else { "off" },
+        "network": status.network.name(),
         "outer": status.has_outer,
     });
     if let (Some(support), Some(is_enforced)) = (&status.support, status.is_enforced) {

@@ -334,7 +334,7 @@ async fn older_clients_send_a_prompt_as_content() {
 async fn the_sandbox_is_probed_only_on_request() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
-    let known = json!({"mode": "workspace", "network": "off", "outer": true});
+    let known = json!({"mode": "workspace", "network": "proxy", "outer": true});
     assert_eq!(ask(&router, "GET", "/experimental/sandbox", "").await, (200, known.clone()));
     let (status, probed) = ask(&router, "GET", "/experimental/sandbox?probe=true", "").await;
     // Commands have no supervisor here, so the kernel of no system restricts them as a whole.

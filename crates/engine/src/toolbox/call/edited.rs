@@ -83,17 +83,19 @@ impl CallCx {
         if mode(&self.inner, &self.instance, self.caller.rules.sandbox()) == SandboxMode::ReadOnly {
             return;
         }
-        let sandbox = match self.confine(granted).await {
-            Ok(sandbox) => sandbox,
+        let restricted = match self.restricted(granted).await {
+            Ok(restricted) => restricted,
             Err(Failure::Told(reason)) => {
                 return self.instance.warn(&format!("formatters do not run: {reason}"));
             }
             Err(Failure::Aborted) => return,
         };
+        let variables: Vec<_> =
+            restricted.iter().flat_map(|restricted| restricted.variables.iter().cloned()).collect();
         let runner = Runner {
             confinement: cx.confinement.clone(),
-            sandbox,
-            env: cx.env.set.clone(),
+            env: cx.env.set.iter().cloned().chain(variables).collect(),
+            sandbox: restricted.map(|restricted| restricted.confined),
             env_remove: cx.env.remove.clone(),
             spill: cx.output_dir.join((cx.new_output_id)()),
             cancel: cx.cancel.clone(),
