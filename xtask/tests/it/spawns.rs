@@ -20,7 +20,7 @@ const STARTS: &[(&str, &str)] = &[
     ("crates/sandbox/src/mechanism.rs", "bubblewrap by its fixed path, to find out whether it works"),
     (
         "crates/workspace/src/git.rs",
-        "git with fixed arguments and no settings of the repository, in its own sandbox",
+        "git with fixed arguments and no settings of the repository, with restricted writes",
     ),
     (
         "crates/codewright/src/command/providers/terminal.rs",
