@@ -33,6 +33,8 @@ fn stage(script: Script, mcp: Value, more: Value) -> Result<Stage> {
     let stage = Stage::git(script)?;
     let mut config = Project::config(&stage.server.url());
     config["mcp"] = mcp;
+    // The servers record what they receive outside of the worktree, and report process ids of the machine.
+    config["sandbox"] = json!({"mode": "off"});
     for (key, value) in more.as_object().into_iter().flatten() {
         config[key] = value.clone();
     }
