@@ -244,11 +244,10 @@ fn an_aborted_call_is_cancelled_at_the_server() -> Result<()> {
 
 #[test]
 fn servers_are_added_switched_and_removed_while_the_program_runs() -> Result<()> {
-    let stage = stage(
-        calls(&[("one_grow", json!({})), ("one_grown", json!({}))]),
-        json!({"one": local(&[])}),
-        json!({}),
-    )?;
+    // The list is read again a moment after the change, so the new tool is called until it exists.
+    let mut script = vec![("one_grow", json!({}))];
+    script.extend((0..200).map(|_| ("one_grown", json!({}))));
+    let stage = stage(calls(&script), json!({"one": local(&[])}), json!({}))?;
     let serving = Serving::new(&stage)?;
     let url = &serving.url;
     assert_eq!(serving.mcp()?, json!({"one": {"status": "connected"}}));
