@@ -132,6 +132,13 @@ fn path_reply(dirs: &Dirs, worktree: &Path, directory: &Path) -> PathReply {
     }
 }
 
+/// Gives the built-in agents without a configured prompt their own.
+fn add_prompts(agents: &mut [codewright_config::AgentSpec]) {
+    for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
+        agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
+    }
+}
+
 impl Instance {
     pub(crate) async fn open(opening: &Opening<'_>, directory: &Path) -> Result<Self, Error> {
         let directory = real_directory(directory)?;
@@ -147,8 +154,8 @@ impl Instance {
             dirs: opening.dirs,
         };
         let root = if worktree.git { &worktree.root } else { &directory };
-        let decide = |control: &ControlFiles| opening.trust.level(root, control);
-        let (loaded, control) = codewright_config::open(input, &served, decide)?;
+        let (loaded, control) =
+            codewright_config::open(input, &served, |control| opening.trust.level(root, control))?;
         let trust = opening.trust.standing(root, &control);
         let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
         let credentials = Credentials { stored, sign_in: Some(opening.sign_in.clone()) };
@@ -158,9 +165,7 @@ impl Instance {
         let LoadedConfig { config, looked_for, mut warnings, origins, parts, .. } = loaded;
         warnings.extend(trust.warning.clone());
         warnings.extend(config.sandbox.warnings());
-        for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
-            agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
-        }
+        add_prompts(&mut agents);
         let of_repository = parts.as_ref().map(|parts| &parts.repository);
         let mut commands = commands::commands(&config, of_repository, &worktree.root, &directory);
         if let Some(control) = trusted.filter(|_| config.prompt.claude) {
@@ -185,6 +190,7 @@ impl Instance {
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
         let path = path_reply(opening.dirs, &worktree.root, &directory);
+        let place = programs::place(&variables, &worktree, &directory, &trust);
         Ok(Self {
             git: project_id::git(opening.env, opening.dirs),
             snapshots: snapshots(opening, &project, &worktree, &directory),
@@ -196,10 +202,7 @@ impl Instance {
             default_agent,
             commands,
             prompt: config.prompt.clone(),
-            formatters: programs::formatters(
-                &config.raw,
-                programs::place(&variables, &worktree, &directory, &trust),
-            ),
+            formatters: programs::formatters(&config.raw, place),
             sandbox: config.sandbox.clone(),
             mcp: mcp::of(&config, parts.as_deref()),
             origins,

@@ -6,6 +6,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -326,11 +328,20 @@ fn a_git_program_inside_the_worktree_is_not_used() -> Result<()> {
 #[test]
 fn no_git_runs_before_the_first_request() -> Result<()> {
     let home = tempfile::tempdir()?;
+    // Git writes only to the directory of the snapshots, so its start shows when it opens a pipe for reading.
     let mark = home.path().join("ran");
+    ensure!(std::process::Command::new("mkfifo").arg(&mark).status()?.success(), "there is no pipe");
+    let has_run = Arc::new(AtomicBool::new(false));
+    let (pipe, noticed) = (mark.clone(), Arc::clone(&has_run));
+    std::thread::spawn(move || {
+        while fs::OpenOptions::new().write(true).open(&pipe).is_ok() {
+            noticed.store(true, Ordering::SeqCst);
+        }
+    });
     let (seen, requests) = std::sync::mpsc::channel();
-    let ran = mark.clone();
+    let ran = Arc::clone(&has_run);
     let answer = Turn::respond(move |_| {
-        seen.send(ran.exists()).unwrap_or_default();
+        seen.send(ran.load(Ordering::SeqCst)).unwrap_or_default();
         Turn::text("Hello.")
     });
     let stage = Stage::git(Script::new().default_turn(answer))?;
@@ -338,7 +349,7 @@ fn no_git_runs_before_the_first_request() -> Result<()> {
     let path = &environment.iter().find(|(name, _)| *name == "PATH").context("a PATH")?.1;
     let path = path.to_str().context("text")?;
     let git = home.path().join("git");
-    fs::write(&git, format!("#!/bin/sh\n: > '{}'\nPATH='{path}'\nexec git \"$@\"\n", mark.display()))?;
+    fs::write(&git, format!("#!/bin/sh\n: < '{}'\nPATH='{path}'\nexec git \"$@\"\n", mark.display()))?;
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755))?;
     let path = format!("{}:{path}", home.path().display());
     // The first run finds the id of the project, which is then stored.
@@ -346,8 +357,7 @@ fn no_git_runs_before_the_first_request() -> Result<()> {
         stage.program(["run", "hi"]).env("PATH", &path).finish()?.success()?;
         let had_run = requests.recv_timeout(ROUTE_LIMIT)?;
         assert!(!had_run || !is_known, "git ran before the request");
-        assert!(mark.exists(), "there was no snapshot");
-        fs::remove_file(&mark)?;
+        assert!(has_run.swap(false, Ordering::SeqCst), "there was no snapshot");
         requests.try_iter().for_each(drop);
     }
     Ok(())

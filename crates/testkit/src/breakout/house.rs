@@ -280,7 +280,7 @@ impl House {
             match state.get(path) {
                 None => effects.push(format!("removed {}", path.display())),
                 Some(now) if now != before => {
-                    effects.push(format!("changed {}: {before:?} {now:?}", path.display()))
+                    effects.push(format!("changed {}: {before:?} {now:?}", path.display()));
                 }
                 Some(_) => {}
             }

@@ -38,6 +38,13 @@ impl Written {
     }
 }
 
+/// A call that changed files.
+struct Edits<'a> {
+    cx: &'a ToolCx,
+    granted: &'a Granted,
+    written: &'a Written,
+}
+
 impl CallCx {
     /// Runs the tool, then the formatters of the files that it changed.
     pub(super) async fn run_and_follow_up(
@@ -56,21 +63,15 @@ impl CallCx {
         let edits = (tool.facts().edits)(&output.metadata);
         let kept = edits.into_iter().filter(|(_, edit)| *edit != FileEdit::Removed);
         let files: Vec<String> = kept.map(|(file, _)| file.to_owned()).collect();
+        let call = Edits { cx, granted, written: &written };
         for file in files {
-            self.format(&file, cx, granted, &written, &mut output.metadata).await;
+            self.format(&file, &call, &mut output.metadata).await;
         }
         Ok(output)
     }
 
     /// Formats a file and shows the result in the metadata.
-    async fn format(
-        &self,
-        file: &str,
-        cx: &ToolCx,
-        granted: &Granted,
-        written: &Written,
-        metadata: &mut Map,
-    ) {
+    async fn format(&self, file: &str, &Edits { cx, granted, written }: &Edits<'_>, metadata: &mut Map) {
         let formatters = &self.instance.formatters;
         if !formatters.suits(Path::new(file)) {
             return;
