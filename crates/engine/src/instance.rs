@@ -132,8 +132,13 @@ fn path_reply(dirs: &Dirs, worktree: &Path, directory: &Path) -> PathReply {
     }
 }
 
+/// Whether an experiment is on, alone or with all others.
+fn is_on(variables: &Env, experiment: &str) -> bool {
+    variables.is_on(experiment) || variables.is_on(env::EXPERIMENTAL)
+}
+
 /// Gives the built-in agents without a configured prompt their own.
-fn add_prompts(agents: &mut [codewright_config::AgentSpec]) {
+fn add_prompts(agents: &mut [AgentSpec]) {
     for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
         agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
     }
@@ -172,8 +177,6 @@ impl Instance {
             commands.extend(commands::claude(control, &root.join(".claude/commands"), &commands));
         }
         commands.extend(commands::of_skills(&skills, &commands));
-        let on = |name| variables.is_on(name) || variables.is_on(env::EXPERIMENTAL);
-        let plans_into_files = on(env::EXPERIMENTAL_PLAN_MODE);
         let instructions = Sources::new(&config, &variables, opening.dirs);
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let configs = Configs { config: &config, parts: parts.as_deref() };
@@ -208,7 +211,7 @@ impl Instance {
             origins,
             instructions,
             addresses: Addresses::default(),
-            plans_into_files,
+            plans_into_files: is_on(&variables, env::EXPERIMENTAL_PLAN_MODE),
             settled,
             skills,
             raw_config: config.raw,
@@ -226,6 +229,12 @@ impl Instance {
     #[must_use]
     pub fn path(&self) -> PathReply {
         self.path.clone()
+    }
+
+    /// Returns the formatters for `GET /formatter`.
+    #[must_use]
+    pub fn formatters_json(&self) -> Value {
+        programs::listed(&self.formatters)
     }
 
     /// Returns the project of the directory.

@@ -54,7 +54,8 @@ fn only_writes(write: &[&Path]) -> Result<(), landlock::RulesetError> {
     ruleset.restrict_self().map(drop)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::process::Command;
 

@@ -323,12 +323,12 @@ impl Mirror {
         let text = |value: &Value| crate::clean::clean_line(value.as_str().unwrap_or_default());
         let mut lines = vec![("mode", text(&value["mode"]))];
         if value["mode"] != "off" {
-            let mut mechanism = text(&value["mechanism"]);
+            lines.push(("mechanism", text(&value["mechanism"])));
             if value["enforced"] == false {
-                let inside = if value["outer"] == true { "inside another sandbox" } else { "commands ask" };
-                mechanism = format!("{mechanism}, not enforced: {inside}");
+                let inside = if value["outer"] == true { "in another sandbox" } else { "no, commands ask" };
+                lines.push(("enforced", inside.to_owned()));
             }
-            lines.extend([("mechanism", mechanism), ("network", text(&value["network"]))]);
+            lines.push(("network", text(&value["network"])));
             let reasons = ["reasons", "gaps"].into_iter().filter(|_| value["enforced"] == false);
             let reasons = reasons.flat_map(|key| value[key].as_array().into_iter().flatten());
             lines.extend(reasons.map(|reason| ("", text(reason))));

@@ -78,13 +78,12 @@ fn a_key_of_the_schema_accepts_valid_values_only() {
 fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
     for (key, value) in [
         ("plugin", r#"["x"]"#),
-        ("formatter", "true"),
         ("lsp", r#"{"x": {"command": ["x"]}}"#),
         ("attachment", r#"{"image": {"max_width": 5}}"#),
         ("autoshare", "true"),
         ("autoupdate", "true"),
         ("autoupdate", r#""notify""#),
-        ("experimental.policies", "[]"),
+        ("experimental.disable_paste_summary", "true"),
     ] {
         let text = match key.split_once('.') {
             Some((section, key)) => format!(r#"{{"{section}": {{"{key}": {value}}}}}"#),

@@ -7,7 +7,6 @@ use codewright_formatter::{Formatters, Place, Programs};
 use codewright_proto::TrustStatus;
 use serde_json::{Value, json};
 
-use super::Instance;
 use super::settled::USUAL_PLACES;
 use crate::trust::Standing;
 
@@ -32,13 +31,10 @@ pub(super) fn formatters(config: &Value, place: Place) -> Formatters {
     Formatters::new(config.get("formatter").unwrap_or(&Value::Null), place)
 }
 
-impl Instance {
-    /// Returns the formatters for `GET /formatter`.
-    #[must_use]
-    pub fn formatters_json(&self) -> Value {
-        let listed = self.formatters.list().into_iter().map(|formatter| {
-            json!({"name": formatter.name, "extensions": formatter.extensions, "enabled": formatter.enabled})
-        });
-        listed.collect()
-    }
+/// Returns the formatters for `GET /formatter`.
+pub(super) fn listed(formatters: &Formatters) -> Value {
+    let listed = formatters.list().into_iter().map(|formatter| {
+        json!({"name": formatter.name, "extensions": formatter.extensions, "enabled": formatter.enabled})
+    });
+    listed.collect()
 }

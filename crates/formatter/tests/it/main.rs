@@ -91,7 +91,8 @@ fn entries_change_add_and_disable_formatters() {
 #[test]
 fn a_project_uses_the_formatters_that_it_names() {
     let all = ["ruff", "uv", "prettier", "oxfmt", "clang-format", "ocamlformat", "biome", "pint"];
-    let rows: [(&[(&str, &str)], &[&str]); 10] = [
+    type Row<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+    let rows: [Row<'_>; 10] = [
         (&[], &["uv"]),
         (&[("ruff.toml", "")], &["ruff"]),
         (&[("pyproject.toml", "[tool.ruff]\n")], &["ruff"]),

@@ -338,17 +338,12 @@ impl House {
             }
             if !is_own {
                 let size = if data.is_dir() { 0 } else { data.size() };
+                // Git renews the time of an object that a snapshot uses.
+                let is_object = path.starts_with(self.project.path(".git/objects"));
+                let changed = if is_object { (0, 0) } else { (data.ctime(), data.ctime_nsec()) };
                 state.insert(
                     path,
-                    (
-                        data.ino(),
-                        data.mode(),
-                        data.uid(),
-                        data.nlink(),
-                        size,
-                        data.ctime(),
-                        data.ctime_nsec(),
-                    ),
+                    (data.ino(), data.mode(), data.uid(), data.nlink(), size, changed.0, changed.1),
                 );
             }
         }

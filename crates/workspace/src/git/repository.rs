@@ -173,6 +173,7 @@ impl Repository {
     fn written_by(&self, args: &[&str]) -> Vec<&Path> {
         let stand_in = self.stand_in.path();
         match args {
+            ["apply", ..] => vec![stand_in, &self.worktree],
             ["update-ref", ..] => vec![stand_in, &self.common, &self.own],
             ["read-tree", rest @ ..] if rest.contains(&"-u") => vec![stand_in, &self.worktree],
             _ => vec![stand_in],
