@@ -191,7 +191,7 @@ impl Program {
     }
 }
 
-/// Runs a case and returns the runs of each program, or the error of its first failed run.
+/// Runs a case and returns the runs of each program, or the error of the first failed run.
 fn run_case(
     case: Case,
     programs: &[Program],

@@ -64,7 +64,7 @@ fn package(name: &str, version: &str) -> Result<PathBuf> {
     Ok(fs::canonicalize(installed)?)
 }
 
-/// Tests the package, which starts the program as `opencode` and calls it with both of its clients.
+/// Tests the package, which starts the program as `opencode` and calls it with both clients.
 pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
     let program = program(rest)?;
     let package = package("@opencode-ai/sdk", VERSION)?;

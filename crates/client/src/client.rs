@@ -279,7 +279,7 @@ impl Client {
         self.slow(call).await
     }
 
-    /// Stores an API key for a provider, with the answers to the questions of its sign-in.
+    /// Stores an API key for a provider, with the answers to the sign-in questions.
     pub async fn put_key(
         &self,
         provider: &str,

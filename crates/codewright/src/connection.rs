@@ -20,7 +20,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) struct Connection {
     pub(crate) client: Client,
     engine: Option<Engine>,
-    /// The directory of the engine in this process, and the number of its warnings that were shown.
+    /// The directory of the engine in this process, and how many warnings were shown.
     warned: Option<(Arc<Instance>, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! A small map that keeps the order of its entries.
+//! A small map that keeps entries in the order of insertion.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! The hosts that the commands of a sandbox may reach.
 //!
-//! Each command with a network has a proxy of its own, so every connection belongs to exactly one call. A host is judged
+//! Each command with a network has its own proxy, so every connection belongs to exactly one call. A host is judged
 //! in this order:
 //!
 //! 1. The address of this machine or of a private network needs a rule of the user that names exactly this host and

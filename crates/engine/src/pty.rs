@@ -33,7 +33,7 @@ const TICKET_SECONDS: u64 = 60;
 const MAX_TICKETS: usize = 256;
 /// Shells without POSIX syntax.
 const UNLIKE_OTHERS: [&str; 2] = ["fish", "nu"];
-/// The file that lists the system's shells, and the bytes of it that are read.
+/// The file that lists the system's shells, and how many bytes are read.
 const SHELLS: (&str, u64) = ("/etc/shells", 64 * 1024);
 
 /// The open terminals of a process.

@@ -1,7 +1,7 @@
 //! The sandbox of the model's commands.
 //!
 //! The mode comes from the user's configuration; an agent can only make it stricter. A command can write the
-//! worktree and a private temporary directory of its session. Control files, secrets and the sockets of services
+//! worktree and the session's private temporary directory. Control files, secrets and the sockets of services
 //! are out of reach, except those that a granted permission names.
 
 mod caches;

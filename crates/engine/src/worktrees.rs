@@ -3,7 +3,7 @@
 //! A worktree is created in `<data>/worktree/<project>/<name>` on the branch `opencode/<name>`. Its files are created
 //! in the background, without hooks and filters of the repository. Then the start commands run, unless the repository
 //! waits for a decision about trust. A removal never loses content: a worktree with uncommitted files is kept, and so
-//! is a branch with commits of its own.
+//! is a branch with its own commits.
 
 mod create;
 mod name;

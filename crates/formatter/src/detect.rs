@@ -33,7 +33,7 @@ pub enum Programs {
     None,
 }
 
-/// Returns a configured command with the path of its program.
+/// Returns a configured command with the program's path.
 pub(crate) fn own(place: &Place, command: &[String]) -> Option<Vec<String>> {
     let (program, args) = command.split_first()?;
     let path = if program.contains('/') {

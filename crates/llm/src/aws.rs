@@ -1,7 +1,7 @@
 //! AWS credentials and request signatures.
 //!
 //! Keys are looked up when a request needs them, in the order of Amazon's own tools, and cached
-//! until shortly before they expire. Concurrent requests share one lookup, and each of its steps
+//! until shortly before they expire. Concurrent requests share one lookup, and each step
 //! has a deadline.
 
 mod chain;

@@ -101,7 +101,7 @@ fn read<E: From<FrameError>>(
     Ok(used)
 }
 
-/// Returns the length of a frame and of its headers.
+/// Returns the length of a frame and the length of the headers.
 fn lengths(prelude: &[u8; PRELUDE_BYTES]) -> Result<(usize, usize), FrameError> {
     if crc32fast::hash(&prelude[..8]) != number(&prelude[8..]) {
         return Err(FrameError::Checksum);

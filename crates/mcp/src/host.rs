@@ -37,6 +37,6 @@ pub trait Host: Send + Sync + 'static {
     fn tools_changed(&self, server: &str);
     /// Stores a line about a server in the log.
     fn log(&self, server: &str, text: &str);
-    /// Asks the user for values that a server needs. `None` if there is no user to ask.
+    /// Asks the user for values that a server needs. Returns `None` without a user.
     fn elicit<'a>(&'a self, server: &'a str, asked: Elicitation) -> Boxed<'a, ElicitReply>;
 }

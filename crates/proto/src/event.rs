@@ -475,7 +475,7 @@ pub enum Signal {
         #[serde(skip)]
         directory: String,
     },
-    /// The user signed in to a provider or out of it.
+    /// The user signed in to a provider, or signed out.
     #[serde(rename = "integration.connection.updated")]
     IntegrationConnectionUpdated {
         /// The directory of the instance; sent by the stream, not in the signal.

@@ -63,5 +63,5 @@ pub use trust::{
 pub use vcs::{VcsFile, VcsReply, VcsStatus};
 pub use worktree::{LocationRef, MoveSessionInput, Worktree, WorktreeCreateInput, WorktreeDirectory};
 
-/// A JSON object that keeps the order of its keys.
+/// A JSON object that keeps keys in order.
 pub type Map = serde_json::Map<String, serde_json::Value>;

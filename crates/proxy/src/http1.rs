@@ -1,7 +1,7 @@
 //! HTTP version 1: `CONNECT`, and requests with a whole `http` URL.
 //!
 //! Each request is judged by the host in its request line. The `Host` header is replaced by that host, so the server
-//! sees the host that was judged. Every request to a server has a connection of its own.
+//! sees the host that was judged. Every request to a server has its own connection.
 
 use std::convert::Infallible;
 use std::io;

@@ -39,7 +39,7 @@ impl Shared {
     }
 }
 
-/// A running proxy. Dropping it closes its socket and all of its connections.
+/// A running proxy. Dropping it closes its socket and all connections.
 #[derive(Debug)]
 pub struct Proxy {
     socket: PathBuf,

@@ -67,7 +67,7 @@ impl Folder {
         !matches!(statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT | Errno::NAMETOOLONG))
     }
 
-    /// The names of its entries. Names that are not text are changed, so that they match no name.
+    /// The names of the entries. Names that are not text are changed, so that they match no name.
     pub(crate) fn names(&self) -> Result<impl Iterator<Item = Result<String, Error>>, Error> {
         let is_own = |name: &CStr| matches!(name.to_bytes(), b"." | b"..");
         let entries = Dir::read_from(&self.0)?;

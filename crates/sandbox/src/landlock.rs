@@ -1,6 +1,6 @@
 //! Landlock: restricts the files that a process and its descendants can open.
 //!
-//! Landlock only allows: a directory with all of its content, or nothing. A hidden path is therefore left out by
+//! Landlock only allows: a directory with everything in it, or nothing. A hidden path is therefore left out by
 //! allowing the entries of each directory above it one by one. Entries that are created there later are not
 //! visible. Protected paths inside a writable directory cannot be expressed.
 

@@ -68,7 +68,7 @@ pub struct Sandbox {
 /// The access of a command to the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
-    /// No network besides a loopback interface of its own.
+    /// No network besides a private loopback interface.
     Off,
     /// Only the proxy that listens on this unix socket.
     Proxy(PathBuf),

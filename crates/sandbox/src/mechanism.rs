@@ -24,7 +24,7 @@ const LANDLOCK_WITH_SCOPES: u32 = 6;
 pub enum Mechanism {
     /// bubblewrap at this path.
     Bubblewrap(PathBuf),
-    /// Landlock with this version of its interface, and a system call filter.
+    /// Landlock with this interface version, and a system call filter.
     Landlock(u32),
     /// `sandbox-exec` of macOS.
     Seatbelt,

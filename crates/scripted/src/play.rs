@@ -209,7 +209,7 @@ impl Stream<'_> {
         self.connection.write(b"0\r\n\r\n").await
     }
 
-    /// Announces another event and sends half of it.
+    /// Announces another event and sends one half.
     async fn cut(&mut self) -> io::Result<()> {
         self.flush().await?;
         let mut event = Vec::new();

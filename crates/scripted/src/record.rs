@@ -26,7 +26,7 @@ pub struct Recorded {
     pub number: u64,
     /// Its purpose.
     pub kind: Kind,
-    /// Its number among the requests of its kind, from 1.
+    /// Its number among requests of the same kind, from 1.
     pub ordinal: u64,
     /// Its protocol.
     pub protocol: Protocol,

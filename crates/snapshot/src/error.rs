@@ -14,7 +14,7 @@ pub enum Error {
         /// The reason, for the user.
         reason: String,
     },
-    /// The tree or one of its files was dropped or never existed. Nothing can be done about it.
+    /// The tree or one of its files was dropped or never existed. There is no remedy.
     #[error("the snapshot `{tree}` is no longer kept")]
     Gone {
         /// The missing tree.

@@ -301,7 +301,7 @@ impl Run<'_> {
             self.update(&["update-index", "-z", "--force-remove", "--stdin"], &changes.drop).await?;
         }
         match self.add(&changes.add).await {
-            // Most of it may be in the user's repository and need no space, which is known afterwards.
+            // Most content may be in the user's repository and need no space, which is known afterwards.
             Err(Error::Quota { .. }) => {
                 let quota = &self.repository.options.quota;
                 let room_bytes = quota.total_bytes.min(quota.repository_bytes) / BATCHES;

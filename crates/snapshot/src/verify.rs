@@ -43,8 +43,8 @@ pub(crate) fn listed(printed: &[u8]) -> Stored {
     records.filter_map(entry).collect()
 }
 
-/// The files of which something else is stored than they contain, and their content. Files that are gone or behind a link
-/// have none.
+/// The files whose stored content differs from the file, with the content of the file. It is `None` for files that were
+/// deleted or are reached through a link.
 pub(crate) fn strays(worktree: &Path, files: &[PathBuf], stored: &Stored) -> Vec<(PathBuf, Option<File>)> {
     let root = Root::open(worktree);
     let mut strays = Vec::new();

@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 /// The cause of a failure. Shared, because one failed commit fails many appends.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
-/// A failed request. Nothing of it was stored.
+/// A failed request. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The store was closed, because the program is ending.

@@ -125,13 +125,13 @@ pub struct Rest {
     session: SessionId,
     /// The message in which the last piece ended.
     message: Position,
-    /// The last part of it that was included, if it has any.
+    /// The last included part, if the message has one.
     part: String,
     /// The message before which the list ends.
     before: Position,
 }
 
-/// The place of a message in the order of its session: its time and its id.
+/// The place of a message in the session's order: its time and its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Position {
     time: i64,

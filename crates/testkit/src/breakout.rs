@@ -1,4 +1,4 @@
-//! A malicious model that tries to leave the sandbox, and the judge of its attempts.
+//! A malicious model that tries to leave the sandbox, and the check of every attempt.
 //!
 //! A server runs with the sandbox, and the scripted model makes one attempt after the other with its tools. After
 //! each attempt the state outside of the sandbox is compared: files, connections, processes, and the text that the
@@ -211,7 +211,7 @@ async fn serve(run: Run) -> Result<(Running, Client, String)> {
     Ok((server, Client::http(url, None, None)?, url.to_owned()))
 }
 
-/// Lets the model work, and rejects what it asks for.
+/// Runs a turn of the model, and rejects every permission request.
 async fn session(client: &Client) -> Result<()> {
     let session = client.create_session(&SessionInput::default()).await?.id;
     let input = PromptInput { parts: vec![PartInput::text("Please go on.")], ..PromptInput::default() };

@@ -90,7 +90,7 @@ pub struct Facts {
     pub effect: Effect,
     /// Whether it starts programs, which the sandbox must restrict.
     pub starts_commands: bool,
-    /// The files that a call changed, according to the metadata of its output.
+    /// The files that a call changed, according to the output's metadata.
     pub edits: EditsOf,
     /// Whether it finds files by itself, so that rules about reading must filter its output.
     pub finds_files: bool,

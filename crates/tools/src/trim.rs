@@ -60,7 +60,7 @@ pub async fn trim(mut output: Output, cx: &ToolCx) -> Result<Output, ToolError> 
 
 fn notice(path: &Path, can_delegate: bool) -> String {
     let advice = if can_delegate {
-        "Let an explore agent look through that file (task tool) instead of reading all of it here."
+        "Let an explore agent look through that file (task tool) instead of reading it here."
     } else {
         "Search that file with grep, or read parts of it with offset and limit."
     };

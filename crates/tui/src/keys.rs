@@ -335,7 +335,7 @@ impl Stroke {
                 modifiers |= KeyModifiers::SHIFT;
                 KeyCode::Char(c.to_lowercase().next().unwrap_or(c))
             }
-            // Shift is needed to type the character and is not a modifier of it.
+            // Shift is needed to type the character and is not a modifier.
             KeyCode::Char(c) if !c.is_alphabetic() => {
                 modifiers -= KeyModifiers::SHIFT;
                 KeyCode::Char(c)

@@ -227,7 +227,7 @@ impl Look<'_> {
 }
 
 impl Look<'_> {
-    /// Whether a message is the last one of its turn, and the turn has ended.
+    /// Whether a message is the last one of a turn that has ended.
     fn ends_turn(&self, transcript: &Transcript, at: usize, info: &AssistantMessage) -> bool {
         let is_last = at + 1 >= transcript.end || matches!(transcript.entries[at + 1].info, Message::User(_));
         // After tool calls, or without a finish reason, another step follows.

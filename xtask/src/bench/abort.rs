@@ -1,4 +1,4 @@
-//! Measures the time to abort a turn, in each of its phases.
+//! Measures the time to abort a turn, in each phase.
 //!
 //! The time is from the abort request to its answer. The session must be idle then.
 

@@ -1,4 +1,4 @@
-//! A project next to directories that no call may reach, and the thread that exchanges paths of it with links.
+//! A project next to directories that no call may reach, and the thread that exchanges its paths with links.
 
 use std::collections::BTreeMap;
 use std::fs;

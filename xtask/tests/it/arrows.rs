@@ -100,7 +100,7 @@ struct Layer {
     modules: &'static [&'static str],
 }
 
-/// The layers of `engine`, lowest first. A module imports only modules of its own layer and of lower ones.
+/// The layers of `engine`, lowest first. A module imports only modules of the same layer and of lower ones.
 const ENGINE: &[Layer] = &[
     // Pure decisions and conversions, and services without knowledge of sessions or directories.
     layer(

@@ -26,7 +26,7 @@ use tokio::time::timeout;
 /// A generous time limit, for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Returns a server that answers every request with a description of it, and a channel of these descriptions.
+/// Returns a server that answers every request with a description of the request, and a channel of these descriptions.
 fn echo() -> (Router, mpsc::UnboundedReceiver<Value>) {
     let (sender, requests) = mpsc::unbounded_channel();
     let router = Router::new().fallback(async move |request: Request| {

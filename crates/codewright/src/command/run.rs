@@ -389,7 +389,7 @@ impl Watch<'_> {
         Ok(statuses.get(self.id).is_some_and(|status| *status != SessionStatus::Idle))
     }
 
-    /// Whether a session is the watched one or one of its subagents.
+    /// Whether a session is the watched one or belongs to a subagent.
     async fn is_ours(&self, id: &SessionId) -> anyhow::Result<bool> {
         let mut id = id.clone();
         for _ in 0..MAX_DEPTH {
@@ -443,7 +443,7 @@ impl Watch<'_> {
                 if is_granted { PermissionReply::Once } else { PermissionReply::Reject }
             }
         };
-        // The model is told why nobody could decide, so that it can tell the user what to do.
+        // The reply explains why no user could decide, so that the model can suggest a remedy.
         let message =
             unenforced(request).filter(|_| reply == PermissionReply::Reject && self.lines.is_none());
         let answer = PermissionAnswer { reply, message };

@@ -42,7 +42,7 @@ fn stage(script: Script, mcp: Value, more: Value) -> Result<Stage> {
     Ok(stage)
 }
 
-/// A script of calls, each in a prompt of its own.
+/// A script of calls, each in a separate prompt.
 fn calls(calls: &[(&str, Value)]) -> Script {
     calls.iter().fold(Script::new(), |script, (name, input)| {
         script.turn(Turn::steps().tool(*name, input.clone())).text("Done.")
@@ -137,7 +137,7 @@ fn tools_have_the_recorded_names_schemas_and_parts() -> Result<()> {
     }
     let system = first["messages"][0]["content"].to_string();
     check_has(&system, &["<mcp_instructions>", "<server name=\\\"scripted\\\">", "Say please."]);
-    // A server cannot end the block of its instructions.
+    // Instructions of a server cannot end their block.
     assert_eq!(system.matches("</mcp_instructions>").count(), 1, "{system}");
     stage.no_problems()
 }
@@ -336,7 +336,7 @@ fn rules_and_plan_mode_hold_for_tools_of_servers() -> Result<()> {
     denied.run(["hi"])?.success()?;
     let names = offered(&denied.server.main_requests()[0].body);
     assert!(names.contains(&"s_echo".to_owned()) && !names.contains(&"s_write".to_owned()), "{names:?}");
-    // Nobody can reply to a run, so what would be asked is rejected.
+    // `run` has no user to reply, so a call that needs a permission is rejected.
     for (more, args) in
         [(json!({"permission": {"s_write": "ask"}}), &["hi"][..]), (json!({}), &["--agent", "plan", "hi"])]
     {

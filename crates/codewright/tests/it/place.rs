@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::{Stage, check_code, check_has, data, lines, of_type, program};
 
-/// A generous limit; the search itself takes a fraction of it.
+/// A generous limit; the search is much faster.
 const SEARCH_LIMIT: Duration = Duration::from_secs(20);
 const START_LIMIT: Duration = Duration::from_secs(5);
 const DIRECTORIES: usize = 400;

@@ -1,4 +1,4 @@
-//! Permissions of commands in the sandbox: what asks, and what a granted permission makes possible.
+//! Permissions of commands in the sandbox: which commands need one, and what a granted one allows.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn stage(calls: &[Value]) -> Result<Stage> {
     Ok(stage)
 }
 
-/// Runs one command in a turn of its own. Returns its result and whether it needed permission.
+/// Runs one command in a separate turn. Returns its result and whether it needed permission.
 fn tried(command: &str, args: &[&'static str]) -> Result<(Stage, String, bool)> {
     let stage = stage(&[json!({ "command": command })])?;
     stage.project.write(".env", "KEY=1")?;

@@ -480,7 +480,7 @@ mod tests {
         }
     }
 
-    /// Adds a row for a key and the keys of its objects.
+    /// Adds a row for a key and for nested keys.
     fn add_rows(key: &str, shape: &Shape, rows: &mut Vec<String>) {
         match shape {
             Shape::Record(keys) => keys.iter().for_each(|(name, shape)| {

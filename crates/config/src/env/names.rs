@@ -229,7 +229,10 @@ pub const OWN: &[(&str, &str)] = &[
     (CONFIG_CONTENT, "a configuration document, which overrides all files"),
     (PERMISSION, "the `permission` key as JSON, which overrides all files"),
     (DISABLE_PROJECT_CONFIG, "ignore the project's configuration and instruction files"),
-    (TRUST, "the default for repositories: `ask` (default), `all` (trust all) or `none` (trust none)"),
+    (
+        TRUST,
+        "the decision for repositories without one: `ask` (default), `all` (trust) or `none` (do not trust)",
+    ),
     (SANDBOX_OUTER, "a container already is a sandbox, like `sandbox.outer`"),
     (SANDBOX_MECHANISM, "the strongest mechanism that the sandbox uses: `landlock` or `none` (default: any)"),
     (AUTH_CONTENT, "credentials as JSON, instead of the files"),

@@ -428,7 +428,7 @@ fn is_significant(value: &Value) -> bool {
 /// Warns about keys without an effect, with their sources.
 fn warn_of_unused(raw: &Map, origins: &Origins, warnings: &mut Vec<String>) {
     let experiments = raw.get("experimental").and_then(Value::as_object);
-    // The older `autoshare` sets `share`, and has a warning of its own.
+    // The older `autoshare` sets `share`, and has a separate warning.
     let is_older = raw.get("autoshare") == Some(&Value::Bool(true)) && origins.of("share").is_none();
     if raw.get("share").and_then(Value::as_str) == Some("auto") && !is_older {
         let source = origins.of("share").map_or_else(String::new, |origin| format!("`{origin}`: "));

@@ -125,7 +125,7 @@ impl Sessions<'_> {
             parse_model(written)
                 .ok_or_else(|| Error::invalid(format!("the model `{written}` is not written provider/model")))
         };
-        // The model is that of the command, or else of its agent, or else of the client.
+        // The model is that of the command, else of the command's agent, else of the client.
         let model = match (&command.model, &command.agent) {
             (Some(written), _) => Some(parsed(written)?),
             (None, Some(_)) if agent.model.is_some() => agent.model.clone(),

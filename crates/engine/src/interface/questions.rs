@@ -12,7 +12,7 @@ impl Questions<'_> {
         self.0.questions.listed()
     }
 
-    /// Answers a question with one list for each of its parts.
+    /// Answers a question with one list for each part.
     pub fn answer(self, id: &QuestionId, answers: Vec<Vec<String>>) -> Result<(), Error> {
         self.0.questions.answer(id, answers)
     }

@@ -34,7 +34,7 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// The model `id` of a provider. `template` is the part that all of its models have in common.
+    /// The model `id` of a provider. `template` is the part that all models of the provider have in common.
     pub(super) fn new(
         setup: &Setup,
         template: &Result<Model, String>,

@@ -73,7 +73,7 @@ fn bounded(pattern: &str) -> &str {
     if is_long { "\0" } else { pattern }
 }
 
-/// Reports whether a wildcard matches a text for some value of its unknown parts.
+/// Reports whether a wildcard matches a text for some value of the text's unknown parts.
 fn may_match(wildcard: &str, text: &str) -> bool {
     let bare = wildcard.strip_suffix(" *");
     bare.is_some_and(|bare| may_glob(bare, text)) || may_glob(wildcard, text)

@@ -148,7 +148,7 @@ impl Terminals<'_> {
         found.is_some_and(|(of, until)| of == *id && until > self.0.clock.now_ms())
     }
 
-    /// Connects to a terminal at a position of its output, or at the end.
+    /// Connects to a terminal at a position in the output, or at the end.
     pub fn attach(self, id: &PtyId, from: Option<u64>) -> Result<Attached, Error> {
         let terminal = self.0.terminals.find(id)?;
         let grown = terminal.grown.subscribe();

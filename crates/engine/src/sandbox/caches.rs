@@ -1,6 +1,6 @@
 //! Private caches of build tools, one set for each project.
 //!
-//! Build tools write caches below the home directory, which commands cannot write. Each project has caches of its own
+//! Build tools write caches below the home directory, which commands cannot write. Each project has its own caches
 //! instead, so that ordinary work needs no permission and no command can change the code that another project or the
 //! user builds. A variable that the user has set is kept. What cargo has downloaded already is linked, read-only.
 

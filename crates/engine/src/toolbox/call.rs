@@ -270,7 +270,7 @@ impl CallCx {
         self.gate_in_sandbox(ask, tool, None).await
     }
 
-    /// Does the same for a call whose sandbox holds some of its effects.
+    /// Does the same for a call whose sandbox holds some effects.
     async fn gate_in_sandbox(
         &self,
         ask: &Ask,

@@ -21,7 +21,7 @@ use crate::session::locks::Exclusive;
 const MAX_LOCKED: usize = 100;
 
 impl Worktrees<'_> {
-    /// Removes a worktree, and its branch unless that has commits of its own.
+    /// Removes a worktree, and its branch unless that has its own commits.
     ///
     /// A worktree that does not exist any more is removed from the list.
     pub async fn remove(self, instance: &Instance, directory: &Path) -> Result<bool, Error> {
@@ -59,7 +59,7 @@ impl Worktrees<'_> {
         Ok(true)
     }
 
-    /// Moves the branch of a worktree without content of its own to the default branch, and runs the project's start
+    /// Moves the branch of a worktree without its own content to the default branch, and runs the project's start
     /// command.
     pub async fn reset(self, instance: &Instance, directory: &Path) -> Result<bool, Error> {
         let inner = self.0;
@@ -185,7 +185,7 @@ async fn refuse_unsaved(linked: &Linked, repository: &Repository) -> Result<(), 
     }
 }
 
-/// Deletes a branch of a removed worktree if it was created for it and has no commits of its own.
+/// Deletes a branch of a removed worktree if it was created for the worktree and has no commits that are only there.
 async fn clean_branch(inner: &Inner, place: &Place, branch: &str, own: u64) -> Result<(), Error> {
     let is_ours = branch.starts_with(BRANCHES);
     let used = Head::Branch(branch.to_owned());

@@ -242,7 +242,7 @@ async fn a_request_that_is_too_long_is_repeated_after_a_summary() {
             told |= matches!(error, MessageError::ContextOverflowError { response_body: Some(_), .. });
         }
     }
-    assert!(told, "clients hear of it");
+    assert!(told, "clients receive the event");
     desk.assert_clean();
 }
 
@@ -386,7 +386,7 @@ fn long_document(messages: usize) -> String {
 async fn a_session_of_five_thousand_messages_continues_in_a_small_window() {
     const CONTEXT: u64 = 24_000;
     const PROMPTS: usize = 24;
-    // The model counts a token for every four bytes of its input, and its answers are long.
+    // The model counts a token for every four bytes of input, and answers at length.
     let counted = |request: &codewright_scripted::Request| {
         let tokens = request.body.to_string().len() as u64 / 4;
         let usage = Usage { input: tokens, output: 300, ..Usage::default() };

@@ -197,7 +197,7 @@ async fn a_lock_and_a_damaged_index_of_a_killed_git_are_recovered() {
     let second = scene.track().await;
     assert_ne!(first, second);
     assert_eq!(unfinished(&scene.shadow()), [""; 0]);
-    for damage in ["", "DIRC", "garbage that is no index at all, whatever one may think of it"] {
+    for damage in ["", "DIRC", "garbage instead of an index"] {
         fs::write(scene.shadow().join("index"), damage).unwrap();
         assert_eq!(scene.track().await.tree, second.tree, "{damage:?}");
     }

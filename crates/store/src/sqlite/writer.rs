@@ -166,7 +166,7 @@ impl Writer {
         for append in group {
             match store(&mut scope, append, &self.node, &self.stamps) {
                 Ok(outcome) => stored.push(outcome),
-                // A full disk ends the whole transaction, and every append of it with it.
+                // A full disk ends the whole transaction with every append.
                 Err(fault) if transaction.is_autocommit() => return Err(fault),
                 Err(fault) => return Ok(Err(fault)),
             }

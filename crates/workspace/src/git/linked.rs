@@ -164,7 +164,7 @@ impl Repository {
         }
         let registered = self.register(new);
         if let (Err(_), Some(branch)) = (&registered, new.branch) {
-            // The branch has no commits of its own yet.
+            // The branch has no new commits yet.
             drop(self.delete_branch(branch, new.commit, new.deadline).await);
         }
         registered

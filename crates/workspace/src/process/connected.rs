@@ -1,6 +1,6 @@
 //! A program whose input and output are a connection to this process, such as a server that speaks a protocol.
 //!
-//! It is confined like every program, so none of its processes survives this value or this process. Input and output
+//! It is confined like every program, so no process survives this value or this program. Input and output
 //! are one socket, because the supervisor needs its own input as lifeline. Nothing is buffered here: a program that
 //! writes more than the caller reads waits.
 

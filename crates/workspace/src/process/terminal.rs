@@ -1,6 +1,6 @@
 //! A program in a pseudo-terminal.
 //!
-//! It is confined like every program, so none of its processes survives the terminal. The terminal needs a
+//! It is confined like every program, so no process survives the terminal. The terminal needs a
 //! supervisor, which makes it the terminal of the program's session.
 
 use std::fs::File;

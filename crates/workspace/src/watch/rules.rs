@@ -19,7 +19,7 @@ const MAX_FILE_BYTES: u64 = 64 * 1024;
 /// The total length of the ignore files of a tree. Further ones are not read.
 const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
-/// Reports whether an entry contains rules, so that a change of it changes the tree.
+/// Reports whether an entry contains rules, so that a change there changes the tree.
 pub(super) fn is_rules_file(name: &std::ffi::OsStr) -> bool {
     FILES.iter().any(|file| name == *file)
 }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Calls in short form: the tool, a colon, the thousands of tokens of its output; `!` if it is cleared.
+    /// Calls in short form: the tool, a colon, the thousands of tokens of the output; `!` if it is cleared.
     fn talk(calls: &str) -> Vec<MessageWithParts> {
         let parts: Vec<_> = calls
             .split_whitespace()

@@ -25,7 +25,7 @@ pub(crate) struct Stream {
     /// The previous event, if it was text. Other events reset it, because an item may have ended.
     repeat: Repeat,
     calls: usize,
-    /// Text was emitted, and some of it belonged to no known item.
+    /// Text was emitted, some for no known item.
     has_text: bool,
     has_stray_text: bool,
     done: bool,
@@ -47,7 +47,7 @@ struct Item {
     index: Option<u64>,
     id: String,
     kind: Kind,
-    /// Some of its content was emitted.
+    /// Some content was emitted.
     is_filled: bool,
     is_done: bool,
 }

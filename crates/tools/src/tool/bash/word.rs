@@ -100,7 +100,7 @@ impl Word {
         (!values.is_empty()).then(|| Self { values, ..self.clone() })
     }
 
-    /// Whether one of its values has a prefix.
+    /// Whether a possible value has a prefix.
     pub(super) fn starts_with(&self, prefix: &str) -> bool {
         self.text().starts_with(prefix) || self.values.iter().any(|value| value.starts_with(prefix))
     }
@@ -374,7 +374,7 @@ impl<'a> Words<'a> {
                 Piece::Text(text) => Values::closed(vec![text]),
             };
             all.is_closed &= values.is_closed;
-            // An unset variable is empty. A word that consists of it only is unknown.
+            // An unset variable is empty. A word with nothing else is unknown.
             let may_be_empty = values.list.is_empty() && all.list.iter().any(|text| !text.is_empty());
             if !may_be_empty {
                 all.list = self.products(&all.list, &values.list);
