@@ -87,18 +87,15 @@ Commands:
   pictures [--bin PATH]
       Draw the pictures of docs/tui.md again: the terminal client with the scripted
       model. The files change only if the client has changed.
-<<<<<<< HEAD
   races [--exchanges N] [--only TOOL]...
       Exchange a directory, a file and the parent of a project with links to outside
       directories, N times (default 1000000) against each file tool and against undo.
       Print the results by tool. Exit with 1 if a call read or wrote a byte outside.
-=======
   sandbox [--bin PATH] [--mode MODE] [--only PART] [--every N]
       Let a scripted, malicious model try to leave the sandbox with hundreds of attempts:
       writes, secrets, connections, control files, system calls, processes. After each
       one, compare the state outside. Without MODE: `workspace` and `read-only`. Exit
       with 1 if an attempt had an effect.
->>>>>>> 70db39d (Let a malicious model attack the sandbox, and restrict where git writes)
   scripted [--port P] [--script FILE]
       Serve the scripted model until interrupted. P is 0 for any free port (default
       18080). FILE is a script in JSON; without it `[[scn:hi]]`,

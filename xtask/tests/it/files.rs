@@ -51,6 +51,22 @@ fn unsafe_code_is_in_two_files() {
     assert_eq!(calls, expected.map(|(path, count)| (path.to_owned(), count)), "review each new call");
 }
 
+#[test]
+fn no_file_contains_the_marks_of_a_merge_conflict() {
+    let marks = ['<', '>'].map(|mark| mark.to_string().repeat(7));
+    let kinds = ["rs", "md", "toml", "txt", "py", "js", "mjs", "html", "json"];
+    let all = kinds.iter().flat_map(|kind| files(root(), kind));
+    let with: Vec<String> = all
+        .filter(|path| {
+            let text = fs::read(path).unwrap();
+            let text = String::from_utf8_lossy(&text);
+            text.lines().any(|line| marks.iter().any(|mark| line.starts_with(mark.as_str())))
+        })
+        .map(|path| display(&path))
+        .collect();
+    assert_eq!(with, [""; 0]);
+}
+
 /// Whether the doc comments of a source have an example that cargo would compile.
 fn has_doctest(source: &str) -> bool {
     let comments = source.lines().filter_map(|line| {
