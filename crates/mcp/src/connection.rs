@@ -30,8 +30,11 @@ use crate::watched::Watched;
 
 /// The time in which a process ends by itself after its input was closed.
 const END_PATIENCE: Duration = Duration::from_secs(1);
-/// The time in which the end of a process is noticed after its connection ended.
-const EXIT_WAIT: Duration = Duration::from_millis(500);
+/// The time in which the end of a process is noticed after its connection ended. Longer than [`END_PATIENCE`], after
+/// which the process is ended.
+const EXIT_WAIT: Duration = Duration::from_secs(3);
+/// The time in which a server accepts that a request is cancelled.
+const CANCEL_WAIT: Duration = Duration::from_millis(500);
 /// The part of the error output that is kept.
 const TAIL_BYTES: usize = 4096;
 /// The limit of pages of a list.
@@ -244,9 +247,14 @@ async fn serve<T: Transport<RoleClient> + 'static>(
 
 /// Ends a process when its connection is closed, and stores its exit code.
 async fn keep(mut program: Connected, closed: CancellationToken, exited: watch::Sender<Option<Option<i32>>>) {
-    let code = closed.run_until_cancelled(program.wait()).await.and_then(Result::ok);
+    let waited = closed.run_until_cancelled(program.wait()).await;
+    let code = match waited {
+        Some(code) => code.ok(),
+        // The output of a process that ends is closed before its exit code is known.
+        None => timeout(END_PATIENCE, program.wait()).await.ok().and_then(Result::ok),
+    };
     if code.is_none() {
-        program.end(END_PATIENCE).await;
+        program.end(Duration::ZERO).await;
     }
     exited.send_replace(Some(code));
 }
@@ -377,7 +385,7 @@ impl Connection {
                 let reason =
                     if is_cancelled { "the user aborted the request" } else { "the request took too long" };
                 // The server may be gone, and one that reads nothing must not delay the caller.
-                drop(timeout(EXIT_WAIT, handle.cancel(Some(reason.to_owned()))).await);
+                drop(timeout(CANCEL_WAIT, handle.cancel(Some(reason.to_owned()))).await);
                 Err(if is_cancelled { Failure::Cancelled } else { late(limit) })
             }
         }
