@@ -67,6 +67,7 @@ pub const CLASSES: &[(&str, Class, &str)] = &[
     ("enabled_providers", Class::NeedsTrust, "decides where prompts are sent"),
     ("plugin", Class::NeedsTrust, "runs code"),
     ("mcp", Class::NeedsTrust, "starts programs and connects to servers"),
+    ("mcp_tool_budget", Class::NeedsTrust, "raises what a turn can cost"),
     ("lsp", Class::NeedsTrust, "starts programs"),
     ("formatter", Class::NeedsTrust, "starts programs"),
     ("shell", Class::NeedsTrust, "names the program that runs every command"),

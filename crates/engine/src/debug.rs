@@ -19,7 +19,7 @@ use crate::prompts::Family;
 use crate::redact;
 use crate::request::system::{self, Surroundings};
 use crate::run::step;
-use crate::run::step::prepare::SystemSources;
+use crate::run::step::prepare::{Offer, SystemSources, ToolSources};
 
 /// The estimated bytes of a token.
 const TOKEN_BYTES: usize = 4;
@@ -107,8 +107,11 @@ impl Instances<'_> {
         let prompt = prompt(self.0, &agent, &model);
         let rules = PermissionRules::of_agent(&agent, &[]);
         mcp::host::ready(self.0, instance).await;
-        let servers = self.0.mcp.find(&instance.directory);
-        let (tools, _) = step::prepare::offer(self.0, instance, &model, &rules, &prompt);
+        let offered = |model: &Model| {
+            let (inner, rules, prompt) = (self.0, &rules, &prompt);
+            step::prepare::offer(ToolSources { inner, instance, model, rules, prompt, transcript: &[] })
+        };
+        let Offer { specs: tools, mcp, .. } = offered(&model);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
         let found = instance.instructions(&self.0.llm).await;
         let now = self.0.clock.now_ms();
@@ -122,7 +125,7 @@ impl Instances<'_> {
             model: &model,
             tools: &tools,
             rules: &rules,
-            mcp: servers.as_ref(),
+            mcp: mcp.as_deref(),
         };
         let blocks = step::prepare::system_blocks(instance, sources, &found)?;
         let text = system::joined(&blocks);
@@ -136,13 +139,7 @@ impl Instances<'_> {
         let base = blocks.iter().find(|block| block.name == "provider").map_or(0, |block| block.text.len());
         let around = text.len() - base;
         let families = Family::ALL.map(|(family, name)| {
-            let (tools, _) = step::prepare::offer(
-                self.0,
-                instance,
-                &Model { api_id: family.sample().to_owned(), ..(*model).clone() },
-                &rules,
-                &prompt,
-            );
+            let tools = offered(&Model { api_id: family.sample().to_owned(), ..(*model).clone() }).specs;
             let has = |tool: &str| tools.iter().any(|offered| offered.name == tool);
             let tools: usize = tools.iter().map(tool_bytes).sum();
             Size::new(name, around + family.prompt(&has).len() + tools)

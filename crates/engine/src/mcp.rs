@@ -3,12 +3,17 @@
 //! Servers belong to a directory and start when it is first used. They stay connected while the directory is opened
 //! again with the same configuration. Without configured servers nothing exists here.
 
+mod catalogue;
 pub(crate) mod commands;
+pub(crate) mod economy;
+mod gateway;
 pub(crate) mod host;
 pub(crate) mod instructions;
 pub(crate) mod operations;
 pub(crate) mod resources;
+mod search;
 pub(crate) mod tool;
+pub(crate) mod wrapped;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -31,6 +36,8 @@ pub(crate) struct McpTable {
     open: Mutex<HashMap<PathBuf, Entry>>,
     /// The running calls, which can ask the user.
     pub(crate) asking: Arc<Asking>,
+    /// How sessions are offered the tools.
+    pub(crate) decisions: economy::Decisions,
 }
 
 struct Entry {

@@ -16,6 +16,7 @@ use codewright_config::env::{
 use codewright_tools::{AnyTool, Effect, Listing, ModelName, Setup, Task, Tool as _};
 use serde_json::Value;
 
+use crate::mcp::wrapped;
 use crate::permission::rules::PermissionRules;
 use crate::run::structured;
 pub(crate) use selection::{Selection, Switches};
@@ -121,7 +122,7 @@ pub(crate) fn has_background_tasks(env: &Env) -> bool {
 /// The effect of a tool on files, also of one that is only recorded.
 fn effect(tool: &str) -> Effect {
     match tool {
-        INVALID | structured::TOOL => Effect::None,
+        INVALID | structured::TOOL | wrapped::TOOL => Effect::None,
         name => codewright_tools::facts(name).map_or(Effect::Unknown, |facts| facts.effect),
     }
 }

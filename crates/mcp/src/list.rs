@@ -26,6 +26,8 @@ pub struct Tool {
     pub parameters: Value,
     /// Whether the server says that it changes nothing.
     pub is_read_only: bool,
+    /// The size of the description and the schema.
+    pub bytes: usize,
 }
 
 /// A prompt of a server.
@@ -98,9 +100,8 @@ pub(crate) fn tools(values: &[Value]) -> Read<Tool> {
     let mut read = read(values, "tool", tool);
     let count = read.entries.len();
     read.entries.retain(|tool| {
-        let size = tool.description.len() + tool.parameters.to_string().len();
-        let fits = size <= left;
-        left = left.saturating_sub(size);
+        let fits = tool.bytes <= left;
+        left = left.saturating_sub(tool.bytes);
         fits
     });
     if read.entries.len() < count {
@@ -114,10 +115,13 @@ fn tool(entry: &Map<String, Value>) -> Result<Tool, String> {
     let description = text(entry, "description")?;
     let title = entry.get("title").and_then(Value::as_str).map(str::to_owned);
     let hint = entry.get("annotations").and_then(|hints| hints.get("readOnlyHint"));
+    let description = description.or(title).unwrap_or_default();
+    let parameters = parameters(entry.get("inputSchema"))?;
     Ok(Tool {
+        bytes: description.len() + parameters.to_string().len(),
         name,
-        description: description.or(title).unwrap_or_default(),
-        parameters: parameters(entry.get("inputSchema"))?,
+        description,
+        parameters,
         is_read_only: hint == Some(&Value::Bool(true)),
     })
 }

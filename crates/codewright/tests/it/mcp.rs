@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_has, get, new_session, post, program, prompt, wait_until};
 
+mod economy;
+
 /// The path of the scripted server.
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/servers/mcp.py")

@@ -26,6 +26,8 @@ pub(crate) enum Shape {
     Positive,
     /// Milliseconds, or `false` for no limit.
     Timeout,
+    /// A whole number that is not negative, or `false` for no limit.
+    Budget,
     /// One of these strings.
     OneOf(&'static [&'static str]),
     /// A list of values of a type.
@@ -98,6 +100,7 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("watcher", Shape::Record(&[("ignore", TEXTS)])),
     ("subagent_depth", Shape::Count),
     ("mcp", Shape::Map(&Shape::Any)),
+    ("mcp_tool_budget", Shape::Budget),
     ("formatter", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(FORMATTER_KEYS)))),
     ("lsp", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(LSP_KEYS)))),
     ("layout", Shape::OneOf(&["auto", "stretch"])),
@@ -361,7 +364,8 @@ fn matches_scalar(node: &Node, shape: &Shape) -> bool {
         | (Shape::Switch, Kind::Switch(_))
         | (Shape::Text, Kind::Text(_))
         | (Shape::Number, Kind::Number(_))
-        | (Shape::Timeout, Kind::Switch(false)) => true,
+        | (Shape::Timeout | Shape::Budget, Kind::Switch(false)) => true,
+        (Shape::Budget, Kind::Number(number)) => number.as_u64().is_some(),
         (Shape::Count, Kind::Number(number)) => number.as_f64().is_some_and(|number| number >= 0.0),
         (Shape::Positive | Shape::Timeout, Kind::Number(number)) => {
             number.as_f64().is_some_and(|number| number >= 1.0 && number.fract() == 0.0)
@@ -395,6 +399,7 @@ fn describe_shape(shape: &Shape) -> String {
         Shape::Count => "a number of at least 0".to_owned(),
         Shape::Positive => "a whole number of at least 1".to_owned(),
         Shape::Timeout => "a whole number of milliseconds or `false`".to_owned(),
+        Shape::Budget => "a whole number of at least 0 or `false`".to_owned(),
         Shape::OneOf(choices) => format!("one of `{}`", choices.join("`, `")),
         Shape::List(_) => "a list".to_owned(),
         Shape::Map(_) | Shape::Record(_) | Shape::Hosts(_) => "an object".to_owned(),
@@ -409,7 +414,9 @@ fn describe_value(node: &Node, shape: &Shape) -> &'static str {
         (Kind::Null, _) => "`null`",
         (Kind::Switch(true), _) => "`true`",
         (Kind::Switch(false), _) => "`false`",
-        (Kind::Number(_), Shape::Count | Shape::Positive | Shape::Timeout) => "another number",
+        (Kind::Number(_), Shape::Count | Shape::Positive | Shape::Timeout | Shape::Budget) => {
+            "another number"
+        }
         (Kind::Number(_), _) => "a number",
         (Kind::Text(_), Shape::OneOf(_) | Shape::Model | Shape::Path(_) | Shape::Either(..)) => {
             "another string"

@@ -8,6 +8,8 @@ use codewright_proto::{Action, Rule};
 use codewright_tools::Bounds;
 use serde_json::Value;
 
+use crate::mcp::economy::Budget;
+
 /// The largest output limits. The output is held in memory and sent to the model.
 const MOST: Bounds = Bounds { lines: 100_000, bytes: 1024 * 1024 };
 /// The default depth of subagents: they call no subagents of their own.
@@ -26,6 +28,8 @@ pub(crate) struct Settled {
     pub(crate) bounds: Bounds,
     /// Whether a turn continues after the user rejects a call without a message.
     pub(crate) goes_on_when_refused: bool,
+    /// The budget for the schemas of MCP servers' tools.
+    pub(crate) mcp_budget: Budget,
     /// Whether the `batch` tool is offered.
     pub(crate) batches: bool,
     /// The number of subagents above each other, 0 for none.
@@ -50,6 +54,7 @@ impl Settled {
             shell,
             bounds: bounds(&config["tool_output"]),
             goes_on_when_refused: experiments["continue_loop_on_deny"] == true,
+            mcp_budget: Budget::read(&config["mcp_tool_budget"]),
             batches: experiments["batch_tool"] == true,
             subagent_depth: config["subagent_depth"]
                 .as_u64()

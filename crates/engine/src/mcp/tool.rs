@@ -5,12 +5,18 @@
 
 use std::sync::Arc;
 
+use codewright_llm::Model;
 use codewright_mcp::{Call, Content, Servers, Tool, result, tool_names};
+use codewright_proto::{MessageWithParts, PartBody, SessionId};
 use codewright_tools::{AnyTool, Ask, Boxed, Certainty, Implied, Output, ToolCx, ToolError, UNKNOWN};
 use serde_json::{Map, Value};
 
 use super::Asking;
-use super::resources;
+use super::catalogue::Named;
+use super::economy::{Offer, Question, Snapshot};
+use super::gateway::Gateway;
+use super::search::Listed;
+use super::{instructions, resources, wrapped};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
@@ -18,6 +24,9 @@ use crate::toolbox::Switches;
 
 /// The limit for the files of a result.
 const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
+
+/// The bytes that a request contains for a tool besides its name, its description and its schema.
+const FRAME_BYTES: usize = 60;
 
 /// A tool of a server.
 struct McpTool {
@@ -29,28 +38,84 @@ struct McpTool {
     asking: Arc<Asking>,
 }
 
-/// Returns the tools of the connected servers of a directory that these rules and switches allow.
-pub(crate) fn offered(
-    inner: &Inner,
-    instance: &Instance,
-    rules: &PermissionRules,
-    switches: &Switches,
-) -> Vec<Arc<dyn AnyTool>> {
-    let Some(servers) = inner.mcp.find(&instance.directory) else { return Vec::new() };
+/// A request whose tools are selected.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) model: &'a Model,
+    pub(crate) rules: &'a PermissionRules,
+    pub(crate) switches: &'a Switches,
+    pub(crate) transcript: &'a [MessageWithParts],
+}
+
+/// What the servers of a directory add to a request.
+#[derive(Default)]
+pub(crate) struct Offered {
+    pub(crate) tools: Vec<Arc<dyn AnyTool>>,
+    /// The tools that the search tool calls.
+    pub(crate) searched: Vec<Arc<dyn AnyTool>>,
+    /// The block of the system text.
+    pub(crate) instructions: Option<String>,
+}
+
+/// Returns what the servers of a directory add to a request: only tools that its rules and switches allow.
+pub(crate) fn offered(inner: &Inner, instance: &Instance, request: Request<'_>) -> Offered {
+    let Some(servers) = inner.mcp.find(&instance.directory) else { return Offered::default() };
+    let all = listed(inner, &servers);
+    let is_on = |name: &str| request.switches.get(name) != Some(&false) && !request.rules.is_off(name);
+    let visible: Vec<Listed> = all.iter().filter(|listed| is_on(&listed.name)).cloned().collect();
+    let tool = |listed: &Listed| -> Arc<dyn AnyTool> {
+        let Listed { server, name, tool } = listed.clone();
+        Arc::new(McpTool { servers: servers.clone(), server, name, tool, asking: inner.mcp.asking.clone() })
+    };
+    let tools: Vec<_> = visible.iter().map(tool).collect();
+    let resources = |exist: bool| {
+        let tools = exist.then(|| resources::tools(&servers)).into_iter().flatten();
+        tools.filter(|tool| is_on(tool.name()))
+    };
+    let snapshot = || Snapshot {
+        tools: all.iter().map(|listed| (listed.server.clone(), listed.name.clone())).collect(),
+        have_resources: servers.have_resources(),
+        instructions: instructions::block(&servers),
+    };
+    let question = question(instance, &request, &visible);
+    let snapshot = match inner.mcp.decisions.decide(question, snapshot) {
+        Offer::Search(snapshot) => snapshot,
+        Offer::Direct => {
+            let tools = tools.into_iter().chain(resources(servers.have_resources())).collect();
+            return Offered { tools, searched: Vec::new(), instructions: instructions::block(&servers) };
+        }
+    };
+    let named: Vec<Named> = snapshot.tools.iter().filter(|(_, name)| is_on(name)).cloned().collect();
+    let gateway = (!named.is_empty() || !visible.is_empty())
+        .then(|| -> Arc<dyn AnyTool> { Arc::new(Gateway { named, tools: visible }) });
+    Offered {
+        tools: gateway.into_iter().chain(resources(snapshot.have_resources)).collect(),
+        searched: tools,
+        instructions: snapshot.instructions.clone(),
+    }
+}
+
+/// The tools of all connected servers with their names for models.
+fn listed(inner: &Inner, servers: &Servers) -> Vec<Listed> {
     let tools = servers.tools();
     let named = tools.iter().map(|(server, tool)| (&**server, tool.name.as_str()));
     let names = tool_names(named, |name| inner.toolbox.has(name));
-    let tools = tools.into_iter().zip(names).map(|((server, tool), name)| -> Arc<dyn AnyTool> {
-        Arc::new(McpTool { servers: servers.clone(), server, name, tool, asking: inner.mcp.asking.clone() })
-    });
-    let is_on = |tool: &Arc<dyn AnyTool>| {
-        switches.get(tool.name()) != Some(&false) && !rules.is_off(tool.permission())
-    };
-    let mut tools: Vec<_> = tools.filter(is_on).collect();
-    if servers.have_resources() {
-        tools.extend(resources::tools(&servers).into_iter().filter(is_on));
+    tools.into_iter().zip(names).map(|((server, tool), name)| Listed { server, name, tool }).collect()
+}
+
+/// The question whether the session gets the search tool.
+fn question<'a>(instance: &Instance, request: &Request<'a>, visible: &[Listed]) -> Question<'a> {
+    let Request { session, model, transcript, .. } = *request;
+    let size: usize = visible.iter().map(|listed| listed.name.len() + listed.tool.bytes + FRAME_BYTES).sum();
+    let is_marked = |body: &PartBody| matches!(body, PartBody::Tool(call) if wrapped::is_marked(&call.state));
+    Question {
+        session,
+        model: format!("{}/{}", model.provider_id, model.id),
+        limit: instance.settled.mcp_budget.bytes(model.limits.context),
+        size: size as u64,
+        has_searched: transcript.iter().flat_map(|message| &message.parts).any(|part| is_marked(&part.body)),
     }
-    tools
 }
 
 impl AnyTool for McpTool {

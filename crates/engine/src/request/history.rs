@@ -13,6 +13,7 @@ use codewright_proto::{
 use codewright_tools::tags::{neutralize, own_reminders_at};
 use serde_json::{Map, Value};
 
+use crate::mcp::wrapped;
 use crate::zone::Zone;
 
 /// The result of a call that was running when the process ended.
@@ -209,7 +210,15 @@ fn tool_call(call: &ToolPart) -> AssistantContent {
     };
     // Providers accept only objects, also if the model wrote something else.
     let input = if input.is_object() { input } else { Value::Object(Map::new()) };
-    AssistantContent::ToolCall { id: call.call_id.clone(), name: call.tool.clone(), input }
+    let name = sent_name(call).to_owned();
+    let input =
+        if wrapped::is_marked(&call.state) { wrapped::outer_arguments(&call.tool, &input) } else { input };
+    AssistantContent::ToolCall { id: call.call_id.clone(), name, input }
+}
+
+/// The name of the tool that the model called.
+fn sent_name(call: &ToolPart) -> &str {
+    if wrapped::is_marked(&call.state) { wrapped::TOOL } else { &call.tool }
 }
 
 fn tool_result(call: &ToolPart) -> ToolResult {
@@ -229,7 +238,8 @@ fn tool_result(call: &ToolPart) -> ToolResult {
         ToolState::Pending { .. } | ToolState::Running { .. } => (INTERRUPTED.to_owned(), true, Vec::new()),
     };
     let output = if output.trim().is_empty() { NO_OUTPUT.to_owned() } else { output };
-    ToolResult { call_id: call.call_id.clone(), name: call.tool.clone(), output, is_error, attachments }
+    let name = sent_name(call).to_owned();
+    ToolResult { call_id: call.call_id.clone(), name, output, is_error, attachments }
 }
 
 fn file(mime: &str, filename: Option<&str>, url: &str) -> File {

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use super::files::Done;
 use super::structured;
+use crate::mcp::wrapped;
 use crate::toolbox::changes_nothing;
 
 /// The metadata key that states how a call was interrupted.
@@ -113,6 +114,8 @@ struct OpenCall {
     metadata: Option<Value>,
     /// The start, the input and the last progress of a running call.
     running: Option<(u64, Value, Option<Map>)>,
+    /// Whether the model made it through the search tool.
+    is_wrapped: bool,
     /// Progress that is not recorded yet.
     progress: Option<ToolState>,
     /// The start of the call in this process, and the time of the last record.
@@ -257,6 +260,13 @@ impl Recorder {
                 call.recorded = call.recorded.map(|(begun, _)| (begun, now));
                 self.record_call(at, state);
             }
+        }
+    }
+
+    /// Notes that the model made a call through the search tool for the tools of servers.
+    pub(crate) fn called_through(&mut self, call_id: &str) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.call_id == call_id) {
+            call.is_wrapped = true;
         }
     }
 
@@ -471,6 +481,7 @@ impl Recorder {
             tool,
             metadata: None,
             running: None,
+            is_wrapped: false,
             progress: None,
             recorded: None,
             closed: false,
@@ -478,8 +489,11 @@ impl Recorder {
         self.record_call(self.calls.len() - 1, ToolState::pending());
     }
 
-    fn record_call(&mut self, at: usize, state: ToolState) {
+    fn record_call(&mut self, at: usize, mut state: ToolState) {
         let call = &self.calls[at];
+        if call.is_wrapped {
+            wrapped::mark(&mut state);
+        }
         let part = ToolPart {
             call_id: call.call_id.clone(),
             tool: call.tool.clone(),

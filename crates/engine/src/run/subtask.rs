@@ -74,7 +74,7 @@ pub(crate) async fn subtask(
         let known = instance.models.find(&model.provider_id, &model.model_id)?;
         let step = Step::without_tools(instance.clone(), known, Request::default());
         let selection =
-            Selection { offered: inner.toolbox.task().into_iter().collect(), accepted: Vec::new() };
+            Selection { offered: inner.toolbox.task().into_iter().collect(), ..Selection::default() };
         Ok(Step { selection, caller: Arc::new(caller), files: Some(files.clone()), ..step })
     };
     let step = match step.await {

@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use codewright_tools::AnyTool;
+use codewright_tools::{AnyTool, conform};
+use serde_json::Value;
+
+use crate::mcp::wrapped;
 
 /// Tool names with their switches.
 pub(crate) type Switches = BTreeMap<String, bool>;
@@ -18,17 +21,32 @@ pub(crate) struct Selection {
     pub(crate) offered: Vec<Arc<dyn AnyTool>>,
     /// The tools that are accepted although they are not offered.
     pub(crate) accepted: Vec<Arc<dyn AnyTool>>,
+    /// The tools of servers that are called through the search tool. They are accepted too.
+    pub(crate) searched: Vec<Arc<dyn AnyTool>>,
 }
 
 impl Selection {
     /// Returns the tool with a name or alias. Case is ignored if no name matches exactly.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        let all = || self.offered.iter().chain(&self.accepted);
+        let all = || self.offered.iter().chain(&self.accepted).chain(&self.searched);
         let is_alias = |tool: &&Arc<dyn AnyTool>| {
             tool.facts().aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
         };
         let exact = all().find(|tool| tool.name() == name);
         let similar = exact.or_else(|| all().find(|tool| tool.name().eq_ignore_ascii_case(name)));
         similar.or_else(|| all().find(is_alias)).cloned()
+    }
+
+    /// Returns the name and the arguments of the tool that a call of the search tool calls. Returns `None` for any other
+    /// call, and for one that cannot be made: the search tool reports the reason.
+    pub(crate) fn inner_call(&self, name: &str, input: &Value) -> Option<(String, Value)> {
+        if self.searched.is_empty() || !name.eq_ignore_ascii_case(wrapped::TOOL) {
+            return None;
+        }
+        let (name, arguments) = wrapped::inner_call(input)?;
+        let tool = self.searched.iter().find(|tool| tool.name().eq_ignore_ascii_case(name))?;
+        // Arguments may have been guessed. Those that fit are passed as the model wrote them.
+        conform(tool.name(), &tool.parameters(), arguments.clone()).ok()?;
+        Some((tool.name().to_owned(), arguments))
     }
 }

@@ -323,6 +323,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn start(&mut self, call: Call) {
+        let call = self.unwrapped(call);
         let repeats = match (self.step.selection.find(&call.name), arguments(&call.arguments)) {
             (Some(tool), Ok(input)) => self.repetition.add(tool.name(), input),
             (None, _) | (_, Err(_)) => {
@@ -346,6 +347,15 @@ impl<'a> Conversation<'a> {
             loaded: self.step.loaded.clone(),
         };
         self.calls.spawn(carry(cx.call(call)));
+    }
+
+    /// Returns the call of a server's tool that the model made through the search tool, and any other call as it is.
+    fn unwrapped(&mut self, call: Call) -> Call {
+        let input = arguments(&call.arguments).ok();
+        let inner = input.and_then(|input| self.step.selection.inner_call(&call.name, &input));
+        let Some((name, arguments)) = inner else { return call };
+        self.recorder.called_through(&call.id);
+        Call { name, arguments: arguments.to_string(), ..call }
     }
 
     /// Waits until every call has ended and records their reports.

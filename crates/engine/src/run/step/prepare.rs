@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codewright_llm::{Model, Request, ToolSpec};
-use codewright_mcp::Servers;
 use codewright_proto::{MessageWithParts, PartBody, PromptModel, ToolPart, ToolState, UserMessage};
 use codewright_tools::{LoadedInstructions, ModelName};
 use serde_json::{Map, Value};
@@ -61,25 +60,41 @@ pub(super) struct Preparing<'a> {
     pub(super) surroundings: &'a Surroundings,
 }
 
-/// The tool definitions for the model, and the tools themselves.
-pub(crate) type Offer = (Vec<ToolSpec>, Selection);
+/// The sources of the tools of a step.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolSources<'a> {
+    pub(crate) inner: &'a Inner,
+    pub(crate) instance: &'a Instance,
+    pub(crate) model: &'a Model,
+    pub(crate) rules: &'a PermissionRules,
+    pub(crate) prompt: &'a UserMessage,
+    pub(crate) transcript: &'a [MessageWithParts],
+}
+
+/// The tools of a step.
+pub(crate) struct Offer {
+    /// The definitions for the model.
+    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) selection: Selection,
+    /// The block of the system text about the MCP servers.
+    pub(crate) mcp: Option<String>,
+}
 
 /// Returns the tools that a prompt offers under these permission rules.
-pub(crate) fn offer(
-    inner: &Inner,
-    instance: &Instance,
-    model: &Model,
-    rules: &PermissionRules,
-    prompt: &UserMessage,
-) -> Offer {
+pub(crate) fn offer(sources: ToolSources<'_>) -> Offer {
+    let ToolSources { inner, instance, model, rules, prompt, transcript } = sources;
     let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
-    let switches = instance.switches(prompt.tools.as_ref());
-    let mut selection = inner.toolbox.select(name, rules, &switches);
-    selection.offered.extend(mcp::tool::offered(inner, instance, rules, &switches));
+    let switches = &instance.switches(prompt.tools.as_ref());
+    let mut selection = inner.toolbox.select(name, rules, switches);
+    let session = &prompt.session_id;
+    let request = mcp::tool::Request { session, model, rules, switches, transcript };
+    let servers = mcp::tool::offered(inner, instance, request);
+    selection.offered.extend(servers.tools);
+    selection.searched = servers.searched;
     let tools = selection.offered.iter().map(|tool| spec(tool.as_ref(), instance, rules));
     let mut tools: Vec<_> = tools.chain(structured::requested_schema(prompt).map(structured::spec)).collect();
     tools.sort_by_key(|tool| tool.name.to_lowercase());
-    (tools, selection)
+    Offer { specs: tools, selection, mcp: servers.instructions }
 }
 
 /// The sources of the system text of a step.
@@ -90,8 +105,8 @@ pub(crate) struct SystemSources<'a> {
     pub(crate) model: &'a Model,
     pub(crate) tools: &'a [ToolSpec],
     pub(crate) rules: &'a PermissionRules,
-    /// The MCP servers of the directory.
-    pub(crate) mcp: Option<&'a Servers>,
+    /// The block about the MCP servers of the directory.
+    pub(crate) mcp: Option<&'a str>,
 }
 
 /// Returns the blocks of the system text of a step.
@@ -123,7 +138,7 @@ pub(crate) fn system_blocks(
         surroundings,
         rules: &instructions.rules,
         instructions: &instructions.listed,
-        mcp: sources.mcp.and_then(mcp::instructions::block),
+        mcp: sources.mcp.map(str::to_owned),
         skills: has("skill").then(|| skills::block(&instance.skills(rules))).flatten(),
         structured: structured::requested_schema(prompt).is_some(),
         config: instance.prompt.system.as_deref(),
@@ -142,12 +157,13 @@ pub(super) fn prepare(
     let Preparing { inner, session, prompt, transcript, surroundings } = *cx;
     let model = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
     let agent = instance.agent(&prompt.agent)?;
-    let (tools, selection) = offer(inner, &instance, &model, &rules, prompt);
+    let sources =
+        ToolSources { inner, instance: &instance, model: &model, rules: &rules, prompt, transcript };
+    let Offer { specs: tools, selection, mcp } = offer(sources);
     for warning in &instructions.warnings {
         instance.warn(warning);
     }
-    let mcp = inner.mcp.find(&instance.directory);
-    let (model_of, mcp) = (&model, mcp.as_ref());
+    let (model_of, mcp) = (&model, mcp.as_deref());
     let sources = SystemSources { prompt, surroundings, model: model_of, tools: &tools, rules: &rules, mcp };
     let blocks = system_blocks(&instance, sources, instructions)?;
     let system = system::joined(&blocks);
