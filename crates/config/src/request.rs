@@ -162,19 +162,16 @@ fn of_key(key: &str, value: &Value, source: &str) -> Vec<TrustRequest> {
     match key {
         "provider" => per_entry(&provider),
         "mcp" => per_entry(&|name, entry| format!("start the MCP server `{name}`{}", target(entry))),
-        "lsp" => per_entry(&|name, entry| format!("start the language server `{name}`{}", target(entry))),
-        "formatter" => {
-            let mut requests =
-                per_entry(&|name, entry| format!("start the formatter `{name}`{}", target(entry)));
-            if *value == Value::Bool(true) || value.as_object().is_some_and(Map::is_empty) {
-                requests.push(TrustRequest::new(
-                    source,
-                    key,
-                    "format files with the known formatters".to_owned(),
-                ));
-            }
-            requests
-        }
+        "lsp" => with_known(
+            per_entry(&|name, entry| format!("start the language server `{name}`{}", target(entry))),
+            value,
+            TrustRequest::new(source, key, "start the known language servers".to_owned()),
+        ),
+        "formatter" => with_known(
+            per_entry(&|name, entry| format!("start the formatter `{name}`{}", target(entry))),
+            value,
+            TrustRequest::new(source, key, "format files with the known formatters".to_owned()),
+        ),
         "command" => per_entry(&command),
         "plugin" => {
             let plugins = value.as_array().into_iter().flatten();
@@ -187,6 +184,14 @@ fn of_key(key: &str, value: &Value, source: &str) -> Vec<TrustRequest> {
         _ if is_empty(value) => Vec::new(),
         _ => vec![TrustRequest::new(source, key, format!("set `{key}` to `{}`", display(value)))],
     }
+}
+
+/// Adds the request of a key that also enables known programs.
+fn with_known(mut requests: Vec<TrustRequest>, value: &Value, known: TrustRequest) -> Vec<TrustRequest> {
+    if *value == Value::Bool(true) || value.as_object().is_some_and(Map::is_empty) {
+        requests.push(known);
+    }
+    requests
 }
 
 fn provider(name: &str, entry: &Value) -> String {

@@ -23,11 +23,12 @@ use crate::hosts::table::Hosts;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
-    Events, Instances, Log, Mcp, Permissions, Projects, Providers, Questions, Sandboxes, Sessions, Settings,
-    Terminals, Transfer, Trust, Worktrees,
+    Events, Instances, Log, Lsp, Mcp, Permissions, Projects, Providers, Questions, Sandboxes, Sessions,
+    Settings, Terminals, Transfer, Trust, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
+use crate::lsp::LspTable;
 use crate::mcp::McpTable;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
@@ -134,6 +135,7 @@ impl Engine {
             jobs: Jobs::default(),
             hosts: Hosts::new(tasks.clone()),
             mcp: McpTable::default(),
+            lsp: LspTable::default(),
             child_env,
             shell,
             confinement,
@@ -204,6 +206,7 @@ impl Engine {
     /// Waits a short time for background work, aborts the rest and closes the store.
     pub async fn close(self) -> Result<(), Error> {
         self.0.mcp.close_all(&self.0.tasks);
+        self.0.lsp.close_all(&self.0.tasks);
         self.0.tasks.close();
         self.0.jobs.close();
         // Titles may still arrive; the rest is cancelled.
@@ -290,6 +293,12 @@ impl Engine {
     #[must_use]
     pub fn mcp(&self) -> Mcp<'_> {
         Mcp(&self.0)
+    }
+
+    /// Returns the language servers of directories.
+    #[must_use]
+    pub fn lsp(&self) -> Lsp<'_> {
+        Lsp(&self.0)
     }
 
     /// Open directories and their agents.

@@ -24,6 +24,7 @@ use crate::instance::cache::Instances;
 use crate::instance::{Instance, Opening};
 use crate::journal::Journal;
 use crate::known::SessionFiles;
+use crate::lsp::LspTable;
 use crate::mcp::McpTable;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
@@ -72,6 +73,7 @@ pub(crate) struct Inner {
     pub(crate) jobs: Jobs,
     pub(crate) hosts: Hosts,
     pub(crate) mcp: McpTable,
+    pub(crate) lsp: LspTable,
     pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,

@@ -26,17 +26,20 @@ use codewright_config::{
 use codewright_formatter::Formatters;
 use codewright_llm::Client;
 use codewright_llm::oauth::SignIn;
+use codewright_lsp::Spec;
 use codewright_proto::{
     Action, Clock, MessagePath, PathReply, Project, ProjectId, ProjectTime, Session, TrustStatus,
 };
 use codewright_snapshot::Snapshots;
 use codewright_store::Store;
 use codewright_tools::Skill;
+use codewright_workspace::ProgramSearch;
 use codewright_workspace::git::git_dirs;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
+use crate::lsp;
 use crate::mcp::{self, Configured};
 use crate::models::credentials::{Access, Credentials};
 use crate::models::json::Connection;
@@ -101,6 +104,10 @@ pub struct Instance {
     pub(crate) formatters: Formatters,
     /// The settings of the sandbox, which only the user sets.
     pub(crate) sandbox: SandboxConfig,
+    /// Where programs are found, and which may run.
+    pub(crate) programs: ProgramSearch,
+    /// The configured language servers.
+    pub(crate) lsp: Vec<Spec>,
     /// The configured MCP servers.
     pub(crate) mcp: Arc<Configured>,
     /// Whether the repository's configuration takes effect.
@@ -205,8 +212,10 @@ impl Instance {
             default_agent,
             commands,
             prompt: config.prompt.clone(),
-            formatters: programs::formatters(&config.raw, place),
             sandbox: config.sandbox.clone(),
+            programs: place.search.clone(),
+            formatters: programs::formatters(&config.raw, place),
+            lsp: lsp::of(&config, parts.as_deref()),
             mcp: mcp::of(&config, parts.as_deref()),
             origins,
             instructions,

@@ -54,4 +54,6 @@ parts! {
     Sandboxes,
     /// The MCP servers of directories.
     Mcp,
+    /// The language servers of directories.
+    Lsp,
 }

@@ -20,6 +20,7 @@ mod instance;
 pub mod interface;
 mod journal;
 mod known;
+mod lsp;
 mod mcp;
 mod models;
 mod outputs;

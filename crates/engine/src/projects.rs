@@ -114,6 +114,7 @@ impl Instances<'_> {
     pub async fn dispose(self, instance: &Instance) {
         self.0.jobs.end_in(&instance.directory);
         self.0.mcp.close(&instance.directory, &self.0.tasks);
+        self.0.lsp.close(&instance.directory, &self.0.tasks);
         self.0.forget_instance(&instance.directory).await;
         self.0.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
     }
@@ -127,6 +128,7 @@ impl Instances<'_> {
     pub async fn dispose_all(self) {
         self.0.jobs.end_all();
         self.0.mcp.close_all(&self.0.tasks);
+        self.0.lsp.close_all(&self.0.tasks);
         self.0.forget_instances().await;
         self.0.store.signal(Signal::GlobalDisposed {});
     }

@@ -8,6 +8,7 @@ mod caches;
 pub(crate) mod enforcement;
 mod paths;
 pub(crate) mod report;
+pub(crate) mod server;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! Finds out which formatters a project uses, and where their programs are.
 //!
-//! A program of the project itself (`node_modules/.bin`, `vendor/bin`, a path in the worktree) is used only if the user
-//! trusts the project. Files that decide are read up to a size.
+//! Files that decide are read up to a size.
 
 use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -15,32 +13,15 @@ use crate::table::{Known, Used};
 
 /// The size up to which a file of a project is read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// The number of directories that are searched upwards.
-const MAX_DEPTH: usize = 64;
 /// The configuration files of ruff that need no entry for it.
 const RUFF_FILES: &[&str] = &["ruff.toml", ".ruff.toml"];
 /// The files with the dependencies of a Python project.
 const PYTHON_FILES: &[&str] = &["requirements.txt", "pyproject.toml", "Pipfile"];
 
-/// The programs that may run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Programs {
-    /// All, also those of the project.
-    All,
-    /// Those that are not in the worktree.
-    Installed,
-    /// None.
-    None,
-}
-
 /// Returns a configured command with the program's path.
 pub(crate) fn own(place: &Place, command: &[String]) -> Option<Vec<String>> {
     let (program, args) = command.split_first()?;
-    let path = if program.contains('/') {
-        usable(place, &place.directory.join(program))?
-    } else {
-        installed(place, program)?
-    };
+    let path = place.search.named(program)?;
     Some(with_program(&path, args.iter().map(String::as_str)))
 }
 
@@ -86,42 +67,17 @@ fn package(place: &Place, name: &str, program: &str) -> Option<PathBuf> {
 
 /// A program in a directory of the project.
 fn of_project(place: &Place, directory: &str, program: &str) -> Option<PathBuf> {
-    above(place, directory).find_map(|directory| usable(place, &directory.join(program)))
+    place.search.of_project(&place.search.directory, directory, program)
 }
 
 /// An installed program.
 fn installed(place: &Place, program: &str) -> Option<PathBuf> {
-    let directories = std::env::split_paths(&place.path).filter(|directory| directory.is_absolute());
-    directories.take(MAX_DEPTH * 4).find_map(|directory| usable(place, &directory.join(program)))
-}
-
-/// The path if it is a program that may run.
-fn usable(place: &Place, path: &Path) -> Option<PathBuf> {
-    let metadata = path.metadata().ok()?;
-    if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
-        return None;
-    }
-    let is_allowed = match place.programs {
-        Programs::All => true,
-        Programs::None => false,
-        Programs::Installed => {
-            // A link from outside into the worktree is the project's program, and so is a link to the outside.
-            let is_inside = |path: &Path| path.starts_with(root(place));
-            !is_inside(path) && !path.canonicalize().is_ok_and(|real| is_inside(&real))
-        }
-    };
-    is_allowed.then(|| path.to_owned())
-}
-
-/// The root of the project.
-fn root(place: &Place) -> &Path {
-    if place.worktree.parent().is_none() { &place.directory } else { &place.worktree }
+    place.search.installed(program)
 }
 
 /// The files or directories of a name in the directory and above it, up to the root of the project.
 fn above<'a>(place: &'a Place, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
-    let inside = place.directory.ancestors().take_while(|directory| directory.starts_with(root(place)));
-    inside.take(MAX_DEPTH).map(move |directory| directory.join(name)).filter(|path| path.exists())
+    place.search.above(&place.search.directory, name)
 }
 
 /// Whether a manifest names a package in one of these tables.

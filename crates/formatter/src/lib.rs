@@ -10,13 +10,13 @@ mod run;
 mod table;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-pub use detect::Programs;
+pub use codewright_workspace::{ProgramSearch, Programs};
 pub use run::{Formatted, Runner};
 
 /// The limit of configured formatters, including the known ones.
@@ -27,14 +27,9 @@ const MAX_PROBLEMS: usize = 500;
 /// The directory whose files are formatted.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The working directory of formatters.
-    pub directory: PathBuf,
-    /// The root of the project, or `/` if there is none. Configuration files are searched up to it.
-    pub worktree: PathBuf,
-    /// The directories that are searched for programs: the value of `PATH`.
-    pub path: String,
-    /// The programs that may run.
-    pub programs: Programs,
+    /// The working directory of formatters, and where their programs are found. Configuration files are searched up to
+    /// the root of the project.
+    pub search: ProgramSearch,
     /// Whether the formatter `oxfmt` is offered.
     pub has_oxfmt: bool,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use codewright_workspace::{Author, Command, Confined, Confinement, End, Ended, Held, Limits, Node, run};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Formatter, Formatters, Kind, Problem, Source, detect};
+use crate::{Formatter, Formatters, Kind, Problem, Programs, Source, detect};
 
 /// The time that a formatter has for one file.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -104,7 +104,7 @@ impl Formatters {
         let Source::Own(command) = &formatter.source else { return None };
         let text = match command.first() {
             None => "has no command".to_owned(),
-            Some(_) if self.place.programs == detect::Programs::None => return None,
+            Some(_) if self.place.search.programs == Programs::None => return None,
             Some(program) => format!("does not run: the program `{program}` was not found"),
         };
         Some(Problem { kind: Kind::NoProgram, text })
@@ -178,7 +178,7 @@ impl Formatters {
         Command {
             program: words.next().unwrap_or_default().into(),
             args: words.map(Into::into).collect(),
-            directory: self.place.directory.clone(),
+            directory: self.place.search.directory.clone(),
             env: env.collect(),
             env_remove: runner.env_remove.clone(),
             confinement: runner.confinement.clone(),

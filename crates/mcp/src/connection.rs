@@ -3,17 +3,16 @@
 //! Every request has a time limit, which progress of the server extends. A request that is given up is cancelled at the
 //! server.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use codewright_workspace::{Connected, Errors, connect};
+use codewright_workspace::{Outcome, Served};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest};
 use rmcp::service::{ClientInitializeError, Peer, PeerRequestOptions, RunningService, serve_client};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,19 +29,12 @@ use crate::watched::Watched;
 
 /// The time in which a process ends by itself after its input was closed.
 const END_PATIENCE: Duration = Duration::from_secs(1);
-/// The time in which the end of a process is noticed after its connection ended. Longer than [`END_PATIENCE`], after
-/// which the process is ended.
-const EXIT_WAIT: Duration = Duration::from_secs(3);
 /// The time in which a server accepts that a request is cancelled.
 const CANCEL_WAIT: Duration = Duration::from_millis(500);
-/// The part of the error output that is kept.
-const TAIL_BYTES: usize = 4096;
 /// The limit of pages of a list.
 const MAX_PAGES: usize = 100;
 /// The longest request, however much progress it makes.
 const MAX_REQUEST: Duration = Duration::from_secs(60 * 60);
-/// The supervisor's exit code for a missing program.
-const NOT_FOUND: i32 = 127;
 
 /// An open connection. It is closed when the owner of [`Opened`] closes or drops it.
 pub(crate) struct Connection {
@@ -67,15 +59,10 @@ pub(crate) struct Opened {
 }
 
 /// A process and what is known about it.
-#[derive(Clone)]
 struct Process {
     program: String,
-    exit: watch::Receiver<Option<Option<i32>>>,
-    tail: Arc<Mutex<Vec<u8>>>,
+    served: Served,
     strays: Arc<AtomicUsize>,
-    closed: CancellationToken,
-    /// Cancelled when the error output was read to its end.
-    drained: CancellationToken,
 }
 
 /// A request to a server.
@@ -126,27 +113,16 @@ impl Opened {
             tokio::task::spawn_blocking(command).await.map_err(Failure::failed)?.map_err(Failure::failed)?
         };
         let session = Arc::new(Session::new(server.clone(), host.clone()));
-        let (program, socket, errors) =
-            connect(&command).map_err(|error| not_started(&local.program, &error))?;
-        let (exited, exit) = watch::channel(None);
-        let process = Process {
-            program: local.program.clone(),
-            exit,
-            tail: Arc::default(),
-            strays: Arc::default(),
-            closed: CancellationToken::new(),
-            drained: CancellationToken::new(),
-        };
-        tasks.spawn(keep(program, process.closed.clone(), exited));
-        tasks.spawn(read_errors(errors, process.clone(), session.clone()));
+        let log = session.clone();
+        let (served, socket) = codewright_workspace::serve(&command, tasks, move |line| log.log(line))
+            .map_err(|error| not_started(&local.program, &error))?;
+        let process = Process { program: local.program.clone(), served, strays: Arc::default() };
         let (reader, writer) = socket.into_split();
         let transport = Stdio::new(reader, writer, process.strays.clone());
         // If this future is dropped, the transport is dropped too, which ends the process.
-        match serve(&session, transport, &process.closed).await {
-            Ok(running) => {
-                let closed = process.closed.clone();
-                Ok(Self { process: Some(process), ..Self::new(running, session, config, closed) })
-            }
+        let closed = process.served.closed().clone();
+        match serve(&session, transport, &closed).await {
+            Ok(running) => Ok(Self { process: Some(process), ..Self::new(running, session, config, closed) }),
             Err(error) => Err(process.explain(error.into()).await),
         }
     }
@@ -229,9 +205,8 @@ impl Opened {
     pub(crate) async fn close(mut self) {
         // A connection that does not close is abandoned; its process is ended all the same.
         drop(self.running.close_with_timeout(END_PATIENCE).await);
-        if let Some(mut process) = self.process.take() {
-            process.closed.cancel();
-            drop(timeout(END_PATIENCE * 4, process.gone()).await);
+        if let Some(process) = self.process.take() {
+            process.served.end().await;
         }
     }
 }
@@ -243,40 +218,6 @@ async fn serve<T: Transport<RoleClient> + 'static>(
     closed: &CancellationToken,
 ) -> Result<RunningService<RoleClient, Handler>, ClientInitializeError> {
     serve_client(Handler(session.clone()), Watched::new(transport, closed.clone())).await
-}
-
-/// Ends a process when its connection is closed, and stores its exit code.
-async fn keep(mut program: Connected, closed: CancellationToken, exited: watch::Sender<Option<Option<i32>>>) {
-    let waited = closed.run_until_cancelled(program.wait()).await;
-    let code = match waited {
-        Some(code) => code.ok(),
-        // The output of a process that ends is closed before its exit code is known.
-        None => timeout(END_PATIENCE, program.wait()).await.ok().and_then(Result::ok),
-    };
-    if code.is_none() {
-        program.end(Duration::ZERO).await;
-    }
-    exited.send_replace(Some(code));
-}
-
-/// Logs the error output and keeps its end.
-async fn read_errors(mut errors: Errors, process: Process, session: Arc<Session>) {
-    let _drained = process.drained.clone().drop_guard();
-    let mut chunk = vec![0; TAIL_BYTES];
-    loop {
-        let count = errors.read(&mut chunk).await;
-        if count == 0 {
-            return;
-        }
-        let new = &chunk[..count];
-        for line in String::from_utf8_lossy(new).lines().filter(|line| !line.trim().is_empty()) {
-            session.log(line);
-        }
-        let mut tail = process.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.extend_from_slice(new);
-        let surplus = tail.len().saturating_sub(TAIL_BYTES);
-        tail.drain(..surplus);
-    }
 }
 
 fn not_started(program: &str, error: &codewright_workspace::Error) -> Failure {
@@ -308,41 +249,28 @@ fn explained(http: &Http, error: ClientInitializeError) -> Failure {
 }
 
 impl Process {
-    /// Waits until the process has ended.
-    async fn gone(&mut self) {
-        // The sender is gone only after it sent.
-        drop(self.exit.wait_for(Option::is_some).await);
-    }
-
     /// Adds what is known about the process to the failure of its connection.
     async fn explain(&self, failure: Failure) -> Failure {
         if !matches!(failure, Failure::Closed | Failure::Failed(_)) {
             return failure;
         }
-        let mut process = self.clone();
-        let has_ended = timeout(EXIT_WAIT, process.gone()).await.is_ok();
-        let code = if has_ended { *self.exit.borrow() } else { None };
-        if has_ended {
-            drop(timeout(EXIT_WAIT, self.drained.cancelled()).await);
-        }
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let tail = String::from_utf8_lossy(&tail);
-        let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(cut);
         let strays = self.strays.load(Ordering::Relaxed);
-        match (code.flatten(), last) {
-            (Some(NOT_FOUND), Some(last)) if last.starts_with("cannot start `") => missing(&self.program),
-            (Some(_), Some(last)) if last.starts_with("cannot start `") => {
+        match self.served.outcome().await {
+            Outcome::Missing => missing(&self.program),
+            Outcome::NotExecutable => {
                 Failure::failed(format!("Cannot start `{}`: it is not executable.", cut(&self.program)))
             }
-            (Some(code), Some(last)) => Failure::failed(format!(
+            Outcome::Ended { code, last_line: Some(last) } => Failure::failed(format!(
                 "The server ended with exit code {code}: {}.",
-                last.trim_end_matches('.')
+                cut(&last).trim_end_matches('.')
             )),
-            (Some(code), None) if strays > 0 => Failure::failed(format!(
+            Outcome::Ended { code, last_line: None } if strays > 0 => Failure::failed(format!(
                 "The server ended with exit code {code} after {strays} lines of output that are not MCP."
             )),
-            (Some(code), None) => Failure::failed(format!("The server ended with exit code {code}.")),
-            (None, _) => match failure {
+            Outcome::Ended { code, last_line: None } => {
+                Failure::failed(format!("The server ended with exit code {code}."))
+            }
+            Outcome::Unknown => match failure {
                 Failure::Closed => Failure::failed("The server closed its output."),
                 failure => failure,
             },

@@ -163,7 +163,7 @@ impl Event {
 }
 
 /// The names of all signals in the wire format.
-const SIGNALS: [&str; 34] = [
+const SIGNALS: [&str; 35] = [
     "server.connected",
     "server.heartbeat",
     "message.part.delta",
@@ -194,6 +194,7 @@ const SIGNALS: [&str; 34] = [
     "question.replied",
     "question.rejected",
     "lsp.updated",
+    "lsp.client.diagnostics",
     "mcp.tools.changed",
     "catalog.updated",
     "integration.updated",
@@ -452,6 +453,18 @@ pub enum Signal {
         #[serde(skip)]
         directory: String,
     },
+    /// A language server sent the diagnostics of a file.
+    #[serde(rename = "lsp.client.diagnostics")]
+    LspDiagnostics {
+        /// The directory of the instance; sent by the stream, not in the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The id of the server.
+        #[serde(rename = "serverID")]
+        server_id: String,
+        /// The file.
+        path: String,
+    },
     /// The tools of an MCP server changed, or the server was added or removed.
     #[serde(rename = "mcp.tools.changed")]
     McpToolsChanged {
@@ -522,6 +535,7 @@ impl Signal {
             | Self::PtyExited { .. }
             | Self::PtyDeleted { .. }
             | Self::LspUpdated { .. }
+            | Self::LspDiagnostics { .. }
             | Self::McpToolsChanged { .. }
             | Self::CatalogUpdated { .. }
             | Self::IntegrationUpdated { .. }
@@ -733,6 +747,7 @@ mod tests {
             Signal::PtyExited { id: ids.pty(), exit_code: 3 },
             Signal::PtyDeleted { id: ids.pty() },
             Signal::LspUpdated { directory: String::new() },
+            Signal::LspDiagnostics { directory: String::new(), server_id: "rust".into(), path: "/a".into() },
             Signal::McpToolsChanged { directory: String::new(), server: "s".into() },
             Signal::CatalogUpdated { directory: String::new() },
             Signal::IntegrationUpdated { directory: String::new() },

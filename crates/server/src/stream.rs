@@ -338,6 +338,7 @@ fn directory_of(signal: &Signal) -> Option<&str> {
         | Signal::WorktreeReady { directory, .. }
         | Signal::WorktreeFailed { directory, .. }
         | Signal::LspUpdated { directory }
+        | Signal::LspDiagnostics { directory, .. }
         | Signal::McpToolsChanged { directory, .. }
         | Signal::CatalogUpdated { directory }
         | Signal::IntegrationUpdated { directory }
@@ -378,6 +379,7 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::WorktreeReady { directory: at, .. }
         | Signal::WorktreeFailed { directory: at, .. }
         | Signal::LspUpdated { directory: at }
+        | Signal::LspDiagnostics { directory: at, .. }
         | Signal::McpToolsChanged { directory: at, .. }
         | Signal::CatalogUpdated { directory: at }
         | Signal::IntegrationUpdated { directory: at }

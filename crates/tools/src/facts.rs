@@ -81,6 +81,9 @@ pub enum FileEdit {
 /// Finds the changed files in the metadata of an output.
 type EditsOf = for<'a> fn(&'a Map<String, Value>) -> Vec<(&'a str, FileEdit)>;
 
+/// Finds the path of a file in the arguments of a call.
+type OpensOf = for<'a> fn(&'a Value) -> Option<&'a str>;
+
 /// The facts of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
@@ -92,6 +95,8 @@ pub struct Facts {
     pub starts_commands: bool,
     /// The files that a call changed, according to the output's metadata.
     pub edits: EditsOf,
+    /// The file that a call opens for reading, according to its arguments.
+    pub opens: OpensOf,
     /// Whether it finds files by itself, so that rules about reading must filter its output.
     pub finds_files: bool,
     /// Whether it limits its own output.
@@ -119,6 +124,7 @@ impl Facts {
         effect: Effect::Unknown,
         starts_commands: false,
         edits: |_| Vec::new(),
+        opens: |_| None,
         finds_files: false,
         limits_output: false,
         todos: TodoAccess::None,

@@ -12,6 +12,7 @@ mod held;
 mod path;
 mod private;
 mod process;
+mod programs;
 mod reading;
 mod search;
 mod watch;
@@ -28,10 +29,11 @@ pub use path::{Place, Workspace, hold, hold_at, normalize, physical, relative};
 pub use private::{is_own, make_private_directory, private_file, repair_private_directory};
 pub use process::{
     Author, Command, Confined, Confinement, Connected, Connections, Descent, End, Ended, Errors, Limits,
-    Output, Peer, RefusedHost, Rest, SUPERVISE, Screen, Seated, TerminalSize, confine, connect, deny_tracing,
-    has_commands, open_terminal, probe_sandbox, process_descent, run, sandbox_support, socket_descent,
-    supervise,
+    Outcome, Output, Peer, RefusedHost, Rest, SUPERVISE, Screen, Seated, Served, TerminalSize, confine,
+    connect, deny_tracing, has_commands, open_terminal, probe_sandbox, process_descent, run, sandbox_support,
+    serve, socket_descent, supervise,
 };
+pub use programs::{ProgramSearch, Programs};
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{
     Access, Entry, Files, Glob, Grep, Judge, Line, MAX_SEARCH, Matches, Withheld, closest, entries, glob,

@@ -11,8 +11,10 @@ mod connected;
 mod held;
 mod origin;
 mod output;
+mod served;
 mod supervisor;
 mod terminal;
+mod usage;
 
 use std::ffi::OsString;
 use std::future::pending;
@@ -34,6 +36,7 @@ pub use held::Confinement;
 use held::{Ends, GRACE, Held, Input, REAP};
 pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};
 pub use output::Output;
+pub use served::{Outcome, Served, serve};
 pub use supervisor::{SUPERVISE, deny_tracing, supervise};
 pub use terminal::{Screen, Seated, TerminalSize, open_terminal};
 

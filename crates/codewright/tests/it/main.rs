@@ -30,6 +30,7 @@ mod hostile;
 mod hosts;
 mod interrupt;
 mod json;
+mod lsp;
 mod mcp;
 mod mdns;
 mod models;

@@ -137,6 +137,8 @@ const LSP_KEYS: &[(&str, Shape)] = &[
     ("extensions", TEXTS),
     ("env", Shape::Map(&Shape::Text)),
     ("initialization", ANYTHING),
+    ("memory_limit_mb", Shape::Positive),
+    ("idle_timeout_s", Shape::Positive),
 ];
 
 const COMPACTION_KEYS: &[(&str, Shape)] = &[

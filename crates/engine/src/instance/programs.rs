@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use codewright_config::{Env, Worktree, env};
-use codewright_formatter::{Formatters, Place, Programs};
+use codewright_formatter::{Formatters, Place, ProgramSearch, Programs};
 use codewright_proto::TrustStatus;
 use serde_json::{Value, json};
 
@@ -18,11 +18,14 @@ pub(super) fn place(variables: &Env, worktree: &Worktree, directory: &Path, trus
             if trust.can_start_programs { Programs::Installed } else { Programs::None }
         }
     };
-    Place {
+    let search = ProgramSearch {
         directory: directory.to_owned(),
         worktree: worktree.root.clone(),
         path: variables.filled(env::PATH).unwrap_or(USUAL_PLACES).to_owned(),
         programs,
+    };
+    Place {
+        search,
         has_oxfmt: variables.is_on(env::EXPERIMENTAL_OXFMT) || variables.is_on(env::EXPERIMENTAL),
     }
 }

@@ -1,52 +1,21 @@
 //! Starts the servers of a directory and does what they need.
-//!
-//! A server runs in the sandbox of the user's mode. A server of the user's configuration also has the network and writes
-//! the home directory, because most are started by a package manager and work on the user's files. A server of a
-//! repository has neither.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use codewright_mcp::{Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Servers};
-use codewright_proto::{SessionId, Signal};
+use codewright_proto::Signal;
 use codewright_tools::{Choice, UserQuestion};
-use codewright_workspace::{Author, Command, Confined, Network};
+use codewright_workspace::{Author, Command};
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
-use crate::sandbox::Subject;
-use crate::sandbox::enforcement::Consent;
+use crate::sandbox;
+use crate::sandbox::server::ServerProgram;
 
-/// Files and directories below the home directory whose content runs later, outside of any sandbox.
-const STARTED_LATER: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".config/fish",
-    ".config/autostart",
-    ".config/systemd",
-    ".config/git",
-    ".gitconfig",
-    ".vimrc",
-    ".config/nvim",
-    ".local/bin",
-    ".cargo/bin",
-    ".cargo/config.toml",
-    "bin",
-    "Library/LaunchAgents",
-];
-/// Programs that start a server in a container, which is a sandbox already and needs a socket that ours hides.
-const CONTAINERS: &[&str] = &["docker", "podman", "nerdctl"];
-/// The id that names the private directory of servers.
-const SANDBOX_ID: &str = "ses_mcp00000000000000000000000";
 /// The choices of a question about consent.
 const CONSENT: [(&str, &str); 2] =
     [("Accept", "Send this to the server"), ("Decline", "Send nothing to the server")];
@@ -95,7 +64,8 @@ impl Host for EngineHost {
         if !directory.is_dir() {
             return Err(format!("`cwd` names `{}`, which is not a directory.", directory.display()));
         }
-        let sandbox = self.sandbox(&inner, local, of_repository)?;
+        let program = ServerProgram { program: &local.program, args: &local.args, of_repository };
+        let sandbox = sandbox::server::confine(&inner, &self.instance, program)?;
         let set = inner.child_env.set.iter().cloned();
         let own = local.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
         // The log names what runs, and never its variables, which contain keys.
@@ -156,45 +126,6 @@ impl Host for EngineHost {
             }
         })
     }
-}
-
-impl EngineHost {
-    /// The sandbox of a server. `None` if nothing restricts it.
-    fn sandbox(
-        &self,
-        inner: &Arc<Inner>,
-        local: &Local,
-        of_repository: bool,
-    ) -> Result<Option<Arc<Confined>>, String> {
-        let program = Path::new(&local.program).file_name().unwrap_or_default();
-        if !of_repository && CONTAINERS.iter().any(|name| program == *name) {
-            return Ok(None);
-        }
-        // A user consented by configuring the server. A repository cannot consent.
-        let consent = if of_repository { Consent::Missing } else { Consent::Given };
-        let support = tokio::runtime::Handle::current().block_on(inner.sandbox_support());
-        let id = SessionId::parse(SANDBOX_ID).map_err(|error| error.to_string())?;
-        let restricted = Subject::new(inner, &self.instance, &id, &[]).confine(&support, consent)?;
-        let widen =
-            |confined: Arc<Confined>| if of_repository { confined } else { widened(&confined, inner, local) };
-        Ok(restricted.map(|restricted| widen(restricted.confined)))
-    }
-}
-
-/// The sandbox of a server of the user's configuration: it has the network, and can write the home directory and the
-/// paths among its arguments. Secrets stay hidden, and files that programs run later stay as they are.
-fn widened(confined: &Confined, inner: &Inner, local: &Local) -> Arc<Confined> {
-    let mut confined = confined.clone();
-    let home = &inner.dirs.home;
-    confined.sandbox.network = Network::Open;
-    let named = local.args.iter().map(PathBuf::from);
-    let named = named.filter(|path| path.is_absolute() && path.parent().is_some() && path.exists());
-    confined
-        .sandbox
-        .write
-        .extend([home.clone()].into_iter().chain(named).filter(|path| path.parent().is_some()));
-    confined.sandbox.protect.extend(STARTED_LATER.iter().map(|name| home.join(name)));
-    Arc::new(confined)
 }
 
 /// The questions to the user: one for each value, or one about consent.

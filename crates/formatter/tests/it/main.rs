@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use codewright_formatter::{Formatters, Place, Programs};
+use codewright_formatter::{Formatters, Place, ProgramSearch, Programs};
 use serde_json::{Value, json};
 
 /// A project with an own directory of programs.
@@ -32,13 +32,13 @@ impl Folder {
     }
 
     fn place(&self, programs: Programs) -> Place {
-        Place {
+        let search = ProgramSearch {
             directory: self.project.join("sub"),
             worktree: self.project.clone(),
             path: self.bin.to_string_lossy().into_owned(),
             programs,
-            has_oxfmt: true,
-        }
+        };
+        Place { search, has_oxfmt: true }
     }
 
     fn enabled(&self, programs: Programs) -> Vec<String> {

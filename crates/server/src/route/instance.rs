@@ -48,6 +48,10 @@ pub(super) async fn commands(State(app): State<App>, location: Location) -> Json
     Json(app.engine.mcp().commands(&location.instance).await)
 }
 
+pub(super) async fn language_servers(State(app): State<App>, location: Location) -> Json<Value> {
+    Json(app.engine.lsp().status(&location.instance))
+}
+
 pub(super) async fn formatters(location: Location) -> Json<Value> {
     Json(location.instance.formatters_json())
 }

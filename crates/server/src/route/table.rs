@@ -115,7 +115,7 @@ const INSTANCES: &[Route] = &[
     get!("/agent", instance::agents, "app.agents"),
     get!("/command", instance::commands, "command.list").without_deadline(),
     get!("/skill", instance::skills, "app.skills"),
-    get!("/lsp", experimental::nothing, "lsp.status"),
+    get!("/lsp", instance::language_servers, "lsp.status"),
     get!("/formatter", instance::formatters, "formatter.status"),
     get!("/mcp", mcp::status, "mcp.status").without_deadline(),
     post!("/mcp", mcp::add, "mcp.add").without_deadline(),

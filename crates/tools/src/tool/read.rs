@@ -56,6 +56,7 @@ impl Tool for Read {
     const NAME: &'static str = "read";
     const FACTS: &'static Facts = &Facts {
         effect: Effect::None,
+        opens: |input| input["filePath"].as_str(),
         finds_files: true,
         limits_output: true,
         position: Some(3),

@@ -69,6 +69,11 @@ pub fn connect(command: &Command) -> Result<(Connected, Peer, Errors), Error> {
 }
 
 impl Connected {
+    /// The id of the started process.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.held.id()
+    }
+
     /// Waits for the end of the program and everything that it started. Returns the exit code.
     ///
     /// # Errors

@@ -1,20 +1,25 @@
-//! The work after a call has changed files: formatters run.
+//! The work after a call has changed files: formatters run, and language servers report errors.
 //!
 //! The model, the diff, undo and later checks for changes by others see the formatted files. A failure never loses an
 //! edit and does not fail the call.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::SandboxMode;
 use codewright_formatter::Runner;
+use codewright_lsp::{Change, Diagnostic, Kind};
 use codewright_proto::Map;
 use codewright_tools::{AnyTool, Effect, Effects, FileEdit, FileEffect, Output, ToolCx};
 use codewright_workspace::{Held, MAX_TEXT_BYTES, TextFile, hold, physical, unified};
 use serde_json::{Value, json};
 
 use super::{CallCx, Failure, Granted};
+use crate::lsp;
 use crate::sandbox::enforcement::mode;
+
+/// The diagnostics of a file that clients receive.
+const MAX_DIAGNOSTICS: usize = 50;
 
 /// The changes that a call has reported.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +51,7 @@ struct Edits<'a> {
 }
 
 impl CallCx {
-    /// Runs the tool, then the formatters of the files that it changed.
+    /// Runs the tool, then the formatters and language servers of the files that it changed.
     pub(super) async fn run_and_follow_up(
         &self,
         tool: &Arc<dyn AnyTool>,
@@ -55,19 +60,54 @@ impl CallCx {
         granted: &Granted,
     ) -> Result<Output, Failure> {
         let reports = tool.facts().effect == Effect::Reported;
-        if !reports || !self.instance.formatters.is_on() {
-            return self.run_confined(tool, input, cx, granted).await;
+        if !reports || !(self.instance.formatters.is_on() || !self.instance.lsp.is_empty()) {
+            let opened = (tool.facts().opens)(&input).map(|path| self.instance.directory.join(path));
+            let output = self.run_confined(tool, input, cx, granted).await?;
+            if let Some((path, servers)) = opened.zip(lsp::host::servers(&self.inner, &self.instance)) {
+                servers.touch(&path);
+            }
+            return Ok(output);
         }
         let written = Written::default();
         let mut output = self.run_confined(tool, input, &written.recorded(cx), granted).await?;
         let edits = (tool.facts().edits)(&output.metadata);
-        let kept = edits.into_iter().filter(|(_, edit)| *edit != FileEdit::Removed);
-        let files: Vec<String> = kept.map(|(file, _)| file.to_owned()).collect();
+        let edits: Vec<_> = edits.into_iter().map(|(file, edit)| (file.to_owned(), edit)).collect();
         let call = Edits { cx, granted, written: &written };
-        for file in files {
-            self.format(&file, &call, &mut output.metadata).await;
+        for (file, _) in edits.iter().filter(|(_, edit)| *edit != FileEdit::Removed) {
+            self.format(file, &call, &mut output.metadata).await;
         }
+        let diagnosing = self.diagnose(&edits, &written, &mut output);
+        // An aborted call keeps its edits.
+        self.cancel.run_until_cancelled(diagnosing).await;
         Ok(output)
+    }
+
+    /// Shows the changed files to language servers and adds their errors to the output.
+    async fn diagnose(&self, edits: &[(String, FileEdit)], written: &Written, output: &mut Output) {
+        let Some(servers) = lsp::host::servers(&self.inner, &self.instance) else { return };
+        let mut changes = Vec::new();
+        for (file, edit) in edits {
+            let Some(real) = real_path(file.clone()).await else { continue };
+            let effect = written.of(&real);
+            let text = effect.and_then(|effect| effect.after).map(|bytes| String::from_utf8(bytes).ok());
+            let kind = match edit {
+                FileEdit::Added => Kind::Added,
+                FileEdit::Changed => Kind::Changed,
+                FileEdit::Removed => Kind::Removed,
+            };
+            changes.push(Change { path: real, text: text.flatten(), kind });
+        }
+        let report = servers.changed(changes).await;
+        output.output.push_str(&report.text);
+        if report.files.is_empty() {
+            return;
+        }
+        let named = |(path, list): (PathBuf, Vec<Diagnostic>)| {
+            let list: Vec<_> = list.into_iter().take(MAX_DIAGNOSTICS).collect();
+            (path.to_string_lossy().into_owned(), json!(list))
+        };
+        let files: Map = report.files.into_iter().map(named).collect();
+        output.metadata.insert("diagnostics".to_owned(), Value::Object(files));
     }
 
     /// Formats a file and shows the result in the metadata.
@@ -118,6 +158,11 @@ impl CallCx {
             show(metadata, file, &old_content(metadata, file, written, own), &shown);
         }
     }
+}
+
+/// Returns the path of a file without links.
+async fn real_path(file: String) -> Option<PathBuf> {
+    tokio::task::spawn_blocking(move || physical(Path::new(&file)).ok()).await.ok().flatten()
 }
 
 /// Opens the directory of a file.

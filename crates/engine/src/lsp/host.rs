@@ -1,0 +1,87 @@
+//! Starts the language servers of a directory and publishes their events.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use codewright_lsp::{Host, Launch, Servers};
+use codewright_proto::Signal;
+use codewright_workspace::{Author, Command};
+use serde_json::json;
+
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::journal::Level;
+use crate::sandbox;
+use crate::sandbox::server::ServerProgram;
+
+/// The host of the language servers of one directory.
+struct EngineHost {
+    inner: Weak<Inner>,
+    instance: Arc<Instance>,
+}
+
+/// Returns the language servers of a directory, or `None` if none is configured.
+pub(crate) fn servers(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Option<Servers> {
+    if instance.lsp.is_empty() {
+        return None;
+    }
+    let create = || {
+        let host = EngineHost { inner: Arc::downgrade(inner), instance: instance.clone() };
+        Servers::new(Arc::new(host), instance.programs.clone(), instance.lsp.clone())
+    };
+    let (servers, closed) = inner.lsp.open(&instance.directory, &instance.lsp, inner.clock.now_ms(), create);
+    for closed in closed {
+        inner.tasks.spawn(async move { closed.close().await });
+    }
+    Some(servers)
+}
+
+impl Host for EngineHost {
+    fn command(&self, launch: &Launch) -> Result<Command, String> {
+        let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
+        let Launch { server, program, args, root, environment, of_repository } = launch;
+        let sandboxed = ServerProgram { program, args, of_repository: *of_repository };
+        let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
+        let set = inner.child_env.set.iter().cloned();
+        let own = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+        // The log names what runs, and never its variables, which contain keys.
+        self.log(server, &format!("starting `{program}` in `{}`", root.display()));
+        Ok(Command {
+            program: PathBuf::from(program),
+            args: args.iter().map(Into::into).collect(),
+            directory: root.clone(),
+            env: set.chain(own).collect(),
+            env_remove: inner.child_env.remove.clone(),
+            confinement: inner.confinement.clone(),
+            sandbox,
+            author: Author::Model,
+        })
+    }
+
+    fn version(&self) -> String {
+        self.inner.upgrade().map_or("", |inner| inner.version).to_owned()
+    }
+
+    fn updated(&self) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.store.signal(Signal::LspUpdated { directory: self.instance.directory_text() });
+        }
+    }
+
+    fn diagnosed(&self, server: &str, path: &Path) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.store.signal(Signal::LspDiagnostics {
+                directory: self.instance.directory_text(),
+                server_id: server.to_owned(),
+                path: path.to_string_lossy().into_owned(),
+            });
+        }
+    }
+
+    fn log(&self, server: &str, text: &str) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        let (journal, text) = (inner.journal.clone(), text.to_owned());
+        let about = json!({ "server": server, "directory": self.instance.directory_text() });
+        inner.tasks.spawn(async move { journal.note(Level::Info, "lsp", &text, Some(about)).await });
+    }
+}

@@ -1,0 +1,379 @@
+//! The configuration key `lsp`: which servers there are.
+//!
+//! `false` and a missing key disable all servers. Every other value enables the known ones and those that it defines. A
+//! server that the user configured is the user's: a repository can only disable it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codewright_workspace::ProgramSearch;
+use serde_json::Value;
+
+use crate::error::cut_to;
+use crate::table::{KNOWN, Known, Role, Root, has_extension};
+
+/// The number of servers, including the known ones.
+const MAX_SERVERS: usize = 200;
+/// The longest id of a server.
+const MAX_ID_CHARS: usize = 100;
+/// The memory of a server's processes if the configuration has no limit, in MiB.
+const MEMORY_MIB: u64 = 4096;
+/// The time without a request after which a server ends.
+const IDLE: Duration = Duration::from_secs(10 * 60);
+/// The range of the configurable time.
+const IDLE_RANGE: (u64, u64) = (1, 24 * 60 * 60);
+/// The number of directories that are searched upwards for the root of a file.
+const MAX_DEPTH: usize = 64;
+/// The part of a file that is searched for a word.
+const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
+
+/// A server that can be started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// The name in the configuration.
+    pub id: String,
+    extensions: Vec<String>,
+    start: Start,
+    root: Root,
+    unless: &'static [&'static str],
+    role: Role,
+    install: &'static str,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) initialization: Option<Value>,
+    /// The limit for the memory of its processes in bytes.
+    pub(crate) memory: u64,
+    /// The time without a request after which it ends.
+    pub(crate) idle: Duration,
+    /// Whether a repository's configuration defines or enables it.
+    pub(crate) of_repository: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Start {
+    Known(&'static [&'static [&'static str]]),
+    Own(Vec<String>),
+}
+
+/// The servers of a configuration. `parts` are the user's and the repository's documents, if there is a repository's.
+#[must_use]
+pub fn configured(merged: &Value, parts: Option<(&Value, &Value)>) -> Vec<Spec> {
+    let Some((user, repository)) = parts else { return specs(&merged["lsp"], false) };
+    let (user, repository) = (&user["lsp"], &repository["lsp"]);
+    if *repository == false {
+        return Vec::new();
+    }
+    let users = specs(user, false);
+    let mut all = if users.is_empty() { specs(repository, true) } else { users };
+    if is_on(user) {
+        let entries = repository.as_object().into_iter().flatten();
+        for (id, entry) in entries.take(MAX_SERVERS) {
+            let is_users = user.get(id).is_some();
+            if entry["disabled"] == true {
+                all.retain(|spec| spec.id != *id);
+            } else if !is_users {
+                configure(&mut all, id, entry, true);
+            }
+        }
+    }
+    all
+}
+
+fn is_on(lsp: &Value) -> bool {
+    matches!(lsp, Value::Bool(true) | Value::Object(_))
+}
+
+fn specs(lsp: &Value, of_repository: bool) -> Vec<Spec> {
+    if !is_on(lsp) {
+        return Vec::new();
+    }
+    let mut all: Vec<Spec> = KNOWN.iter().map(|known| Spec::known(known, of_repository)).collect();
+    for (id, entry) in lsp.as_object().into_iter().flatten().take(MAX_SERVERS) {
+        configure(&mut all, id, entry, of_repository);
+    }
+    all
+}
+
+/// Applies an entry of the configuration.
+fn configure(all: &mut Vec<Spec>, id: &str, entry: &Value, of_repository: bool) {
+    if entry["disabled"] == true {
+        all.retain(|spec| spec.id != *id);
+        return;
+    }
+    if !entry.is_object() {
+        return;
+    }
+    let id = cut_to(id, MAX_ID_CHARS);
+    let spec = match all.iter().position(|spec| spec.id == id) {
+        Some(at) => &mut all[at],
+        None if all.len() >= MAX_SERVERS => return,
+        None => {
+            all.push(Spec::own(id));
+            let last = all.len() - 1;
+            &mut all[last]
+        }
+    };
+    spec.apply(entry);
+    spec.of_repository = of_repository;
+}
+
+impl Spec {
+    fn known(known: &'static Known, of_repository: bool) -> Self {
+        Self {
+            extensions: known.extensions.iter().map(|&extension| extension.to_owned()).collect(),
+            start: Start::Known(known.commands),
+            root: known.root,
+            unless: known.unless,
+            role: known.role,
+            install: known.install,
+            of_repository,
+            ..Self::own(known.id.to_owned())
+        }
+    }
+
+    fn own(id: String) -> Self {
+        Self {
+            id,
+            extensions: Vec::new(),
+            start: Start::Own(Vec::new()),
+            root: Root::Directory,
+            unless: &[],
+            role: Role::Main,
+            install: "",
+            environment: BTreeMap::new(),
+            initialization: None,
+            memory: MEMORY_MIB * 1024 * 1024,
+            idle: IDLE,
+            of_repository: false,
+        }
+    }
+
+    fn apply(&mut self, entry: &Value) {
+        if entry["command"].is_array() {
+            self.start = Start::Own(texts(&entry["command"]));
+            self.role = Role::Main;
+        }
+        if entry["extensions"].is_array() {
+            self.extensions = texts(&entry["extensions"]);
+        }
+        let variables = entry["env"].as_object().into_iter().flatten();
+        let variables =
+            variables.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        let is_usable = |(name, value): &(String, String)| {
+            !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
+        };
+        self.environment.extend(variables.filter(is_usable));
+        if entry["initialization"].is_object() {
+            self.initialization = Some(entry["initialization"].clone());
+        }
+        if let Some(limit) = entry["memory_limit_mb"].as_u64().filter(|limit| *limit > 0) {
+            self.memory = limit.saturating_mul(1024 * 1024);
+        }
+        if let Some(seconds) = entry["idle_timeout_s"].as_u64() {
+            self.idle = Duration::from_secs(seconds.clamp(IDLE_RANGE.0, IDLE_RANGE.1));
+        }
+    }
+
+    /// Whether it serves files of this name.
+    pub(crate) fn suits(&self, path: &Path) -> bool {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        self.extensions.iter().any(|extension| !extension.is_empty() && has_extension(&name, extension))
+    }
+
+    /// The root that it serves a file in, or `None` if the project does not use it there.
+    pub(crate) fn root(&self, search: &ProgramSearch, path: &Path) -> Option<PathBuf> {
+        let above = |names: &'static [&'static str]| {
+            parents(search, path).find(|directory| names.iter().any(|name| directory.join(name).is_file()))
+        };
+        if !self.unless.is_empty() && above(self.unless).is_some() {
+            return None;
+        }
+        let root = match self.root {
+            Root::Directory => None,
+            Root::Nearest(groups) => groups.iter().find_map(|names| above(names)),
+            Root::Required(names) => return above(names).map(Path::to_owned),
+            Root::Containing { file, word } => {
+                let has = |directory: &&Path| contains(&directory.join(file), word);
+                let nearest = || parents(search, path).find(|directory| directory.join(file).is_file());
+                parents(search, path).find(has).or_else(nearest)
+            }
+        };
+        Some(root.unwrap_or(&search.directory).to_owned())
+    }
+
+    /// The command that starts it in a root.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no program is found: with a sentence, or with `None` if that is not a problem.
+    pub(crate) fn command(&self, search: &ProgramSearch, root: &Path) -> Result<Vec<String>, Option<String>> {
+        let with = |path: PathBuf, args: Vec<String>| {
+            std::iter::once(path.to_string_lossy().into_owned()).chain(args).collect()
+        };
+        match &self.start {
+            Start::Own(words) => {
+                let Some((program, args)) = words.split_first() else {
+                    return Err(Some("The configuration of the server has no `command`.".to_owned()));
+                };
+                let found = search.named(program).or_else(|| of_project(search, root, program));
+                let missing = || {
+                    let program = cut_to(program, MAX_ID_CHARS);
+                    Some(format!("The program `{program}` of the server was not found."))
+                };
+                found.map(|path| with(path, args.to_vec())).ok_or_else(missing)
+            }
+            Start::Known(commands) => {
+                let found = commands.iter().find_map(|command| {
+                    let (program, args) = command.split_first()?;
+                    let path = of_project(search, root, program).or_else(|| search.installed(program))?;
+                    Some(with(path, args.iter().map(|&arg| arg.to_owned()).collect()))
+                });
+                found.ok_or_else(|| match self.role {
+                    Role::Main => Some(self.missing(commands)),
+                    Role::Additional => None,
+                })
+            }
+        }
+    }
+
+    fn missing(&self, commands: &[&[&str]]) -> String {
+        let programs: Vec<_> = commands.iter().filter_map(|command| command.first()).collect();
+        let programs: Vec<_> = programs.iter().map(|program| format!("`{program}`")).collect();
+        format!(
+            "The program {} was not found, and Codewright installs no servers; to install it: {}.",
+            programs.join(" or "),
+            self.install
+        )
+    }
+}
+
+fn of_project(search: &ProgramSearch, root: &Path, program: &str) -> Option<PathBuf> {
+    let is_name = !program.contains('/');
+    is_name.then(|| search.of_project(root, "node_modules/.bin", program)).flatten()
+}
+
+/// The directories of a file, from its own up to the root of the project.
+fn parents<'a>(search: &'a ProgramSearch, path: &'a Path) -> impl Iterator<Item = &'a Path> {
+    let inside = path.ancestors().skip(1).take_while(|directory| directory.starts_with(search.root()));
+    inside.take(MAX_DEPTH)
+}
+
+/// Whether a regular file contains a word near its beginning.
+fn contains(path: &Path, word: &str) -> bool {
+    use std::io::Read as _;
+    // Opening a pipe could block forever.
+    if !path.is_file() {
+        return false;
+    }
+    let mut bytes = Vec::new();
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    file.take(MAX_MANIFEST_BYTES).read_to_end(&mut bytes).is_ok()
+        && String::from_utf8_lossy(&bytes).contains(word)
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use codewright_workspace::Programs;
+    use serde_json::json;
+
+    use super::*;
+
+    fn ids(specs: &[Spec]) -> Vec<&str> {
+        specs.iter().map(|spec| spec.id.as_str()).collect()
+    }
+
+    #[test]
+    fn servers_are_off_unless_configured() {
+        for off in [json!({}), json!({"lsp": false}), json!({"lsp": null}), json!({"lsp": 7})] {
+            assert_eq!(configured(&off, None), [], "{off}");
+        }
+        assert_eq!(configured(&json!({"lsp": true}), None).len(), KNOWN.len());
+        let own = configured(
+            &json!({"lsp": {"deno": {"disabled": true}, "mine": {"command": ["x"], "extensions": [".m"],
+                "memory_limit_mb": 1, "idle_timeout_s": 0}, "rust": {"env": {"A": "b", "C=": "d"}}, "bad": 7}}),
+            None,
+        );
+        assert_eq!(own.len(), KNOWN.len());
+        assert!(!ids(&own).contains(&"deno") && !ids(&own).contains(&"bad"));
+        let mine = own.iter().find(|spec| spec.id == "mine").unwrap();
+        assert!(mine.suits(Path::new("/a.m")) && !mine.suits(Path::new("/a.rs")));
+        assert_eq!((mine.memory, mine.idle), (1024 * 1024, Duration::from_secs(1)));
+        assert_eq!(own.iter().find(|spec| spec.id == "rust").unwrap().environment.len(), 1);
+    }
+
+    #[test]
+    fn a_repository_cannot_change_the_users_server() {
+        let user = json!({"lsp": {"mine": {"command": ["x"], "env": {"KEY": "secret"}}}});
+        let repository = json!({"lsp": {"mine": {"command": ["evil"]}, "rust": {"command": ["evil"]},
+                                        "gopls": {"disabled": true}, "theirs": {"command": ["y"]}}});
+        let all = configured(&json!({}), Some((&user, &repository)));
+        let of = |id: &str| all.iter().find(|spec| spec.id == id).unwrap();
+        assert_eq!((of("mine").of_repository, &of("mine").start), (false, &Start::Own(vec!["x".to_owned()])));
+        assert!(of("rust").of_repository && of("theirs").of_repository && !of("clangd").of_repository);
+        assert!(!ids(&all).contains(&"gopls"));
+        let all = configured(&json!({}), Some((&json!({}), &json!({"lsp": true}))));
+        assert!(all.len() == KNOWN.len() && all.iter().all(|spec| spec.of_repository));
+        assert_eq!(configured(&json!({}), Some((&user, &json!({"lsp": false})))), []);
+        assert_eq!(configured(&json!({}), Some((&json!({"lsp": false}), &json!({})))), []);
+    }
+
+    #[test]
+    fn each_part_of_a_repository_has_its_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for (file, content) in [
+            ("package-lock.json", ""),
+            ("web/package-lock.json", ""),
+            ("deno/deno.json", ""),
+            ("py/a/pyproject.toml", ""),
+            ("rust/Cargo.toml", "[workspace]\n"),
+            ("rust/x/Cargo.toml", "[package]\n"),
+            ("alone/Cargo.toml", "[package]\n"),
+            ("go/go.work", ""),
+            ("go/m/go.mod", ""),
+        ] {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), content).unwrap();
+        }
+        let search = ProgramSearch {
+            directory: root.clone(),
+            worktree: root.clone(),
+            path: String::new(),
+            programs: Programs::All,
+        };
+        let all = configured(&json!({"lsp": {"own": {"command": ["x"], "extensions": [".own"]}}}), None);
+        for (id, file, expected) in [
+            ("typescript", "a.ts", Some("")),
+            ("typescript", "web/src/a.ts", Some("web")),
+            ("typescript", "deno/a.ts", None),
+            ("deno", "deno/a.ts", Some("deno")),
+            ("deno", "web/a.ts", None),
+            ("pyright", "py/a/b/c.py", Some("py/a")),
+            ("pyright", "py/c.py", Some("")),
+            ("rust", "rust/x/src/lib.rs", Some("rust")),
+            ("rust", "alone/src/lib.rs", Some("alone")),
+            ("gopls", "go/m/a.go", Some("go")),
+            ("own", "py/a/x.own", Some("")),
+        ] {
+            let spec = all.iter().find(|spec| spec.id == id).unwrap();
+            let found = spec.root(&search, &root.join(file));
+            // The temporary directory has a slash at the end after `join("")`.
+            assert_eq!(
+                found,
+                expected.map(|expected| root.join(expected).components().collect()),
+                "{id} {file}"
+            );
+        }
+        let rust = all.iter().find(|spec| spec.id == "rust").unwrap();
+        let missing = rust.command(&search, &root).unwrap_err().unwrap();
+        assert!(missing.contains("rustup component add rust-analyzer"), "{missing}");
+        let eslint = all.iter().find(|spec| spec.id == "eslint").unwrap();
+        assert_eq!(eslint.command(&search, &root), Err(None));
+    }
+}

@@ -1,0 +1,27 @@
+//! Language servers: their configuration, processes, documents, diagnostics and queries.
+//!
+//! A server is hostile: its messages are limited, its paths and texts are checked and cleaned, and it never delays a
+//! caller longer than a deadline. Nothing runs unless the configuration enables it.
+
+#![warn(missing_docs)]
+
+mod client;
+mod config;
+mod connection;
+mod diagnostic;
+mod document;
+mod error;
+mod frame;
+mod host;
+mod report;
+mod servers;
+mod session;
+mod table;
+mod uri;
+
+pub use config::{Spec, configured};
+pub use diagnostic::{Diagnostic, Position, Range};
+pub use host::{Host, Launch};
+pub use report::Report;
+pub use servers::{Change, Servers, Status};
+pub use session::Kind;

@@ -1,0 +1,288 @@
+//! The servers of a directory: which ones a file has, their status, and the diagnostics after a change.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use codewright_workspace::{ProgramSearch, hold};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::task::TaskTracker;
+
+use crate::client::{Client, PATIENCE, State};
+use crate::config::Spec;
+use crate::document::MAX_DOCUMENT_BYTES;
+use crate::host::Host;
+use crate::report::{Files, Report, join, report};
+use crate::session::Kind;
+
+/// The number of servers of a directory, each with its processes.
+const MAX_CLIENTS: usize = 24;
+/// The files of one change that are shown to servers.
+const MAX_CHANGES: usize = 50;
+/// The tasks that wait for servers.
+const MAX_TASKS: usize = 500;
+/// The longest time until a server is ready to open a file in the background.
+const READY_LIMIT: Duration = Duration::from_secs(90);
+/// The time in which all servers end.
+const CLOSE_LIMIT: Duration = Duration::from_secs(6);
+
+/// The servers of a directory.
+#[derive(Clone)]
+pub struct Servers(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    host: Arc<dyn Host>,
+    search: ProgramSearch,
+    specs: Vec<Spec>,
+    clients: Mutex<Table>,
+    tasks: TaskTracker,
+}
+
+/// The servers by id and root.
+#[derive(Default)]
+struct Table {
+    clients: HashMap<(String, PathBuf), Arc<Client>>,
+    /// The servers that cannot be started, with the reason.
+    missing: HashMap<(String, PathBuf), String>,
+    is_closed: bool,
+}
+
+/// The status of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Its id.
+    pub id: String,
+    /// Its root.
+    pub root: PathBuf,
+    /// The reason why it does not work.
+    pub error: Option<String>,
+}
+
+/// A changed file.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The path without links.
+    pub path: PathBuf,
+    /// The new content, if it is a text.
+    pub text: Option<String>,
+    /// The kind of change.
+    pub kind: Kind,
+}
+
+impl Servers {
+    /// The servers of a directory. None is started yet.
+    #[must_use]
+    pub fn new(host: Arc<dyn Host>, search: ProgramSearch, specs: Vec<Spec>) -> Self {
+        let (clients, tasks) = (Mutex::default(), TaskTracker::new());
+        Self(Arc::new(Shared { host, search, specs, clients, tasks }))
+    }
+
+    /// The configuration of the servers.
+    #[must_use]
+    pub fn specs(&self) -> &[Spec] {
+        &self.0.specs
+    }
+
+    /// Whether a server is configured for files of this name.
+    #[must_use]
+    pub fn suits(&self, path: &Path) -> bool {
+        self.0.specs.iter().any(|spec| spec.suits(path))
+    }
+
+    /// The status of the servers that were started or could not be.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<Status> {
+        let table = self.0.lock();
+        let started = table.clients.values().filter_map(|client| {
+            let error = match client.state() {
+                State::Idle | State::Starting => return None,
+                State::Ready(_) => None,
+                State::Restarting(reason) | State::Failed(reason) => Some(reason),
+            };
+            Some(Status { id: client.spec.id.clone(), root: client.root.clone(), error })
+        });
+        let missing = table.missing.iter().map(|((id, root), reason)| Status {
+            id: id.clone(),
+            root: root.clone(),
+            error: Some(reason.clone()),
+        });
+        let mut statuses: Vec<_> = started.chain(missing).collect();
+        statuses.sort_by(|a, b| (&a.id, &a.root).cmp(&(&b.id, &b.root)));
+        statuses
+    }
+
+    /// Opens a file at its servers in the background, so that they are ready when it is changed.
+    pub fn touch(&self, path: &Path) {
+        if !self.suits(path) || self.0.tasks.len() >= MAX_TASKS {
+            return;
+        }
+        let (servers, path) = (self.clone(), path.to_owned());
+        self.0.tasks.spawn(async move {
+            let Some((path, _)) = read(path).await else { return };
+            for client in servers.clients(&path).await {
+                let Ok(Ok(session)) = timeout(READY_LIMIT, client.session()).await else { continue };
+                // An edit may have opened it meanwhile, with a newer text.
+                if let Some((_, text)) = read(path.clone()).await
+                    && session.documents().version(&path).is_none()
+                {
+                    session.put(&path, &text);
+                }
+            }
+        });
+    }
+
+    /// Shows changed files to their servers and waits for the diagnostics, but not for long.
+    pub async fn changed(&self, changes: Vec<Change>) -> Report {
+        let changes: Vec<_> = changes.into_iter().filter(|change| self.suits(&change.path)).collect();
+        let before = self.diagnostics();
+        let deadline = Instant::now() + PATIENCE;
+        let mut waiting = Vec::new();
+        for change in changes.iter().take(MAX_CHANGES) {
+            let clients = timeout_at(deadline, self.clients(&change.path)).await.unwrap_or_default();
+            for client in clients {
+                if self.0.tasks.len() >= MAX_TASKS {
+                    continue;
+                }
+                let number = client.announce(&change.path);
+                let checking = self.0.tasks.spawn(check(client.clone(), change.clone(), number));
+                waiting.push((client, checking));
+            }
+        }
+        for (client, checking) in waiting {
+            wait(&client, checking, deadline).await;
+        }
+        let changed: Vec<_> = changes.into_iter().map(|change| change.path).collect();
+        report(&changed, &before, &self.diagnostics())
+    }
+
+    /// The last diagnostics of all files.
+    pub(crate) fn diagnostics(&self) -> Files {
+        let clients: Vec<_> = self.0.lock().clients.values().cloned().collect();
+        let mut files = Files::new();
+        for client in clients {
+            join(&mut files, client.store.all());
+        }
+        files
+    }
+
+    /// Ends all servers and waits until they are gone.
+    pub async fn close(&self) {
+        let clients = {
+            let mut table = self.0.lock();
+            table.is_closed = true;
+            std::mem::take(&mut table.clients)
+        };
+        for client in clients.values() {
+            client.stop();
+        }
+        self.0.tasks.close();
+        drop(timeout(CLOSE_LIMIT, self.0.tasks.wait()).await);
+    }
+
+    /// The servers of a file. They may not be started yet.
+    pub(crate) async fn clients(&self, path: &Path) -> Vec<Arc<Client>> {
+        let (servers, path) = (self.clone(), path.to_owned());
+        let finding = tokio::task::spawn_blocking(move || servers.0.find(&path)).await;
+        finding.unwrap_or_default()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds or creates the servers of a file. Reads directories.
+    fn find(&self, path: &Path) -> Vec<Arc<Client>> {
+        let mut found = Vec::new();
+        for spec in self.specs.iter().filter(|spec| spec.suits(path)) {
+            let Some(root) = spec.root(&self.search, path) else { continue };
+            let key = (spec.id.clone(), root);
+            let known = self.lock().clients.get(&key).cloned();
+            if let Some(client) = known {
+                found.push(client);
+                continue;
+            }
+            let problem = match spec.command(&self.search, &key.1) {
+                Ok(_) => self.create(spec, &key),
+                Err(None) => continue,
+                Err(Some(reason)) => Err(reason),
+            };
+            match problem {
+                Ok(client) => found.push(client),
+                Err(reason) => self.report_missing(key, reason),
+            }
+        }
+        found
+    }
+
+    fn create(&self, spec: &Spec, key: &(String, PathBuf)) -> Result<Arc<Client>, String> {
+        let mut table = self.lock();
+        table.missing.remove(key);
+        if let Some(client) = table.clients.get(key) {
+            return Ok(client.clone());
+        }
+        if table.is_closed {
+            return Err("The directory was closed.".to_owned());
+        }
+        if table.clients.len() >= MAX_CLIENTS {
+            // A server that is not running can be started again.
+            let idle = table.clients.iter().find(|(_, client)| matches!(client.state(), State::Idle));
+            let Some(idle) = idle.map(|(key, _)| key.clone()) else {
+                return Err(format!("{MAX_CLIENTS} language servers run in this directory already."));
+            };
+            table.clients.remove(&idle);
+        }
+        let client = Client::new(
+            spec.clone(),
+            key.1.clone(),
+            self.search.clone(),
+            self.host.clone(),
+            self.tasks.clone(),
+        );
+        let client = Arc::new(client);
+        table.clients.insert(key.clone(), client.clone());
+        Ok(client)
+    }
+
+    fn report_missing(&self, key: (String, PathBuf), reason: String) {
+        let is_new = {
+            let mut table = self.lock();
+            table.missing.len() < MAX_CLIENTS && table.missing.insert(key.clone(), reason.clone()).is_none()
+        };
+        if is_new {
+            self.host.log(&key.0, &reason);
+            self.host.updated();
+        }
+    }
+}
+
+/// Shows a changed file to a server and waits for its diagnostics.
+async fn check(client: Arc<Client>, change: Change, number: u64) {
+    if let Ok(session) = client.session().await {
+        session.changed(&change.path, &change.kind);
+    }
+    if let (Some(text), Kind::Added | Kind::Changed) = (&change.text, &change.kind) {
+        drop(client.diagnose(&change.path, text, number).await);
+    }
+}
+
+/// Waits for a check. The check continues if it takes too long, so that the server gets the text.
+async fn wait(client: &Arc<Client>, checking: JoinHandle<()>, deadline: Instant) {
+    let deadline = deadline.min(Instant::now() + client.patience());
+    if timeout_at(deadline, checking).await.is_err() {
+        client.was_late();
+    }
+}
+
+/// The real path and the text of a file, unless it is too large.
+pub(crate) async fn read(path: PathBuf) -> Option<(PathBuf, String)> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let held = hold(&path).ok()?;
+        let content = held.read(MAX_DOCUMENT_BYTES as u64).ok()?;
+        Some((held.place.real.clone(), String::from_utf8_lossy(&content).into_owned()))
+    });
+    reading.await.ok().flatten()
+}
