@@ -40,9 +40,6 @@ const MAX_GITFILE_BYTES: u64 = 4096;
 const GIT_FILES: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
 /// The largest number of worktrees and of submodules whose settings are protected.
 const MAX_ADMINISTRATIONS: usize = 200;
-/// Variables with which programs report at once that there is no network.
-const IMPATIENT: [(&str, &str); 2] =
-    [("RES_OPTIONS", "attempts:1 timeout:1"), ("npm_config_fetch_retries", "0")];
 /// The age at which the temporary directory of a session is removed.
 const TEMPORARY_DAYS: u64 = 7;
 /// The largest number of temporary directories that are checked at once.
@@ -134,10 +131,7 @@ impl<'a> Subject<'a> {
         }
         let sandbox =
             self.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
-        let mut variables = self.caches(&sandbox.temporary).variables(self.variables, &self.dirs.home);
-        if sandbox.network == Network::Off {
-            variables.extend(IMPATIENT.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        }
+        let variables = self.caches(&sandbox.temporary).variables(self.variables, &self.dirs.home);
         let confined =
             Arc::new(Confined { sandbox, mechanism: support.mechanism.clone(), connections: None });
         Ok(Some(Restricted { confined, variables }))

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The port inside the namespace, which is otherwise empty.
-pub const PROXY_PORT: u16 = 17_171;
+const PROXY_PORT: u16 = 17_171;
 /// The largest number of connections at a time. Further ones are closed at once.
 const MAX_CONNECTIONS: usize = 128;
 /// The stack of a thread that copies bytes.
@@ -24,8 +24,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The variables that make programs use the proxy.
-#[must_use]
-pub fn proxy_variables() -> Vec<(String, String)> {
+pub(crate) fn proxy_variables() -> Vec<(String, String)> {
     let http = format!("http://127.0.0.1:{PROXY_PORT}");
     let all = format!("socks5h://127.0.0.1:{PROXY_PORT}");
     let none = "localhost,127.0.0.1,::1";

@@ -7,13 +7,13 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, PathBeneath,
-    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Access, Rule, rules};
-use crate::{Error, PROXY_PORT, Sandbox};
+use crate::{Error, Sandbox};
 
 /// The newest interface that the rules are written for.
 const NEWEST: ABI = ABI::V6;
@@ -40,8 +40,6 @@ const DEVICES: &[&str] = &[
 pub(crate) struct Paths {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
-    /// Whether connections to the proxy are allowed, and no others.
-    is_proxied: bool,
 }
 
 /// The version of the kernel's interface that can be used. `None` without Landlock.
@@ -56,9 +54,9 @@ impl Paths {
     /// # Errors
     ///
     /// Fails if a path cannot be resolved, or if there are too many rules.
-    pub(crate) fn new(sandbox: &Sandbox, is_proxied: bool) -> Result<Self, Error> {
+    pub(crate) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
         let rules = rules(sandbox)?;
-        let mut paths = Self { is_proxied, ..Self::default() };
+        let mut paths = Self::default();
         allow(Path::new("/"), &rules, &mut paths.read)?;
         for rule in &rules {
             match rule.access {
@@ -78,16 +76,10 @@ impl Paths {
     /// Fails if the kernel enforces nothing.
     pub(crate) fn restrict(&self) -> Result<(), Error> {
         let failed = |error: landlock::RulesetError| Error::Kernel(format!("Landlock: {error}"));
-        let mut ruleset = Ruleset::default()
+        let ruleset = Ruleset::default()
             .handle_access(AccessFs::from_all(NEWEST))
             .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal))
             .map_err(failed)?;
-        if self.is_proxied {
-            ruleset = ruleset
-                .set_compatibility(CompatLevel::HardRequirement)
-                .handle_access(AccessNet::ConnectTcp)
-                .map_err(failed)?;
-        }
         let mut created = ruleset.create().map_err(failed)?;
         let read = AccessFs::from_read(NEWEST);
         // A device file would give root the content of a disk.
@@ -99,9 +91,6 @@ impl Paths {
         }
         for device in DEVICES {
             created = add(created, Path::new(device), write)?;
-        }
-        if self.is_proxied {
-            created = created.add_rule(NetPort::new(PROXY_PORT, AccessNet::ConnectTcp)).map_err(failed)?;
         }
         match created.restrict_self().map_err(failed)?.ruleset {
             RulesetStatus::NotEnforced => Err(Error::Kernel("Landlock is switched off".to_owned())),

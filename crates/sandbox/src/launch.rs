@@ -14,8 +14,19 @@ use crate::{landlock::Paths, privilege::Users, seccomp::Sockets};
 /// The first argument that makes the program restrict itself. The next one is the text of an [`Inner`].
 pub const CONFINE: &str = "__confine";
 
-/// The variables that tell package managers that there is no network.
-const OFFLINE: [&str; 2] = ["npm_config_offline", "CARGO_NET_OFFLINE"];
+/// Variables with which programs fail at once if a host cannot be reached. They would try again for more than a minute.
+const IMPATIENT: [(&str, &str); 2] =
+    [("RES_OPTIONS", "attempts:1 timeout:1"), ("npm_config_fetch_retries", "0")];
+/// Variables that tell package managers that there is no network.
+const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("CARGO_NET_OFFLINE", "true")];
+
+/// Variables with which package managers do not look for their own updates. A user would be asked about a host that the
+/// command does not need.
+const CURRENT: [(&str, &str); 3] = [
+    ("NO_UPDATE_NOTIFIER", "1"),
+    ("npm_config_update_notifier", "false"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+];
 
 /// How to start the helper for a sandbox. The helper is this program with [`CONFINE`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,8 +77,8 @@ impl Launch {
                 Ok(Self { program: program.clone(), args, env, needs_helper: true, covered })
             }
             #[cfg(target_os = "linux")]
-            Mechanism::Landlock(version) => {
-                let args = Inner::with_landlock(sandbox, *version)?.arguments()?.into();
+            Mechanism::Landlock(_) => {
+                let args = Inner::with_landlock(sandbox)?.arguments()?.into();
                 let env = variables(&sandbox.temporary, sandbox);
                 Ok(Self { program: helper.to_owned(), args, env, needs_helper: true, covered: Vec::new() })
             }
@@ -90,13 +101,15 @@ impl Launch {
 /// The variables for the private directory and the proxy.
 fn variables(temporary: &Path, sandbox: &Sandbox) -> Vec<(String, String)> {
     let mut variables = vec![("TMPDIR".to_owned(), temporary.to_string_lossy().into_owned())];
-    match sandbox.network {
-        Network::Off => {
-            // Without a network these programs would try again for more than a minute.
-            variables.extend(OFFLINE.map(|name| (name.to_owned(), "true".to_owned())));
-        }
-        Network::Proxy(_) => variables.extend(forward::proxy_variables()),
-        Network::Open => {}
+    let fixed: &[&[(&str, &str)]] = match sandbox.network {
+        Network::Off => &[&IMPATIENT, &CURRENT, &OFFLINE],
+        Network::Proxy(_) => &[&IMPATIENT, &CURRENT],
+        Network::Open => &[],
+    };
+    let fixed = fixed.iter().copied().flatten();
+    variables.extend(fixed.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    if let Network::Proxy(_) = sandbox.network {
+        variables.extend(forward::proxy_variables());
     }
     variables
 }
@@ -112,10 +125,10 @@ impl Inner {
     }
 
     #[cfg(target_os = "linux")]
-    fn with_landlock(sandbox: &Sandbox, _version: u32) -> Result<Self, Error> {
+    fn with_landlock(sandbox: &Sandbox) -> Result<Self, Error> {
         // The namespace of the machine has no free port that only this command can reach, so there is no proxy.
         let sockets = if sandbox.network == Network::Open { Sockets::Any } else { Sockets::Pairs };
-        Ok(Self { forward: None, paths: Some(Paths::new(sandbox, false)?), sockets })
+        Ok(Self { forward: None, paths: Some(Paths::new(sandbox)?), sockets })
     }
 
     /// The arguments of the helper.

@@ -33,7 +33,6 @@ mod seccomp;
 use std::path::PathBuf;
 
 pub use blocked::Blocked;
-pub use forward::{PROXY_PORT, proxy_variables};
 pub use guard::{Guard, Guarded, Renamed, folded_name};
 pub use launch::{CONFINE, Inner, Launch, restrict};
 pub use light::with_writes;

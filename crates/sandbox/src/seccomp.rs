@@ -18,8 +18,6 @@ use crate::Error;
 pub(crate) enum Sockets {
     /// Those of [`FAMILIES`]. A network namespace restricts what they reach.
     Any,
-    /// Only TCP, and pairs of unix sockets. Landlock restricts the port.
-    Tcp,
     /// Only pairs of unix sockets.
     Pairs,
 }
@@ -132,14 +130,6 @@ fn socket_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, Error> {
             Ok(vec![rule(others?)?])
         }
         Sockets::Pairs => Ok(Vec::new()),
-        Sockets::Tcp => {
-            // The type shares its argument with flags in higher bits.
-            let kind = SeccompCmpOp::MaskedEq(0xf);
-            let datagram = condition(1, SeccompCmpArgLen::Dword, kind.clone(), libc::SOCK_DGRAM as u64)?;
-            let raw = condition(1, SeccompCmpArgLen::Dword, kind, libc::SOCK_RAW as u64)?;
-            let family = vec![ne(0, libc::AF_INET as u64)?, ne(0, libc::AF_INET6 as u64)?];
-            Ok(vec![rule(family)?, rule(vec![datagram])?, rule(vec![raw])?])
-        }
     }
 }
 
