@@ -18,6 +18,7 @@ mod model;
 mod models;
 mod pictures;
 mod races;
+mod work;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -96,6 +97,11 @@ Commands:
       writes, secrets, connections, control files, system calls, processes. After each
       one, compare the state outside. Without MODE: `workspace` and `read-only`. Exit
       with 1 if an attempt had an effect.
+  work [--bin PATH] [--mechanism NAME] [--only PART]...
+      Run ordinary work in the sandbox as commands of a scripted model: builds and tests
+      of small projects, git, debuggers, a browser. NAME is `bubblewrap` or `landlock`
+      (default: both). Rows whose programs are missing are skipped. Exit with 1 if a row
+      failed or needed permission.
   scripted [--port P] [--script FILE]
       Serve the scripted model until interrupted. P is 0 for any free port (default
       18080). FILE is a script in JSON; without it `[[scn:hi]]`,
@@ -131,6 +137,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "hang" => return hang::main(rest),
         #[cfg(target_os = "linux")]
         "sandbox" => return breakout::main(rest),
+        "work" => return work::main(rest),
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,
         "pictures" => return pictures::main(rest),

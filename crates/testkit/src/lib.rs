@@ -6,7 +6,8 @@
 //!
 //! The larger modules are test suites that both the tests of `codewright` (in a short form) and `cargo xtask`
 //! (in a long form) run: recorded sessions ([`contract`]), hostile repositories ([`attack`]) and commands
-//! ([`Hang`]), random requests ([`Fuzz`]), kills ([`Crash`]) and attempts to leave the sandbox.
+//! ([`Hang`]), random requests ([`Fuzz`]), kills ([`Crash`]), attempts to leave the sandbox, and
+//! ordinary work in it ([`Work`]).
 //!
 //! ```no_run
 //! # fn example() -> anyhow::Result<()> {
@@ -30,19 +31,23 @@ mod breakout;
 pub mod contract;
 mod crash;
 pub mod escape;
+mod file_server;
 mod fuzz;
 mod hang;
 mod project;
 mod run;
 mod terminal;
+mod work;
 
 pub use blocking::BlockingServer;
 #[cfg(target_os = "linux")]
 pub use breakout::{Breakout, BreakoutReport};
 pub use codewright_scripted::*;
 pub use crash::{Crash, CrashReport};
+pub use file_server::FileServer;
 pub use fuzz::{Fuzz, FuzzReport};
 pub use hang::{Hang, HangReport};
 pub use project::Project;
 pub use run::{Finished, Run, Running};
 pub use terminal::{Terminal, TerminalOptions};
+pub use work::{Work, WorkMechanism, WorkOutcome, WorkReport, WorkRows};

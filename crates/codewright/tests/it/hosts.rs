@@ -2,98 +2,20 @@
 //! machine the tests are skipped, with a note.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
-use codewright_testkit::{Project, Script, Turn};
+use codewright_testkit::{FileServer, Project, Script, Turn};
 use serde_json::{Value, json};
 
+use crate::sandbox::is_enforced;
 use crate::support::{Stage, check_has, get, new_session, post, prompt, wait_until};
 
-/// A server of files. Its address is on loopback, and programs do not exclude it from their proxy.
-struct Origin {
-    port: u16,
-    requests: Arc<Mutex<Vec<String>>>,
-    connections: Arc<AtomicUsize>,
-    files: tempfile::TempDir,
-}
-
-impl Origin {
-    fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.2:0")?;
-        let port = listener.local_addr()?.port();
-        let files = tempfile::tempdir()?;
-        let (requests, connections) = (Arc::new(Mutex::default()), Arc::new(AtomicUsize::new(0)));
-        let origin =
-            Self { port, requests: Arc::clone(&requests), connections: Arc::clone(&connections), files };
-        origin.write("hello", "hello from outside")?;
-        let root = origin.files.path().to_owned();
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                connections.fetch_add(1, Ordering::Relaxed);
-                let (requests, root) = (Arc::clone(&requests), root.clone());
-                // A client may break off.
-                thread::spawn(move || serve(&stream, &root, &requests).ok());
-            }
-        });
-        Ok(origin)
-    }
-
-    fn host(&self) -> String {
-        format!("127.0.0.2:{}", self.port)
-    }
-
-    fn write(&self, path: &str, content: impl AsRef<[u8]>) -> Result<PathBuf> {
-        let path = self.files.path().join(path);
-        fs::create_dir_all(path.parent().context("a folder")?)?;
-        fs::write(&path, content)?;
-        Ok(path)
-    }
-
-    fn connections(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
-    }
-}
-
-/// Answers one request with a file, or with the file `index` of a folder.
-fn serve(stream: &TcpStream, root: &Path, requests: &Mutex<Vec<String>>) -> Result<()> {
-    let mut lines = BufReader::new(stream).lines();
-    let line = lines.next().context("no request")??;
-    let mut host = String::new();
-    for header in lines {
-        let header = header?;
-        if header.to_lowercase().starts_with("host:") {
-            host.push_str(&header);
-        }
-        if header.is_empty() {
-            break;
-        }
-    }
-    requests.lock().unwrap().push(format!("{line} {host}"));
-    let path = line.split(' ').nth(1).context("no path")?.split('?').next().context("no path")?;
-    let mut path = root.join(path.trim_matches('/'));
-    if path.is_dir() {
-        path = path.join("index");
-    }
-    let mut stream = stream;
-    match fs::read(&path) {
-        Ok(content) => {
-            let kind = if path.ends_with("index") { "text/html" } else { "application/octet-stream" };
-            let head = "HTTP/1.1 200 OK\r\nConnection: close";
-            write!(stream, "{head}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", content.len())?;
-            stream.write_all(&content)?;
-        }
-        Err(_) => {
-            stream.write_all(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")?;
-        }
-    }
-    Ok(())
+/// A server with one file.
+fn origin() -> Result<FileServer> {
+    let origin = FileServer::start()?;
+    origin.write("hello", "hello from outside")?;
+    Ok(origin)
 }
 
 /// A stage whose model calls these commands at once. `permission` are the user's rules.
@@ -112,24 +34,10 @@ fn staged(script: Script, permission: &Value) -> Result<Stage> {
     Ok(stage)
 }
 
-/// Whether this machine can enforce the sandbox. Reports the reason if it cannot.
-#[expect(clippy::print_stderr, reason = "the results must show that the test was skipped")]
-fn is_enforced(stage: &Stage) -> Result<bool> {
-    let done = stage.program(["sandbox", "--json"]).finish()?.success()?;
-    let report: Value = serde_json::from_str(&done.stdout).context("not JSON")?;
-    let is_complete = report["complete"] == true;
-    if is_complete {
-        assert_eq!(report["network"], "proxy");
-    } else {
-        eprintln!("skipped: the sandbox is not complete here: {}", report["reasons"]);
-    }
-    Ok(is_complete)
-}
-
 /// Files for git, npm and pip: a repository and two packages.
-fn packages(origin: &Origin) -> Result<()> {
+fn packages(origin: &FileServer) -> Result<()> {
     let script = format!(
-        "set -e; git init -q work; cd work; echo content > file; git add file; \
+        "git init -q work; cd work; echo content > file; git add file; \
          git -c user.name=a -c user.email=a@b commit -qm x; cd ..; git clone -q --bare work repo.git; \
          git -C repo.git update-server-info; mkdir -p package; \
          echo '{{\"name\":\"tiny\",\"version\":\"1.0.0\"}}' > package/package.json; tar czf tiny.tgz package; \
@@ -143,14 +51,12 @@ fn packages(origin: &Origin) -> Result<()> {
          z.writestr(d + 'RECORD', '')\"",
         host = origin.host()
     );
-    let done = Command::new("/bin/sh").args(["-c", &script]).current_dir(origin.files.path()).output()?;
-    ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    Ok(())
+    origin.run(&script)
 }
 
 #[test]
 fn programs_reach_a_host_that_a_rule_names() -> Result<()> {
-    let origin = Origin::start()?;
+    let origin = origin()?;
     packages(&origin)?;
     let host = origin.host();
     let node = "node -e 'process.exit(parseInt(process.versions.node) >= 24 ? 0 : 1)'";
@@ -207,15 +113,15 @@ fn programs_reach_a_host_that_a_rule_names() -> Result<()> {
             assert!(result.contains(expected), "{line}: {result}");
         }
     }
-    let requests = origin.requests.lock().unwrap().clone();
+    let requests = origin.requests();
     assert!(requests.iter().all(|request| request.ends_with(&host)), "{requests:#?}");
     stage.no_problems()
 }
 
 #[test]
 fn private_addresses_need_their_exact_name() -> Result<()> {
-    let origin = Origin::start()?;
-    let port = origin.port;
+    let origin = origin()?;
+    let port = origin.port();
     let stop = "-sS --noproxy '' -m 20 -o /dev/null -w '%{http_code} '";
     let direct = format!("curl --noproxy '*' -sS -m 5 http://127.0.0.2:{port}/hello");
     let through = format!(
@@ -404,7 +310,7 @@ fn a_server_and_its_client_in_one_command_use_loopback() -> Result<()> {
 
 #[test]
 fn a_command_that_is_tried_uses_the_rules_and_asks_nobody() -> Result<()> {
-    let origin = Origin::start()?;
+    let origin = origin()?;
     let stage = stage(&[], &json!({ origin.host(): "allow" }))?;
     if !is_enforced(&stage)? {
         return Ok(());
@@ -419,7 +325,7 @@ fn a_command_that_is_tried_uses_the_rules_and_asks_nobody() -> Result<()> {
 
 #[test]
 fn a_repository_cannot_allow_hosts() -> Result<()> {
-    let origin = Origin::start()?;
+    let origin = origin()?;
     let stage = stage(&[format!("curl -sS http://{}/hello", origin.host())], &json!({}))?;
     if !is_enforced(&stage)? {
         return Ok(());

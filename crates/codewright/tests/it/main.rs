@@ -74,3 +74,4 @@ mod uninstall;
 mod web;
 mod well_known;
 mod widen;
+mod work;

@@ -27,6 +27,8 @@ const VARIABLES: &[(&str, &str)] = &[
     ("BUN_INSTALL_CACHE_DIR", "bun"),
     ("CCACHE_DIR", "ccache"),
     ("SCCACHE_DIR", "sccache"),
+    // Not a cache: Chromium creates the profile of each start there and does not start without it.
+    ("CHROME_CONFIG_HOME", "chromium"),
 ];
 /// Variables that name programs in the user's caches, which commands only read.
 const READ_ONLY: &[(&str, &str)] =
