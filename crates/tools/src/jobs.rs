@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::ToolError;
-use crate::tool::bash::sandbox::refusals;
+use crate::tool::bash::sandbox::notes;
 
 /// The limit of running commands for each session.
 pub(crate) const MAX_OF_SESSION: usize = 8;
@@ -71,8 +71,8 @@ pub(crate) struct State {
     pub(crate) bytes: u64,
     /// The file with the whole output, if that is long.
     pub(crate) file: Option<PathBuf>,
-    /// A note about the hosts that it could not reach, once it has ended.
-    pub(crate) refusals: Option<String>,
+    /// Notes about what the sandbox prevented, once it has ended.
+    pub(crate) notes: Vec<String>,
 }
 
 /// How a command ended.
@@ -212,12 +212,13 @@ impl Job {
 
 /// Runs a command to its end.
 async fn work(job: Arc<Job>, command: Command, limits: Limits) {
-    let keep = |output: &codewright_workspace::Output, end: Option<Ending>, refusals: Option<String>| {
+    let (confined, directory) = (command.sandbox.clone(), command.directory.clone());
+    let keep = |output: &codewright_workspace::Output, end: Option<Ending>, notes: Vec<String>| {
         let file = output.file().map(Path::to_owned);
         let text = output.tail(KEPT_BYTES);
-        job.state.send_replace(State { end, text, bytes: output.bytes(), file, refusals });
+        job.state.send_replace(State { end, text, bytes: output.bytes(), file, notes });
     };
-    let ended = run(command, limits, &job.stop, &mut |output| keep(output, None, None)).await;
+    let ended = run(command, limits, &job.stop, &mut |output| keep(output, None, Vec::new())).await;
     match ended {
         Ok(mut ended) => {
             // The command has ended only when its child processes have, too.
@@ -229,7 +230,8 @@ async fn work(job: Arc<Job>, command: Command, limits: Limits) {
                 End::TimedOut => Ending::TimedOut,
                 End::Cancelled => Ending::Stopped,
             };
-            keep(&ended.output, Some(end), refusals(&ended.refused));
+            let found = confined.map(|confined| notes(&confined, &ended, &directory));
+            keep(&ended.output, Some(end), found.unwrap_or_default());
         }
         Err(error) => {
             let end = Some(Ending::Failed(error.to_string()));

@@ -14,6 +14,7 @@ mod batch;
 mod breakout;
 mod completion;
 mod config;
+mod confined;
 mod contract;
 mod control;
 mod crash;

@@ -7,6 +7,7 @@ use codewright_proxy::Target;
 use codewright_workspace::RefusedHost;
 
 use super::judge::PERMISSION;
+use crate::Error;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
@@ -23,6 +24,31 @@ pub(crate) struct Origin {
     /// The command, for the user.
     pub(crate) command: String,
     pub(crate) user: User,
+}
+
+impl Origin {
+    /// The author of a user's command outside of sessions. Only rules and approvals permit hosts.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the default agent is missing.
+    pub(crate) fn without_user(
+        inner: &Arc<Inner>,
+        instance: &Arc<Instance>,
+        session_id: &SessionId,
+        command: &str,
+    ) -> Result<Self, Error> {
+        let agent = instance.agent_name(None)?;
+        Ok(Self {
+            inner: Arc::clone(inner),
+            instance: Arc::clone(instance),
+            session_id: session_id.clone(),
+            rules: PermissionRules::of_agent(instance.agent(&agent)?, &[]),
+            tool: None,
+            command: command.to_owned(),
+            user: User::Absent,
+        })
+    }
 }
 
 /// Whether a user can be asked.

@@ -11,10 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::Subject;
 use super::enforcement::{Consent, Enforcement, Outer, has_outer, mode};
 use crate::Error;
-use crate::hosts::{Origin, User};
+use crate::hosts::Origin;
 use crate::instance::Instance;
 use crate::interface::Sandboxes;
-use crate::permission::rules::PermissionRules;
 
 /// The time limit of a command that a user tries.
 const TRIAL_DEADLINE: Duration = Duration::from_secs(10 * 60);
@@ -134,16 +133,7 @@ impl Sandboxes<'_> {
         let support = self.0.sandbox_support().await;
         // A user who tries a command wants to see that it is restricted.
         let restricted = subject.confine(&support, Consent::Missing).map_err(Error::machine)?;
-        let agent = instance.agent_name(None)?;
-        let origin = Origin {
-            inner: Arc::clone(self.0),
-            instance: Arc::clone(instance),
-            session_id: session_id.clone(),
-            rules: PermissionRules::of_agent(instance.agent(&agent)?, &[]),
-            tool: None,
-            command: String::new(),
-            user: User::Absent,
-        };
+        let origin = Origin::without_user(self.0, instance, &session_id, "")?;
         let restricted =
             restricted.map(|restricted| origin.connect(restricted)).transpose().map_err(Error::machine)?;
         let mut words = command.into_iter();

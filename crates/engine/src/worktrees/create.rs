@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use codewright_config::SandboxMode;
 use codewright_proto::{Signal, TrustStatus, Worktree, WorktreeCreateInput};
 use codewright_telemetry::carry;
-use codewright_tools::{Progress, run_for_user};
+use codewright_tools::{Progress, ToolCx, run_for_user};
 use codewright_workspace::git::{Linked, NewLinked, git_dirs};
 use codewright_workspace::make_private_directory;
 use tokio::time::timeout;
@@ -15,9 +16,12 @@ use super::name::{candidate, plain};
 use super::place::{Place, folder};
 use super::{BRANCHES, FILES_DEADLINE, GIT_DEADLINE, failed};
 use crate::Error;
+use crate::hosts::Origin;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::interface::Worktrees;
+use crate::sandbox::Subject;
+use crate::sandbox::enforcement::Consent;
 use crate::session::slug;
 use crate::toolbox::cx::tool_cx;
 
@@ -183,7 +187,7 @@ impl Preparation {
     async fn run_command(&self, command: &str) -> Result<(), String> {
         let opened = self.inner.instance(Path::new(&self.worktree.directory)).await;
         let instance = opened.map_err(|error| format!("the start command did not run: {error}"))?;
-        let cx = tool_cx(&self.inner, &instance, self.inner.cancel.child_token(), Progress::none());
+        let cx = self.confined(&instance, command).await?;
         // A command that is dropped is ended with everything that it started.
         let ended = timeout(COMMAND_DEADLINE, run_for_user(command.to_owned(), &cx)).await;
         let output = match ended {
@@ -204,6 +208,25 @@ impl Preparation {
             }
             None => Err("the start command was ended".to_owned()),
         }
+    }
+
+    /// The context of a start command. The user wrote it, and it runs the repository's programs, so it is in the sandbox
+    /// of the user's mode. There is no session whose user could be asked about hosts.
+    async fn confined(&self, instance: &Arc<Instance>, command: &str) -> Result<ToolCx, String> {
+        let mut cx = tool_cx(&self.inner, instance, self.inner.cancel.child_token(), Progress::none());
+        // No other command shares the private directory.
+        let session_id = self.inner.ids.session();
+        let subject = Subject::new(&self.inner, instance, &session_id, &[]);
+        if subject.mode() == SandboxMode::Off {
+            return Ok(cx);
+        }
+        let support = self.inner.sandbox_support().await;
+        let Some(restricted) = subject.confine(&support, Consent::Given)? else { return Ok(cx) };
+        let origin = Origin::without_user(&self.inner, instance, &session_id, command);
+        let restricted = origin.map_err(|error| error.to_string())?.connect(restricted)?;
+        cx.sandbox = Some(restricted.confined);
+        cx.env.set.extend(restricted.variables);
+        Ok(cx)
     }
 
     fn fail(&self, message: String) {

@@ -169,8 +169,8 @@ fn shown(job: &Job, state: &State) -> Output {
         }
     }
     output += if state.text.is_empty() { "(no output yet)" } else { &state.text };
-    if let Some(refusals) = &state.refusals {
-        output += &format!("\n\n<shell_metadata>\n{refusals}\n</shell_metadata>");
+    if !state.notes.is_empty() {
+        output += &format!("\n\n<shell_metadata>\n{}\n</shell_metadata>", state.notes.join("\n"));
     }
     let code = match state.end {
         Some(Ending::Exited(code)) => Some(code),

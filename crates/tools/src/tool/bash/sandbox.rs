@@ -44,7 +44,7 @@ const AROUND: &[char] = &[
 ];
 
 /// Returns notes about what the sandbox prevented.
-pub(super) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec<String> {
+pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let renamed: Vec<String> = ended
         .renamed
@@ -176,7 +176,7 @@ fn candidates(line: &str, directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns a note about the hosts that a command could not reach.
-pub(crate) fn refusals(refused: &[RefusedHost]) -> Option<String> {
+fn refusals(refused: &[RefusedHost]) -> Option<String> {
     let rule = refused.iter().find_map(|refused| refused.rule.as_ref());
     let rule =
         rule.map(|rule| format!(" The user can allow a host with a rule in the configuration: {rule}."));
