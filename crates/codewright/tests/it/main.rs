@@ -19,6 +19,8 @@ mod contract;
 mod control;
 mod crash;
 mod debug;
+#[cfg(target_os = "linux")]
+mod degraded;
 mod demo;
 mod escape;
 mod examples;

@@ -87,7 +87,7 @@ fn commands_cannot_read_the_server_from_the_system() -> Result<()> {
 }
 
 /// The program as a user without rights, who owns everything of the stage.
-fn unprivileged(stage: &Stage, args: &[&str]) -> Result<Run> {
+pub(crate) fn unprivileged(stage: &Stage, args: &[&str]) -> Result<Run> {
     const NOBODY: &str = "65534";
     let project = &stage.project;
     if !is_root()? {
