@@ -1,9 +1,19 @@
 //! A transport whose end is noticed. The SDK drops it when the connection ends.
+//!
+//! Only calls of tools ask for progress. The SDK gives every request a token for it, which is removed here: no other
+//! request waits for progress, and servers then receive what they receive from OpenCode.
 
 use rmcp::RoleClient;
+use rmcp::model::{ClientRequest, JsonRpcMessage, RequestMetaObject};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The only request with progress.
+const PROGRESSING: &str = "tools/call";
+/// The key of a token for progress.
+const TOKEN: &str = "progressToken";
 
 /// A transport and the token that is cancelled with it.
 pub(crate) struct Watched<T> {
@@ -22,8 +32,20 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
 
     fn send(
         &mut self,
-        item: TxJsonRpcMessage<RoleClient>,
+        mut item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Request(message) = &mut item
+            && let ClientRequest::CustomRequest(request) = &mut message.request
+            && request.method != PROGRESSING
+            && let Some(mut metadata) = request.extensions.remove::<RequestMetaObject>()
+        {
+            metadata.remove(TOKEN);
+            if !metadata.is_empty() {
+                request.extensions.insert(metadata);
+            }
+            // Without an object the SDK sends `null`, which servers may reject.
+            request.params.get_or_insert_with(|| Value::Object(Map::new()));
+        }
         self.transport.send(item)
     }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::support::{Stage, check_has, get, new_session, post, program, prompt, wait_until};
 
 mod economy;
+mod replay;
 
 /// The path of the scripted server.
 fn script() -> PathBuf {
