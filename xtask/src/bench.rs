@@ -21,7 +21,7 @@ pub(crate) mod store;
 pub(crate) mod tools;
 mod tui;
 mod undo;
-mod wire;
+pub(crate) mod wire;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -40,7 +40,7 @@ fn search() -> std::ffi::OsString {
 }
 
 /// Returns the program of `--bin`, or builds it.
-fn program(rest: &[String]) -> Result<PathBuf> {
+pub(crate) fn program(rest: &[String]) -> Result<PathBuf> {
     match rest {
         [] => crate::bench::build_release(),
         [flag, path] if flag == "--bin" => Ok(fs::canonicalize(path)?),

@@ -13,6 +13,7 @@ mod contract;
 mod crash;
 mod fuzz;
 mod hang;
+mod mcp;
 mod measure;
 mod model;
 mod models;
@@ -82,6 +83,10 @@ Commands:
       N minutes (default 20): bodies close to the schemas, incomplete requests, pieces,
       invalid headers and WebSockets. Exit with 1 if the program crashed, did not answer
       a complete request, failed unexpectedly, or uses too much memory.
+  mcp [--bin PATH]
+      Drive the program with real MCP servers over all transports: the official ones, the
+      examples of the TypeScript SDK, and one in Python. npm and pip install them below
+      the temporary directory. Print each case. Exit with 1 if a case failed.
   models FILE | --from-crate
       Replace the embedded model catalog by FILE, the `api.json` of models.dev, plain or
       gzipped, or by the copy in the newest `oxicode-catalog` crate. Print the changes.
@@ -135,6 +140,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "web" => return clients::web(rest),
         "fuzz" => return fuzz::main(rest),
         "hang" => return hang::main(rest),
+        "mcp" => return mcp::main(rest),
         #[cfg(target_os = "linux")]
         "sandbox" => return breakout::main(rest),
         "work" => return work::main(rest),

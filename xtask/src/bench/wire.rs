@@ -13,13 +13,13 @@ const DEADLINE: Duration = Duration::from_secs(300);
 const BODY_LIMIT_BYTES: u64 = 256 << 20;
 
 /// A kept-alive connection.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     address: String,
     stream: BufReader<TcpStream>,
 }
 
 impl Connection {
-    pub(super) fn new(address: &str) -> Result<Self> {
+    pub(crate) fn new(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(DEADLINE))?;
         stream.set_nodelay(true)?;
@@ -27,7 +27,7 @@ impl Connection {
     }
 
     /// Sends a request and returns the JSON of the answer.
-    pub(super) fn request(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    pub(crate) fn request(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
         let bytes = self.bytes(method, path, body)?;
         Ok(serde_json::from_slice(bytes.trim_ascii())?)
     }
@@ -45,7 +45,7 @@ impl Connection {
     }
 
     /// Sends a request and returns the body of the answer.
-    pub(super) fn bytes(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Vec<u8>> {
+    pub(crate) fn bytes(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Vec<u8>> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
         let request = format!(
