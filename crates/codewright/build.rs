@@ -1,7 +1,4 @@
-//! Packs the relocations of the program where the C library can read them.
-//!
-//! They are 2.6 MiB without packing, and the loader reads them at every start. The C library reads packed ones since
-//! version 2.36. The version of this machine decides, because programs are built on the oldest system that they support.
+//! Options of the linker that make the program start faster. None changes what it does.
 
 #![allow(
     clippy::print_stdout,
@@ -13,16 +10,35 @@ use std::env::var;
 use std::process::Command;
 
 /// The first version of glibc that reads packed relocations.
-const FIRST: (u32, u32) = (2, 36);
+const PACKED_SINCE: (u32, u32) = (2, 36);
+/// The file with the functions in the order of the program. `cargo xtask package` sets it.
+const ORDER: &str = "CODEWRIGHT_LINK_ORDER";
+/// The file for the map of the linker. `cargo xtask package` sets it.
+const MAP: &str = "CODEWRIGHT_LINK_MAP";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed={ORDER}");
+    println!("cargo:rerun-if-env-changed={MAP}");
     let is_gnu = var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux")
         && var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu")
         && var("HOST") == var("TARGET");
-    if is_gnu && glibc().is_some_and(|version| version >= FIRST) {
-        println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    // Relocations are 2.6 MiB without packing, and the loader reads them at every start. The version of this machine
+    // decides, because programs are built on the oldest system that they support.
+    if is_gnu && glibc().is_some_and(|version| version >= PACKED_SINCE) {
+        link("-z,pack-relative-relocs");
     }
+    if let Ok(map) = var(MAP) {
+        link(&format!("-Map={map}"));
+    }
+    if let Ok(order) = var(ORDER) {
+        link(&format!("--symbol-ordering-file={order}"));
+        link("--no-warn-symbol-ordering");
+    }
+}
+
+fn link(option: &str) {
+    println!("cargo:rustc-link-arg-bins=-Wl,{option}");
 }
 
 /// The version of this machine's glibc.

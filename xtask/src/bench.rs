@@ -24,6 +24,7 @@ mod undo;
 pub(crate) mod wire;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -238,10 +239,16 @@ fn build_measuring() -> Result<PathBuf> {
 
 /// Builds a package with a profile and returns the binary's path, which ends in the package's name.
 fn build(package: &str, profile: &str) -> Result<PathBuf> {
+    build_with(package, profile, &[])
+}
+
+/// Does the same with more variables.
+pub(crate) fn build_with(package: &str, profile: &str, variables: &[(&str, &OsStr)]) -> Result<PathBuf> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let status = Command::new(cargo)
         .args(["build", "--profile", profile, "--package", package])
+        .envs(variables.iter().copied())
         .current_dir(root)
         .status()
         .context("cannot start cargo")?;

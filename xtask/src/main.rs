@@ -17,6 +17,7 @@ mod mcp;
 mod measure;
 mod model;
 mod models;
+mod package;
 mod pictures;
 mod races;
 mod work;
@@ -90,6 +91,9 @@ Commands:
   models FILE | --from-crate
       Replace the embedded model catalog by FILE, the `api.json` of models.dev, plain or
       gzipped, or by the copy in the newest `oxicode-catalog` crate. Print the changes.
+  package
+      Build the program as packages have it: with the `dist` profile, and with the
+      functions that usual runs use in front. Builds twice, and needs valgrind.
   pictures [--bin PATH]
       Draw the pictures of docs/tui.md again: the terminal client with the scripted
       model. The files change only if the client has changed.
@@ -146,6 +150,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "work" => return work::main(rest),
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,
+        "package" => return package::main(rest),
         "pictures" => return pictures::main(rest),
         "races" => return races::main(rest),
         // Parts of a benchmark that need their own process.
