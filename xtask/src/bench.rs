@@ -7,6 +7,7 @@
 mod abort;
 mod case;
 mod compare;
+mod confined;
 pub(crate) mod decode;
 mod memory;
 mod page;
@@ -43,8 +44,9 @@ const RUNS: usize = 7;
 /// The largest number of runs.
 const RUNS_LIMIT: usize = 1000;
 /// The measurements besides the cases.
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     Part { name: abort::NAME, measure: abort::measure },
+    Part { name: confined::NAME, measure: confined::measure },
     Part { name: decode::NAME, measure: decode::measure },
     Part { name: memory::NAME, measure: memory::measure },
     Part { name: prompt::NAME, measure: prompt::measure },

@@ -220,7 +220,10 @@ impl<'a> Subject<'a> {
         let mut hidden: Vec<PathBuf> = hidden.chain(self.sockets.iter().cloned()).collect();
         // The user named these, and may name a single file in a hidden directory.
         let granted = self.granted_reads();
-        let is_granted = |path: &PathBuf| physical(path).is_ok_and(|real| granted.contains(&real));
+        let is_granted = |path: &PathBuf| {
+            // Resolving a hundred paths takes time, and mostly nothing is granted.
+            !granted.is_empty() && physical(path).is_ok_and(|real| granted.contains(&real))
+        };
         hidden.retain(|path| !self.config.read.contains(path) && !is_granted(path));
         hidden
     }
@@ -404,7 +407,7 @@ fn administration(directory: &Path) -> Vec<Guarded> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs::{create_dir_all, write};
     use std::os::unix::fs::symlink;
 
@@ -412,10 +415,9 @@ mod tests {
 
     use super::*;
 
-    /// The sandbox of a command in the worktree `work` of a folder.
-    fn sandbox(folder: &Path, granted: &[Ask]) -> Sandbox {
-        let home = folder.join("home");
-        let dirs = Dirs {
+    /// The directories of a user with this home.
+    pub(crate) fn dirs(home: &Path) -> Dirs {
+        Dirs {
             config: home.join("config"),
             own_config: home.join("own"),
             data: home.join("data"),
@@ -423,8 +425,13 @@ mod tests {
             cache: home.join("cache"),
             opencode_data: home.join("opencode"),
             tmp: home.join("tmp"),
-            home,
-        };
+            home: home.to_owned(),
+        }
+    }
+
+    /// The sandbox of a command in the worktree `work` of a folder.
+    fn sandbox(folder: &Path, granted: &[Ask]) -> Sandbox {
+        let dirs = dirs(&folder.join("home"));
         let session_id = SessionId::parse("ses_test").unwrap();
         let work = folder.join("work");
         let subject = Subject {

@@ -5,7 +5,7 @@ use std::fs;
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
-use codewright_testkit::{FileServer, Project, Script, Turn};
+use codewright_testkit::{FileServer, Project, Running, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::sandbox::is_enforced;
@@ -204,6 +204,14 @@ fn without_a_user_hosts_are_refused_and_the_turn_continues() -> Result<()> {
     Ok(())
 }
 
+/// Starts a server and a turn in a new session. Returns the server, its address and the session.
+fn begun(stage: &Stage) -> Result<(Running, String, String)> {
+    let (server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?;
+    Ok((server, url, id))
+}
+
 /// The pending permission requests.
 fn pending(url: &str) -> Vec<Value> {
     get(url, "/permission").ok().and_then(|list| list.as_array().cloned()).unwrap_or_default()
@@ -230,9 +238,7 @@ fn one_question_is_shared_and_its_reply_holds_as_long_as_it_says() -> Result<()>
     if !is_enforced(&stage)? {
         return Ok(());
     }
-    let (server, url) = stage.serve()?;
-    let id = new_session(&url)?;
-    post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?;
+    let (server, url, id) = begun(&stage)?;
     let answer = |reply: Value| -> Result<Value> {
         wait_until("a question", || !pending(&url).is_empty())?;
         // The other connections had time to ask.
@@ -280,9 +286,7 @@ fn a_question_is_withdrawn_when_its_command_ends() -> Result<()> {
     if !is_enforced(&stage)? {
         return Ok(());
     }
-    let (server, url) = stage.serve()?;
-    let id = new_session(&url)?;
-    post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?;
+    let (server, url, _) = begun(&stage)?;
     wait_until("a question", || !pending(&url).is_empty())?;
     wait_until("the end of the question", || pending(&url).is_empty())?;
     wait_until("the next request", || stage.server.main_requests().len() == 2)?;
