@@ -17,8 +17,8 @@ use super::catalogue::Named;
 const DEFAULT_TOKENS: u64 = 20_000;
 /// The default budget as a part of the model's context.
 const CONTEXT_PARTS: u64 = 10;
-/// The usual size of a token in bytes.
-const TOKEN_BYTES: u64 = 4;
+/// The usual size of a token in bytes. Schemas contain more signs than text does.
+const TOKEN_BYTES: u64 = 3;
 /// The multiple of the budget at which a session that began without the search tool gets it.
 const GROWTH: u64 = 2;
 /// The number of decisions that are kept.
@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn the_default_is_a_tenth_of_a_small_context() {
         for (configured, context, expected) in [
-            (json!(null), 200_000, Some(80_000)),
-            (json!(null), 1_000_000, Some(80_000)),
-            (json!(null), 32_000, Some(12_800)),
-            (json!(null), 0, Some(80_000)),
-            (json!(50_000), 32_000, Some(200_000)),
+            (json!(null), 200_000, Some(60_000)),
+            (json!(null), 1_000_000, Some(60_000)),
+            (json!(null), 32_000, Some(9_600)),
+            (json!(null), 0, Some(60_000)),
+            (json!(50_000), 32_000, Some(150_000)),
             (json!(0), 32_000, Some(0)),
             (json!(false), 32_000, None),
         ] {

@@ -80,7 +80,7 @@ fn many_tools_are_searched_and_called_through_one() -> Result<()> {
 #[test]
 fn the_first_request_grows_by_at_most_12_kb() -> Result<()> {
     let size = |mcp: Value| -> Result<usize> {
-        let stage = stage(Script::new().text("Done."), mcp, json!({"mcp_tool_budget": 10_000}))?;
+        let stage = stage(Script::new().text("Done."), mcp, json!({}))?;
         stage.run(["hi"])?.success()?;
         Ok(stage.server.main_requests()[0].body.to_string().len())
     };
