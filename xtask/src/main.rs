@@ -13,6 +13,7 @@ mod contract;
 mod crash;
 mod fuzz;
 mod hang;
+mod lsp;
 mod mcp;
 mod measure;
 mod model;
@@ -79,6 +80,10 @@ Commands:
       8), or only every N-th of them. One second after each, look for processes that it
       left, and measure the memory of the server. Exit with 1 if a command hung or left
       a process.
+  lsp [--bin PATH] [--path DIRECTORY]... [--only ID]...
+      Let installed language servers (typescript, pyright, clangd, rust) report an error
+      after an edit. They are searched in the directories and then on PATH; missing ones
+      are skipped. Print the number of servers that did. Exit with 1 if one did not.
   fuzz [--bin PATH] [--minutes N] [--lanes N] [--seed N]
       Send random requests to every route of the program from N threads (default 4) for
       N minutes (default 20): bodies close to the schemas, incomplete requests, pieces,
@@ -145,6 +150,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "fuzz" => return fuzz::main(rest),
         "hang" => return hang::main(rest),
         "mcp" => return mcp::main(rest),
+        "lsp" => return lsp::main(rest),
         #[cfg(target_os = "linux")]
         "sandbox" => return breakout::main(rest),
         "work" => return work::main(rest),

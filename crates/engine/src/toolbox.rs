@@ -11,7 +11,7 @@ use std::sync::Arc;
 use codewright_config::Env;
 use codewright_config::env::{
     ENABLE_EXA, EXPERIMENTAL, EXPERIMENTAL_BACKGROUND, EXPERIMENTAL_BACKGROUND_SUBAGENTS,
-    EXPERIMENTAL_PLAN_ENTER, EXPERIMENTAL_PLAN_MODE,
+    EXPERIMENTAL_LSP_TOOL, EXPERIMENTAL_PLAN_ENTER, EXPERIMENTAL_PLAN_MODE,
 };
 use codewright_tools::{AnyTool, Effect, Listing, ModelName, Setup, Task, Tool as _};
 use serde_json::Value;
@@ -109,8 +109,7 @@ fn setup(env: &Env, year: u64) -> Setup {
         has_background_commands: env.is_on(EXPERIMENTAL_BACKGROUND),
         has_background_tasks: has_background_tasks(env),
         has_web_search: is_on(ENABLE_EXA),
-        // No language server is started, so every call would fail.
-        has_language_servers: false,
+        has_language_servers: is_on(EXPERIMENTAL_LSP_TOOL),
     }
 }
 

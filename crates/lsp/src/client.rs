@@ -75,6 +75,13 @@ struct Times {
     patience: Duration,
 }
 
+/// The diagnostics that an edit waits for.
+struct Since {
+    /// The number of the last diagnostics of the file before the edit.
+    before: u64,
+    version: i64,
+}
+
 /// The end of a run of a server.
 enum Ended {
     /// Nobody needs it.
@@ -184,15 +191,14 @@ impl Client {
         if session.can("diagnosticProvider") {
             session.pull(path).await?;
         } else if known != Some(version) || before == 0 {
-            self.pushed(&session, path, (before, version)).await?;
+            self.pushed(&session, path, Since { before, version }).await?;
         }
-        self.times().patience = PATIENCE;
         Ok(())
     }
 
     /// Waits until the server has sent the diagnostics of a version, and for more that follow at once.
-    async fn pushed(&self, session: &Session, path: &Path, since: (u64, i64)) -> Result<(), Failure> {
-        let (before, version) = since;
+    async fn pushed(&self, session: &Session, path: &Path, since: Since) -> Result<(), Failure> {
+        let Since { before, version } = since;
         let mut changes = self.store.changes();
         let mut last = before;
         loop {
@@ -212,6 +218,11 @@ impl Client {
                 () = session.connection.ended() => return Err(Failure::Closed),
             }
         }
+    }
+
+    /// A caller got its diagnostics in time.
+    pub(crate) fn was_prompt(&self) {
+        self.times().patience = PATIENCE;
     }
 
     /// A caller stopped waiting, so the next one waits less.
@@ -303,8 +314,8 @@ impl Client {
         };
         // The document and diagnostics of a server that ended are unknown to the next one.
         if matches!(ended, Ended::Unneeded) {
-            self.set(State::Idle);
             self.store.clear();
+            self.set(State::Idle);
             let shutdown = connection.request("shutdown", &Value::Null, SHUTDOWN_LIMIT).await;
             if shutdown.is_ok() {
                 connection.notify("exit", &Value::Null);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codewright_workspace::ProgramSearch;
+use codewright_workspace::{ProgramSearch, Programs};
 use serde_json::Value;
 
 use crate::error::cut_to;
@@ -207,6 +207,10 @@ impl Spec {
     ///
     /// Fails if no program is found: with a sentence, or with `None` if that is not a problem.
     pub(crate) fn command(&self, search: &ProgramSearch, root: &Path) -> Result<Vec<String>, Option<String>> {
+        if search.programs == Programs::None {
+            let reason = "No server starts until you have decided whether you trust this directory.";
+            return Err((self.role == Role::Main).then(|| reason.to_owned()));
+        }
         let with = |path: PathBuf, args: Vec<String>| {
             std::iter::once(path.to_string_lossy().into_owned()).chain(args).collect()
         };
@@ -279,7 +283,6 @@ fn texts(value: &Value) -> Vec<String> {
 mod tests {
     use std::fs;
 
-    use codewright_workspace::Programs;
     use serde_json::json;
 
     use super::*;

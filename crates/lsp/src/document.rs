@@ -104,6 +104,11 @@ impl Documents {
         self.open.get(path).map(|document| document.version)
     }
 
+    /// The open documents.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.open.keys().cloned().collect()
+    }
+
     /// Opens or changes a document. Returns what the server must receive: nothing if it has this text.
     pub(crate) fn put(&mut self, path: &Path, text: &str, language: &str) -> Vec<Notification> {
         self.used += 1;
@@ -154,6 +159,16 @@ impl Documents {
         let document = self.open.remove(path)?;
         self.bytes -= document.text.len();
         Some(("textDocument/didClose", json!({"textDocument": {"uri": uri::of(path)}})))
+    }
+
+    /// Converts a column in characters, counted from 0, to the unit of the server.
+    pub(crate) fn column(&self, path: &Path, line: u32, column: u32) -> u32 {
+        let text = self.open.get(path).map(|document| document.text.as_str()).unwrap_or_default();
+        let line = usize::try_from(line).ok().and_then(|line| text.lines().nth(line)).unwrap_or_default();
+        let before: String = line.chars().take(column as usize).collect();
+        let beyond = (column as usize).saturating_sub(line.chars().count());
+        let length = self.sync.encoding.length(&before) + if line.is_empty() { beyond } else { 0 };
+        u32::try_from(length).unwrap_or(u32::MAX)
     }
 }
 

@@ -19,7 +19,9 @@ pub(crate) enum Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Answered(text) => write!(f, "The server answered with an error: {text}"),
+            Self::Answered(text) => {
+                write!(f, "The server answered with an error: {}.", text.trim_end_matches('.'))
+            }
             Self::Late(text) | Self::Failed(text) => f.write_str(text),
             Self::Closed => f.write_str("The connection to the server was closed."),
         }

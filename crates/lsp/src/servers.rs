@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::client::{Client, PATIENCE, State};
 use crate::config::Spec;
+use crate::diagnostic::Diagnostic;
 use crate::document::MAX_DOCUMENT_BYTES;
 use crate::host::Host;
 use crate::report::{Files, Report, join, report};
@@ -40,12 +41,19 @@ pub(crate) struct Shared {
     tasks: TaskTracker,
 }
 
+/// A server in a root.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    id: String,
+    root: PathBuf,
+}
+
 /// The servers by id and root.
 #[derive(Default)]
 struct Table {
-    clients: HashMap<(String, PathBuf), Arc<Client>>,
+    clients: HashMap<Key, Arc<Client>>,
     /// The servers that cannot be started, with the reason.
-    missing: HashMap<(String, PathBuf), String>,
+    missing: HashMap<Key, String>,
     is_closed: bool,
 }
 
@@ -103,7 +111,7 @@ impl Servers {
             };
             Some(Status { id: client.spec.id.clone(), root: client.root.clone(), error })
         });
-        let missing = table.missing.iter().map(|((id, root), reason)| Status {
+        let missing = table.missing.iter().map(|(Key { id, root }, reason)| Status {
             id: id.clone(),
             root: root.clone(),
             error: Some(reason.clone()),
@@ -136,6 +144,7 @@ impl Servers {
     /// Shows changed files to their servers and waits for the diagnostics, but not for long.
     pub async fn changed(&self, changes: Vec<Change>) -> Report {
         let changes: Vec<_> = changes.into_iter().filter(|change| self.suits(&change.path)).collect();
+        let changed: Arc<[PathBuf]> = changes.iter().map(|change| change.path.clone()).collect();
         let before = self.diagnostics();
         let deadline = Instant::now() + PATIENCE;
         let mut waiting = Vec::new();
@@ -146,15 +155,25 @@ impl Servers {
                     continue;
                 }
                 let number = client.announce(&change.path);
-                let checking = self.0.tasks.spawn(check(client.clone(), change.clone(), number));
+                let checking =
+                    self.0.tasks.spawn(check(client.clone(), change.clone(), number, changed.clone()));
                 waiting.push((client, checking));
             }
         }
         for (client, checking) in waiting {
             wait(&client, checking, deadline).await;
         }
-        let changed: Vec<_> = changes.into_iter().map(|change| change.path).collect();
         report(&changed, &before, &self.diagnostics())
+    }
+
+    /// Starts the servers of a file and returns its diagnostics.
+    pub async fn diagnostics_of(&self, path: &Path) -> Vec<Diagnostic> {
+        let Some((path, text)) = read(path.to_owned()).await else { return Vec::new() };
+        for client in self.clients(&path).await {
+            let number = client.announce(&path);
+            drop(timeout(READY_LIMIT, client.diagnose(&path, &text, number)).await);
+        }
+        self.diagnostics().remove(&path).unwrap_or_default()
     }
 
     /// The last diagnostics of all files.
@@ -181,6 +200,21 @@ impl Servers {
         drop(timeout(CLOSE_LIMIT, self.0.tasks.wait()).await);
     }
 
+    /// The running servers.
+    pub(crate) fn running(&self) -> Vec<Arc<Client>> {
+        let mut clients: Vec<_> = self.0.lock().clients.values().cloned().collect();
+        clients.retain(|client| {
+            matches!(client.state(), State::Ready(_) | State::Starting | State::Restarting(_))
+        });
+        clients.sort_by(|a, b| (&a.spec.id, &a.root).cmp(&(&b.spec.id, &b.root)));
+        clients
+    }
+
+    /// The directory that paths are shown relative to.
+    pub(crate) fn root(&self) -> &Path {
+        &self.0.search.directory
+    }
+
     /// The servers of a file. They may not be started yet.
     pub(crate) async fn clients(&self, path: &Path) -> Vec<Arc<Client>> {
         let (servers, path) = (self.clone(), path.to_owned());
@@ -199,13 +233,13 @@ impl Shared {
         let mut found = Vec::new();
         for spec in self.specs.iter().filter(|spec| spec.suits(path)) {
             let Some(root) = spec.root(&self.search, path) else { continue };
-            let key = (spec.id.clone(), root);
+            let key = Key { id: spec.id.clone(), root };
             let known = self.lock().clients.get(&key).cloned();
             if let Some(client) = known {
                 found.push(client);
                 continue;
             }
-            let problem = match spec.command(&self.search, &key.1) {
+            let problem = match spec.command(&self.search, &key.root) {
                 Ok(_) => self.create(spec, &key),
                 Err(None) => continue,
                 Err(Some(reason)) => Err(reason),
@@ -218,7 +252,7 @@ impl Shared {
         found
     }
 
-    fn create(&self, spec: &Spec, key: &(String, PathBuf)) -> Result<Arc<Client>, String> {
+    fn create(&self, spec: &Spec, key: &Key) -> Result<Arc<Client>, String> {
         let mut table = self.lock();
         table.missing.remove(key);
         if let Some(client) = table.clients.get(key) {
@@ -237,7 +271,7 @@ impl Shared {
         }
         let client = Client::new(
             spec.clone(),
-            key.1.clone(),
+            key.root.clone(),
             self.search.clone(),
             self.host.clone(),
             self.tasks.clone(),
@@ -247,21 +281,22 @@ impl Shared {
         Ok(client)
     }
 
-    fn report_missing(&self, key: (String, PathBuf), reason: String) {
+    fn report_missing(&self, key: Key, reason: String) {
         let is_new = {
             let mut table = self.lock();
             table.missing.len() < MAX_CLIENTS && table.missing.insert(key.clone(), reason.clone()).is_none()
         };
         if is_new {
-            self.host.log(&key.0, &reason);
+            self.host.log(&key.id, &reason);
             self.host.updated();
         }
     }
 }
 
 /// Shows a changed file to a server and waits for its diagnostics.
-async fn check(client: Arc<Client>, change: Change, number: u64) {
+async fn check(client: Arc<Client>, change: Change, number: u64, changed: Arc<[PathBuf]>) {
     if let Ok(session) = client.session().await {
+        session.refresh(&changed).await;
         session.changed(&change.path, &change.kind);
     }
     if let (Some(text), Kind::Added | Kind::Changed) = (&change.text, &change.kind) {
@@ -272,8 +307,9 @@ async fn check(client: Arc<Client>, change: Change, number: u64) {
 /// Waits for a check. The check continues if it takes too long, so that the server gets the text.
 async fn wait(client: &Arc<Client>, checking: JoinHandle<()>, deadline: Instant) {
     let deadline = deadline.min(Instant::now() + client.patience());
-    if timeout_at(deadline, checking).await.is_err() {
-        client.was_late();
+    match timeout_at(deadline, checking).await {
+        Ok(_) => client.was_prompt(),
+        Err(_) => client.was_late(),
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! A server gets its configured settings and its root. It can neither change files nor show anything to the user.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use codewright_workspace::hold;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,14 +26,20 @@ const PULL_LIMIT: Duration = Duration::from_secs(60);
 const MAX_EVENTS: u32 = 50;
 /// The lines of a server's messages that are logged.
 const MAX_LOG_LINES: u32 = 200;
+/// The files whose times are remembered.
+const MAX_STAMPS: usize = 1000;
 /// The related documents of an answer that are read.
 const MAX_RELATED: usize = 200;
+
+type Stamps = HashMap<PathBuf, (SystemTime, u64)>;
 
 /// A ready server.
 pub(crate) struct Session {
     pub(crate) connection: Connection,
     pub(crate) capabilities: Value,
     documents: Mutex<Documents>,
+    /// The time and size of open files when they were last read.
+    stamps: Mutex<Stamps>,
     store: Arc<Store>,
     handler: Arc<Handler>,
 }
@@ -63,7 +71,8 @@ impl Session {
         let initialized: Value = serde_json::from_str(initialized.get()).unwrap_or_default();
         let capabilities = initialized["capabilities"].clone();
         let documents = Mutex::new(Documents::new(Sync::read(&capabilities)));
-        Self { connection, capabilities, documents, store: handler.store.clone(), handler }
+        let stamps = Mutex::default();
+        Self { connection, capabilities, documents, stamps, store: handler.store.clone(), handler }
     }
 
     pub(crate) fn documents(&self) -> MutexGuard<'_, Documents> {
@@ -100,6 +109,39 @@ impl Session {
         }
         let changes = json!([{"uri": uri::of(path), "type": kind.number()}]);
         self.connection.notify("workspace/didChangeWatchedFiles", &json!({ "changes": changes }));
+    }
+
+    /// Sends the new texts of open documents that other programs changed, except `changed`, whose texts are known.
+    pub(crate) async fn refresh(self: &Arc<Self>, changed: &[PathBuf]) {
+        let mut paths = self.documents().paths();
+        paths.retain(|path| !changed.contains(path));
+        let session = self.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            for path in paths {
+                session.read_again(&path);
+            }
+        });
+        drop(reading.await);
+    }
+
+    fn read_again(&self, path: &Path) {
+        let stamp = path.symlink_metadata().ok().and_then(|file| Some((file.modified().ok()?, file.len())));
+        let Some(stamp) = stamp else { return self.changed(path, &Kind::Removed) };
+        {
+            let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+            if stamps.len() >= MAX_STAMPS {
+                stamps.clear();
+            }
+            if stamps.insert(path.to_owned(), stamp) == Some(stamp) {
+                return;
+            }
+        }
+        let content = hold(path).and_then(|held| held.read(MAX_DOCUMENT_BYTES as u64));
+        let Some(text) = content.ok().and_then(|content| String::from_utf8(content).ok()) else { return };
+        let known = self.documents().version(path);
+        if self.put(path, &text) != known {
+            self.changed(path, &Kind::Changed);
+        }
     }
 
     /// Requests the diagnostics of a document and stores them.

@@ -262,7 +262,7 @@ def handle(message):
 def main():
     if OPTIONS.get("exit") == "slow":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    record({"pid": os.getpid(), "directory": os.getcwd(), "key": os.environ.get("SECRET_API_KEY")})
+    record({"pid": os.getpid(), "directory": os.getcwd(), "key": os.environ.get("OPENAI_API_KEY")})
     while True:
         message = receive()
         if message is None:

@@ -2,6 +2,8 @@
 //!
 //! A tool sees neither the session nor the user. It turns the host's replies into text for the model.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -18,6 +20,32 @@ pub trait Host: Send + Sync {
     fn plan_file(&self) -> Boxed<'_, String>;
     /// Continues the session with another agent, which gets `reason` as a prompt.
     fn switch_agent<'a>(&'a self, agent: &'a str, reason: String) -> Boxed<'a, ()>;
+    /// Asks the language servers of a file.
+    fn query_language(&self, query: LanguageQuery) -> Boxed<'_, LanguageAnswer>;
+}
+
+/// A question about code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LanguageQuery {
+    /// The kind of question, such as `goToDefinition`.
+    pub operation: String,
+    /// The file.
+    pub path: PathBuf,
+    /// The line, counted from 1.
+    pub line: u32,
+    /// The character in the line, counted from 1.
+    pub character: u32,
+    /// The name for a search in the project.
+    pub name: String,
+}
+
+/// The answer to a question about code.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LanguageAnswer {
+    /// Lines for the model. Empty if nothing was found.
+    pub text: String,
+    /// The entries in the form of the protocol.
+    pub entries: Vec<Value>,
 }
 
 /// A task for a subagent.
@@ -97,5 +125,9 @@ impl Host for NoHost {
 
     fn switch_agent<'a>(&'a self, _agent: &'a str, _reason: String) -> Boxed<'a, ()> {
         Box::pin(async { Err(ToolError::model("there is no other agent")) })
+    }
+
+    fn query_language(&self, _query: LanguageQuery) -> Boxed<'_, LanguageAnswer> {
+        Box::pin(async { Err(ToolError::model("there is no language server")) })
     }
 }

@@ -35,7 +35,10 @@ pub use cx::{Environment, FileLock, FileLocks, Judged, Progress, ToolCx};
 pub use effect::{Effects, FileEffect};
 pub use error::ToolError;
 pub use facts::{Effect, Facts, FileEdit, Listing, ModelName, Setup, TodoAccess};
-pub use host::{Answers, Choice, Host, NoHost, Question as UserQuestion, TaskInput, TaskOutcome};
+pub use host::{
+    Answers, Choice, Host, LanguageAnswer, LanguageQuery, NoHost, Question as UserQuestion, TaskInput,
+    TaskOutcome,
+};
 pub use jobs::{Jobs, OwnJobs};
 pub use known::KnownFiles;
 pub use output::{Attachment, Output};

@@ -60,7 +60,7 @@ pub(crate) enum DebugCommand {
     /// Take and compare snapshots of this directory
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
-    /// Query a language server; this version starts none
+    /// Query the language servers of a file
     #[command(subcommand)]
     Lsp(LspCommand),
     /// Print all known projects as JSON
@@ -153,21 +153,21 @@ pub(crate) enum SnapshotCommand {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum LspCommand {
-    /// Not supported by this version: fails with the reason
+    /// Start the servers of a file and print its diagnostics as JSON
     Diagnostics {
         /// The file
         file: String,
         #[command(flatten)]
         common: Common,
     },
-    /// Not supported by this version: fails with the reason
+    /// Print the symbols of running servers as JSON
     Symbols {
         /// The query
         query: String,
         #[command(flatten)]
         common: Common,
     },
-    /// Not supported by this version: fails with the reason
+    /// Start the servers of a file and print its symbols as JSON
     DocumentSymbols {
         /// The address of the document
         uri: String,

@@ -4,6 +4,7 @@ mod files;
 mod process;
 mod snapshot;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +14,7 @@ use codewright_config::{Dirs, Env};
 use codewright_engine::{Engine, Instance, PromptReport};
 use serde::Serialize;
 
-use crate::cli::{DebugArgs, DebugCommand};
+use crate::cli::{DebugArgs, DebugCommand, LspCommand};
 use crate::connection::{engine_error, open_engine, working_directory};
 use crate::output::{Output, exit_code};
 use crate::style;
@@ -40,7 +41,9 @@ pub(crate) fn main(args: &DebugArgs, started: Instant) -> anyhow::Result<ExitCod
         DebugCommand::File(command) => in_directory(|_, instance| files::file(instance, command)),
         DebugCommand::Rg(command) => in_directory(|_, instance| files::search(instance, command)),
         DebugCommand::Snapshot(command) => in_directory(|_, instance| snapshot::main(instance, command)),
-        DebugCommand::Lsp(_) => bail!("this version starts no language servers"),
+        DebugCommand::Lsp(command) => {
+            in_directory(|engine, instance| async move { lsp(&engine, &instance, command).await })
+        }
         DebugCommand::Scrap(_) => in_directory(|engine, _| async move {
             print_json(&engine.projects().list().await.map_err(engine_error)?)
         }),
@@ -52,6 +55,22 @@ pub(crate) fn main(args: &DebugArgs, started: Instant) -> anyhow::Result<ExitCod
             print(&format!("{:.6}\n", started.elapsed().as_secs_f64() * 1000.0))
         }),
         DebugCommand::Wait(_) => in_directory(|_, _| process::wait()),
+    }
+}
+
+/// Queries language servers.
+async fn lsp(engine: &Engine, instance: &Arc<Instance>, command: LspCommand) -> anyhow::Result<ExitCode> {
+    let servers = engine.lsp();
+    match command {
+        LspCommand::Diagnostics { file, .. } => {
+            print_json(&servers.diagnostics(instance, Path::new(&file)).await.map_err(engine_error)?)
+        }
+        LspCommand::Symbols { query, .. } => print_json(&servers.symbols(instance, &query).await),
+        LspCommand::DocumentSymbols { uri, .. } => {
+            let path = uri.strip_prefix("file://").unwrap_or(&uri);
+            let symbols = servers.document_symbols(instance, Path::new(path)).await.map_err(engine_error)?;
+            print_json(&symbols)
+        }
     }
 }
 

@@ -151,3 +151,305 @@ fn pulled_diagnostics_and_whole_documents_work_too() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn the_tool_answers_every_operation() -> Result<()> {
+    let ask = |operation: &str| {
+        (
+            "lsp",
+            json!({"operation": operation, "filePath": "a.demo", "line": 2, "character": 3, "query": "ab"}),
+        )
+    };
+    let script = calls(&[
+        write("a.demo", "def abc(x)\n\u{1f600}xyz\n"),
+        ask("goToDefinition"),
+        ask("findReferences"),
+        ask("hover"),
+        ask("documentSymbol"),
+        ask("workspaceSymbol"),
+        ask("goToImplementation"),
+        ask("prepareCallHierarchy"),
+        ask("incomingCalls"),
+        ask("outgoingCalls"),
+        ("lsp", json!({"operation": "hover", "filePath": "x.txt", "line": 1, "character": 1})),
+        ("lsp", json!({"operation": "hover", "filePath": "missing.demo", "line": 1, "character": 1})),
+    ]);
+    let stage = stage(script, json!({"demo": server(&[])}))?;
+    stage.project.write("x.txt", "x")?;
+    let (server, url) = crate::support::serve(
+        program(&stage.project, ["serve", "--port", "0"]).env("OPENCODE_EXPERIMENTAL_LSP_TOOL", "1"),
+    )?;
+    let serving = Serving { id: new_session(&url)?, url, _server: server };
+    serving.call()?;
+    for expected in [
+        "a.demo:1:5",
+        "a.demo:1:1\na.demo:2:1\na.demo:3:1",
+        "hover after `\u{1f600}x`",
+        "function abc  line 1",
+        "function abc  a.demo:1:1",
+        "a.demo:1:5",
+        "function abc  a.demo:1:5",
+        "function abc  a.demo:1:5",
+        "function abc  a.demo:1:5",
+    ] {
+        let state = serving.call()?;
+        assert_eq!(output(&state), expected, "{state}");
+        assert!(state["metadata"]["result"].as_array().is_some_and(|list| !list.is_empty()), "{state}");
+    }
+    for expected in ["No language server is set up", "is not a file"] {
+        let state = serving.call()?;
+        check_has(state["error"].as_str().unwrap_or_default(), &[expected]);
+    }
+    let symbols = get(&serving.url, "/find/symbol?query=abc")?;
+    assert_eq!((&symbols[0]["name"], &symbols[0]["kind"]), (&json!("abc"), &json!(12)), "{symbols}");
+    let uri = symbols[0]["location"]["uri"].as_str().unwrap_or_default();
+    assert!(uri.starts_with("file:///") && uri.ends_with("/a.demo"), "{uri}");
+    assert_eq!(get(&serving.url, "/find/symbol?query=none")?, json!([]));
+    Ok(())
+}
+
+#[test]
+fn a_broken_server_never_stops_an_edit() -> Result<()> {
+    for (options, reason) in [
+        (&["init=crash"][..], Some("exit code 2: it cannot start")),
+        (&["init=html"], Some("not the Language Server Protocol")),
+        (&["init=utf8"], None),
+        (&["init=length"], Some("not JSON")),
+        (&["init=error"], Some("an error: no licence")),
+        (&["init=hang"], None),
+        (&["change=crash"], Some("exit code 3: a scripted crash")),
+        (&["change=hang"], None),
+        (&["change=silent"], None),
+        (&["change=junk"], Some("not JSON")),
+        (&["change=flood"], None),
+        (&["change=million"], None),
+        (&["memory=200"], Some("more than 100 MiB of memory")),
+    ] {
+        let script = calls(&[write("a.demo", "ERROR one\n"), write("a.demo", "ERROR two\n")]);
+        let mut entry = server(options);
+        entry["memory_limit_mb"] = json!(100);
+        let stage = stage(script, json!({"demo": entry}))?;
+        let serving = Serving::new(&stage)?;
+        for _ in 0..2 {
+            let begun = Instant::now();
+            let state = serving.call()?;
+            assert_eq!(state["status"], "completed", "{options:?}: {state}");
+            check_has(output(&state), &["Wrote file successfully."]);
+            assert!(begun.elapsed() < EDIT_LIMIT, "{options:?} took {:?}", begun.elapsed());
+        }
+        let Some(reason) = reason else { continue };
+        wait_until(&format!("{options:?}: {reason}"), || {
+            serving.lsp().is_ok_and(|status| {
+                status[0]["status"] == "error"
+                    && status[0]["error"].as_str().is_some_and(|error| error.contains(reason))
+            })
+        })?;
+        let status = serving.lsp()?;
+        let error = status[0]["error"].as_str().unwrap_or_default().to_owned();
+        assert!(error.ends_with('.') && !error.contains(['\n', '\u{1b}']), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_missing_program_is_reported_with_what_to_install() -> Result<()> {
+    let script = calls(&[write("a.demo", "x"), write("a.rs", "x")]);
+    let stage = stage(script, json!({"demo": {"command": ["no-such-server"], "extensions": [".demo"]}}))?;
+    let empty = stage.project.home().join("empty");
+    fs::create_dir_all(&empty)?;
+    let (server, url) = crate::support::serve(
+        program(&stage.project, ["serve", "--port", "0"])
+            .env("PATH", format!("{}:/usr/bin:/bin", empty.display())),
+    )?;
+    let serving = Serving { id: new_session(&url)?, url, _server: server };
+    assert_eq!(output(&serving.call()?), "Wrote file successfully.");
+    assert_eq!(output(&serving.call()?), "Wrote file successfully.");
+    let status = serving.lsp()?;
+    check_has(&status.to_string(), &["`no-such-server`", "rustup component add rust-analyzer"]);
+    Ok(())
+}
+
+#[test]
+fn text_of_a_server_cannot_leave_its_block() -> Result<()> {
+    let stage = stage(calls(&[write("a.demo", "x\n")]), json!({"demo": server(&["change=escape"])}))?;
+    let serving = Serving::new(&stage)?;
+    let state = serving.call()?;
+    assert_eq!(output(&state).matches("</diagnostics>").count(), 1, "{state}");
+    assert!(!output(&state).contains('\u{1b}'), "{state}");
+    let results = stage.results(1)?.join("\n");
+    assert!(!results.contains("<system-reminder>"), "{results}");
+    Ok(())
+}
+
+#[test]
+fn a_server_can_change_nothing_and_gets_only_its_settings() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let mut entry = server(&["requests=1", &option]);
+    entry["initialization"] = json!({"python": {"level": 3}});
+    let stage = stage(calls(&[write("a.demo", "x\n")]), json!({"demo": entry}))?;
+    let (server, url) = crate::support::serve(
+        program(&stage.project, ["serve", "--port", "0"]).env("OPENAI_API_KEY", "secret"),
+    )?;
+    let serving = Serving { id: new_session(&url)?, url, _server: server };
+    serving.call()?;
+    let answers = || recorded(&record).into_iter().filter(|message| message["id"].as_i64() > Some(1000));
+    wait_until("the answers", || answers().count() >= 5)?;
+    let answers: Vec<_> = answers().collect();
+    assert_eq!(answers[0]["result"]["applied"], false);
+    assert_eq!(answers[1]["result"], json!([3, null]));
+    let root = format!("file://{}", stage.project.directory().display());
+    assert_eq!(answers[2]["result"][0]["uri"], root);
+    assert_eq!(answers[3]["result"], Value::Null);
+    assert_eq!(answers[4]["error"]["code"], -32601);
+    // Keys of providers are kept from servers as from commands.
+    let first = &recorded(&record)[0];
+    assert_eq!((&first["key"], &first["directory"]), (&Value::Null, &json!(stage.project.directory())));
+    Ok(())
+}
+
+#[test]
+fn each_part_of_a_repository_has_its_own_server() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let mut entry = server(&[&option]);
+    entry.as_object_mut().context("no entry")?.remove("extensions");
+    let script = calls(&[
+        write("a/x.py", "ERROR one\n"),
+        write("b/x.py", "ERROR two\n"),
+        write("a/y.py", "ERROR three\n"),
+        write("z.py", "ERROR four\n"),
+    ]);
+    let stage = stage(script, json!({"pyright": entry}))?;
+    for file in ["a/pyproject.toml", "b/pyproject.toml"] {
+        stage.project.write(file, "")?;
+    }
+    let serving = Serving::new(&stage)?;
+    for word in ["one", "two", "three", "four"] {
+        check_has(output(&serving.call()?), &[word]);
+    }
+    let status = serving.lsp()?;
+    let roots: Vec<_> = status.as_array().into_iter().flatten().map(|one| one["root"].clone()).collect();
+    assert_eq!(roots, [json!(""), json!("a"), json!("b")]);
+    assert_eq!(recorded(&record).iter().filter(|line| line["pid"].is_number()).count(), 3);
+    Ok(())
+}
+
+#[test]
+fn a_file_that_is_read_is_opened_in_advance() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let script = calls(&[("read", json!({"filePath": "a.demo"}))]);
+    let stage = stage(script, json!({"demo": server(&[&option])}))?;
+    stage.project.write("a.demo", "x\n")?;
+    let serving = Serving::new(&stage)?;
+    serving.call()?;
+    wait_until("the document", || {
+        recorded(&record).iter().any(|message| message["method"] == "textDocument/didOpen")
+    })
+}
+
+#[test]
+fn an_idle_server_ends_and_starts_again() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let mut entry = server(&[&option]);
+    entry["idle_timeout_s"] = json!(1);
+    let script = calls(&[write("a.demo", "ERROR one\n"), write("a.demo", "ERROR two\n")]);
+    let stage = stage(script, json!({"demo": entry}))?;
+    let serving = Serving::new(&stage)?;
+    check_has(output(&serving.call()?), &["one"]);
+    wait_until("the end", || serving.lsp().is_ok_and(|status| status == json!([])))?;
+    wait_until("the exit", || recorded(&record).iter().any(|message| message["method"] == "exit"))?;
+    check_has(output(&serving.call()?), &["two"]);
+    Ok(())
+}
+
+#[test]
+fn no_process_of_a_server_survives_the_program() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let stage = stage(calls(&[write("a.demo", "x\n")]), json!({"demo": server(&["exit=slow", &option])}))?;
+    let serving = Serving::new(&stage)?;
+    serving.call()?;
+    let id = recorded(&record)[0]["pid"].as_i64().context("no process")?;
+    // Dropping it kills the program itself, which cannot clean up.
+    drop(serving);
+    let path = PathBuf::from(format!("/proc/{id}"));
+    wait_until("its end", || fs::read_to_string(path.join("stat")).map_or(true, |stat| stat.contains(") Z ")))
+}
+
+#[test]
+fn a_repositorys_server_starts_only_in_a_trusted_directory() -> Result<()> {
+    let script = Script::new().default_turn(Turn::text("Done."));
+    let stage = Stage::git(
+        script
+            .turn(Turn::steps().tool("write", write("a.demo", "ERROR x\n").1))
+            .text("Done.")
+            .turn(Turn::steps().tool("write", write("a.demo", "ERROR y\n").1))
+            .text("Done."),
+    )?;
+    let mut config = Project::config(&stage.server.url());
+    config["sandbox"] = json!({"mode": "off"});
+    stage.project.write_config(&config)?;
+    let record = stage.project.home().join("record");
+    let entry = server(&[&format!("record={}", record.display())]);
+    stage.project.write("opencode.json", json!({"lsp": {"theirs": entry}}).to_string())?;
+    let run = |args: &[&'static str]| -> Run {
+        program(&stage.project, ["run"].into_iter().chain(args.iter().copied()))
+            .env("CODEWRIGHT_TRUST", "ask")
+    };
+    run(&["hi"]).finish()?.success()?;
+    assert!(!record.exists());
+    run(&["--trust", "hi"]).finish()?.success()?;
+    assert!(recorded(&record).iter().any(|message| message["method"] == "initialize"));
+    check_has(&stage.results(3)?.join("\n"), &["ERROR [1:1] y"]);
+    Ok(())
+}
+
+#[test]
+fn events_report_servers_and_diagnostics() -> Result<()> {
+    use std::io::{BufRead as _, BufReader};
+    let stage = stage(calls(&[write("a.demo", "ERROR one\n")]), json!({"demo": server(&[])}))?;
+    let serving = Serving::new(&stage)?;
+    let events = BufReader::new(crate::support::ask(&serving.url, "/event")?);
+    serving.call()?;
+    let (mut has_status, mut has_diagnostics) = (false, false);
+    for line in events.lines() {
+        let line = line?;
+        has_status |= line.contains("\"lsp.updated\"");
+        if line.contains("\"lsp.client.diagnostics\"") {
+            check_has(&line, &["\"serverID\":\"demo\"", "a.demo"]);
+            has_diagnostics = true;
+        }
+        if has_status && has_diagnostics {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn files_that_a_command_changed_are_read_again() -> Result<()> {
+    let script = calls(&[
+        write("a.demo", "one\n"),
+        write("b.demo", "two\n"),
+        (
+            "bash",
+            json!({"command": "printf 'ERROR by a command\\n' > a.demo", "description": "Changes a file"}),
+        ),
+        write("b.demo", "three\n"),
+    ]);
+    let stage = stage(script, json!({"demo": server(&[])}))?;
+    let serving = Serving::new(&stage)?;
+    for _ in 0..3 {
+        assert!(!output(&serving.call()?).contains("ERROR"));
+    }
+    check_has(output(&serving.call()?), &["in other files", "ERROR [1:1] by a command"]);
+    Ok(())
+}

@@ -162,6 +162,8 @@ pub const EXA_API_KEY: &str = "EXA_API_KEY";
 pub const EXPERIMENTAL: &str = "OPENCODE_EXPERIMENTAL";
 /// Let the plan agent write a plan file.
 pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
+/// Offer the tool that queries language servers.
+pub const EXPERIMENTAL_LSP_TOOL: &str = "OPENCODE_EXPERIMENTAL_LSP_TOOL";
 /// Let the model propose to make a plan first.
 pub const EXPERIMENTAL_PLAN_ENTER: &str = "OPENCODE_EXPERIMENTAL_PLAN_ENTER";
 /// Let subagents run in the background.
@@ -249,6 +251,7 @@ pub const OWN: &[(&str, &str)] = &[
     (EXA_URL, "the address of the web search, instead of Exa's"),
     (EXPERIMENTAL, "enable all experiments except background commands"),
     (EXPERIMENTAL_PLAN_MODE, "let the plan agent write a plan file"),
+    (EXPERIMENTAL_LSP_TOOL, "offer the tool that queries language servers"),
     (EXPERIMENTAL_PLAN_ENTER, "let the model propose to make a plan first"),
     (EXPERIMENTAL_BACKGROUND_SUBAGENTS, "let subagents run in the background"),
     (EXPERIMENTAL_FILEWATCHER, "report changes of files that other programs make"),
@@ -265,7 +268,6 @@ pub const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("OPENCODE_BUN", "the program contains no JavaScript runtime"),
     ("OPENCODE_DISABLE_AUTOUPDATE", "the program never updates itself"),
     ("OPENCODE_DISABLE_LSP_DOWNLOAD", "the program never downloads language servers"),
-    ("OPENCODE_EXPERIMENTAL_LSP_TOOL", "the program starts no language server, so the tool is never offered"),
     ("OPENCODE_PID", "never read, and not passed on to commands"),
 ];
 

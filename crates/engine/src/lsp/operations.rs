@@ -1,10 +1,13 @@
 //! The operations of clients on language servers.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use codewright_lsp::{Operation, Query};
 use serde_json::{Value, json};
 
 use super::host;
+use crate::Error;
 use crate::instance::Instance;
 use crate::interface::Lsp;
 
@@ -25,4 +28,44 @@ impl Lsp<'_> {
         });
         statuses.collect()
     }
+
+    /// Searches the symbols of the running servers, for `GET /find/symbol`.
+    pub async fn symbols(self, instance: &Arc<Instance>, name: &str) -> Vec<Value> {
+        match host::servers(self.0, instance) {
+            Some(servers) => servers.symbols(name).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// Starts the servers of a file and returns its diagnostics.
+    ///
+    /// # Errors
+    ///
+    /// Fails if language servers are disabled.
+    pub async fn diagnostics(self, instance: &Arc<Instance>, path: &Path) -> Result<Value, Error> {
+        let servers = host::servers(self.0, instance).ok_or_else(disabled)?;
+        let list = servers.diagnostics_of(&instance.directory.join(path)).await;
+        serde_json::to_value(list).map_err(|error| Error::machine(error.to_string()))
+    }
+
+    /// Starts the servers of a file and returns its symbols.
+    ///
+    /// # Errors
+    ///
+    /// Fails if language servers are disabled or none answers.
+    pub async fn document_symbols(self, instance: &Arc<Instance>, path: &Path) -> Result<Vec<Value>, Error> {
+        let servers = host::servers(self.0, instance).ok_or_else(disabled)?;
+        let query = Query {
+            operation: Operation::DocumentSymbol,
+            path: instance.directory.join(path),
+            line: 1,
+            character: 1,
+            name: String::new(),
+        };
+        Ok(servers.query(&query).await.map_err(Error::machine)?.entries)
+    }
+}
+
+fn disabled() -> Error {
+    Error::invalid("language servers are disabled: the configuration key `lsp` is not set")
 }

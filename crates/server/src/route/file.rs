@@ -1,7 +1,7 @@
 //! Listing, reading and searching files. Only files inside the directory or its worktree are accessible.
 
 use axum::Json;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use codewright_proto::{FileContent, FileKind, FileNode, TextMatch, VcsFile, VcsStatus};
 use http::{HeaderValue, header};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::extract::{Location, Params};
 use crate::route::api::with_location;
+use crate::state::App;
 
 /// The default maximum of found file names.
 const DEFAULT_NAMES: usize = 10;
@@ -42,8 +43,7 @@ pub(super) struct FindQuery {
 
 #[derive(Deserialize)]
 pub(super) struct SymbolQuery {
-    #[serde(rename = "query")]
-    _query: String,
+    query: String,
 }
 
 pub(super) async fn list(
@@ -92,8 +92,12 @@ pub(super) async fn find_files(
 }
 
 /// Finds symbols. Always empty, because there are no language servers.
-pub(super) async fn find_symbols(_location: Location, Params(_): Params<SymbolQuery>) -> Json<[Value; 0]> {
-    Json([])
+pub(super) async fn find_symbols(
+    State(app): State<App>,
+    location: Location,
+    Params(asked): Params<SymbolQuery>,
+) -> Json<Vec<Value>> {
+    Json(app.engine.lsp().symbols(&location.instance, &asked.query).await)
 }
 
 fn check_limit(limit: Option<usize>, default: usize) -> Result<usize, Error> {

@@ -1,4 +1,4 @@
-//! Queries language servers. None can be configured yet, so every call fails.
+//! Queries language servers.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ask::file_patterns;
-use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
+use crate::tags::neutralize;
+use crate::{Ask, Effect, Facts, LanguageQuery, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("lsp.txt");
 
@@ -16,7 +17,6 @@ pub struct Lsp;
 /// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "the position and the query are for a language server, and none is started yet")]
 pub struct Input {
     operation: String,
     file_path: String,
@@ -73,10 +73,24 @@ impl Tool for Lsp {
         Ok(Ask::outside_file(&place).into_iter().chain([ask]).collect())
     }
 
-    async fn run(&self, input: Input, _cx: &ToolCx) -> Result<Output, ToolError> {
-        Err(ToolError::Model(format!(
-            "No language server is set up for {}: this version starts none. Use grep and read instead.",
-            input.file_path
-        )))
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let place = cx.workspace().resolve(Path::new(&input.file_path))?;
+        let shown = cx.workspace().title(&place.path);
+        let query = LanguageQuery {
+            operation: input.operation.clone(),
+            path: place.path,
+            line: u32::try_from(input.line).unwrap_or(u32::MAX),
+            character: u32::try_from(input.character).unwrap_or(u32::MAX),
+            name: input.query.unwrap_or_default(),
+        };
+        let asking = cx.cancel.run_until_cancelled(cx.host.query_language(query)).await;
+        let answer = asking.ok_or(ToolError::Cancelled(None))??;
+        let text = match answer.text {
+            text if text.is_empty() => format!("No results found for {}", input.operation),
+            // The text of a server can contain anything.
+            text => neutralize(&text).into_owned(),
+        };
+        let title = format!("{} {shown}:{}:{}", input.operation, input.line, input.character);
+        Ok(Output { title, output: text, ..Output::default() }.with("result", answer.entries))
     }
 }

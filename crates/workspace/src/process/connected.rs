@@ -99,11 +99,14 @@ impl Connected {
         }
     }
 
-    /// Ends all its processes: waits, sends TERM, then kills. The caller has closed the input.
-    pub async fn end(mut self, patience: Duration) {
-        if timeout(patience, self.held.wait()).await.is_err() {
+    /// Ends all its processes: waits, sends TERM, then kills. The caller has closed the input. Returns the exit code if
+    /// the program ended by itself.
+    pub async fn end(mut self, patience: Duration) -> Option<i32> {
+        let code = timeout(patience, self.held.wait()).await.ok();
+        if code.is_none() {
             self.held.ask_to_end();
         }
         self.held.end().await;
+        code
     }
 }

@@ -125,15 +125,9 @@ impl Served {
 
 /// Ends a process when its connection is closed, and stores its exit code.
 async fn keep(mut program: Connected, closed: CancellationToken, exited: watch::Sender<Option<Option<i32>>>) {
-    let waited = closed.run_until_cancelled(program.wait()).await;
-    let code = match waited {
-        Some(code) => code.ok(),
-        // The output of a process that ends is closed before its exit code is known.
-        None => timeout(END_PATIENCE, program.wait()).await.ok().and_then(Result::ok),
-    };
-    if code.is_none() {
-        program.end(Duration::ZERO).await;
-    }
+    let code = closed.run_until_cancelled(program.wait()).await.and_then(Result::ok);
+    // A program that ends closes its output first, so the end of the connection can be noticed before the exit code.
+    let code = if code.is_some() { code } else { program.end(END_PATIENCE).await };
     exited.send_replace(Some(code));
 }
 

@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
+use codewright_lsp::{Answer, Query};
 use codewright_proto::{PartInput, PromptInput, Question, QuestionOption, SessionId, ToolRef};
-use codewright_tools::{Answers, Boxed, Host, Progress, TaskInput, TaskOutcome, ToolError, UserQuestion};
+use codewright_tools::{
+    Answers, Boxed, Host, LanguageAnswer, LanguageQuery, Progress, TaskInput, TaskOutcome, ToolError,
+    UserQuestion,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::admit::{Admission, admit};
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::lsp;
 use crate::question::Reply;
 use crate::subagent::handover::{self, Caller};
 
@@ -54,6 +59,23 @@ impl Host for CallHost {
         Box::pin(async move {
             let session = self.inner.session(&self.session_id).await.map_err(ToolError::model)?;
             Ok(self.instance.plan_file(&self.inner.dirs, &session).to_string_lossy().into_owned())
+        })
+    }
+
+    fn query_language(&self, query: LanguageQuery) -> Boxed<'_, LanguageAnswer> {
+        Box::pin(async move {
+            let LanguageQuery { operation, path, line, character, name } = query;
+            let Ok(operation) = serde_json::from_value(operation.clone().into()) else {
+                return Err(ToolError::Model(format!("there is no operation `{operation}`")));
+            };
+            let Some(servers) = lsp::host::servers(&self.inner, &self.instance) else {
+                return Err(ToolError::model(
+                    "Language servers are disabled: the configuration key `lsp` is not set. Use grep and read instead.",
+                ));
+            };
+            let answer = servers.query(&Query { operation, path, line, character, name }).await;
+            let Answer { text, entries } = answer.map_err(ToolError::Model)?;
+            Ok(LanguageAnswer { text, entries })
         })
     }
 

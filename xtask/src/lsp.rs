@@ -1,0 +1,166 @@
+//! Runs real language servers: an edit with an error must show the error.
+//!
+//! Servers are not part of the tests, because they must be installed. One that is missing is skipped.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use codewright_testkit::{BlockingServer, Project, Run, Script, Turn};
+use serde_json::json;
+
+/// The number of edits, because a server that starts does not answer the first ones.
+const EDITS: usize = 8;
+/// The longest time of all edits.
+const LIMIT: Duration = Duration::from_secs(240);
+/// The time between two edits, in seconds.
+const PAUSE: u64 = 5;
+
+/// A server and a small project for it.
+struct Case {
+    id: &'static str,
+    program: &'static str,
+    /// The arguments with which an installed program succeeds, or `None` if it has none.
+    probe: Option<&'static str>,
+    files: &'static [(&'static str, &'static str)],
+    file: &'static str,
+    broken: &'static str,
+    /// A word of the expected error.
+    error: &'static str,
+}
+
+const CASES: &[Case] = &[
+    Case {
+        id: "typescript",
+        program: "typescript-language-server",
+        probe: Some("--version"),
+        files: &[("package.json", "{}"), ("tsconfig.json", "{\"compilerOptions\":{\"strict\":true}}")],
+        file: "a.ts",
+        broken: "const n: number = \"text\";\nexport { n };\n",
+        error: "not assignable",
+    },
+    Case {
+        id: "pyright",
+        program: "pyright-langserver",
+        probe: None,
+        files: &[("pyproject.toml", "")],
+        file: "a.py",
+        broken: "n: int = \"text\"\n",
+        error: "not assignable",
+    },
+    Case {
+        id: "clangd",
+        program: "clangd",
+        probe: Some("--version"),
+        files: &[("compile_flags.txt", "-xc\n")],
+        file: "a.c",
+        broken: "int main(void) { return missing; }\n",
+        error: "undeclared",
+    },
+    Case {
+        id: "rust",
+        program: "rust-analyzer",
+        probe: Some("--version"),
+        files: &[("Cargo.toml", "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")],
+        file: "src/main.rs",
+        broken: "fn main() { let n: u32 = ; }\n",
+        error: "xpected",
+    },
+];
+
+/// Runs every installed server and prints the results.
+pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
+    let (mut program, mut directories, mut only) = (None, Vec::new(), Vec::new());
+    let mut rest = rest.iter();
+    while let Some(flag) = rest.next() {
+        match flag.as_str() {
+            "--bin" => program = Some(PathBuf::from(crate::value(flag, &mut rest)?)),
+            "--path" => directories.push(PathBuf::from(crate::value(flag, &mut rest)?)),
+            "--only" => only.push(crate::value(flag, &mut rest)?.to_owned()),
+            other => bail!("`lsp` has no flag `{other}`; see `cargo xtask --help`"),
+        }
+    }
+    let program = match program {
+        Some(path) => std::fs::canonicalize(path)?,
+        None => crate::bench::build_release()?,
+    };
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(directories.into_iter().chain(std::env::split_paths(&own)))?;
+    let (mut good, mut count) = (0, 0);
+    for case in CASES.iter().filter(|case| only.is_empty() || only.iter().any(|id| id == case.id)) {
+        if !is_installed(case, &path) {
+            say(&format!("{}: skipped, because `{}` is not installed", case.id, case.program))?;
+            continue;
+        }
+        count += 1;
+        let begun = Instant::now();
+        match case.play(&program, &path) {
+            Ok(edit) => {
+                good += 1;
+                say(&format!("{}: ok, at edit {edit} after {} s", case.id, begun.elapsed().as_secs()))?;
+            }
+            Err(error) => say(&format!("{}: FAILED: {error:#}", case.id))?,
+        }
+    }
+    say(&format!("{good} of {count}"))?;
+    Ok(if good == count { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn say(line: &str) -> Result<()> {
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}
+
+fn is_installed(case: &Case, path: &OsString) -> bool {
+    let found = std::env::split_paths(path).any(|directory| directory.join(case.program).is_file());
+    let Some(probe) = case.probe.filter(|_| found) else { return found };
+    let probe = Command::new(case.program)
+        .arg(probe)
+        .env("PATH", path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    probe.is_ok_and(|status| status.success())
+}
+
+impl Case {
+    /// Edits a file until the error is shown. Returns the number of the edit.
+    fn play(&self, program: &Path, path: &OsString) -> Result<usize> {
+        let mut script = Script::new();
+        for edit in 0..EDITS {
+            let content = format!("{}{}", "\n".repeat(edit), self.broken);
+            let write = json!({"filePath": self.file, "content": content});
+            let pause = json!({"command": format!("sleep {PAUSE}"), "description": "Waits"});
+            script = script.turn(Turn::steps().tool("write", write)).turn(Turn::steps().tool("bash", pause));
+        }
+        let server = BlockingServer::start(script.text("Done."))?;
+        let project = Project::git()?;
+        let mut config = Project::config(&server.url());
+        config["lsp"] = json!(true);
+        config["sandbox"] = json!({"mode": "off"});
+        project.write_config(&config)?;
+        for (file, content) in self.files {
+            project.write(file, content)?;
+        }
+        Run::new(program, &project)
+            .args(["run", "hi"])
+            .env("PATH", path)
+            .deadline(LIMIT)
+            .finish()?
+            .success()?;
+        let mut last = String::new();
+        for request in server.main_requests() {
+            let messages = request.body["messages"].as_array().into_iter().flatten();
+            let results = messages.filter(|message| message["role"] == "tool");
+            let outputs: Vec<String> = results.map(|message| message["content"].to_string()).collect();
+            let shown = outputs.iter().step_by(2).position(|output| output.contains(self.error));
+            if let Some(edit) = shown {
+                return Ok(edit + 1);
+            }
+            last = outputs.into_iter().step_by(2).last().unwrap_or(last);
+        }
+        bail!("no edit showed `{}`; the last output was {last}", self.error)
+    }
+}
