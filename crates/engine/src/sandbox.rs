@@ -407,7 +407,7 @@ fn administration(directory: &Path) -> Vec<Guarded> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::fs::{create_dir_all, write};
     use std::os::unix::fs::symlink;
 
@@ -415,9 +415,10 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The directories of a user with this home.
-    pub(crate) fn dirs(home: &Path) -> Dirs {
-        Dirs {
+    /// The sandbox of a command in the worktree `work` of a folder.
+    fn sandbox(folder: &Path, granted: &[Ask]) -> Sandbox {
+        let home = folder.join("home");
+        let dirs = Dirs {
             config: home.join("config"),
             own_config: home.join("own"),
             data: home.join("data"),
@@ -425,13 +426,8 @@ pub(crate) mod tests {
             cache: home.join("cache"),
             opencode_data: home.join("opencode"),
             tmp: home.join("tmp"),
-            home: home.to_owned(),
-        }
-    }
-
-    /// The sandbox of a command in the worktree `work` of a folder.
-    fn sandbox(folder: &Path, granted: &[Ask]) -> Sandbox {
-        let dirs = dirs(&folder.join("home"));
+            home,
+        };
         let session_id = SessionId::parse("ses_test").unwrap();
         let work = folder.join("work");
         let subject = Subject {

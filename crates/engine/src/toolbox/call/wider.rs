@@ -170,7 +170,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::sandbox::tests::dirs;
+
+    fn dirs(home: &Path) -> Dirs {
+        Dirs {
+            config: home.join("config"),
+            own_config: home.join("own"),
+            data: home.join("data"),
+            state: home.join("state"),
+            cache: home.join("cache"),
+            opencode_data: home.join("opencode"),
+            tmp: home.join("tmp"),
+            home: home.to_owned(),
+        }
+    }
 
     /// The requests for an argument, as a permission with its patterns.
     fn found(mode: SandboxMode, argument: &Value) -> Result<Vec<(String, String)>, String> {
