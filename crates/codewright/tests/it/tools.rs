@@ -210,7 +210,7 @@ fn offered(stage: &Stage, variables: &[(&str, &str)]) -> Result<Vec<String>> {
 
 #[test]
 fn experiments_enable_their_tools() -> Result<()> {
-    let stage = Stage::plain(Script::new().text("a").text("b").text("c").text("d"))?;
+    let stage = Stage::plain(Script::new().text("a").text("b").text("c").text("d").text("e"))?;
     let has = |names: &[String], tool: &str| names.iter().any(|name| name == tool);
     let plain = offered(&stage, &[])?;
     for tool in ["websearch", "codesearch", "lsp", "list", "multiedit", "todoread", "batch", "invalid"] {
@@ -223,9 +223,12 @@ fn experiments_enable_their_tools() -> Result<()> {
         all
     };
     assert_eq!(offered(&stage, &[("OPENCODE_ENABLE_EXA", "1")])?, with(&["websearch"]));
-    // Without language servers every call of the tool would fail.
+    // Without a configured language server every call of the tool would fail.
     assert_eq!(offered(&stage, &[("OPENCODE_EXPERIMENTAL_LSP_TOOL", "1")])?, plain);
     let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["lsp"] = json!(true);
+    stage.project.write_config(&config)?;
+    assert_eq!(offered(&stage, &[("OPENCODE_EXPERIMENTAL_LSP_TOOL", "1")])?, with(&["lsp"]));
     config["tools"] = json!({"multiedit": true, "todoread": true, "webfetch": false});
     stage.project.write_config(&config)?;
     let mut expected = with(&["multiedit", "todoread"]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use codewright_llm::{Model, Request, ToolSpec};
 use codewright_proto::{MessageWithParts, PartBody, PromptModel, ToolPart, ToolState, UserMessage};
-use codewright_tools::{LoadedInstructions, ModelName};
+use codewright_tools::{LoadedInstructions, Lsp, ModelName, Tool as _};
 use serde_json::{Map, Value};
 
 use crate::inner::Inner;
@@ -86,6 +86,8 @@ pub(crate) fn offer(sources: ToolSources<'_>) -> Offer {
     let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
     let switches = &instance.switches(prompt.tools.as_ref());
     let mut selection = inner.toolbox.select(name, rules, switches);
+    // Without a configured server every call would fail.
+    selection.offered.retain(|tool| tool.name() != Lsp::NAME || !instance.lsp.is_empty());
     let session = &prompt.session_id;
     let request = mcp::tool::Request { session, model, rules, switches, transcript };
     let servers = mcp::tool::offered(inner, instance, request);
