@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// List, delete, undo and redo sessions
     Session(SessionArgs),
+    /// List, add and sign in to MCP servers
+    Mcp(McpArgs),
     /// List and revoke permissions that were granted with "always"
     Permissions(PermissionsArgs),
     /// Show the usage of tokens, costs, models and tools

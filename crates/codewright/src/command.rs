@@ -7,6 +7,7 @@ pub(crate) mod debug;
 pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod import;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod outside;
 pub(crate) mod permissions;

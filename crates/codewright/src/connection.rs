@@ -141,6 +141,7 @@ pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<En
     let confinement = Confinement::own();
     let options = Options { directory, env, dirs, version: VERSION, clock: Clock::system(), confinement };
     let engine = Engine::open(options).await.map_err(engine_error)?;
+    engine.mcp().set_browser(crate::browser::open);
     if let Some(why) = engine.disabled_telemetry() {
         crate::style::warning(why);
     }

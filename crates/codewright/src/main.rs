@@ -3,6 +3,7 @@
 //! Each subcommand has a file in `command/`. Errors are printed on standard error with a hint where one is known.
 //! The exit code is 0 for success, 1 for a failure, and 130 or 143 after an interrupt or a termination signal.
 
+mod browser;
 mod cli;
 mod command;
 mod connection;
@@ -81,6 +82,7 @@ fn run(command: Command, started: Instant) -> anyhow::Result<ExitCode> {
         Command::Models(args) => command::models::main(&args),
         Command::Export(args) => command::export::main(&args),
         Command::Import(args) => command::import::main(&args),
+        Command::Mcp(args) => command::mcp::main(&args),
         Command::Permissions(args) => command::permissions::main(&args),
         Command::Session(args) => command::session::main(&args),
         Command::Stats(args) => command::stats::main(&args),

@@ -30,6 +30,9 @@ use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
 use crate::lsp::LspTable;
 use crate::mcp::McpTable;
+use crate::mcp::tokens::Tokens;
+use crate::mcp::vault::TokenFile;
+use crate::mcp::web::SignInWeb;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
 use crate::permission::gate::Gate;
@@ -47,6 +50,8 @@ use crate::worktrees::WorktreeState;
 use crate::zone::Zone;
 use crate::{Error, pty, question, telemetry};
 
+/// The file of the tokens of MCP servers.
+const MCP_AUTH_FILE: &str = "mcp-auth.json";
 /// The longest time that background work, such as naming a session, may delay the end of the program.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
 /// Sessions that are searched for interrupted work when a server starts.
@@ -105,6 +110,10 @@ impl Engine {
         let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
         let llm = codewright_llm::Client::with_network(network, &format!("codewright/{version}"))?;
         let (tracer, disabled_telemetry) = telemetry::open(&env, &dirs, &llm, version, &clock);
+        let token_file =
+            TokenFile::new(dirs.data.join(MCP_AUTH_FILE), dirs.opencode_data.join(MCP_AUTH_FILE));
+        let sign_in_web = Arc::new(SignInWeb(llm.clone()));
+        let tokens = Tokens::new(token_file, sign_in_web, wall.clone(), tasks.clone());
         Ok(Self(Arc::new(Inner {
             tracer,
             disabled_telemetry,
@@ -134,7 +143,7 @@ impl Engine {
             known: SessionFiles::default(),
             jobs: Jobs::default(),
             hosts: Hosts::new(tasks.clone()),
-            mcp: McpTable::default(),
+            mcp: McpTable::new(tokens),
             lsp: LspTable::default(),
             child_env,
             shell,

@@ -50,6 +50,7 @@ mod zone;
 
 pub use attempt::{Attempt, Progress};
 pub use codewright_config::SandboxMode;
+pub use codewright_mcp::auth::Discovered;
 pub use codewright_store::inspect;
 pub use codewright_store::{
     Incoming, Json, Logged, MessagesJson, PageLimit, Published, Rest, Salvage, SavedPermission,
@@ -69,6 +70,8 @@ pub use instance::vcs::Against;
 pub use interface::events::Following;
 pub use journal::Level;
 pub use journal::reading::{LogFilter, MAX_LOG_LINES};
+pub use mcp::OpenBrowser;
+pub use mcp::operations::{ConfiguredServer, SignInPage, SignInState};
 pub use models::json::Connection;
 pub use permission::client::PermissionInput;
 pub use projects::{ProjectDirectory, ProjectPatch};

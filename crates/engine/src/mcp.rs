@@ -10,19 +10,27 @@ mod gateway;
 pub(crate) mod host;
 pub(crate) mod instructions;
 pub(crate) mod operations;
+pub(crate) mod pending;
 pub(crate) mod resources;
 mod search;
+pub(crate) mod sign_in;
+pub(crate) mod tokens;
 pub(crate) mod tool;
+pub(crate) mod vault;
+pub(crate) mod web;
 pub(crate) mod wrapped;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use codewright_mcp::{Config, Servers};
 use codewright_tools::Host;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
+
+use pending::McpSignIns;
+use tokens::Tokens;
 
 /// The number of directories whose servers stay connected. Those of the least recently used one end for another.
 const MAX_DIRECTORIES: usize = 16;
@@ -31,14 +39,20 @@ const MAX_DIRECTORIES: usize = 16;
 pub(crate) type Configured = Vec<(String, Result<Config, String>)>;
 
 /// The servers of all directories.
-#[derive(Default)]
 pub(crate) struct McpTable {
     open: Mutex<HashMap<PathBuf, Entry>>,
     /// The running calls, which can ask the user.
     pub(crate) asking: Arc<Asking>,
     /// How sessions are offered the tools.
     pub(crate) decisions: economy::Decisions,
+    pub(crate) tokens: Tokens,
+    pub(crate) sign_ins: McpSignIns,
+    /// Opens a page in the user's browser.
+    pub(crate) browser: OnceLock<OpenBrowser>,
 }
+
+/// Opens a URL in the user's browser. Returns whether a program was started.
+pub type OpenBrowser = fn(&codewright_config::Env, &str) -> bool;
 
 struct Entry {
     servers: Servers,
@@ -79,6 +93,17 @@ fn configured(merged: &Value, parts: Option<(&Value, &Value)>) -> Configured {
 }
 
 impl McpTable {
+    pub(crate) fn new(tokens: Tokens) -> Self {
+        Self {
+            decisions: economy::Decisions::default(),
+            open: Mutex::default(),
+            asking: Arc::default(),
+            tokens,
+            sign_ins: McpSignIns::default(),
+            browser: OnceLock::new(),
+        }
+    }
+
     /// Returns the servers of a directory, and creates them with `create` if necessary.
     pub(crate) fn open(
         &self,

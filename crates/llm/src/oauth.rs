@@ -23,6 +23,7 @@ mod device;
 mod digitalocean;
 mod endpoints;
 mod gitlab;
+mod loopback;
 mod method;
 mod openai;
 mod poe;
@@ -33,6 +34,7 @@ pub mod well_known;
 mod xai;
 
 pub use endpoints::Endpoints;
+pub use loopback::{Loopback, RedirectResult, parse_pasted};
 pub use method::{Kind, Method, Prompt, methods};
 
 pub(crate) use answer::origin;

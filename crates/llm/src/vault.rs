@@ -16,8 +16,10 @@ use serde_json::{Map, Value};
 use crate::{Error, Secret};
 
 mod file;
+mod records;
 
-pub(crate) use file::Lock;
+pub use file::Lock;
+pub use records::Records;
 
 /// Limit of warnings about entries.
 const WARNINGS_LIMIT: usize = 20;
@@ -139,7 +141,7 @@ pub struct Stamp([Option<(u64, u64, i64, i64)>; 2]);
 pub struct Vault(Arc<Inner>);
 
 struct Inner {
-    own: PathBuf,
+    own: Records,
     original: PathBuf,
     /// JSON that replaces the files, with later changes. Never written to disk.
     given: Option<Mutex<String>>,
@@ -150,7 +152,7 @@ impl Vault {
     /// both.
     #[must_use]
     pub fn new(own: PathBuf, original: PathBuf, given: Option<String>) -> Self {
-        Self(Arc::new(Inner { own, original, given: given.map(Mutex::new) }))
+        Self(Arc::new(Inner { own: Records::new(own), original, given: given.map(Mutex::new) }))
     }
 
     /// Reads the stored credentials. Missing files are empty.
@@ -166,7 +168,7 @@ impl Vault {
             stored.read(parse(&text, label)?, Source::Variable, label);
             return Ok(stored);
         }
-        for (path, source) in [(&self.0.original, Source::Original), (&self.0.own, Source::Own)] {
+        for (path, source) in [(self.0.original.as_path(), Source::Original), (self.path(), Source::Own)] {
             stored.read(file::read(path)?, source, &path.display().to_string());
         }
         Ok(stored)
@@ -175,18 +177,18 @@ impl Vault {
     /// Returns a stamp that changes when a file is replaced.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
-        let of = |path: &PathBuf| {
+        let of = |path: &std::path::Path| {
             let file = std::fs::metadata(path).ok()?;
             Some((file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
         };
         // Only this process changes the credentials from a variable.
-        if self.0.given.is_some() { Stamp::default() } else { Stamp([of(&self.0.original), of(&self.0.own)]) }
+        if self.0.given.is_some() { Stamp::default() } else { Stamp([of(&self.0.original), of(self.path())]) }
     }
 
     /// Returns the path of the file that is written.
     #[must_use]
     pub fn path(&self) -> &std::path::Path {
-        &self.0.own
+        self.0.own.path()
     }
 
     /// Stores a credential and replaces an existing one. Blocks the thread while other processes
@@ -260,9 +262,7 @@ impl Vault {
     /// holds the lock.
     pub(crate) fn lock_refresh(&self, provider: &str) -> Result<Option<Lock>, Error> {
         let provider = check_name(provider)?;
-        let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let safe: String = provider.chars().map(safe).take(100).collect();
-        Lock::try_acquire(&with_suffix(&self.0.own, &format!(".{safe}.lock")))
+        self.0.own.try_lock(provider)
     }
 
     fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), Error> {
@@ -273,10 +273,7 @@ impl Vault {
             *text = Value::Object(entries).to_string();
             return Ok(());
         }
-        let _lock = Lock::acquire(&with_suffix(&self.0.own, ".lock"))?;
-        let mut entries = file::read(&self.0.own)?;
-        change(&mut entries);
-        file::write(&self.0.own, &entries)
+        self.0.own.change(change)
     }
 }
 
@@ -393,6 +390,6 @@ impl fmt::Debug for Tokens {
 
 impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Vault").field("own", &self.0.own).finish_non_exhaustive()
+        f.debug_struct("Vault").field("own", &self.path()).finish_non_exhaustive()
     }
 }

@@ -126,6 +126,37 @@ pub async fn post(
     Ok(sent.status().as_u16())
 }
 
+/// Sends any request and reads the whole answer, whatever its status. Like [`send`], it follows no redirect and connects
+/// only to the given addresses. The caller sets the time limit.
+///
+/// # Errors
+///
+/// Fails if the server is unreachable or the answer exceeds the limit.
+pub async fn exchange(
+    client: &Client,
+    request: http::Request<Vec<u8>>,
+    addresses: &[SocketAddr],
+    limit_bytes: usize,
+) -> Result<http::Response<Vec<u8>>, Error> {
+    let request = reqwest::Request::try_from(request).map_err(|why| Error::Unreachable(reason(&why)))?;
+    let (connections, url) = (client.connections.clone(), request.url().clone());
+    let pinned = Pinned::new(&url, addresses);
+    let ready = tokio::task::spawn_blocking(move || connections.pinned(&url, CONNECT, pinned)).await;
+    let ready = ready.map_err(|error| Error::Unreachable(error.to_string()))?;
+    let client = ready.map_err(|error| Error::Unreachable(error.to_string()))?;
+    let mut response = client.execute(request).await.map_err(|why| Error::Unreachable(reason(&why)))?;
+    let mut answer = http::Response::new(Vec::new());
+    *answer.status_mut() = response.status();
+    *answer.headers_mut() = response.headers().clone();
+    while let Some(piece) = response.chunk().await.map_err(|why| Error::Unreachable(reason(&why)))? {
+        if answer.body().len() + piece.len() > limit_bytes {
+            return Err(Error::TooLarge);
+        }
+        answer.body_mut().extend_from_slice(&piece);
+    }
+    Ok(answer)
+}
+
 fn header(headers: &HeaderMap<HeaderValue>, name: &HeaderName) -> Option<String> {
     let value = headers.get(name)?.as_bytes();
     Some(cut(&String::from_utf8_lossy(value), 8192).to_owned())

@@ -140,10 +140,10 @@ impl Opened {
         };
         let headers = headers(remote)?;
         let session = Arc::new(Session::new(server.clone(), host.clone()));
-        let http = Http::new(server, host, remote, client);
+        let mut http = Http::new(server, host, remote, client);
         let mut first = None;
         if remote.wire != Wire::Sse {
-            let closed = CancellationToken::new();
+            let closed = http.closed.clone();
             let served = serve(&session, http.transport(headers.clone()), &closed).await;
             match served.map_err(|error| explained(&http, error)) {
                 Ok(running) => return Ok(Self::new(running, session, config, closed).with_http(http)),
@@ -152,13 +152,15 @@ impl Opened {
                 Err(failure) => first = Some(failure),
             }
         }
-        let transport = Sse::open(http.clone(), headers).await;
+        let closed = CancellationToken::new();
+        http.closed = closed.clone();
+        let transport =
+            Sse::open(http.clone(), headers).await.map_err(|failure| http.of_configuration(failure));
         let transport = transport.map_err(|failure| match (&failure, first.take()) {
             // The newer transport is the likelier one.
             (Failure::NeedsAuth { .. }, _) | (_, None) => failure,
             (_, Some(first)) => first,
         })?;
-        let closed = CancellationToken::new();
         let running = serve(&session, transport, &closed).await.map_err(|error| explained(&http, error))?;
         Ok(Self::new(running, session, config, closed).with_http(http))
     }
@@ -320,7 +322,7 @@ impl Connection {
     }
 
     fn lost(&self) -> Failure {
-        self.http.as_ref().and_then(Http::take_failure).unwrap_or(Failure::Closed)
+        self.http.as_ref().and_then(Http::failure).unwrap_or(Failure::Closed)
     }
 
     /// Reads all pages of a list.

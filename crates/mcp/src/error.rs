@@ -9,7 +9,7 @@ const MAX_TEXT_CHARS: usize = 500;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Failure {
     /// The user must sign in. The challenge of the server, if it sent one.
-    #[error("The server needs a sign-in.")]
+    #[error("The server needs a sign-in: run `codewright mcp auth`, or select it in `/mcps`.")]
     NeedsAuth { challenge: Option<String> },
     /// The server does not let clients register themselves, so the configuration must name a client.
     #[error("{0}")]

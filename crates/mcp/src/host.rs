@@ -3,10 +3,12 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use codewright_workspace::Command;
 use url::Url;
 
+use crate::auth::Web;
 use crate::config::Local;
 use crate::handler::{ElicitReply, Elicitation};
 
@@ -27,8 +29,20 @@ pub trait Host: Send + Sync + 'static {
     ///
     /// Fails with a sentence if the network is not configured correctly.
     fn http(&self, url: &Url) -> Result<reqwest::Client, String>;
-    /// The token for requests to a remote server, renewed if necessary.
-    fn token<'a>(&'a self, server: &'a str, url: &'a Url) -> Boxed<'a, Option<String>>;
+    /// The token for requests to a remote server, renewed if necessary. It is never `rejected`, which the server did not
+    /// accept.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a sentence if the token cannot be renewed now.
+    fn token<'a>(
+        &'a self,
+        server: &'a str,
+        url: &'a Url,
+        rejected: Option<&'a str>,
+    ) -> Boxed<'a, Result<Option<String>, String>>;
+    /// Sends the requests of sign-ins.
+    fn web(&self) -> Arc<dyn Web>;
     /// The directories that servers may work in.
     fn roots(&self) -> Vec<PathBuf>;
     /// Name and version of the program.

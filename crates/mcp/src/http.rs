@@ -14,6 +14,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
     StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::config::{OAuth, Remote};
@@ -39,6 +40,8 @@ pub(crate) struct Http {
     pub(crate) signs_in: bool,
     /// The reason of the last failure.
     pub(crate) failure: Arc<Mutex<Option<Failure>>>,
+    /// Cancelled when the server no longer accepts the sign-in.
+    pub(crate) closed: CancellationToken,
 }
 
 impl Http {
@@ -56,6 +59,7 @@ impl Http {
             url: remote.url.clone(),
             signs_in: remote.oauth != OAuth::Off && !has_header,
             failure: Arc::default(),
+            closed: CancellationToken::new(),
         }
     }
 
@@ -71,8 +75,27 @@ impl Http {
         StreamableHttpClientTransport::with_client(self.clone(), config)
     }
 
-    pub(crate) async fn token(&self) -> Option<String> {
-        if self.signs_in { self.host.token(&self.server, &self.url).await } else { None }
+    /// The token of the user's sign-in, another one than `rejected`.
+    pub(crate) async fn token(&self, rejected: Option<&str>) -> Result<Option<String>, Failure> {
+        if !self.signs_in {
+            return Ok(None);
+        }
+        let token = self.host.token(&self.server, &self.url, rejected).await;
+        token.map_err(|why| {
+            self.note(Failure::failed(&why));
+            Failure::failed(why)
+        })
+    }
+
+    async fn header(&self, configured: Option<String>) -> Result<Option<String>, HttpError> {
+        match self.token(None).await {
+            Ok(token) => Ok(token.or(configured)),
+            Err(failure) => Err(StreamableHttpError::UnexpectedServerResponse(failure.to_string().into())),
+        }
+    }
+
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn take_failure(&self) -> Option<Failure> {
@@ -83,9 +106,24 @@ impl Http {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
+    /// A sign-in does not help if the configuration has its own key or switches sign-ins off.
+    pub(crate) fn of_configuration(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::NeedsAuth { .. } if !self.signs_in => Failure::failed(
+                "The server answered 401 Unauthorized: it does not accept the `headers` of its configuration.",
+            ),
+            other => other,
+        }
+    }
+
     fn noted<T>(&self, result: Result<T, HttpError>) -> Result<T, HttpError> {
         if let Err(error) = &result {
-            self.note(failure(error));
+            let failure = self.of_configuration(failure(error));
+            let must_sign_in = matches!(failure, Failure::NeedsAuth { .. });
+            self.note(failure);
+            if must_sign_in {
+                self.closed.cancel();
+            }
         }
         result
     }
@@ -182,11 +220,20 @@ impl StreamableHttpClient for Http {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let token = self.token().await.or(auth_header);
-        let client = &self.client;
-        let posted =
-            client.post_message_with_response_limits(uri, message, session_id, token, custom_headers, limits);
-        self.noted(posted.await)
+        let token = self.header(auth_header).await?;
+        let post = |token, message, headers| {
+            let (uri, session_id, limits) = (uri.clone(), session_id.clone(), limits.clone());
+            self.client.post_message_with_response_limits(uri, message, session_id, token, headers, limits)
+        };
+        let mut posted = post(token.clone(), message.clone(), custom_headers.clone()).await;
+        // The server may have ended the token early. It did nothing, so the message is sent again.
+        if matches!(posted, Err(StreamableHttpError::AuthRequired(_)))
+            && let Some(old) = token
+            && let Ok(Some(new)) = self.token(Some(&old)).await
+        {
+            posted = post(Some(new), message, custom_headers).await;
+        }
+        self.noted(posted)
     }
 
     async fn delete_session(
@@ -196,7 +243,7 @@ impl StreamableHttpClient for Http {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
-        let token = self.token().await.or(auth_header);
+        let token = self.header(auth_header).await?;
         self.client.delete_session(uri, session_id, token, custom_headers).await
     }
 
@@ -229,7 +276,7 @@ impl StreamableHttpClient for Http {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
     ) -> Result<Events, HttpError> {
-        let token = self.token().await.or(auth_header);
+        let token = self.header(auth_header).await?;
         let client = &self.client;
         client
             .get_stream_with_max_sse_event_size(

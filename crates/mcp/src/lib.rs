@@ -4,6 +4,7 @@
 //! this one, bounds for everything that a server sends, restarts, and the older transport over HTTP. A server is
 //! hostile: its names, schemas and texts are checked and limited before anything else sees them.
 
+pub mod auth;
 mod config;
 mod connection;
 mod content;

@@ -13,7 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::Config;
+use crate::auth::{SignInRequest, needs_registration};
+use crate::config::{Config, Kind};
 use crate::connection::{Connection, Opened, Request};
 use crate::error::Failure;
 use crate::host::Host;
@@ -27,6 +28,8 @@ const FIRST_RESTART: Duration = Duration::from_secs(1);
 const STABLE: Duration = Duration::from_secs(60);
 /// The wait before lists are read again after a change, so that a server cannot cause endless work.
 const REFRESH_WAIT: Duration = Duration::from_millis(200);
+/// The time limit of the check whether a sign-in is possible.
+const SIGN_IN_CHECK: Duration = Duration::from_secs(10);
 /// The time in which all servers end.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(6);
 
@@ -69,6 +72,8 @@ struct Server {
     name: Arc<str>,
     config: Result<Config, String>,
     state: State,
+    /// The challenge of a server that needs a sign-in.
+    challenge: Option<String>,
     /// Ends the task of the server.
     stop: CancellationToken,
 }
@@ -147,6 +152,12 @@ impl Servers {
     #[must_use]
     pub fn config(&self, name: &str) -> Option<Result<Config, String>> {
         self.0.lock().iter().find(|server| *server.name == *name).map(|server| server.config.clone())
+    }
+
+    /// The challenge of a server that needs a sign-in, if it sent one.
+    #[must_use]
+    pub fn challenge(&self, name: &str) -> Option<String> {
+        self.0.lock().iter().find(|server| *server.name == *name).and_then(|server| server.challenge.clone())
     }
 
     /// Connects a server again and waits for the result. Returns `false` if there is no server of that name.
@@ -355,7 +366,13 @@ fn missing(name: &str) -> Failure {
 
 impl Server {
     fn new(name: &str, config: Result<Config, String>) -> Self {
-        Self { name: name.into(), config, state: State::Idle, stop: CancellationToken::new() }
+        Self {
+            name: name.into(),
+            config,
+            state: State::Idle,
+            challenge: None,
+            stop: CancellationToken::new(),
+        }
     }
 
     /// Ends the task of the server. A new one can be started.
@@ -428,6 +445,8 @@ impl Shared {
                 }
                 Err(failure) => failure,
             };
+            let checking = self.checked(&name, &config, failure);
+            let Some(failure) = stop.run_until_cancelled(checking).await else { return };
             self.host.log(&name, &failure.to_string());
             let is_last = is_new
                 || restarts >= MAX_RESTARTS
@@ -439,6 +458,22 @@ impl Shared {
                 return;
             }
             restarts += 1;
+        }
+    }
+
+    /// Keeps the challenge of a server that needs a sign-in, and checks that a sign-in is possible.
+    async fn checked(&self, name: &str, config: &Config, failure: Failure) -> Failure {
+        let (Failure::NeedsAuth { challenge }, Kind::Remote(remote)) = (&failure, &config.kind) else {
+            return failure;
+        };
+        if let Some(server) = self.lock().iter_mut().find(|server| *server.name == *name) {
+            server.challenge.clone_from(challenge);
+        }
+        let web = self.host.web();
+        let request = SignInRequest { remote, challenge: challenge.as_deref(), redirect: "", web };
+        match timeout(SIGN_IN_CHECK, needs_registration(request)).await {
+            Ok(Some(failure)) => failure,
+            Ok(None) | Err(_) => failure,
         }
     }
 

@@ -38,7 +38,7 @@ impl Sse {
     /// Opens the stream and waits for the address.
     pub(crate) async fn open(http: Http, headers: HashMap<HeaderName, HeaderValue>) -> Result<Self, Failure> {
         let request = http.client.get(http.url.clone()).header(ACCEPT, "text/event-stream");
-        let request = authorized(request, http.token().await, &headers);
+        let request = authorized(request, http.token(None).await?, &headers);
         let mut response = request.send().await.map_err(|error| unreachable(&error))?;
         accepted(&response)?;
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -106,7 +106,8 @@ impl Transport<RoleClient> for Sse {
         async move {
             let body = serde_json::to_vec(&item)?;
             let request = http.client.post(endpoint).header(CONTENT_TYPE, "application/json").body(body);
-            let request = authorized(request, http.token().await, &headers);
+            let token = http.token(None).await.map_err(std::io::Error::other)?;
+            let request = authorized(request, token, &headers);
             let sent = timeout(POST_DEADLINE, request.send()).await;
             let result = match sent {
                 Err(_) => Err(Failure::failed("The server does not accept messages.")),

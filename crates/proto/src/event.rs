@@ -163,7 +163,7 @@ impl Event {
 }
 
 /// The names of all signals in the wire format.
-const SIGNALS: [&str; 35] = [
+const SIGNALS: [&str; 36] = [
     "server.connected",
     "server.heartbeat",
     "message.part.delta",
@@ -196,6 +196,7 @@ const SIGNALS: [&str; 35] = [
     "lsp.updated",
     "lsp.client.diagnostics",
     "mcp.tools.changed",
+    "mcp.browser.open.failed",
     "catalog.updated",
     "integration.updated",
     "integration.connection.updated",
@@ -474,6 +475,18 @@ pub enum Signal {
         /// The name of the server.
         server: String,
     },
+    /// The browser for the sign-in to an MCP server cannot be opened; the user opens the page.
+    #[serde(rename = "mcp.browser.open.failed")]
+    McpBrowserOpenFailed {
+        /// The directory of the instance; sent by the stream, not in the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The name of the server.
+        #[serde(rename = "mcpName")]
+        mcp_name: String,
+        /// The page.
+        url: String,
+    },
     /// The models of a directory were read; clients must read them again.
     #[serde(rename = "catalog.updated")]
     CatalogUpdated {
@@ -537,6 +550,7 @@ impl Signal {
             | Self::LspUpdated { .. }
             | Self::LspDiagnostics { .. }
             | Self::McpToolsChanged { .. }
+            | Self::McpBrowserOpenFailed { .. }
             | Self::CatalogUpdated { .. }
             | Self::IntegrationUpdated { .. }
             | Self::IntegrationConnectionUpdated { .. } => None,
@@ -749,6 +763,7 @@ mod tests {
             Signal::LspUpdated { directory: String::new() },
             Signal::LspDiagnostics { directory: String::new(), server_id: "rust".into(), path: "/a".into() },
             Signal::McpToolsChanged { directory: String::new(), server: "s".into() },
+            Signal::McpBrowserOpenFailed { directory: String::new(), mcp_name: "s".into(), url: "u".into() },
             Signal::CatalogUpdated { directory: String::new() },
             Signal::IntegrationUpdated { directory: String::new() },
             Signal::IntegrationConnectionUpdated { directory: String::new(), integration_id: "groq".into() },

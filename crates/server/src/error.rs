@@ -72,6 +72,12 @@ pub enum Error {
         /// The feature.
         feature: &'static str,
     },
+    /// The client must not sign in to this MCP server.
+    #[error("MCP server {name} does not support OAuth")]
+    NoSignIn {
+        /// The server.
+        name: String,
+    },
     /// The client must use another id. The error has its own tag.
     #[error("{what} not found: {id}")]
     Missing {
@@ -197,6 +203,7 @@ impl Error {
             | Self::NoRoute { .. }
             | Self::NoMethod { .. }
             | Self::NotSupported { .. }
+            | Self::NoSignIn { .. }
             | Self::Missing { .. }
             | Self::MissingMessage { .. }
             | Self::Conflict { .. }
@@ -237,6 +244,7 @@ impl Error {
             | Self::Invalid { .. }
             | Self::Cursor(_)
             | Self::NotSupported { .. }
+            | Self::NoSignIn { .. }
             | Self::Refused { .. } => StatusCode::BAD_REQUEST,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthorized | Self::PasswordNeeded { .. } => StatusCode::UNAUTHORIZED,
@@ -269,6 +277,9 @@ impl Error {
         if let Self::Engine(engine::Error::NoSignIn { provider }) = self {
             let data = json!({"providerID": provider, "message": self.to_string()});
             return json!({"name": "ProviderAuthOauthMissing", "data": data});
+        }
+        if let Self::NoSignIn { .. } = self {
+            return json!({"error": self.to_string()});
         }
         if let Self::Missing { tag, key, id, .. } = self {
             return json!({"_tag": tag, *key: id, "message": self.to_string()});

@@ -340,6 +340,7 @@ fn directory_of(signal: &Signal) -> Option<&str> {
         | Signal::LspUpdated { directory }
         | Signal::LspDiagnostics { directory, .. }
         | Signal::McpToolsChanged { directory, .. }
+        | Signal::McpBrowserOpenFailed { directory, .. }
         | Signal::CatalogUpdated { directory }
         | Signal::IntegrationUpdated { directory }
         | Signal::IntegrationConnectionUpdated { directory, .. } => Some(directory),
@@ -381,6 +382,7 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::LspUpdated { directory: at }
         | Signal::LspDiagnostics { directory: at, .. }
         | Signal::McpToolsChanged { directory: at, .. }
+        | Signal::McpBrowserOpenFailed { directory: at, .. }
         | Signal::CatalogUpdated { directory: at }
         | Signal::IntegrationUpdated { directory: at }
         | Signal::IntegrationConnectionUpdated { directory: at, .. } => at == directory,

@@ -3,8 +3,10 @@
     mcp.py stdio [OPTION=VALUE ...]
     mcp.py http  [OPTION=VALUE ...]    prints its port; serves /mcp (streamable HTTP), /sse (the older transport), /page
 
-Options: init=hang|crash|stray|old|noise, tools=COUNT, bad=1, exit=slow, record=FILE, auth=1, expires=SECONDS.
-It needs only Python's standard library. Each tool is one behaviour, see `TOOLS`.
+    mcp.py visit URL               opens a page and follows its redirects, like a browser
+
+Options: init=hang|crash|stray|old|noise, tools=COUNT, bad=1, exit=slow, record=FILE, auth=MODE, control=FILE, expires=SECONDS.
+With `auth` it is also the sign-in server. The content of the file `control` is the mode, see `mode`. It needs only Python's standard library. Each tool is one behaviour, see `TOOLS`.
 """
 
 import base64
@@ -19,6 +21,7 @@ import sys
 import threading
 import time
 import urllib.parse
+import urllib.request
 
 OPTIONS = dict(word.split("=", 1) for word in sys.argv[2:] if "=" in word)
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -32,6 +35,16 @@ def record(text):
     if "record" in OPTIONS:
         with LOCK, open(OPTIONS["record"], "a", encoding="utf-8") as file:
             file.write(text + "\n")
+
+
+def mode():
+    """How the sign-in server misbehaves: 1 (not at all), closed, html, issuer, plain, silent, endless, moved, private,
+    script, refuse, state, denied, iss, broken, expired."""
+    try:
+        with open(OPTIONS["control"], encoding="utf-8") as file:
+            return file.read().strip()
+    except (KeyError, OSError):
+        return OPTIONS.get("auth", "1")
 
 
 def schema(**properties):
@@ -288,6 +301,8 @@ class Web(http.server.BaseHTTPRequestHandler):
         is_known = self.headers.get("authorization") == f"Bearer {TOKENS['access']}" and TOKENS["access"]
         if is_known and time.time() < TOKENS["until"]:
             return True
+        if self.headers.get("authorization"):
+            record("refused a token")
         where = f'Bearer resource_metadata="{self.base()}/.well-known/oauth-protected-resource/mcp"'
         self.reply(401, {"error": "invalid_token"}, www_authenticate=where)
         return False
@@ -318,17 +333,8 @@ class Web(http.server.BaseHTTPRequestHandler):
             return self.reply(200, b"<!doctype html><html>Hello</html>", "text/html; charset=utf-8")
         if path.path == "/moved":
             return self.reply(307, location="/mcp")
-        if path.path == "/.well-known/oauth-protected-resource/mcp":
-            return self.reply(200, {"resource": f"{self.base()}/mcp", "authorization_servers": [self.base()],
-                                    "scopes_supported": ["tools"]})
-        if path.path == "/.well-known/oauth-authorization-server":
-            found = {"issuer": self.base(), "authorization_endpoint": f"{self.base()}/authorize",
-                     "token_endpoint": f"{self.base()}/token", "response_types_supported": ["code"],
-                     "code_challenge_methods_supported": ["S256"],
-                     "grant_types_supported": ["authorization_code", "refresh_token"]}
-            if OPTIONS.get("auth") != "closed":
-                found["registration_endpoint"] = f"{self.base()}/register"
-            return self.reply(200, found)
+        if path.path.startswith("/.well-known/") and "auth" in OPTIONS:
+            return self.metadata(path.path)
         if path.path == "/authorize":
             return self.authorize(dict(urllib.parse.parse_qsl(path.query)))
         if not self.authorized():
@@ -347,11 +353,49 @@ class Web(http.server.BaseHTTPRequestHandler):
             return threading.Event().wait(600)
         return self.reply(404, b"not here", "text/plain")
 
+    def metadata(self, path):
+        how, base = mode(), self.base()
+        if how == "html":
+            return self.reply(200, b"<!doctype html><html>Welcome</html>", "text/html")
+        if how == "endless":
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            try:
+                while True:
+                    self.wfile.write(b" " * 65536)
+            except OSError:
+                self.close_connection = True
+                return None
+        if how == "moved":
+            return self.reply(302, location="http://169.254.169.254/latest/meta-data")
+        if path == "/.well-known/oauth-protected-resource/mcp":
+            servers = ["http://10.255.255.1/"] if how == "private" else [base]
+            return self.reply(200, {"resource": f"{base}/mcp", "authorization_servers": servers,
+                                    "scopes_supported": ["tools"]})
+        if path != "/.well-known/oauth-authorization-server":
+            return self.reply(404, b"not here", "text/plain")
+        found = {"issuer": "https://other.example" if how == "issuer" else base,
+                 "authorization_endpoint": "javascript:alert(1)//" if how == "script" else f"{base}/authorize",
+                 "token_endpoint": f"{base}/token", "response_types_supported": ["code"],
+                 "code_challenge_methods_supported": ["plain"] if how == "plain" else ["S256"],
+                 "grant_types_supported": ["authorization_code", "refresh_token"]}
+        if how == "silent":
+            del found["code_challenge_methods_supported"]
+        if how != "closed":
+            found["registration_endpoint"] = f"{base}/register"
+        return self.reply(200, found)
+
     def authorize(self, query):
         record(f"authorize {json.dumps(query, sort_keys=True)}")
         code = secrets.token_hex(8)
         TOKENS["codes"][code] = query.get("code_challenge")
-        back = query["redirect_uri"] + "?" + urllib.parse.urlencode({"code": code, "state": query.get("state", "")})
+        back = {"code": code, "state": "wrong" if mode() == "state" else query.get("state", "")}
+        if mode() == "denied":
+            back = {"error": "access_denied", "state": query.get("state", "")}
+        if mode() == "iss":
+            back["iss"] = "https://other.example"
+        back = query["redirect_uri"] + "?" + urllib.parse.urlencode(back)
         self.reply(302, location=back)
 
     def do_POST(self):
@@ -359,6 +403,10 @@ class Web(http.server.BaseHTTPRequestHandler):
         body = self.body()
         if path.path == "/register":
             record(f"register {body.decode()}")
+            if mode() == "html":
+                return self.reply(404, b"<html>No such page</html>", "text/html")
+            if mode() == "refuse":
+                return self.reply(403, {"error": "access_denied"})
             client = dict(json.loads(body), client_id=f"client-{secrets.token_hex(3)}")
             TOKENS["clients"][client["client_id"]] = client
             return self.reply(201, client)
@@ -392,9 +440,11 @@ class Web(http.server.BaseHTTPRequestHandler):
         return session.answer(message)
 
     def token(self, given):
-        record(f"token {given.get('grant_type')}")
+        record(f"token {given.get('grant_type')} {given.get('resource')}")
+        if mode() == "broken":
+            return self.reply(500, b"<html>Oops</html>", "text/html")
         if given.get("grant_type") == "refresh_token":
-            if given.get("refresh_token") != TOKENS["refresh"]:
+            if given.get("refresh_token") != TOKENS["refresh"] or mode() == "expired":
                 return self.reply(400, {"error": "invalid_grant"})
             time.sleep(0.2)
         else:
@@ -419,5 +469,9 @@ def serve():
     server.serve_forever()
 
 
+def visit():
+    urllib.request.urlopen(sys.argv[2], timeout=30).read()
+
+
 if __name__ == "__main__":
-    stdio() if sys.argv[1] == "stdio" else serve()
+    {"stdio": stdio, "http": serve, "visit": visit}[sys.argv[1]]()

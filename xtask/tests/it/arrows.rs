@@ -182,6 +182,7 @@ const ENGINE: &[Layer] = &[
             "mcp::host",
             "mcp::instructions",
             "mcp::resources",
+            "mcp::sign_in",
             "mcp::tool",
             "permission::session",
             "run::compact::trigger",

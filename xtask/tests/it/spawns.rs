@@ -30,7 +30,7 @@ const STARTS: &[(&str, &str)] = &[
         "crates/codewright/src/command/providers/well_known.rs",
         "a command that the user has read and confirmed with `yes`",
     ),
-    ("crates/codewright/src/command/serve/browser.rs", "the user's browser with the address of this server"),
+    ("crates/codewright/src/browser.rs", "the user's browser with an address of the program or of a sign-in"),
     (
         "crates/llm/src/aws/remote.rs",
         "`credential_process` of the user's AWS configuration, as AWS defines it",

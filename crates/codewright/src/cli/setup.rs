@@ -1,4 +1,4 @@
-//! The arguments of `permissions`, `sandbox` and `trust`.
+//! The arguments of `mcp`, `permissions`, `sandbox` and `trust`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,6 +6,78 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{Common, ListFormat};
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: McpCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Add a server to your configuration
+    Add(McpAddArgs),
+    /// List the servers with their status
+    #[command(visible_alias = "ls")]
+    List(Common),
+    /// Sign in to a remote server
+    #[command(args_conflicts_with_subcommands = true)]
+    Auth(McpAuthArgs),
+    /// Remove the sign-in to a server
+    Logout {
+        /// The name of the server
+        name: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Show what is known about the connection and the sign-in to a server
+    Debug {
+        /// The name of the server
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpAddArgs {
+    /// The name of the server
+    pub(crate) name: Option<String>,
+    /// The address of a remote server
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// A variable for a local server; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// A header for a remote server; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Write the configuration of the project in this directory
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// The program of a local server and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpAuthArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<McpAuthCommand>,
+    /// The name of the server
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpAuthCommand {
+    /// List the servers that can have a sign-in
+    #[command(visible_alias = "ls")]
+    List(Common),
+}
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PermissionsArgs {

@@ -1,7 +1,6 @@
 //! `serve` and `web`: start a server for any number of clients; `web` also opens its page.
 
 mod beside;
-mod browser;
 mod settings;
 
 use std::io::Write as _;
@@ -235,7 +234,7 @@ fn show(env: &Env, socket: Option<SocketAddr>, domain: Option<&str>) {
     let mut stderr = std::io::stderr();
     // Nothing can be reported to a closed terminal.
     drop(write!(stderr, "\n{}\n", lines.concat()));
-    if !browser::open(env, &url) {
+    if !crate::browser::open(env, &url) {
         drop(writeln!(stderr, "  No browser was found: open the address yourself."));
     }
 }

@@ -35,6 +35,7 @@ mod interrupt;
 mod json;
 mod lsp;
 mod mcp;
+mod mcp_auth;
 mod mdns;
 mod models;
 mod network;

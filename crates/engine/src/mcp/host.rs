@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
+use codewright_mcp::auth::Web;
 use codewright_mcp::{Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Servers};
 use codewright_proto::Signal;
 use codewright_tools::{Choice, UserQuestion};
@@ -10,6 +11,7 @@ use codewright_workspace::{Author, Command};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::tokens::{Token, Tokens};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
@@ -24,6 +26,7 @@ const CONSENT: [(&str, &str); 2] =
 pub(crate) struct EngineHost {
     inner: Weak<Inner>,
     instance: Arc<Instance>,
+    tokens: Tokens,
 }
 
 /// Returns the servers of a directory, started, or `None` if there are none.
@@ -39,7 +42,11 @@ pub(crate) fn servers(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Option<Se
 /// Returns the servers of a directory, also if there are none yet.
 pub(crate) fn opened(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Servers {
     let create = || {
-        let host = EngineHost { inner: Arc::downgrade(inner), instance: instance.clone() };
+        let host = EngineHost {
+            inner: Arc::downgrade(inner),
+            instance: instance.clone(),
+            tokens: inner.mcp.tokens.clone(),
+        };
         Servers::new(Arc::new(host), instance.mcp.as_ref().clone())
     };
     let (servers, closed) = inner.mcp.open(&instance.directory, &instance.mcp, inner.clock.now_ms(), create);
@@ -87,8 +94,26 @@ impl Host for EngineHost {
         inner.llm.http(url).map_err(|error| error.to_string())
     }
 
-    fn token<'a>(&'a self, _server: &'a str, _url: &'a Url) -> Boxed<'a, Option<String>> {
-        Box::pin(async { None })
+    fn token<'a>(
+        &'a self,
+        server: &'a str,
+        url: &'a Url,
+        rejected: Option<&'a str>,
+    ) -> Boxed<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            match self.tokens.token(server, url, rejected).await? {
+                Token::Valid(token) => Ok(Some(token)),
+                Token::Missing => Ok(None),
+                Token::Refused(why) => {
+                    self.log(server, &format!("the user must sign in again: {why}"));
+                    Ok(None)
+                }
+            }
+        })
+    }
+
+    fn web(&self) -> Arc<dyn Web> {
+        self.tokens.web()
     }
 
     fn roots(&self) -> Vec<PathBuf> {

@@ -3,8 +3,9 @@
 use serde_json::{Map, json};
 
 use super::answer::secret;
-use super::browser::{Browser, Callback, RedirectResult};
+use super::browser::{Browser, Callback};
 use super::endpoints::Endpoints;
+use super::loopback::RedirectResult;
 use super::started::Started;
 use crate::Error;
 use crate::vault::Credential;

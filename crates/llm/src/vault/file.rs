@@ -25,7 +25,7 @@ const DIRECTORY_MODE: u32 = 0o700;
 
 /// A lock between processes and threads. The operating system releases it when its process ends.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     /// Closing the file releases the lock. The file is never removed, because waiting processes
     /// have it open.
     _file: File,

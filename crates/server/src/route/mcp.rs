@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::Error;
 use crate::extract::{Location, One, Params, Payload};
@@ -69,16 +69,62 @@ pub(super) async fn resources(State(app): State<App>, location: Location) -> Jso
     Json(app.engine.mcp().resources(&location.instance).await)
 }
 
-/// Handles the requests about sign-ins of one server.
-pub(super) async fn server(
+/// The URL or the code that the user pasted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Pasted {
+    code: String,
+}
+
+/// Starts a sign-in. It ends by itself if the browser returns to the server's machine.
+pub(super) async fn begin(
     State(app): State<App>,
     location: Location,
     One(name): One<String>,
 ) -> Result<Json<Value>, Error> {
-    if app.engine.mcp().status(&location.instance).await.contains_key(&name) {
-        return Err(Error::NotSupported { feature: "signing in to MCP servers" });
+    check(&app, &location, &name)?;
+    let page = app.engine.mcp().begin_sign_in(&location.instance, &name).await?;
+    Ok(Json(json!({"authorizationUrl": page.url, "oauthState": page.state})))
+}
+
+pub(super) async fn callback(
+    State(app): State<App>,
+    location: Location,
+    One(name): One<String>,
+    Payload(pasted): Payload<Pasted>,
+) -> Result<Json<Value>, Error> {
+    check(&app, &location, &name)?;
+    Ok(Json(app.engine.mcp().paste_sign_in(&location.instance, &name, &pasted.code).await?))
+}
+
+/// Starts a sign-in, opens the browser and waits for the user.
+pub(super) async fn authenticate(
+    State(app): State<App>,
+    location: Location,
+    One(name): One<String>,
+) -> Result<Json<Value>, Error> {
+    check(&app, &location, &name)?;
+    Ok(Json(app.engine.mcp().authenticate(&location.instance, &name).await?))
+}
+
+pub(super) async fn sign_out(
+    State(app): State<App>,
+    location: Location,
+    One(name): One<String>,
+) -> Result<Json<Value>, Error> {
+    match app.engine.mcp().sign_out(&location.instance, &name).await? {
+        Some(_) => Ok(Json(json!({"success": true}))),
+        None => Err(missing(name)),
     }
-    Err(missing(name))
+}
+
+/// Refuses a server that does not exist or has no sign-in.
+fn check(app: &App, location: &Location, name: &str) -> Result<(), Error> {
+    match app.engine.mcp().can_sign_in(&location.instance, name) {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::NoSignIn { name: name.to_owned() }),
+        None => Err(missing(name.to_owned())),
+    }
 }
 
 fn missing(name: String) -> Error {
@@ -87,8 +133,6 @@ fn missing(name: String) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -13,7 +13,7 @@ const OPENERS: [&str; 5] = ["xdg-open", "open", "wslview", "sensible-browser", "
 const PLACEHOLDER: &str = "%s";
 
 /// Opens an address. Returns whether a program was started.
-pub(super) fn open(env: &Env, url: &str) -> bool {
+pub(crate) fn open(env: &Env, url: &str) -> bool {
     commands(env.filled(env::BROWSER), url).iter().any(|command| start(command))
 }
 
