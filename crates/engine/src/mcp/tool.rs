@@ -8,7 +8,9 @@ use std::sync::Arc;
 use codewright_llm::Model;
 use codewright_mcp::{Call, Content, Servers, Tool, result, tool_names};
 use codewright_proto::{MessageWithParts, PartBody, SessionId};
-use codewright_tools::{AnyTool, Ask, Boxed, Certainty, Implied, Output, ToolCx, ToolError, UNKNOWN};
+use codewright_tools::{
+    AnyTool, Ask, Boxed, Certainty, Effect, Facts, Implied, Output, ToolCx, ToolError, UNKNOWN,
+};
 use serde_json::{Map, Value};
 
 use super::Asking;
@@ -25,6 +27,8 @@ use crate::toolbox::Switches;
 /// The limit for the files of a result.
 const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
 
+/// The facts of a tool that changes nothing.
+const READ_ONLY: &Facts = &Facts { effect: Effect::None, ..Facts::PLAIN };
 /// The bytes that a request contains for a tool besides its name, its description and its schema.
 const FRAME_BYTES: usize = 60;
 
@@ -121,6 +125,12 @@ fn question<'a>(instance: &Instance, request: &Request<'a>, visible: &[Listed]) 
 impl AnyTool for McpTool {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    /// If the server says that the tool changes nothing, the directory is not compared. Changes that it makes all the same
+    /// count as the user's, so undo keeps them.
+    fn facts(&self) -> &'static Facts {
+        if self.tool.is_read_only { READ_ONLY } else { &Facts::PLAIN }
     }
 
     fn description(&self) -> String {

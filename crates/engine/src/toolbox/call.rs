@@ -43,9 +43,9 @@ use crate::sandbox::{Restricted, Subject};
 use crate::subagent::handover::Caller;
 use host::CallHost;
 
+use super::INVALID;
 use super::check::{Failure, failure, gate};
 use super::cx::tool_cx;
-use super::{INVALID, changes_nothing, effect};
 
 /// The deadline for computing which permissions a call needs.
 const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
@@ -185,12 +185,13 @@ impl CallCx {
         cx: &ToolCx,
         granted: Granted,
     ) -> Result<Output, Failure> {
-        let command = self.files.as_ref().filter(|_| effect(tool.name()) == Effect::Unknown);
+        let effect = tool.facts().effect;
+        let command = self.files.as_ref().filter(|_| effect == Effect::Unknown);
         if let Some(files) = command {
             let ready = self.cancel.run_until_cancelled(files.before_command()).await;
             ready.ok_or(Failure::Aborted)?;
         }
-        if let Some(files) = self.files.as_ref().filter(|_| !changes_nothing(tool.name())) {
+        if let Some(files) = self.files.as_ref().filter(|_| effect != Effect::None) {
             let ready = self.cancel.run_until_cancelled(files.before_change()).await;
             ready.ok_or(Failure::Aborted)?;
         }
