@@ -9,6 +9,7 @@ mod case;
 mod compare;
 mod confined;
 pub(crate) mod decode;
+mod mcp;
 mod memory;
 mod page;
 mod prompt;
@@ -48,6 +49,7 @@ const PARTS: [Part; 11] = [
     Part { name: abort::NAME, measure: abort::measure },
     Part { name: confined::NAME, measure: confined::measure },
     Part { name: decode::NAME, measure: decode::measure },
+    Part { name: mcp::NAME, measure: mcp::measure },
     Part { name: memory::NAME, measure: memory::measure },
     Part { name: prompt::NAME, measure: prompt::measure },
     Part { name: serve::NAME, measure: serve::measure },
