@@ -45,7 +45,7 @@ const RUNS: usize = 7;
 /// The largest number of runs.
 const RUNS_LIMIT: usize = 1000;
 /// The measurements besides the cases.
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part { name: abort::NAME, measure: abort::measure },
     Part { name: confined::NAME, measure: confined::measure },
     Part { name: decode::NAME, measure: decode::measure },

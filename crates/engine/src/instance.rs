@@ -166,8 +166,8 @@ impl Instance {
             dirs: opening.dirs,
         };
         let root = if worktree.git { &worktree.root } else { &directory };
-        let (loaded, control) =
-            codewright_config::open(input, &served, |control| opening.trust.level(root, control))?;
+        let level = |control: &_| opening.trust.level(root, control);
+        let (loaded, control) = codewright_config::open(input, &served, level)?;
         let trust = opening.trust.standing(root, &control);
         let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
         let credentials = Credentials { stored, sign_in: Some(opening.sign_in.clone()) };
@@ -188,9 +188,8 @@ impl Instance {
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let configs = Configs { config: &config, parts: parts.as_deref() };
         let access = Access { credentials: &credentials, env: &variables };
-        let search =
-            Search { catalog: opening.catalog, env: opening.env, dirs: opening.dirs, llm: opening.llm };
-        let mut models = Models::open(search, configs, access, &looked_for).await;
+        let Opening { catalog, env, dirs, llm, .. } = *opening;
+        let mut models = Models::open(Search { catalog, env, dirs, llm }, configs, access, &looked_for).await;
         if let Some(parts) = parts.as_ref().filter(|parts| parts.trust == Trust::Inert) {
             warnings.extend(models.keep_usable(&parts.user));
         }

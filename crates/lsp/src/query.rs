@@ -144,7 +144,7 @@ impl Servers {
                     }
                 }
                 Err(reason) => {
-                    failure = Some(format!("The language server `{}` failed. {reason}", client.spec.id))
+                    failure = Some(format!("The language server `{}` failed. {reason}", client.spec.id));
                 }
             }
         }

@@ -222,7 +222,7 @@ impl StreamableHttpClient for Http {
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let token = self.header(auth_header).await?;
         let post = |token, message, headers| {
-            let (uri, session_id, limits) = (uri.clone(), session_id.clone(), limits.clone());
+            let (uri, session_id, limits) = (uri.clone(), session_id.clone(), limits);
             self.client.post_message_with_response_limits(uri, message, session_id, token, headers, limits)
         };
         let mut posted = post(token.clone(), message.clone(), custom_headers.clone()).await;

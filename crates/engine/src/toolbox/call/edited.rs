@@ -60,7 +60,8 @@ impl CallCx {
         granted: &Granted,
     ) -> Result<Output, Failure> {
         let reports = tool.facts().effect == Effect::Reported;
-        if !reports || !(self.instance.formatters.is_on() || !self.instance.lsp.is_empty()) {
+        let is_needed = self.instance.formatters.is_on() || !self.instance.lsp.is_empty();
+        if !reports || !is_needed {
             let opened = (tool.facts().opens)(&input).map(|path| self.instance.directory.join(path));
             let output = self.run_confined(tool, input, cx, granted).await?;
             if let Some((path, servers)) = opened.zip(lsp::host::servers(&self.inner, &self.instance)) {
