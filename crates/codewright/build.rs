@@ -30,6 +30,7 @@ fn main() {
     }
     if let Ok(map) = var(MAP) {
         link(&format!("-Map={map}"));
+        link("--no-demangle");
     }
     if let Ok(order) = var(ORDER) {
         link(&format!("--symbol-ordering-file={order}"));

@@ -199,6 +199,18 @@ impl Client {
         self.slow(Call::new(Method::POST, &path)).await
     }
 
+    /// Starts the sign-in to an MCP server and returns the address of the page.
+    pub async fn begin_mcp_sign_in(&self, name: &str) -> Result<Value, Error> {
+        self.slow(Call::new(Method::POST, &format!("/mcp/{}/auth", escape(name)))).await
+    }
+
+    /// Ends the sign-in to an MCP server with the code, or with the address that the browser ended at.
+    pub async fn finish_mcp_sign_in(&self, name: &str, code: &str) -> Result<Value, Error> {
+        let path = format!("/mcp/{}/auth/callback", escape(name));
+        let call = Call::new(Method::POST, &path).with_body(&serde_json::json!({ "code": code }));
+        self.slow(call).await
+    }
+
     /// Returns the language servers and their states.
     pub async fn lsp(&self) -> Result<Value, Error> {
         self.get("/lsp").await

@@ -277,12 +277,6 @@ impl Vault {
     }
 }
 
-fn with_suffix(path: &std::path::Path, end: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(end);
-    path.with_file_name(name)
-}
-
 fn name(provider: &str) -> &str {
     provider.trim_end_matches('/')
 }

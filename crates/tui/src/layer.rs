@@ -175,6 +175,8 @@ pub(crate) enum Purpose {
         provider: String,
         method: usize,
     },
+    /// The code of a sign-in to an MCP server, or the address that the browser ended at.
+    McpCode(String),
     /// No input: the line is displayed while the user signs in in the browser.
     Waiting,
     /// The name of a worktree to move a session to.
@@ -471,6 +473,7 @@ fn submit_line(state: &mut State, purpose: Purpose, text: String) -> Vec<Cmd> {
             vec![Cmd::MoveToNew { session, name: text }]
         }
         Purpose::Code { provider, method } => vec![Cmd::FinishSignIn { provider, method, code: Some(text) }],
+        Purpose::McpCode(name) => vec![Cmd::FinishMcpSignIn { name, code: text }],
         Purpose::Waiting => Vec::new(),
         Purpose::Key { provider, inputs } => {
             state.notify("storing the key…", codewright_proto::ToastVariant::Info);

@@ -88,6 +88,7 @@ pub(crate) struct Lsp {
     pub(crate) name: String,
     pub(crate) root: String,
     pub(crate) status: String,
+    pub(crate) error: Option<String>,
 }
 
 /// The copied data.
@@ -305,6 +306,7 @@ impl Mirror {
                 name: text(server, "name"),
                 root: text(server, "root"),
                 status: text(server, "status"),
+                error: Some(text(server, "error")).filter(|error| !error.is_empty()),
             });
             self.lsp = servers.collect();
         }

@@ -77,6 +77,11 @@ pub(crate) enum Reply {
         method: usize,
         authorization: Value,
     },
+    /// A sign-in to an MCP server was started.
+    McpSignIn {
+        name: String,
+        url: String,
+    },
     Skills(Value),
     /// The MCP servers, language servers and formatters; `None` if they could not be fetched.
     Servers {
@@ -245,6 +250,11 @@ pub(crate) enum Cmd {
     SwitchMcp {
         name: String,
         on: bool,
+    },
+    BeginMcpSignIn(String),
+    FinishMcpSignIn {
+        name: String,
+        code: String,
     },
     LoadDirectories,
     Move {

@@ -184,6 +184,8 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::FinishSignIn { provider, method, code } => {
             change::finish_sign_in(client, &provider, method, code.as_deref()).await
         }
+        Cmd::BeginMcpSignIn(name) => change::begin_mcp_sign_in(client, name).await,
+        Cmd::FinishMcpSignIn { name, code } => change::finish_mcp_sign_in(client, &name, &code).await,
         Cmd::SwitchMcp { name, on } => change::switch_mcp(client, &name, on).await,
         Cmd::Move { session, directory } => change::move_session(client, &session, &directory).await,
         Cmd::MoveToNew { session, name } => change::move_to_new(client, &session, name).await,

@@ -144,9 +144,8 @@ fn wait_ends_with_the_signal() -> Result<()> {
 fn parts_that_do_not_exist_refuse_with_the_reason() -> Result<()> {
     let project = project()?;
     for (args, reason) in [
-        (&["lsp", "diagnostics", "a.txt"][..], "starts no language servers"),
-        (&["lsp", "symbols", "main"], "starts no language servers"),
-        (&["lsp", "document-symbols", "file:///a"], "starts no language servers"),
+        (&["lsp", "diagnostics", "a.txt"][..], "the configuration key `lsp` is not set"),
+        (&["lsp", "document-symbols", "file:///a"], "the configuration key `lsp` is not set"),
         (&["agent", "build", "--tool", "bash", "--params", "{}"], "tools run only in a session"),
     ] {
         let done = program(&project, ["debug"].into_iter().chain(args.iter().copied())).finish()?;

@@ -3,13 +3,13 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-use super::{failed, parse, with_suffix};
+use super::{failed, parse};
 use crate::Error;
 
 /// Limit of a file of credentials.
@@ -108,4 +108,10 @@ fn make_directory(path: &Path) -> Result<(), Error> {
     let Some(directory) = path.parent() else { return Ok(()) };
     let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory);
     made.map_err(|why| failed(directory, "make the directory", &why))
+}
+
+pub(super) fn with_suffix(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(end);
+    path.with_file_name(name)
 }

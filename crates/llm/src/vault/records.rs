@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{Lock, file, with_suffix};
+use super::file::{self, Lock, with_suffix};
 use crate::Error;
 
 /// The longest part of a name that becomes part of the name of a lock.
@@ -44,11 +44,8 @@ impl Records {
     pub fn change<T>(&self, change: impl FnOnce(&mut Map<String, Value>) -> T) -> Result<T, Error> {
         let _lock = Lock::acquire(&with_suffix(&self.0, ".lock"))?;
         let mut entries = file::read(&self.0)?;
-        let before = entries.clone();
         let result = change(&mut entries);
-        if entries != before {
-            file::write(&self.0, &entries)?;
-        }
+        file::write(&self.0, &entries)?;
         Ok(result)
     }
 

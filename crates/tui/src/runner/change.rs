@@ -175,6 +175,21 @@ pub(super) async fn switch_mcp(client: &Client, name: &str, on: bool) -> Option<
     }
 }
 
+pub(super) async fn begin_mcp_sign_in(client: &Client, name: String) -> Option<Reply> {
+    let page = client.begin_mcp_sign_in(&name).await;
+    reply(page, &format!("cannot sign in to the MCP server `{name}`"), |page| {
+        let url = page["authorizationUrl"].as_str().unwrap_or_default().to_owned();
+        Reply::McpSignIn { name: name.clone(), url }
+    })
+}
+
+pub(super) async fn finish_mcp_sign_in(client: &Client, name: &str, code: &str) -> Option<Reply> {
+    match client.finish_mcp_sign_in(name, code).await {
+        Ok(_) => load::servers(client).await,
+        Err(error) => failure(&format!("the sign-in to the MCP server `{name}` failed"), &error),
+    }
+}
+
 pub(super) async fn move_session(client: &Client, session: &SessionId, directory: &str) -> Option<Reply> {
     let moved = async {
         client.move_session(session, directory).await?;

@@ -47,6 +47,37 @@ fn mcp_servers_are_listed_and_turned_on_and_off() {
 }
 
 #[test]
+fn a_server_that_needs_a_sign_in_gets_one_from_the_list() {
+    let mut stage = Stage::in_session(140, 40);
+    stage.write("/mcps");
+    stage.press(KeyCode::Enter);
+    stage.take_cmds();
+    stage.reply(servers());
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.take_cmds(), [Cmd::BeginMcpSignIn("mail".to_owned())]);
+    let url = "https://login.test/authorize?state=1";
+    stage.reply(Reply::McpSignIn { name: "mail".to_owned(), url: format!("{url}\u{1b}[2J") });
+    stage.shows("Sign in to mail");
+    stage.shows(url);
+    assert!(matches!(&stage.take_cmds()[..], [Cmd::Copy(copied)] if copied.starts_with(url)));
+    stage.write("http://127.0.0.1:19876/?code=7");
+    stage.press(KeyCode::Enter);
+    let code = "http://127.0.0.1:19876/?code=7".to_owned();
+    assert_eq!(stage.take_cmds(), [Cmd::FinishMcpSignIn { name: "mail".to_owned(), code }]);
+    // The browser may be faster than the user.
+    stage.reply(Reply::McpSignIn { name: "mail".to_owned(), url: url.to_owned() });
+    stage.shows("Sign in to mail");
+    stage.reply(Reply::Servers {
+        mcp: Some(json!({"mail": {"status": "connected"}})),
+        lsp: None,
+        formatters: None,
+    });
+    stage.hides("Sign in to mail");
+}
+
+#[test]
 fn the_status_shows_the_sandbox() {
     let mut stage = Stage::in_session(140, 50);
     stage.leader('s');

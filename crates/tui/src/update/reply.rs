@@ -52,6 +52,7 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
         Reply::SignIn { provider, method, authorization } => {
             return layer::sign_in::show_url(state, provider, method, &authorization);
         }
+        Reply::McpSignIn { name, url } => return layer::mcp::show_url(state, name, &url),
         Reply::Skills(value) => put_skills(state, &value),
         Reply::Servers { mcp, lsp, formatters } => {
             state.mirror.put_servers(mcp, lsp, formatters);

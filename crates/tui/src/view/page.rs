@@ -112,7 +112,8 @@ fn servers(state: &State) -> Vec<Line<'static>> {
     }
     lines.extend([Line::default(), group(state, "Language servers")]);
     for server in &mirror.lsp {
-        lines.push(pair(state, &server.name, &format!("{} {}", server.status, server.root)));
+        let error = server.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
+        lines.push(pair(state, &server.name, &format!("{} {}{error}", server.status, server.root)));
     }
     if mirror.lsp.is_empty() {
         lines.push(pair(state, "none running", ""));

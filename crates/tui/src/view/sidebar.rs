@@ -115,7 +115,8 @@ fn servers(state: &State, width: usize) -> Vec<Line<'static>> {
     });
     let lsp = state.mirror.lsp.iter().map(|server| {
         let fine = server.status == "connected";
-        let detail = if fine { String::new() } else { server.status.clone() };
+        let problem = || server.error.clone().unwrap_or_else(|| server.status.clone());
+        let detail = if fine { String::new() } else { problem() };
         (server.name.clone(), detail, if fine { theme.success } else { theme.error })
     });
     let mut lines = Vec::new();
