@@ -6,10 +6,10 @@
 //! this crate accesses the disk; the caller passes the paths.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::{fmt, io};
 
 use serde_json::{Map, Value};
 
@@ -165,7 +165,7 @@ impl Vault {
         if let Some(given) = &self.0.given {
             let text = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let label = "OPENCODE_AUTH_CONTENT";
-            stored.read(parse(&text, label)?, Source::Variable, label);
+            stored.read(file::parse(&text, label)?, Source::Variable, label);
             return Ok(stored);
         }
         for (path, source) in [(self.0.original.as_path(), Source::Original), (self.path(), Source::Own)] {
@@ -268,7 +268,7 @@ impl Vault {
     fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), Error> {
         if let Some(given) = &self.0.given {
             let mut text = given.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut entries = parse(&text, "OPENCODE_AUTH_CONTENT")?;
+            let mut entries = file::parse(&text, "OPENCODE_AUTH_CONTENT")?;
             change(&mut entries);
             *text = Value::Object(entries).to_string();
             return Ok(());
@@ -292,23 +292,6 @@ fn check_name(provider: &str) -> Result<&str, Error> {
         return Err(Error::rejected("a provider's name must be one line of 1 to 512 bytes"));
     }
     Ok(provider)
-}
-
-/// Parses a file of credentials. Errors contain only the position, because the text is secret.
-fn parse(text: &str, label: &str) -> Result<Map<String, Value>, Error> {
-    let text = text.trim_start_matches('\u{feff}');
-    if text.trim().is_empty() {
-        return Ok(Map::new());
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(entries)) => Ok(entries),
-        Ok(_) => Err(Error::rejected(format!("`{label}` must contain a JSON object"))),
-        Err(why) => Err(Error::rejected(format!(
-            "`{label}` line {}, column {}: this is not JSON; fix or remove the file",
-            why.line(),
-            why.column()
-        ))),
-    }
 }
 
 /// Parses an entry.
@@ -358,10 +341,6 @@ fn json(credential: &Credential) -> Value {
         }
     }
     Value::Object(entry)
-}
-
-fn failed(path: &std::path::Path, what: &str, why: &io::Error) -> Error {
-    Error::rejected(format!("cannot {what} `{}`: {why}", path.display()))
 }
 
 impl fmt::Debug for Credential {

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-use super::{failed, parse};
 use crate::Error;
 
 /// Limit of a file of credentials.
@@ -114,4 +113,25 @@ pub(super) fn with_suffix(path: &Path, end: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(end);
     path.with_file_name(name)
+}
+
+/// Parses a file of credentials. Errors contain only the position, because the text is secret.
+pub(super) fn parse(text: &str, label: &str) -> Result<Map<String, Value>, Error> {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(entries)) => Ok(entries),
+        Ok(_) => Err(Error::rejected(format!("`{label}` must contain a JSON object"))),
+        Err(why) => Err(Error::rejected(format!(
+            "`{label}` line {}, column {}: this is not JSON; fix or remove the file",
+            why.line(),
+            why.column()
+        ))),
+    }
+}
+
+fn failed(path: &Path, what: &str, why: &io::Error) -> Error {
+    Error::rejected(format!("cannot {what} `{}`: {why}", path.display()))
 }
