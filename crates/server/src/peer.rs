@@ -9,10 +9,14 @@
 //! such a socket counts as missing.
 
 use std::net::{IpAddr, SocketAddr};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 use codewright_engine::{Descent, has_commands, process_descent, socket_descent};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::spawn_blocking;
+#[cfg(target_os = "linux")]
+use tokio::time::sleep;
 
 /// The superuser, who may do everything on this machine anyway.
 const ROOT: u32 = 0;
@@ -37,6 +41,13 @@ pub(crate) enum Identity {
     /// Another machine. The addresses of one IPv6 network count as one.
     Remote(IpAddr),
 }
+
+/// The attempts to find a socket, because a connection without an owner is refused.
+#[cfg(target_os = "linux")]
+const LOOKUPS: u32 = 3;
+/// The pause between two attempts.
+#[cfg(target_os = "linux")]
+const LOOKUP_PAUSE: Duration = Duration::from_millis(10);
 
 /// The owner and inode of a socket of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,11 +106,19 @@ impl Peer {
 async fn lookup(own: SocketAddr, other: SocketAddr) -> Option<SocketInfo> {
     #[cfg(target_os = "linux")]
     {
-        match diag::socket(own, other) {
-            Ok(found) => found,
-            // The kernel does not support it, or a sandbox forbids it.
-            Err(_) => spawn_blocking(move || table::socket(own, other)).await.ok().flatten(),
+        for attempt in 0..LOOKUPS {
+            if attempt > 0 {
+                sleep(LOOKUP_PAUSE).await;
+            }
+            if let Ok(Some(found)) = diag::socket(own, other) {
+                return Some(found);
+            }
+            // The kernel does not support it, or a sandbox forbids it. It can also miss a socket on a busy machine.
+            if let Ok(Some(found)) = spawn_blocking(move || table::socket(own, other)).await {
+                return Some(found);
+            }
         }
+        None
     }
     #[cfg(not(target_os = "linux"))]
     {

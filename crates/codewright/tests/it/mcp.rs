@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use codewright_testkit::{Project, Run, Running, Script, Turn};
 use serde_json::{Value, json};
 
@@ -68,7 +68,8 @@ impl Serving {
 
     /// Sends a prompt, waits for its end and returns the call that it led to.
     fn call(&self) -> Result<Value> {
-        post(&self.url, &format!("/session/{}/message", self.id), &prompt("go"))?;
+        let (status, reply) = post(&self.url, &format!("/session/{}/message", self.id), &prompt("go"))?;
+        ensure!(status == 200, "{status}: {reply}");
         let messages = get(&self.url, &format!("/session/{}/message", self.id))?;
         let parts =
             messages.as_array().into_iter().flatten().flat_map(|one| one["parts"].as_array().cloned());
