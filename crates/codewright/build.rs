@@ -1,4 +1,4 @@
-//! Options of the linker that make the program start faster. None changes what it does.
+//! Options of the linker that make the program start faster. They do not change its behaviour.
 
 #![allow(
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! Machines that lack a part of the sandbox: what holds there, and what the user is told.
+//! Machines that lack a part of the sandbox: which restrictions remain, and which reason the user reads.
 //!
 //! A small program removes the part: it makes system calls fail, or exchanges bubblewrap, and then starts this program.
 

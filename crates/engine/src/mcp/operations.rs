@@ -118,7 +118,7 @@ impl Mcp<'_> {
         listed
     }
 
-    /// Reports whether a server can have a sign-in. `None` if there is no such server.
+    /// Reports whether a server can have a sign-in. Returns `None` if the server is unknown.
     #[must_use]
     pub fn can_sign_in(self, instance: &Arc<Instance>, name: &str) -> Option<bool> {
         let servers = host::servers(self.0, instance)?;

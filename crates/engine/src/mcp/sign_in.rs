@@ -27,7 +27,7 @@ const CALLBACK: &str = "http://127.0.0.1:19876/mcp/oauth/callback";
 /// The callback at any free port.
 const ANY_CALLBACK: &str = "http://127.0.0.1:0/mcp/oauth/callback";
 
-/// Returns the remote server with this name if it can have a sign-in. `None` if there is no such server.
+/// Returns the remote server with this name if it can have a sign-in. Returns `None` if the server is unknown.
 pub(crate) fn remote(servers: &Servers, name: &str) -> Option<Option<Remote>> {
     let config = servers.config(name)?;
     let Ok(Config { kind: Kind::Remote(remote), .. }) = config else { return Some(None) };
