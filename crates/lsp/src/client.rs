@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use codewright_workspace::{Outcome, ProgramSearch, Served, serve};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,8 +20,10 @@ use crate::connection::Connection;
 use crate::diagnostic::Store;
 use crate::error::{Failure, cut};
 use crate::host::{Host, Launch};
+use crate::registered::Registered;
 use crate::session::{Handler, Session, folders};
 use crate::uri;
+use crate::watcher::{Changes, Watcher};
 
 /// The longest time until a server is ready.
 const INITIALIZE_LIMIT: Duration = Duration::from_secs(60);
@@ -43,6 +45,8 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(250);
 const MAX_LATEST: usize = 1000;
 /// The time without new diagnostics after which they are complete.
 const QUIET: Duration = Duration::from_millis(150);
+/// The number of changes after which a server that sent its diagnostics at once each time is not waited for any longer.
+const SETTLED: u32 = 4;
 
 /// A server in a root.
 pub(crate) struct Client {
@@ -51,12 +55,22 @@ pub(crate) struct Client {
     pub(crate) store: Arc<Store>,
     search: ProgramSearch,
     host: Arc<dyn Host>,
+    watcher: Arc<Watcher>,
     tasks: TaskTracker,
     state: watch::Sender<State>,
     times: Mutex<Times>,
     /// The numbers of the last texts of files that wait for the server.
     latest: Mutex<HashMap<PathBuf, u64>>,
     stop: CancellationToken,
+}
+
+/// What all servers of a directory share.
+#[derive(Clone)]
+pub(crate) struct Around {
+    pub(crate) search: ProgramSearch,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) watcher: Arc<Watcher>,
+    pub(crate) tasks: TaskTracker,
 }
 
 #[derive(Clone)]
@@ -73,6 +87,10 @@ pub(crate) enum State {
 struct Times {
     used: Instant,
     patience: Duration,
+    /// The last changes of documents whose diagnostics came at once, and were followed by none.
+    at_once: u32,
+    /// The number of diagnostics at the end of the last of them.
+    seen: u64,
 }
 
 /// The diagnostics that an edit waits for.
@@ -93,20 +111,16 @@ enum Ended {
 }
 
 impl Client {
-    pub(crate) fn new(
-        spec: Spec,
-        root: PathBuf,
-        search: ProgramSearch,
-        host: Arc<dyn Host>,
-        tasks: TaskTracker,
-    ) -> Self {
-        let times = Times { used: Instant::now(), patience: PATIENCE };
+    pub(crate) fn new(spec: Spec, root: PathBuf, around: &Around) -> Self {
+        let Around { search, host, watcher, tasks } = around.clone();
+        let times = Times { used: Instant::now(), patience: PATIENCE, at_once: 0, seen: 0 };
         Self {
             spec,
             root,
             store: Arc::default(),
             search,
             host,
+            watcher,
             tasks,
             state: watch::channel(State::Idle).0,
             times: Mutex::new(times),
@@ -185,6 +199,7 @@ impl Client {
         if self.latest().get(path).is_some_and(|latest| *latest != number) {
             return Ok(());
         }
+        self.notice_followers();
         let before = self.store.of(path).at;
         let known = session.documents().version(path);
         let Some(version) = session.put(path, text) else { return Ok(()) };
@@ -196,27 +211,54 @@ impl Client {
         Ok(())
     }
 
-    /// Waits until the server has sent the diagnostics of a version, and for more that follow at once.
+    /// Waits until the server has sent the diagnostics of a version, and for more that follow at once. Most servers send
+    /// them once, and one that did so several times is not waited for.
     async fn pushed(&self, session: &Session, path: &Path, since: Since) -> Result<(), Failure> {
         let Since { before, version } = since;
+        let is_settled = self.times().at_once >= SETTLED;
         let mut changes = self.store.changes();
-        let mut last = before;
+        let (mut last, mut first) = (before, None);
         loop {
             let now = self.store.of(path);
             let is_new = now.at > before && now.version.is_none_or(|of| of >= version);
+            if is_new && is_settled && now.version == Some(version) {
+                self.times().seen = self.store.count();
+                return Ok(());
+            }
             let wait = if is_new && now.at == last { QUIET } else { INITIALIZE_LIMIT };
             if is_new && now.at != last {
+                first.get_or_insert(now.at);
                 last = now.at;
                 continue;
             }
             tokio::select! {
                 changed = timeout(wait, changes.changed()) => match changed {
                     Ok(_) => {}
-                    Err(_) if is_new => return Ok(()),
+                    Err(_) if is_new => {
+                        self.remember(first);
+                        return Ok(());
+                    }
                     Err(_) => return Err(Failure::Late("The server sent no diagnostics.".to_owned())),
                 },
                 () = session.connection.ended() => return Err(Failure::Closed),
             }
+        }
+    }
+
+    /// Remembers whether the diagnostics of a version were the only ones. `first` is their number.
+    fn remember(&self, first: Option<u64>) {
+        let count = self.store.count();
+        let mut times = self.times();
+        times.at_once = if first == Some(count) { times.at_once.saturating_add(1) } else { 0 };
+        times.seen = count;
+    }
+
+    /// Notices diagnostics that came after a caller stopped waiting, so that the next one waits for them.
+    fn notice_followers(&self) {
+        let count = self.store.count();
+        let mut times = self.times();
+        if times.seen != count {
+            times.at_once = 0;
         }
     }
 
@@ -284,6 +326,7 @@ impl Client {
             settings: self.spec.initialization.clone(),
             store: self.store.clone(),
             host: self.host.clone(),
+            registered: Registered::default(),
             rate: Mutex::default(),
         });
         let log = handler.clone();
@@ -304,8 +347,8 @@ impl Client {
                 }
                 let session = Arc::new(Session::new(connection.clone(), &initialized, handler));
                 self.times().patience = PATIENCE;
-                self.set(State::Ready(session));
-                self.keep(&connection, &served).await
+                self.set(State::Ready(session.clone()));
+                self.keep(&session, &served).await
             }
             Some(Err(Failure::Closed)) => {
                 Ended::Crashed(explain(&connection, &served, &command.program).await)
@@ -330,7 +373,9 @@ impl Client {
     }
 
     /// Waits until a ready server ends or must be ended.
-    async fn keep(&self, connection: &Connection, served: &Served) -> Ended {
+    async fn keep(&self, session: &Arc<Session>, served: &Served) -> Ended {
+        let (connection, registered) = (&session.connection, session.registered());
+        let mut followed = None;
         let mut tick = interval(LOOK_EVERY.min(self.spec.idle));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -339,6 +384,14 @@ impl Client {
                     return Ended::Crashed(explain(connection, served, Path::new(&self.spec.id)).await);
                 }
                 () = self.stop.cancelled() => return Ended::Unneeded,
+                () = registered.changed() => {
+                    if registered.is_empty() {
+                        followed = None;
+                    } else if followed.is_none() {
+                        followed = self.watcher.follow();
+                    }
+                }
+                changes = next(&mut followed) => session.report(changes).await,
                 _ = tick.tick() => {
                     if self.times().used.elapsed() >= self.spec.idle {
                         return Ended::Unneeded;
@@ -410,6 +463,19 @@ impl Client {
             },
         })
     }
+}
+
+/// The next changes of files, if they are followed.
+async fn next(followed: &mut Option<broadcast::Receiver<Changes>>) -> Changes {
+    while let Some(changes) = followed {
+        match changes.recv().await {
+            Ok(changes) => return changes,
+            // The server misses the changes that were too many.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => break,
+        }
+    }
+    std::future::pending().await
 }
 
 /// Whether the program has disappeared since it was found.

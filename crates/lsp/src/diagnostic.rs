@@ -211,6 +211,11 @@ impl Store {
         self.changes.subscribe()
     }
 
+    /// The number of changes.
+    pub(crate) fn count(&self) -> u64 {
+        *self.changes.borrow()
+    }
+
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }

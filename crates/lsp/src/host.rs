@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use codewright_workspace::Command;
+use codewright_workspace::{Command, TreeOptions};
 
 /// A server to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub trait Host: Send + Sync + 'static {
     ///
     /// Fails with a sentence if the server must not be started.
     fn command(&self, launch: &Launch) -> Result<Command, String>;
+    /// The directory to watch for servers that register for changes of files, unless watching is disabled.
+    fn watched(&self) -> Option<TreeOptions>;
     /// The version of the program.
     fn version(&self) -> String;
     /// The status of a server changed.

@@ -14,11 +14,13 @@ mod error;
 mod frame;
 mod host;
 mod query;
+mod registered;
 mod report;
 mod servers;
 mod session;
 mod table;
 mod uri;
+mod watcher;
 
 pub use config::{Spec, configured};
 pub use diagnostic::{Diagnostic, Position, Range};

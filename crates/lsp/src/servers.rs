@@ -10,13 +10,14 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 
-use crate::client::{Client, PATIENCE, State};
+use crate::client::{Around, Client, PATIENCE, State};
 use crate::config::Spec;
 use crate::diagnostic::Diagnostic;
 use crate::document::MAX_DOCUMENT_BYTES;
 use crate::host::Host;
 use crate::report::{Files, Report, join, report};
 use crate::session::Kind;
+use crate::watcher::Watcher;
 
 /// The number of servers of a directory, each with its processes.
 const MAX_CLIENTS: usize = 24;
@@ -34,11 +35,9 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(6);
 pub struct Servers(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
-    host: Arc<dyn Host>,
-    search: ProgramSearch,
+    around: Around,
     specs: Vec<Spec>,
     clients: Mutex<Table>,
-    tasks: TaskTracker,
 }
 
 /// A server in a root.
@@ -83,8 +82,10 @@ impl Servers {
     /// The servers of a directory. None is started yet.
     #[must_use]
     pub fn new(host: Arc<dyn Host>, search: ProgramSearch, specs: Vec<Spec>) -> Self {
-        let (clients, tasks) = (Mutex::default(), TaskTracker::new());
-        Self(Arc::new(Shared { host, search, specs, clients, tasks }))
+        let tasks = TaskTracker::new();
+        let watcher = Arc::new(Watcher::new(host.watched(), tasks.clone()));
+        let around = Around { search, host, watcher, tasks };
+        Self(Arc::new(Shared { around, specs, clients: Mutex::default() }))
     }
 
     /// The configuration of the servers.
@@ -123,11 +124,11 @@ impl Servers {
 
     /// Opens a file at its servers in the background, so that they are ready when it is changed.
     pub fn touch(&self, path: &Path) {
-        if !self.suits(path) || self.0.tasks.len() >= MAX_TASKS {
+        if !self.suits(path) || self.0.around.tasks.len() >= MAX_TASKS {
             return;
         }
         let (servers, path) = (self.clone(), path.to_owned());
-        self.0.tasks.spawn(async move {
+        self.0.around.tasks.spawn(async move {
             let Some((path, _)) = read(path).await else { return };
             for client in servers.clients(&path).await {
                 let Ok(Ok(session)) = timeout(READY_LIMIT, client.session()).await else { continue };
@@ -143,27 +144,38 @@ impl Servers {
 
     /// Shows changed files to their servers and waits for the diagnostics, but not for long.
     pub async fn changed(&self, changes: Vec<Change>) -> Report {
-        let changes: Vec<_> = changes.into_iter().filter(|change| self.suits(&change.path)).collect();
-        let changed: Arc<[PathBuf]> = changes.iter().map(|change| change.path.clone()).collect();
+        let changes = changes.into_iter().filter(|change| self.suits(&change.path)).take(MAX_CHANGES);
+        let (removed, present): (Vec<_>, Vec<_>) = changes.partition(|change| change.kind == Kind::Removed);
+        let known: Arc<[PathBuf]> = paths(removed.iter().chain(&present)).into();
         let before = self.diagnostics();
         let deadline = Instant::now() + PATIENCE;
+        // A server that still knows removed files would report errors of them.
+        self.show(&removed, &known, deadline).await;
+        self.show(&present, &known, deadline).await;
+        let mut after = self.diagnostics();
+        for Change { path, .. } in &removed {
+            after.remove(path);
+        }
+        report(&paths(&present), &before, &after)
+    }
+
+    /// Shows changed files to their servers and waits until the deadline. `known` are all files of the change.
+    async fn show(&self, changes: &[Change], known: &Arc<[PathBuf]>, deadline: Instant) {
         let mut waiting = Vec::new();
-        for change in changes.iter().take(MAX_CHANGES) {
+        for change in changes {
             let clients = timeout_at(deadline, self.clients(&change.path)).await.unwrap_or_default();
             for client in clients {
-                if self.0.tasks.len() >= MAX_TASKS {
+                if self.0.around.tasks.len() >= MAX_TASKS {
                     continue;
                 }
                 let number = client.announce(&change.path);
-                let checking =
-                    self.0.tasks.spawn(check(client.clone(), change.clone(), number, changed.clone()));
-                waiting.push((client, checking));
+                let checking = check(client.clone(), change.clone(), number, known.clone());
+                waiting.push((client, self.0.around.tasks.spawn(checking)));
             }
         }
         for (client, checking) in waiting {
             wait(&client, checking, deadline).await;
         }
-        report(&changed, &before, &self.diagnostics())
     }
 
     /// Starts the servers of a file and returns its diagnostics.
@@ -196,8 +208,8 @@ impl Servers {
         for client in clients.values() {
             client.stop();
         }
-        self.0.tasks.close();
-        drop(timeout(CLOSE_LIMIT, self.0.tasks.wait()).await);
+        self.0.around.tasks.close();
+        drop(timeout(CLOSE_LIMIT, self.0.around.tasks.wait()).await);
     }
 
     /// The running servers.
@@ -212,7 +224,7 @@ impl Servers {
 
     /// The directory that paths are shown relative to.
     pub(crate) fn root(&self) -> &Path {
-        &self.0.search.directory
+        &self.0.around.search.directory
     }
 
     /// The servers of a file. They may not be started yet.
@@ -232,14 +244,14 @@ impl Shared {
     fn find(&self, path: &Path) -> Vec<Arc<Client>> {
         let mut found = Vec::new();
         for spec in self.specs.iter().filter(|spec| spec.suits(path)) {
-            let Some(root) = spec.root(&self.search, path) else { continue };
+            let Some(root) = spec.root(&self.around.search, path) else { continue };
             let key = Key { id: spec.id.clone(), root };
             let known = self.lock().clients.get(&key).cloned();
             if let Some(client) = known {
                 found.push(client);
                 continue;
             }
-            let problem = match spec.command(&self.search, &key.root) {
+            let problem = match spec.command(&self.around.search, &key.root) {
                 Ok(_) => self.create(spec, &key),
                 Err(None) => continue,
                 Err(Some(reason)) => Err(reason),
@@ -269,13 +281,7 @@ impl Shared {
             };
             table.clients.remove(&idle);
         }
-        let client = Client::new(
-            spec.clone(),
-            key.root.clone(),
-            self.search.clone(),
-            self.host.clone(),
-            self.tasks.clone(),
-        );
+        let client = Client::new(spec.clone(), key.root.clone(), &self.around);
         let client = Arc::new(client);
         table.clients.insert(key.clone(), client.clone());
         Ok(client)
@@ -287,16 +293,20 @@ impl Shared {
             table.missing.len() < MAX_CLIENTS && table.missing.insert(key.clone(), reason.clone()).is_none()
         };
         if is_new {
-            self.host.log(&key.id, &reason);
-            self.host.updated();
+            self.around.host.log(&key.id, &reason);
+            self.around.host.updated();
         }
     }
 }
 
+fn paths<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<PathBuf> {
+    changes.into_iter().map(|change| change.path.clone()).collect()
+}
+
 /// Shows a changed file to a server and waits for its diagnostics.
-async fn check(client: Arc<Client>, change: Change, number: u64, changed: Arc<[PathBuf]>) {
+async fn check(client: Arc<Client>, change: Change, number: u64, known: Arc<[PathBuf]>) {
     if let Ok(session) = client.session().await {
-        session.refresh(&changed).await;
+        session.refresh(&known).await;
         session.changed(&change.path, &change.kind);
     }
     if let (Some(text), Kind::Added | Kind::Changed) = (&change.text, &change.kind) {

@@ -17,8 +17,10 @@ use crate::diagnostic::{Published, Pulled, Store};
 use crate::document::{Documents, MAX_DOCUMENT_BYTES, Sync};
 use crate::error::{Failure, cut};
 use crate::host::Host;
+use crate::registered::{Registered, kind};
 use crate::table::language;
 use crate::uri;
+use crate::watcher::Changes;
 
 /// The time limit of a request for diagnostics.
 const PULL_LIMIT: Duration = Duration::from_secs(60);
@@ -31,7 +33,9 @@ const MAX_STAMPS: usize = 1000;
 /// The related documents of an answer that are read.
 const MAX_RELATED: usize = 200;
 
-type Stamps = HashMap<PathBuf, (SystemTime, u64)>;
+/// The time and size of a file.
+type Stamp = (SystemTime, u64);
+type Stamps = HashMap<PathBuf, Stamp>;
 
 /// A ready server.
 pub(crate) struct Session {
@@ -40,6 +44,8 @@ pub(crate) struct Session {
     documents: Mutex<Documents>,
     /// The time and size of open files when they were last read.
     stamps: Mutex<Stamps>,
+    /// The files whose changes were reported, as they were then. Removed ones have no stamp.
+    reported: Mutex<HashMap<PathBuf, Option<Stamp>>>,
     store: Arc<Store>,
     handler: Arc<Handler>,
 }
@@ -71,8 +77,14 @@ impl Session {
         let initialized: Value = serde_json::from_str(initialized.get()).unwrap_or_default();
         let capabilities = initialized["capabilities"].clone();
         let documents = Mutex::new(Documents::new(Sync::read(&capabilities)));
-        let stamps = Mutex::default();
-        Self { connection, capabilities, documents, stamps, store: handler.store.clone(), handler }
+        let (stamps, reported) = (Mutex::default(), Mutex::default());
+        let store = handler.store.clone();
+        Self { connection, capabilities, documents, stamps, reported, store, handler }
+    }
+
+    /// The files that the server wants to hear about.
+    pub(crate) fn registered(&self) -> &Registered {
+        &self.handler.registered
     }
 
     pub(crate) fn documents(&self) -> MutexGuard<'_, Documents> {
@@ -107,8 +119,39 @@ impl Session {
             }
             self.store.put(path.to_owned(), Vec::new(), None);
         }
+        self.remember(path);
         let changes = json!([{"uri": uri::of(path), "type": kind.number()}]);
         self.connection.notify("workspace/didChangeWatchedFiles", &json!({ "changes": changes }));
+    }
+
+    /// Reports changes on the disk that the server has registered for, and sends the new texts of open documents.
+    pub(crate) async fn report(self: &Arc<Self>, changes: Changes) {
+        let session = self.clone();
+        let reporting = tokio::task::spawn_blocking(move || {
+            let mut list = Vec::new();
+            for (path, change) in changes.iter() {
+                let kind = kind(*change);
+                if session.documents().version(path).is_some() {
+                    session.read_again(path);
+                } else if session.registered().wants(path, &kind) && session.remember(path) {
+                    list.push(json!({"uri": uri::of(path), "type": kind.number()}));
+                }
+            }
+            if !list.is_empty() {
+                session.connection.notify("workspace/didChangeWatchedFiles", &json!({ "changes": list }));
+            }
+        });
+        drop(reporting.await);
+    }
+
+    /// Remembers the present state of a file. Returns `false` if it was reported already.
+    fn remember(&self, path: &Path) -> bool {
+        let now = stamp(path);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.len() >= MAX_STAMPS {
+            reported.clear();
+        }
+        reported.insert(path.to_owned(), now) != Some(now)
     }
 
     /// Sends the new texts of open documents that other programs changed, except `changed`, whose texts are known.
@@ -125,8 +168,7 @@ impl Session {
     }
 
     fn read_again(&self, path: &Path) {
-        let stamp = path.symlink_metadata().ok().and_then(|file| Some((file.modified().ok()?, file.len())));
-        let Some(stamp) = stamp else { return self.changed(path, &Kind::Removed) };
+        let Some(stamp) = stamp(path) else { return self.changed(path, &Kind::Removed) };
         {
             let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
             if stamps.len() >= MAX_STAMPS {
@@ -172,6 +214,11 @@ impl Session {
     }
 }
 
+/// The time and size of a file, if it exists.
+fn stamp(path: &Path) -> Option<Stamp> {
+    path.symlink_metadata().ok().and_then(|file| Some((file.modified().ok()?, file.len())))
+}
+
 /// Answers the server.
 pub(crate) struct Handler {
     pub(crate) server: String,
@@ -181,6 +228,7 @@ pub(crate) struct Handler {
     pub(crate) settings: Option<Value>,
     pub(crate) store: Arc<Store>,
     pub(crate) host: Arc<dyn Host>,
+    pub(crate) registered: Registered,
     pub(crate) rate: Mutex<Rate>,
 }
 
@@ -282,9 +330,17 @@ impl Inbound for Handler {
                 json!({"applied": false, "failureReason": "this client does not let servers change files"})
             }
             "window/showDocument" => json!({"success": false}),
-            "client/registerCapability"
-            | "client/unregisterCapability"
-            | "window/workDoneProgress/create"
+            "client/registerCapability" => {
+                if let Some(problem) = self.registered.add(&params, &self.root) {
+                    self.log(&problem);
+                }
+                Value::Null
+            }
+            "client/unregisterCapability" => {
+                self.registered.remove(&params);
+                Value::Null
+            }
+            "window/workDoneProgress/create"
             | "window/showMessageRequest"
             | "workspace/diagnostic/refresh"
             | "workspace/semanticTokens/refresh"

@@ -9,12 +9,15 @@ error of every other open document. Options:
     pull=1            diagnostics are only pulled
     sync=full         documents are sent as a whole
     slow=SECONDS      the delay of diagnostics
+    twice=SECONDS     it sends no diagnostics first, and the actual ones after this time
     change=crash|hang|flood|million|escape|silent|junk    what a change of a document leads to
     query=hang|crash|flood|evil     what other requests lead to
     exit=slow         neither `shutdown` nor the end of the input ends it
     memory=MIB        the memory that it uses after `initialize`
+    watch=PATTERN     it registers for the changes of files that match, and of `*.rel` in the directory `rel`
     requests=1        it sends the requests of servers after `initialized`
     record=FILE       the messages that it receives, one a line; the first line is its process id
+    clock=FILE        the nanoseconds that it worked until it sent the diagnostics of a change, one a line
 
 It needs only Python's standard library.
 """
@@ -54,6 +57,8 @@ def receive():
     length = 0
     while True:
         line = INPUT.readline()
+        if length == 0:
+            STATE["begun"] = time.perf_counter_ns()
         if not line:
             return None
         if line == b"\r\n":
@@ -115,6 +120,9 @@ def changed(uri):
         publish(uri, [{"range": at(0, 0, 1), "severity": 1, "message": text}])
         return
     time.sleep(float(OPTIONS.get("slow", 0)))
+    if "twice" in OPTIONS:
+        publish(uri, [])
+        time.sleep(float(OPTIONS["twice"]))
     publish(uri)
     for other in DOCUMENTS:
         if other != uri:
@@ -136,6 +144,7 @@ def apply(document, change):
 
 
 def initialize(params):
+    STATE["root"] = params["rootUri"]
     action = OPTIONS.get("init")
     if action == "hang":
         time.sleep(3600)
@@ -174,6 +183,13 @@ def requests():
     ask("workspace/workspaceFolders", None)
     ask("window/showMessageRequest", {"type": 1, "message": "Continue?", "actions": [{"title": "Yes"}]})
     ask("secret/method", {})
+
+
+def watch(pattern):
+    relative = {"baseUri": STATE["root"] + "/rel", "pattern": "*.rel"}
+    watchers = [{"globPattern": pattern}, {"globPattern": relative, "kind": 1}]
+    registration = {"id": "files", "method": "workspace/didChangeWatchedFiles", "registerOptions": {"watchers": watchers}}
+    ask("client/registerCapability", {"registrations": [registration]})
 
 
 def symbols(uri):
@@ -234,6 +250,8 @@ def handle(message):
             send({"id": number, "error": {"code": -32603, "message": "no\nlicence"}})
         else:
             send({"id": number, "result": initialize(params)})
+    elif method == "initialized" and "watch" in OPTIONS:
+        watch(OPTIONS["watch"])
     elif method == "initialized" and "requests" in OPTIONS:
         requests()
     elif method == "textDocument/didOpen":
@@ -259,6 +277,18 @@ def handle(message):
         send({"id": number, "result": answer(method, params)})
 
 
+def clock(method):
+    """Adds the time of a message. What follows the diagnostics does not count."""
+    if "clock" not in OPTIONS:
+        return
+    STATE["busy"] = STATE.get("busy", 0) + time.perf_counter_ns() - STATE["begun"]
+    if method in ("textDocument/didOpen", "textDocument/didChange"):
+        with open(OPTIONS["clock"], "a", encoding="utf-8") as file:
+            file.write(f"{STATE['busy']}\n")
+    if method in ("textDocument/didOpen", "textDocument/didChange", "textDocument/didSave", "initialized"):
+        STATE["busy"] = 0
+
+
 def main():
     if OPTIONS.get("exit") == "slow":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -269,6 +299,7 @@ def main():
             break
         record(message)
         handle(message)
+        clock(message.get("method"))
     while OPTIONS.get("exit") == "slow":
         time.sleep(1)
 

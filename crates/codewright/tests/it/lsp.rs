@@ -453,3 +453,215 @@ fn files_that_a_command_changed_are_read_again() -> Result<()> {
     check_has(output(&serving.call()?), &["in other files", "ERROR [1:1] by a command"]);
     Ok(())
 }
+
+#[test]
+fn a_patch_shows_the_errors_of_its_files() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let patch = "*** Begin Patch\n*** Update File: a.demo\n@@\n-one\n+ERROR changed\n*** Add File: new/b.demo\n\
+                 +ERROR added\n*** Delete File: gone.demo\n*** Update File: old.demo\n*** Move to: moved.demo\n@@\n\
+                 -three\n+ERROR moved\n*** Add File: fine.demo\n+fine\n*** End Patch";
+    let touch = ["a.demo", "gone.demo", "old.demo"].map(|file| ("read", json!({"filePath": file})));
+    let patch = ("apply_patch", json!({"patchText": patch}));
+    let script: Vec<_> = touch.into_iter().chain([patch]).collect();
+    let stage = stage(calls(&script), json!({"demo": server(&[&option])}))?;
+    let mut config = Project::config(&stage.server.url());
+    config["lsp"] = json!({"demo": server(&[&option])});
+    config["sandbox"] = json!({"mode": "off"});
+    // Models with this name get the patch tool instead of edits.
+    config["model"] = json!("mock/gpt-5-mock");
+    config["provider"]["mock"]["models"]["gpt-5-mock"] =
+        json!({"limit": {"context": 200_000, "output": 32_000}});
+    stage.project.write_config(&config)?;
+    for (file, content) in
+        [("a.demo", "one\n"), ("gone.demo", "ERROR gone\n"), ("old.demo", "ERROR old\nthree\n")]
+    {
+        stage.project.write(file, content)?;
+    }
+    let serving = Serving::new(&stage)?;
+    let opened = |count: usize| {
+        wait_until("the documents", || {
+            let messages = recorded(&record);
+            messages.iter().filter(|message| message["method"] == "textDocument/didOpen").count() == count
+        })
+    };
+    for count in 1..=3 {
+        serving.call()?;
+        opened(count)?;
+    }
+    let state = serving.call()?;
+    let text = output(&state);
+    let name = |file: &str| stage.project.path(file).to_string_lossy().into_owned();
+    for (file, errors) in [
+        ("a.demo", &["ERROR [1:1] changed"][..]),
+        ("new/b.demo", &["ERROR [1:1] added"]),
+        ("moved.demo", &["ERROR [1:1] old", "ERROR [2:1] moved"]),
+    ] {
+        let block = format!("<diagnostics file=\"{}\">\n{}\n</diagnostics>", name(file), errors.join("\n"));
+        check_has(text, &[&block]);
+    }
+    assert_eq!(text.matches("in this file, please fix").count(), 3, "{text}");
+    let diagnostics = &state["metadata"]["diagnostics"];
+    assert_eq!(diagnostics.as_object().map(serde_json::Map::len), Some(3), "{diagnostics}");
+    // The server knows that a file was deleted and another one moved.
+    let messages = recorded(&record);
+    let closed: Vec<_> = messages
+        .iter()
+        .filter(|message| message["method"] == "textDocument/didClose")
+        .filter_map(|message| message["params"]["textDocument"]["uri"].as_str()?.rsplit('/').next())
+        .collect();
+    assert_eq!(closed, ["gone.demo", "old.demo"]);
+    let mut changed: Vec<_> = messages
+        .iter()
+        .filter(|message| message["method"] == "workspace/didChangeWatchedFiles")
+        .flat_map(|message| message["params"]["changes"].as_array().into_iter().flatten())
+        .map(|change| {
+            (change["uri"].as_str().and_then(|uri| uri.rsplit('/').next()), change["type"].as_u64())
+        })
+        .collect();
+    changed.sort_unstable();
+    let expected = [("a", 2), ("b", 1), ("fine", 1), ("gone", 3), ("moved", 1), ("old", 3)];
+    let expected = expected.map(|(file, kind)| (format!("{file}.demo"), Some(kind)));
+    assert_eq!(changed, expected.iter().map(|(file, kind)| (Some(&**file), *kind)).collect::<Vec<_>>());
+    stage.no_problems()
+}
+
+#[test]
+fn several_edits_of_a_file_show_its_errors_once() -> Result<()> {
+    let edits = json!({"filePath": "a.demo", "edits": [
+        {"oldString": "one", "newString": "ERROR one"}, {"oldString": "two", "newString": "  ERROR two"},
+    ]});
+    let rest = json!({"filePath": "a.demo", "edits": [
+        {"oldString": "ERROR one", "newString": "fine"}, {"oldString": "three", "newString": "ERROR three"},
+    ]});
+    let script = calls(&[write("a.demo", "one\ntwo\nthree\n"), ("multiedit", edits), ("multiedit", rest)]);
+    let stage = stage(script, json!({"demo": server(&[])}))?;
+    let serving = Serving::new(&stage)?;
+    assert_eq!(output(&serving.call()?), "Wrote file successfully.");
+    let state = serving.call()?;
+    check_has(output(&state), &["ERROR [1:1] one\nERROR [2:3] two\n</diagnostics>"]);
+    assert_eq!(output(&state).matches("<diagnostics").count(), 1, "{state}");
+    // The new error comes before the one that stays.
+    check_has(output(&serving.call()?), &["ERROR [3:1] three\nERROR [2:3] two\n</diagnostics>"]);
+    stage.no_problems()
+}
+
+#[test]
+fn diagnostics_that_come_in_two_parts_are_waited_for() -> Result<()> {
+    let edits: Vec<_> = (0..8).map(|number| write("a.demo", &format!("ERROR number {number}\n"))).collect();
+    let stage = stage(calls(&edits), json!({"demo": server(&["twice=0.05"])}))?;
+    let serving = Serving::new(&stage)?;
+    for number in 0..8 {
+        check_has(output(&serving.call()?), &[&format!("ERROR [1:1] number {number}\n")]);
+    }
+    Ok(())
+}
+
+#[test]
+fn diagnostics_that_come_at_once_are_not_waited_for() -> Result<()> {
+    let edits: Vec<_> = (0..16).map(|number| write("a.demo", &format!("ERROR number {number}\n"))).collect();
+    let stage = stage(calls(&edits), json!({"demo": server(&[])}))?;
+    let serving = Serving::new(&stage)?;
+    let mut times = Vec::new();
+    for number in 0..16 {
+        let state = serving.call()?;
+        check_has(output(&state), &[&format!("ERROR [1:1] number {number}\n")]);
+        let at = |name: &str| state["time"][name].as_u64().context("no time");
+        times.push(at("end")? - at("start")?);
+    }
+    // The first edits wait for more diagnostics, which never come. A busy machine may delay some of the last ones.
+    assert!(times[1..4].iter().all(|time| *time >= 150), "{times:?}");
+    assert!(times[8..].iter().any(|time| *time < 150), "{times:?}");
+    Ok(())
+}
+
+/// The changes of files that a scripted server heard of: the end of each address, and the kind.
+fn watched(record: &Path) -> Vec<(String, u64)> {
+    let messages = recorded(record).into_iter();
+    let messages = messages.filter(|message| message["method"] == "workspace/didChangeWatchedFiles");
+    let changes = messages.flat_map(|message| message["params"]["changes"].as_array().cloned());
+    let shown = |change: Value| {
+        let name = change["uri"].as_str()?.rsplit('/').next()?.to_owned();
+        Some((name, change["type"].as_u64()?))
+    };
+    changes.flatten().filter_map(shown).collect()
+}
+
+#[test]
+fn a_server_hears_of_the_files_that_it_registered_for() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let command = "printf x > made.cfg; printf x > other.txt; mkdir -p rel deep/er; printf x > rel/a.rel; \
+                   printf x > deep/er/b.cfg; printf x > c.rel; rm gone.cfg";
+    let script = calls(&[
+        write("a.demo", "x\n"),
+        write("tool.cfg", "x\n"),
+        ("bash", json!({"command": command, "description": "Changes files"})),
+    ]);
+    let stage = stage(script, json!({"demo": server(&[&option, "watch=**/*.cfg"])}))?;
+    stage.project.write("gone.cfg", "x")?;
+    stage.project.write("users.cfg", "x")?;
+    let serving = Serving::new(&stage)?;
+    serving.call()?;
+    // The answer to the registration; the directory is watched a little later.
+    wait_until("the registration", || recorded(&record).iter().any(|message| message["id"] == 1001))?;
+    std::thread::sleep(Duration::from_millis(500));
+    serving.call()?;
+    serving.call()?;
+    stage.project.write("users.cfg", "changed by the user")?;
+    let has = |name: &str, kind: u64| watched(&record).contains(&(name.to_owned(), kind));
+    wait_until("the changes", || {
+        has("tool.cfg", 1)
+            && has("made.cfg", 1)
+            && has("gone.cfg", 3)
+            && has("b.cfg", 1)
+            && has("a.rel", 1)
+            && has("users.cfg", 2)
+    })?;
+    let all = watched(&record);
+    assert!(!all.iter().any(|(name, _)| name == "other.txt" || name == "c.rel"), "{all:?}");
+    for name in ["made.cfg", "gone.cfg", "users.cfg", "a.demo"] {
+        assert_eq!(all.iter().filter(|(known, _)| known == name).count(), 1, "{all:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_change_by_the_user_reaches_the_server_at_once() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let stage =
+        stage(calls(&[write("a.demo", "x\n")]), json!({"demo": server(&[&option, "watch=**/*.demo"])}))?;
+    let serving = Serving::new(&stage)?;
+    serving.call()?;
+    wait_until("the registration", || recorded(&record).iter().any(|message| message["id"] == 1001))?;
+    std::thread::sleep(Duration::from_millis(500));
+    stage.project.write("a.demo", "by the user\n")?;
+    wait_until("the text", || recorded(&record).iter().any(|message| message["text"] == "by the user\n"))
+}
+
+#[test]
+fn files_are_not_watched_if_watching_is_disabled() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let script = calls(&[write("a.demo", "x\n"), write("a.demo", "y\n")]);
+    let stage = stage(script, json!({"demo": server(&[&option, "watch=**/*.demo"])}))?;
+    let (server, url) = crate::support::serve(
+        program(&stage.project, ["serve", "--port", "0"])
+            .env("OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER", "1"),
+    )?;
+    let serving = Serving { id: new_session(&url)?, url, _server: server };
+    serving.call()?;
+    wait_until("the registration", || recorded(&record).iter().any(|message| message["id"] == 1001))?;
+    stage.project.write("b.demo", "by the user\n")?;
+    std::thread::sleep(Duration::from_secs(1));
+    serving.call()?;
+    let all = watched(&record);
+    assert!(!all.iter().any(|(name, _)| name == "b.demo"), "{all:?}");
+    assert!(all.contains(&("a.demo".to_owned(), 2)), "{all:?}");
+    Ok(())
+}

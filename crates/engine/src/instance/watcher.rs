@@ -37,6 +37,16 @@ fn is_enabled(env: &Env) -> bool {
     !is_disabled(env) && (env.is_on(EXPERIMENTAL_FILEWATCHER) || env.is_on(EXPERIMENTAL))
 }
 
+/// Returns the watched files of a directory.
+pub(crate) fn options(instance: &Instance) -> TreeOptions {
+    let worktree = if instance.worktree.git { &instance.worktree.root } else { &instance.directory };
+    TreeOptions {
+        root: instance.directory.clone(),
+        worktree: worktree.clone(),
+        ignored: ignored(&instance.raw_config),
+    }
+}
+
 /// The watched trees of open directories.
 #[derive(Default)]
 pub(crate) struct Watchers {
@@ -86,12 +96,7 @@ impl Watchers {
             return;
         }
         let directory = instance.path.directory.clone();
-        let worktree = if instance.worktree.git { &instance.worktree.root } else { &instance.directory };
-        let options = TreeOptions {
-            root: instance.directory.clone(),
-            worktree: worktree.clone(),
-            ignored: ignored(&instance.raw_config),
-        };
+        let options = options(instance);
         let mut state = self.lock();
         if state.directories.len() >= MAX_INSTANCES && !state.directories.contains_key(&directory) {
             return;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Weak};
 
 use codewright_lsp::{Host, Launch, Servers};
 use codewright_proto::Signal;
-use codewright_workspace::{Author, Command};
+use codewright_workspace::{Author, Command, TreeOptions};
 use serde_json::json;
 
 use crate::inner::Inner;
-use crate::instance::Instance;
+use crate::instance::{Instance, watcher};
 use crate::journal::Level;
 use crate::sandbox;
 use crate::sandbox::server::ServerProgram;
@@ -56,6 +56,11 @@ impl Host for EngineHost {
             sandbox,
             author: Author::Model,
         })
+    }
+
+    fn watched(&self) -> Option<TreeOptions> {
+        let inner = self.inner.upgrade()?;
+        (!watcher::is_disabled(&inner.env)).then(|| watcher::options(&self.instance))
     }
 
     fn version(&self) -> String {
