@@ -171,6 +171,12 @@ impl Client {
         self.0.value(Call { query, ..Call::new(Method::GET, "/find/file") }).await
     }
 
+    /// Returns symbols of running language servers whose names match a text.
+    pub async fn find_symbols(&self, query: &str) -> Result<Vec<Value>, Error> {
+        let query = vec![("query", query.to_owned())];
+        self.0.value(Call { query, ..Call::new(Method::GET, "/find/symbol") }).await
+    }
+
     /// Returns the branches of the directory.
     pub async fn vcs(&self) -> Result<VcsReply, Error> {
         self.get("/vcs").await

@@ -29,6 +29,7 @@ mod review;
 mod runner;
 mod scroll;
 mod state;
+mod symbol;
 mod terminal;
 #[cfg(test)]
 mod tests;

@@ -92,9 +92,11 @@ fn to_line(draft: &Draft) -> Value {
     }
     let chips = draft.chips.iter().filter_map(|chip| {
         let (kind, body) = match &chip.body {
-            Body::Paste(text) => ("paste", text),
-            Body::File(path) => ("file", path),
-            Body::Agent(name) => ("agent", name),
+            Body::Paste(text) => ("paste", text.clone()),
+            Body::File(path) => ("file", path.clone()),
+            // A symbol may move until the prompt is recalled, and then its lines are only a file.
+            Body::Symbol(symbol) => ("file", symbol.file()),
+            Body::Agent(name) => ("agent", name.clone()),
             Body::Picture { .. } => return None,
         };
         Some(json!({"label": chip.label, kind: body}))

@@ -61,6 +61,11 @@ pub(crate) enum Reply {
         session: SessionId,
         todos: Vec<Todo>,
     },
+    /// The found symbols in the form of the API.
+    Symbols {
+        query: String,
+        symbols: Vec<Value>,
+    },
     Files {
         query: String,
         files: Vec<String>,
@@ -223,6 +228,8 @@ pub(crate) enum Cmd {
     },
     RejectQuestion(QuestionId),
     FindFiles(String),
+    /// Searches symbols after a short time without another search.
+    FindSymbols(String),
     Rename {
         session: SessionId,
         title: String,

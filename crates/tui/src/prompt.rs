@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::clipboard::Picture;
 use crate::editor::Editor;
+use crate::symbol::Symbol;
 
 /// The number of lines from which a pasted text is displayed as a label.
 const PASTE_LINES: usize = 4;
@@ -34,6 +35,8 @@ pub(crate) enum Body {
     Paste(String),
     /// A file, by its path.
     File(String),
+    /// A symbol of a language server.
+    Symbol(Symbol),
     /// An agent, by its name.
     Agent(String),
     /// A picture, as a `data:` URL.
@@ -64,6 +67,7 @@ pub(crate) enum Pick {
     Action(crate::keys::Action),
     Command(String),
     File(String),
+    Symbol(Symbol),
     Agent(String),
 }
 
@@ -81,6 +85,7 @@ impl Draft {
     fn weight(&self) -> usize {
         let held = |chip: &Chip| match &chip.body {
             Body::Paste(text) | Body::File(text) | Body::Agent(text) => text.len(),
+            Body::Symbol(symbol) => symbol.path.len() + symbol.name.len(),
             Body::Picture { .. } => 0,
         };
         self.text.len() + self.chips.iter().map(held).sum::<usize>()
@@ -228,6 +233,13 @@ impl Prompt {
                     parts.push(PartInput::Agent { id: None, name: name.clone(), source: Some(source) });
                 }
                 Body::File(path) => parts.push(file(path, directory, source)),
+                Body::Symbol(symbol) => {
+                    let mut part = file(&symbol.file(), directory, source.clone());
+                    if let PartInput::File { source: shown, .. } = &mut part {
+                        *shown = Some(symbol.source(source));
+                    }
+                    parts.push(part);
+                }
                 Body::Picture { mime, url } => {
                     let name = chip.label.trim_matches(['[', ']']).to_lowercase().replace(' ', "-");
                     parts.push(PartInput::File {

@@ -21,6 +21,8 @@ use change::Input;
 /// The pauses before the event stream is opened again, after one failure, two failures, and so on.
 const RECONNECT_PAUSES: [Duration; 4] =
     [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
+/// The time without a key after which symbols are searched, because language servers search their whole project.
+const SYMBOLS_PAUSE: Duration = Duration::from_millis(150);
 /// The maximum size of an edited text.
 const MAX_WRITTEN_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -31,13 +33,15 @@ pub(crate) struct Runner {
     tasks: JoinSet<()>,
     /// The running search. A newer search replaces it.
     search: Option<AbortHandle>,
+    /// The running search for symbols, which a newer one replaces.
+    symbols: Option<AbortHandle>,
     /// The task that receives events.
     watcher: Option<AbortHandle>,
 }
 
 impl Runner {
     pub(crate) fn new(client: Client, first: First, sender: mpsc::Sender<Msg>) -> Self {
-        Self { client, first, sender, tasks: JoinSet::new(), search: None, watcher: None }
+        Self { client, first, sender, tasks: JoinSet::new(), search: None, symbols: None, watcher: None }
     }
 
     /// Starts receiving events, and reconnects when the connection breaks.
@@ -60,7 +64,11 @@ impl Runner {
         while self.tasks.try_join_next().is_some() {}
         let (client, first, sender) = (self.client.clone(), self.first.clone(), self.sender.clone());
         let replaces = matches!(cmd, Cmd::FindFiles(_) | Cmd::ListSessions { .. });
+        let replaces_symbols = matches!(cmd, Cmd::FindSymbols(_));
         if replaces && let Some(search) = self.search.take() {
+            search.abort();
+        }
+        if replaces_symbols && let Some(search) = self.symbols.take() {
             search.abort();
         }
         let handle = self.tasks.spawn(async move {
@@ -71,6 +79,8 @@ impl Runner {
         });
         if replaces {
             self.search = Some(handle);
+        } else if replaces_symbols {
+            self.symbols = Some(handle);
         }
     }
 
@@ -157,6 +167,10 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::LoadSandbox => client.sandbox().await.ok().map(Reply::Sandbox),
         Cmd::LoadDirectories => load::directories(client).await,
         Cmd::FindFiles(query) => load::files(client, query).await,
+        Cmd::FindSymbols(query) => {
+            tokio::time::sleep(SYMBOLS_PAUSE).await;
+            load::symbols(client, query).await
+        }
         Cmd::LoadTrust(directory) => load::trust(client, directory).await,
         Cmd::Send { session, input, draft } => {
             change::send(client, session, Input::Prompt(input), draft, sender).await

@@ -144,6 +144,12 @@ pub(super) async fn files(client: &Client, query: String) -> Option<Reply> {
     Some(Reply::Files { query, files })
 }
 
+/// Searches symbols. If the search fails, none are offered.
+pub(super) async fn symbols(client: &Client, query: String) -> Option<Reply> {
+    let symbols = client.find_symbols(&query).await.unwrap_or_default();
+    Some(Reply::Symbols { query, symbols })
+}
+
 /// Fetches the trust of a directory. Servers of other versions do not have this route, and the client works
 /// without it.
 pub(super) async fn trust(client: &Client, directory: String) -> Option<Reply> {

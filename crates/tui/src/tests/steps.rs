@@ -289,6 +289,54 @@ fn an_exclamation_mark_runs_a_shell_command() {
 }
 
 #[test]
+fn symbols_of_a_running_server_are_mentioned() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("see @ad");
+    let is_search = |cmd: &Cmd| matches!(cmd, Cmd::FindSymbols(_));
+    assert!(!stage.take_cmds().iter().any(is_search), "no server runs");
+    stage.reply(Reply::Servers {
+        mcp: None,
+        lsp: Some(json!([{"id": "demo", "name": "demo", "root": "", "status": "connected"}])),
+        formatters: None,
+    });
+    stage.write("d");
+    assert!(stage.take_cmds().contains(&Cmd::FindSymbols("add".to_owned())));
+    let symbol = |name: &str, file: &str| {
+        let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 7, "character": 1}});
+        json!({"name": name, "kind": 12, "location": {"uri": format!("file:///home/me/project/{file}"), "range": range}})
+    };
+    stage.reply(Reply::Symbols { query: "ad".to_owned(), symbols: vec![symbol("add_old", "src/old.rs")] });
+    stage.hides("add_old");
+    stage.reply(Reply::Symbols {
+        query: "add".to_owned(),
+        symbols: vec![
+            symbol("add_all", "src/a.rs"),
+            symbol("unlike", "src/b.rs"),
+            symbol("\u{1b}[2J", "src/c.rs"),
+        ],
+    });
+    stage.reply(Reply::Files { query: "add".to_owned(), files: vec!["src/add.rs".to_owned()] });
+    stage.shows("src/add.rs");
+    stage.shows("src/a.rs:3");
+    stage.hides("unlike");
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.prompt.editor.text(), "see @add_all ");
+    stage.take_cmds();
+    stage.press(KeyCode::Enter);
+    let cmds = stage.take_cmds();
+    let Cmd::Send { input, .. } = &cmds[0] else { panic!("{cmds:?}") };
+    let PartInput::File { url, source, .. } = &input.parts[1] else { panic!("{input:?}") };
+    assert_eq!(url, "file:///home/me/project/src/a.rs?start=3&end=8");
+    let expected = json!({
+        "text": {"value": "@add_all", "start": 4, "end": 12},
+        "type": "symbol", "path": "src/a.rs", "name": "add_all", "kind": 12,
+        "range": {"start": {"line": 2, "character": 0}, "end": {"line": 7, "character": 1}},
+    });
+    assert_eq!(source.as_ref(), Some(&expected));
+}
+
+#[test]
 fn files_and_agents_are_mentioned() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("see @ad");

@@ -1,6 +1,7 @@
-//! Completion in the prompt: commands after `/`, files and agents after `@`.
+//! Completion in the prompt: commands after `/`; files, agents and symbols after `@`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::Value;
 
 use super::{act, applies};
 use crate::fuzzy;
@@ -8,9 +9,14 @@ use crate::keys::ACTIONS;
 use crate::msg::Cmd;
 use crate::prompt::{Body, Completion, Offer, Pick};
 use crate::state::State;
+use crate::symbol::Symbol;
 
 /// The maximum number of completions.
 const MAX_OFFERS: usize = 50;
+/// The maximum number of symbols among them.
+const MAX_SYMBOLS: usize = 10;
+/// The characters from which symbols are searched.
+const SYMBOL_CHARS: usize = 2;
 /// How much each earlier mention adds to the score of a file.
 const MENTION_SCORE: i64 = 20;
 
@@ -23,9 +29,13 @@ pub(super) fn refresh(state: &mut State) -> Vec<Cmd> {
     }
     if let Some((from, word)) = state.prompt.mention().map(|(from, word)| (from, word.to_owned())) {
         let offers = agents(state, &word);
-        let kept = offered_files(state, from);
-        offer(state, from, word.clone(), offers.into_iter().chain(kept).collect());
-        return vec![Cmd::FindFiles(word)];
+        let kept = offered(state, from, |pick| matches!(pick, Pick::File(_)));
+        let symbols = offered_symbols(state, from, &word);
+        offer(state, from, word.clone(), offers.into_iter().chain(kept).chain(symbols).collect());
+        let has_server = state.mirror.lsp.iter().any(|server| server.status == "connected");
+        let symbols = has_server && word.chars().count() >= SYMBOL_CHARS && !word.contains(['/', '.', '#']);
+        let symbols = symbols.then(|| Cmd::FindSymbols(word.clone()));
+        return symbols.into_iter().chain([Cmd::FindFiles(word)]).collect();
     }
     state.prompt.completion = None;
     Vec::new()
@@ -49,7 +59,30 @@ pub(super) fn add_files(state: &mut State, query: &str, files: Vec<String>) {
         detail: String::new(),
         pick: Pick::File(file),
     });
-    let offers = agents(state, &word).into_iter().chain(files).collect();
+    let symbols = offered_symbols(state, from, &word);
+    let offers = agents(state, &word).into_iter().chain(files).chain(symbols).collect();
+    offer(state, from, word, offers);
+}
+
+/// Adds the symbols that were found for a word, after the files.
+pub(super) fn add_symbols(state: &mut State, query: &str, symbols: &[Value]) {
+    let Some((from, word)) = state.prompt.mention().map(|(from, word)| (from, word.to_owned())) else {
+        return;
+    };
+    if word != query {
+        return;
+    }
+    let found = symbols.iter().filter_map(|symbol| Symbol::read(symbol, &state.mirror.directory));
+    let mut ranked: Vec<(i64, Symbol)> =
+        found.filter_map(|symbol| Some((fuzzy::score(&word, &symbol.name)?, symbol))).collect();
+    ranked.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    let symbols = ranked.into_iter().take(MAX_SYMBOLS).map(|(_, symbol)| Offer {
+        label: format!("@{}", symbol.name),
+        detail: symbol.place(),
+        pick: Pick::Symbol(symbol),
+    });
+    let others = offered(state, from, |pick| !matches!(pick, Pick::Symbol(_)));
+    let offers = others.into_iter().take(MAX_OFFERS - MAX_SYMBOLS).chain(symbols).collect();
     offer(state, from, word, offers);
 }
 
@@ -60,11 +93,20 @@ fn offer(state: &mut State, from: usize, query: String, mut offers: Vec<Offer>) 
     state.prompt.completion = (!offers.is_empty()).then_some(Completion { from, query, offers, selected });
 }
 
-/// Returns the files that are offered already. They stay until others are found.
-fn offered_files(state: &State, from: usize) -> Vec<Offer> {
+/// Returns completions that are offered already. They stay until others are found.
+fn offered(state: &State, from: usize, is_kept: impl Fn(&Pick) -> bool) -> Vec<Offer> {
     let known = state.prompt.completion.as_ref().filter(|known| known.from == from);
     let offers = known.into_iter().flat_map(|known| &known.offers);
-    offers.filter(|offer| matches!(offer.pick, Pick::File(_))).cloned().collect()
+    offers.filter(|offer| is_kept(&offer.pick)).cloned().collect()
+}
+
+/// Returns the offered symbols that still match.
+fn offered_symbols(state: &State, from: usize, word: &str) -> Vec<Offer> {
+    let matches = |pick: &Pick| match pick {
+        Pick::Symbol(symbol) => fuzzy::score(word, &symbol.name).is_some(),
+        Pick::Action(_) | Pick::Command(_) | Pick::File(_) | Pick::Agent(_) => false,
+    };
+    offered(state, from, matches)
 }
 
 fn commands(state: &State, name: &str) -> Vec<Offer> {
@@ -146,6 +188,11 @@ fn accept(state: &mut State, from: usize, offer: Offer, entered: bool) -> Vec<Cm
         Pick::Agent(name) => {
             state.prompt.editor.delete(range);
             state.prompt.attach(offer.label, Body::Agent(name));
+            Vec::new()
+        }
+        Pick::Symbol(symbol) => {
+            state.prompt.editor.delete(range);
+            state.prompt.attach(offer.label, Body::Symbol(symbol));
             Vec::new()
         }
         Pick::File(path) if path.ends_with('/') && !entered => {
