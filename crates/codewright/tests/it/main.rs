@@ -26,6 +26,7 @@ mod escape;
 mod examples;
 mod faults;
 mod forged;
+mod formatter;
 mod git;
 mod gitlab;
 mod hang;
