@@ -214,7 +214,7 @@ impl Instance {
             sandbox: config.sandbox.clone(),
             programs: place.search.clone(),
             formatters: programs::formatters(&config.raw, place),
-            lsp: lsp::of(&config, parts.as_deref()),
+            lsp: lsp::of(&config, parts.as_deref(), &variables),
             mcp: mcp::of(&config, parts.as_deref()),
             origins,
             instructions,

@@ -10,8 +10,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use codewright_config::{Config, Parts};
-use codewright_lsp::{Servers, Spec};
+use codewright_config::env::EXPERIMENTAL_LSP_TY;
+use codewright_config::{Config, Env, Parts};
+use codewright_lsp::{Python, Servers, Spec};
 use tokio_util::task::TaskTracker;
 
 /// The number of directories whose servers keep running. Those of the least recently used one end for another.
@@ -27,8 +28,10 @@ struct Entry {
 }
 
 /// Returns the servers of a configuration and of the documents that it was merged from.
-pub(crate) fn of(config: &Config, parts: Option<&Parts>) -> Vec<Spec> {
-    codewright_lsp::configured(&config.raw, parts.map(|parts| (&parts.user.raw, &parts.repository.raw)))
+pub(crate) fn of(config: &Config, parts: Option<&Parts>, env: &Env) -> Vec<Spec> {
+    let python = if env.is_on(EXPERIMENTAL_LSP_TY) { Python::Ty } else { Python::Pyright };
+    let parts = parts.map(|parts| (&parts.user.raw, &parts.repository.raw));
+    codewright_lsp::configured(&config.raw, parts, python)
 }
 
 impl LspTable {

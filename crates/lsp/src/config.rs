@@ -55,16 +55,34 @@ enum Start {
     Own(Vec<String>),
 }
 
+/// The known server of Python files. The other one is not known then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Python {
+    /// The usual one.
+    Pyright,
+    /// The experiment.
+    Ty,
+}
+
+impl Python {
+    fn is_known(self, id: &str) -> bool {
+        match self {
+            Self::Pyright => id != "ty",
+            Self::Ty => id != "pyright",
+        }
+    }
+}
+
 /// The servers of a configuration. `parts` are the user's and the repository's documents, if there is a repository's.
 #[must_use]
-pub fn configured(merged: &Value, parts: Option<(&Value, &Value)>) -> Vec<Spec> {
-    let Some((user, repository)) = parts else { return specs(&merged["lsp"], false) };
+pub fn configured(merged: &Value, parts: Option<(&Value, &Value)>, python: Python) -> Vec<Spec> {
+    let Some((user, repository)) = parts else { return specs(&merged["lsp"], python, false) };
     let (user, repository) = (&user["lsp"], &repository["lsp"]);
     if *repository == false {
         return Vec::new();
     }
-    let users = specs(user, false);
-    let mut all = if users.is_empty() { specs(repository, true) } else { users };
+    let users = specs(user, python, false);
+    let mut all = if users.is_empty() { specs(repository, python, true) } else { users };
     if is_on(user) {
         let entries = repository.as_object().into_iter().flatten();
         for (id, entry) in entries.take(MAX_SERVERS) {
@@ -83,11 +101,12 @@ fn is_on(lsp: &Value) -> bool {
     matches!(lsp, Value::Bool(true) | Value::Object(_))
 }
 
-fn specs(lsp: &Value, of_repository: bool) -> Vec<Spec> {
+fn specs(lsp: &Value, python: Python, of_repository: bool) -> Vec<Spec> {
     if !is_on(lsp) {
         return Vec::new();
     }
-    let mut all: Vec<Spec> = KNOWN.iter().map(|known| Spec::known(known, of_repository)).collect();
+    let known = KNOWN.iter().filter(|known| python.is_known(known.id));
+    let mut all: Vec<Spec> = known.map(|known| Spec::known(known, of_repository)).collect();
     for (id, entry) in lsp.as_object().into_iter().flatten().take(MAX_SERVERS) {
         configure(&mut all, id, entry, of_repository);
     }
@@ -291,18 +310,35 @@ mod tests {
         specs.iter().map(|spec| spec.id.as_str()).collect()
     }
 
+    /// The number of servers that are known at the same time.
+    fn known() -> usize {
+        KNOWN.len() - 1
+    }
+
+    #[test]
+    fn python_has_one_known_server() {
+        for (python, expected, other) in [(Python::Pyright, "pyright", "ty"), (Python::Ty, "ty", "pyright")] {
+            let all = configured(&json!({"lsp": true}), None, python);
+            assert!(ids(&all).contains(&expected) && !ids(&all).contains(&other), "{python:?}");
+            let own =
+                configured(&json!({"lsp": {other: {"command": ["x"], "extensions": [".py"]}}}), None, python);
+            assert!(ids(&own).contains(&other) && ids(&own).contains(&expected), "{python:?}");
+        }
+    }
+
     #[test]
     fn servers_are_off_unless_configured() {
         for off in [json!({}), json!({"lsp": false}), json!({"lsp": null}), json!({"lsp": 7})] {
-            assert_eq!(configured(&off, None), [], "{off}");
+            assert_eq!(configured(&off, None, Python::Pyright), [], "{off}");
         }
-        assert_eq!(configured(&json!({"lsp": true}), None).len(), KNOWN.len());
+        assert_eq!(configured(&json!({"lsp": true}), None, Python::Pyright).len(), known());
         let own = configured(
             &json!({"lsp": {"deno": {"disabled": true}, "mine": {"command": ["x"], "extensions": [".m"],
                 "memory_limit_mb": 1, "idle_timeout_s": 0}, "rust": {"env": {"A": "b", "C=": "d"}}, "bad": 7}}),
             None,
+            Python::Pyright,
         );
-        assert_eq!(own.len(), KNOWN.len());
+        assert_eq!(own.len(), known());
         assert!(!ids(&own).contains(&"deno") && !ids(&own).contains(&"bad"));
         let mine = own.iter().find(|spec| spec.id == "mine").unwrap();
         assert!(mine.suits(Path::new("/a.m")) && !mine.suits(Path::new("/a.rs")));
@@ -315,15 +351,15 @@ mod tests {
         let user = json!({"lsp": {"mine": {"command": ["x"], "env": {"KEY": "secret"}}}});
         let repository = json!({"lsp": {"mine": {"command": ["evil"]}, "rust": {"command": ["evil"]},
                                         "gopls": {"disabled": true}, "theirs": {"command": ["y"]}}});
-        let all = configured(&json!({}), Some((&user, &repository)));
+        let all = configured(&json!({}), Some((&user, &repository)), Python::Pyright);
         let of = |id: &str| all.iter().find(|spec| spec.id == id).unwrap();
         assert_eq!((of("mine").of_repository, &of("mine").start), (false, &Start::Own(vec!["x".to_owned()])));
         assert!(of("rust").of_repository && of("theirs").of_repository && !of("clangd").of_repository);
         assert!(!ids(&all).contains(&"gopls"));
-        let all = configured(&json!({}), Some((&json!({}), &json!({"lsp": true}))));
-        assert!(all.len() == KNOWN.len() && all.iter().all(|spec| spec.of_repository));
-        assert_eq!(configured(&json!({}), Some((&user, &json!({"lsp": false})))), []);
-        assert_eq!(configured(&json!({}), Some((&json!({"lsp": false}), &json!({})))), []);
+        let all = configured(&json!({}), Some((&json!({}), &json!({"lsp": true}))), Python::Pyright);
+        assert!(all.len() == known() && all.iter().all(|spec| spec.of_repository));
+        assert_eq!(configured(&json!({}), Some((&user, &json!({"lsp": false}))), Python::Pyright), []);
+        assert_eq!(configured(&json!({}), Some((&json!({"lsp": false}), &json!({}))), Python::Pyright), []);
     }
 
     #[test]
@@ -350,7 +386,11 @@ mod tests {
             path: String::new(),
             programs: Programs::All,
         };
-        let all = configured(&json!({"lsp": {"own": {"command": ["x"], "extensions": [".own"]}}}), None);
+        let all = configured(
+            &json!({"lsp": {"own": {"command": ["x"], "extensions": [".own"]}}}),
+            None,
+            Python::Pyright,
+        );
         for (id, file, expected) in [
             ("typescript", "a.ts", Some("")),
             ("typescript", "web/src/a.ts", Some("web")),

@@ -22,7 +22,7 @@ mod table;
 mod uri;
 mod watcher;
 
-pub use config::{Spec, configured};
+pub use config::{Python, Spec, configured};
 pub use diagnostic::{Diagnostic, Position, Range};
 pub use host::{Host, Launch};
 pub use query::{Answer, Operation, Query};

@@ -143,6 +143,21 @@ pub(crate) const KNOWN: &[Known] = &[
         "npm install -g pyright",
     ),
     main(
+        "ty",
+        &[".py", ".pyi"],
+        &[&["ty", "server"]],
+        Root::Nearest(&[&[
+            "pyproject.toml",
+            "ty.toml",
+            "setup.py",
+            "setup.cfg",
+            "requirements.txt",
+            "Pipfile",
+            "pyrightconfig.json",
+        ]]),
+        "uv tool install ty",
+    ),
+    main(
         "elixir-ls",
         &[".ex", ".exs"],
         &[&["elixir-ls"], &["language_server.sh"]],

@@ -65,7 +65,9 @@ async fn lsp(engine: &Engine, instance: &Arc<Instance>, command: LspCommand) -> 
         LspCommand::Diagnostics { file, .. } => {
             print_json(&servers.diagnostics(instance, Path::new(&file)).await.map_err(engine_error)?)
         }
-        LspCommand::Symbols { query, .. } => print_json(&servers.symbols(instance, &query).await),
+        LspCommand::Symbols { query, .. } => {
+            print_json(&servers.symbols_if_enabled(instance, &query).await.map_err(engine_error)?)
+        }
         LspCommand::DocumentSymbols { uri, .. } => {
             let path = uri.strip_prefix("file://").unwrap_or(&uri);
             let symbols = servers.document_symbols(instance, Path::new(path)).await.map_err(engine_error)?;

@@ -145,6 +145,7 @@ fn parts_that_do_not_exist_refuse_with_the_reason() -> Result<()> {
     let project = project()?;
     for (args, reason) in [
         (&["lsp", "diagnostics", "a.txt"][..], "the configuration key `lsp` is not set"),
+        (&["lsp", "symbols", "a"], "the configuration key `lsp` is not set"),
         (&["lsp", "document-symbols", "file:///a"], "the configuration key `lsp` is not set"),
         (&["agent", "build", "--tool", "bash", "--params", "{}"], "tools run only in a session"),
     ] {

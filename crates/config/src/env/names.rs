@@ -164,6 +164,8 @@ pub const EXPERIMENTAL: &str = "OPENCODE_EXPERIMENTAL";
 pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
 /// Offer the tool that queries language servers.
 pub const EXPERIMENTAL_LSP_TOOL: &str = "OPENCODE_EXPERIMENTAL_LSP_TOOL";
+/// Check Python with ty instead of pyright.
+pub const EXPERIMENTAL_LSP_TY: &str = "OPENCODE_EXPERIMENTAL_LSP_TY";
 /// Let the model propose to make a plan first.
 pub const EXPERIMENTAL_PLAN_ENTER: &str = "OPENCODE_EXPERIMENTAL_PLAN_ENTER";
 /// Let subagents run in the background.
@@ -252,6 +254,7 @@ pub const OWN: &[(&str, &str)] = &[
     (EXPERIMENTAL, "enable all experiments except background commands"),
     (EXPERIMENTAL_PLAN_MODE, "let the plan agent write a plan file"),
     (EXPERIMENTAL_LSP_TOOL, "offer the tool that queries language servers"),
+    (EXPERIMENTAL_LSP_TY, "check Python with the language server ty instead of pyright"),
     (EXPERIMENTAL_PLAN_ENTER, "let the model propose to make a plan first"),
     (EXPERIMENTAL_BACKGROUND_SUBAGENTS, "let subagents run in the background"),
     (EXPERIMENTAL_FILEWATCHER, "report changes of files that other programs make"),

@@ -37,6 +37,16 @@ impl Lsp<'_> {
         }
     }
 
+    /// Searches the symbols of the running servers, for the command line.
+    ///
+    /// # Errors
+    ///
+    /// Fails if language servers are disabled.
+    pub async fn symbols_if_enabled(self, instance: &Arc<Instance>, name: &str) -> Result<Vec<Value>, Error> {
+        let servers = host::servers(self.0, instance).ok_or_else(disabled)?;
+        Ok(servers.symbols(name).await)
+    }
+
     /// Starts the servers of a file and returns its diagnostics.
     ///
     /// # Errors
