@@ -8,6 +8,7 @@
 //! last check, when nothing runs any more, has to succeed whatever the command left.
 
 use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::{canonicalize, read_link, symlink_metadata};
 use std::io::{Error as IoError, ErrorKind};
 use std::os::unix::fs::symlink;
@@ -109,6 +110,37 @@ pub fn folded_name(name: &str) -> String {
 /// Whether some file systems ignore a character when they compare names.
 fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// A directory in which an entry of some names makes a check of a [`Guard`] necessary.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The directory, without links in the part that existed at the start.
+    pub directory: PathBuf,
+    names: Names,
+}
+
+#[derive(Debug, Clone)]
+enum Names {
+    Guarded(Guarded),
+    Link(OsString),
+}
+
+impl Place {
+    /// Whether the removal of such an entry matters, too, because it is a link that is restored.
+    #[must_use]
+    pub fn is_of_link(&self) -> bool {
+        matches!(self.names, Names::Link(_))
+    }
+
+    /// Whether a name of an entry is one of them.
+    #[must_use]
+    pub fn contains(&self, name: &OsStr) -> bool {
+        match &self.names {
+            Names::Guarded(guarded) => guarded.matches(&name.to_string_lossy()),
+            Names::Link(link) => link == name,
+        }
+    }
 }
 
 /// Watches the guarded names of a command.
@@ -213,6 +245,24 @@ impl Guard {
         outcome
     }
 
+    /// The directories whose changes can make a check necessary. `None` if they cannot be listed, because a path leads
+    /// through a link to nothing, so that only regular checks find everything.
+    #[must_use]
+    pub fn places(&self) -> Option<Vec<Place>> {
+        if self.rows.iter().any(|row| row.dangling.is_some()) {
+            return None;
+        }
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| Place { directory: row.path.clone(), names: Names::Guarded(row.guarded.clone()) });
+        let links = self.links.iter().filter_map(|(link, _)| {
+            let names = Names::Link(link.file_name()?.to_owned());
+            Some(Place { directory: resolved(link.parent()?), names })
+        });
+        Some(rows.chain(links).collect())
+    }
+
     /// The entries that were renamed.
     #[must_use]
     pub fn renamed(&self) -> &[Renamed] {
@@ -250,7 +300,7 @@ impl Row {
             Err(error) => outcome = Err(error),
         }
         for name in found.into_iter().filter(|name| !known.contains(&self.path.join(name))) {
-            match rename_away(&folder, &name) {
+            match rename_away(&folder, &name, |to| self.guarded.matches(to)) {
                 Ok(to) => renamed.push(Renamed {
                     from: self.guarded.directory.join(&name),
                     to: self.guarded.directory.join(to),
@@ -294,7 +344,7 @@ fn rename_at(path: &Path, renamed: &mut Vec<Renamed>) -> Result<(), IoError> {
     };
     // The links above existed at the start, or are handled as links of their own.
     let Reached::Folder(folder) = Folder::open(&resolved(directory))? else { return Ok(()) };
-    match rename_away(&folder, &name.to_string_lossy()) {
+    match rename_away(&folder, &name.to_string_lossy(), |_| false) {
         Ok(to) => {
             renamed.push(Renamed { from: path.to_owned(), to: directory.join(to) });
             Ok(())
@@ -304,11 +354,15 @@ fn rename_at(path: &Path, renamed: &mut Vec<Renamed>) -> Result<(), IoError> {
     }
 }
 
-/// Renames an entry to a name in the same directory that has no meaning for any program. Returns the name.
-fn rename_away(folder: &Folder, name: &str) -> Result<String, IoError> {
+/// Renames an entry to a name in the same directory that has no meaning for any program and is not guarded. Returns the
+/// name.
+fn rename_away(folder: &Folder, name: &str, is_guarded: impl Fn(&str) -> bool) -> Result<String, IoError> {
     let numbered = (1..=MAX_RENAMED).map(|number| format!("blocked-{number}-{name}"));
     let random = (0..MAX_RANDOM).map(|_| format!("blocked-{}-{name}", random_word()));
-    for to in numbered.chain(random).filter(|to| !folder.has(to)) {
+    // The end of a name can have a meaning.
+    let short = (0..MAX_RANDOM).map(|_| format!("blocked-{}", random_word()));
+    let candidates = numbered.chain(random).chain(short);
+    for to in candidates.filter(|to| !is_guarded(to) && !folder.has(to)) {
         match folder.rename(name, &to) {
             Ok(()) => return Ok(to),
             // The command was faster.
@@ -358,6 +412,16 @@ mod tests {
         assert_eq!(from, [".CLAUDE", "a.code-workspace", "opencode.jsonc"]);
         assert!(guard.renamed().iter().all(|renamed| !renamed.from.exists() && renamed.to.exists()));
         assert!(folder.path().join("opencode.json").exists() && folder.path().join("kept").exists());
+    }
+
+    #[test]
+    fn a_renamed_entry_is_not_guarded_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut guard = guard(folder.path(), &["*.code-workspace"]);
+        write(folder.path().join("a.code-workspace"), "evil").unwrap();
+        guard.check().unwrap();
+        guard.check().unwrap();
+        assert_eq!(guard.renamed().len(), 1);
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod seccomp;
 use std::path::PathBuf;
 
 pub use blocked::Blocked;
-pub use guard::{Guard, Guarded, Renamed, folded_name};
+pub use guard::{Guard, Guarded, Place, Renamed, folded_name};
 pub use launch::{CONFINE, Inner, Launch, restrict};
 pub use light::with_writes;
 pub use mechanism::{Mechanism, Probe, Strongest, detect};

@@ -9,8 +9,10 @@
 mod confined;
 mod connected;
 mod held;
+mod names;
 mod origin;
 mod output;
+mod protection;
 mod served;
 mod supervisor;
 mod terminal;

@@ -3,6 +3,8 @@
 //! The servers are the scripted one of the tests, `crates/testkit/servers/mcp.py`. Only the program itself is
 //! measured, not its supervisors and the servers.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -28,12 +30,12 @@ const SCRIPT_NAME: &str = "mcp.py";
 const SERVERS: usize = 5;
 /// The tools of each server besides the 18 that it always has, so that all have 200.
 const MORE_TOOLS: usize = 22;
-/// The usual mode of the sandbox, whose guard looks at the protected names of each server every two seconds.
+/// The usual mode of the sandbox, which watches the protected names of each server.
 const SANDBOX: &str = "workspace";
 /// The number of calls between two readings of the clock.
 const CALLS: usize = 20;
-/// The time until the program has returned memory and is at rest.
-const SETTLE: Duration = Duration::from_secs(10);
+/// The time until the program has returned memory and is at rest. Threads without work end after ten seconds.
+const SETTLE: Duration = Duration::from_secs(15);
 /// The time for which wake-ups are counted.
 const REST: Duration = Duration::from_secs(20);
 /// The deadline of the program.
@@ -162,18 +164,24 @@ fn at_rest(binary: &Path, mcp: &Value, sandbox: &str) -> Result<Cost> {
     let memory_mib = memory(stage.pid())?.now_mib;
     let before = switches(stage.pid())?;
     thread::sleep(REST);
-    let wake_ups = (switches(stage.pid())? - before) as f64;
+    let wake_ups = switches(stage.pid())?.into_iter().map(|(thread, now)| {
+        // A new thread starts at 0.
+        now.saturating_sub(before.get(&thread).copied().unwrap_or_default())
+    });
+    let wake_ups = wake_ups.sum::<u64>() as f64;
     stage.end()?;
     Ok(Cost { memory_mib, wake_ups, request_bytes: first as f64 })
 }
 
-/// The voluntary context switches of all threads of a process.
-fn switches(process: Pid) -> Result<u64> {
-    let mut all = 0;
+/// The voluntary context switches of each thread of a process.
+fn switches(process: Pid) -> Result<HashMap<OsString, u64>> {
+    let mut all = HashMap::new();
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        let status = fs::read_to_string(thread?.path().join("status"))?;
+        let thread = thread?;
+        // A thread can end meanwhile.
+        let Ok(status) = fs::read_to_string(thread.path().join("status")) else { continue };
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        all += line.context("no switches")?.trim().parse::<u64>()?;
+        all.insert(thread.file_name(), line.context("no switches")?.trim().parse::<u64>()?);
     }
     Ok(all)
 }

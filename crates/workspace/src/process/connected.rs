@@ -6,27 +6,23 @@
 
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_sandbox::Guard;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 
+use super::Command;
 use super::held::{Ends, Held, Input};
-use super::{Command, Confined, check};
+use super::protection::Protection;
 use crate::Error;
-
-/// The interval between two checks of the protected names. A server lives long, and most of the time does nothing.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// A connected program. Its processes are killed when this is dropped.
 #[derive(Debug)]
 pub struct Connected {
     held: Held,
-    sandbox: Option<Arc<Confined>>,
+    protection: Option<Protection>,
 }
 
 /// The end of the connection: reads the output of the program and writes its input. Shutting down the writing half is
@@ -49,8 +45,8 @@ impl Errors {
 ///
 /// # Errors
 ///
-/// Fails if the program cannot be started. With a supervisor a missing program ends at once with the code 127 and a
-/// line of error output.
+/// Fails if the program cannot be started or its sandbox cannot protect its files. With a supervisor a missing program
+/// ends at once with the code 127 and a line of error output.
 pub fn connect(command: &Command) -> Result<(Connected, Peer, Errors), Error> {
     let failed = |source| Error::Start { program: command.program.clone(), source };
     let (own, other) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
@@ -62,10 +58,12 @@ pub fn connect(command: &Command) -> Result<(Connected, Peer, Errors), Error> {
         stdout: Stdio::from(other),
         stderr: Stdio::from(writer),
     };
+    // Before the start, so that nothing that the program creates counts as present.
+    let protection = command.sandbox.as_deref().map(Protection::new).transpose()?;
     let held = Held::start(command, ends)?;
     let peer = UnixStream::from_std(own).map_err(failed)?;
     let errors = Errors(Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?);
-    Ok((Connected { held, sandbox: command.sandbox.clone() }, peer, errors))
+    Ok((Connected { held, protection }, peer, errors))
 }
 
 impl Connected {
@@ -74,39 +72,39 @@ impl Connected {
         self.held.id()
     }
 
-    /// Waits for the end of the program and everything that it started. Returns the exit code.
+    /// Waits for the end of the program and everything that it started. Returns the exit code. `report` gets a sentence
+    /// for each protected file that the program created, which was renamed.
     ///
     /// # Errors
     ///
-    /// Fails if the sandbox can no longer protect its files. The program must then be dropped.
-    pub async fn wait(&mut self) -> Result<i32, Error> {
-        let Some(confined) = &self.sandbox else { return Ok(self.held.wait().await) };
-        let mut guard = confined.guard()?;
-        let mut tick = interval(LOOK_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            let checked;
-            tokio::select! {
-                code = self.held.wait() => {
-                    (_, checked) = check(guard, Guard::check_last).await?;
-                    return checked.map(|()| code);
-                }
-                _ = tick.tick() => {
-                    (guard, checked) = check(guard, Guard::check).await?;
-                    checked?;
-                }
-            }
+    /// Fails if the sandbox can no longer protect its files. The program must then be ended.
+    pub async fn wait(&mut self, report: &(dyn Fn(&str) + Send + Sync)) -> Result<i32, Error> {
+        let Some(protection) = &self.protection else { return Ok(self.held.wait().await) };
+        tokio::select! {
+            code = self.held.wait() => protection.finish(report).await.map(|()| code),
+            error = protection.keep(report) => Err(error),
         }
     }
 
     /// Ends all its processes: waits, sends TERM, then kills. The caller has closed the input. Returns the exit code if
     /// the program ended by itself.
-    pub async fn end(mut self, patience: Duration) -> Option<i32> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if a protected file that the program created could not be renamed.
+    pub async fn end(
+        mut self,
+        patience: Duration,
+        report: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Option<i32>, Error> {
         let code = timeout(patience, self.held.wait()).await.ok();
         if code.is_none() {
             self.held.ask_to_end();
         }
         self.held.end().await;
-        code
+        if let Some(protection) = &self.protection {
+            protection.finish(report).await?;
+        }
+        Ok(code)
     }
 }

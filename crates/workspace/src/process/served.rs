@@ -26,6 +26,9 @@ const NOT_FOUND: i32 = 127;
 /// The beginning of the supervisor's message about a program that it cannot start.
 const NOT_STARTED: &str = "cannot start `";
 
+/// Receives lines for the log.
+type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// A running server process.
 #[derive(Clone, Debug)]
 pub struct Served {
@@ -55,7 +58,8 @@ pub enum Outcome {
     Unknown,
 }
 
-/// Starts a program that serves on its input and output. `log` gets each line of its error output.
+/// Starts a program that serves on its input and output. `log` gets each line of its error output, and a sentence for
+/// each protected file that it created.
 ///
 /// # Errors
 ///
@@ -63,7 +67,7 @@ pub enum Outcome {
 pub fn serve(
     command: &Command,
     tasks: &TaskTracker,
-    log: impl Fn(&str) + Send + 'static,
+    log: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<(Served, Peer), Error> {
     let (program, socket, errors) = connect(command)?;
     let (exited, exit) = watch::channel(None);
@@ -74,7 +78,8 @@ pub fn serve(
         closed: CancellationToken::new(),
         drained: CancellationToken::new(),
     };
-    tasks.spawn(keep(program, served.closed.clone(), exited));
+    let log: Log = Arc::new(log);
+    tasks.spawn(keep(program, served.closed.clone(), exited, log.clone()));
     tasks.spawn(read_errors(errors, served.clone(), log));
     Ok((served, socket))
 }
@@ -124,15 +129,34 @@ impl Served {
 }
 
 /// Ends a process when its connection is closed, and stores its exit code.
-async fn keep(mut program: Connected, closed: CancellationToken, exited: watch::Sender<Option<Option<i32>>>) {
-    let code = closed.run_until_cancelled(program.wait()).await.and_then(Result::ok);
-    // A program that ends closes its output first, so the end of the connection can be noticed before the exit code.
-    let code = if code.is_some() { code } else { program.end(END_PATIENCE).await };
+async fn keep(
+    mut program: Connected,
+    closed: CancellationToken,
+    exited: watch::Sender<Option<Option<i32>>>,
+    log: Log,
+) {
+    let ended = closed.run_until_cancelled(program.wait(&*log)).await;
+    let code = match ended {
+        Some(Ok(code)) => Some(code),
+        // A program that ends closes its output first, so the end of the connection can be noticed before the exit
+        // code.
+        None => program.end(END_PATIENCE, &*log).await.unwrap_or_else(|error| unprotected(&error, &*log)),
+        Some(Err(error)) => {
+            unprotected(&error, &*log);
+            // It is not waited for.
+            program.end(Duration::ZERO, &*log).await.unwrap_or_else(|error| unprotected(&error, &*log))
+        }
+    };
     exited.send_replace(Some(code));
 }
 
+fn unprotected(error: &Error, log: &(dyn Fn(&str) + Send + Sync)) -> Option<i32> {
+    log(&format!("its files can no longer be protected: {error}"));
+    None
+}
+
 /// Logs the error output and keeps its end.
-async fn read_errors(mut errors: Errors, served: Served, log: impl Fn(&str) + Send) {
+async fn read_errors(mut errors: Errors, served: Served, log: Log) {
     let _drained = served.drained.clone().drop_guard();
     let mut chunk = vec![0; TAIL_BYTES];
     loop {

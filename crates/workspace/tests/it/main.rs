@@ -8,3 +8,5 @@ mod processes;
 #[cfg(target_os = "linux")]
 mod sandboxed;
 mod searches;
+#[cfg(target_os = "linux")]
+mod servers;
