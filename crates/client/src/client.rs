@@ -199,6 +199,12 @@ impl Client {
         self.get("/mcp").await
     }
 
+    /// Adds an MCP server to the directory until the server of the API ends, and returns the states of all.
+    pub async fn add_mcp(&self, name: &str, config: &Value) -> Result<Value, Error> {
+        let body = serde_json::json!({ "name": name, "config": config });
+        self.slow(Call::new(Method::POST, "/mcp").with_body(&body)).await
+    }
+
     /// Connects to an MCP server, or disconnects from it.
     pub async fn switch_mcp(&self, name: &str, on: bool) -> Result<bool, Error> {
         let path = format!("/mcp/{}/{}", escape(name), if on { "connect" } else { "disconnect" });

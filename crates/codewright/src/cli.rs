@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Session(SessionArgs),
     /// List, add and sign in to MCP servers
     Mcp(McpArgs),
+    /// Serve an editor over standard input and output with the Agent Client Protocol
+    Acp(AcpArgs),
     /// List and revoke permissions that were granted with "always"
     Permissions(PermissionsArgs),
     /// Show the usage of tokens, costs, models and tools

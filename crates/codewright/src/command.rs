@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod acp;
 pub(crate) mod agent;
 pub(crate) mod completion;
 pub(crate) mod db;

@@ -61,6 +61,7 @@ const CRATES: &[Crate] = &[
     },
     package("codewright-client", &["codewright-proto"]),
     package("codewright-tui", &["codewright-proto", "codewright-client"]),
+    package("codewright-acp", &["codewright-proto", "codewright-client"]),
     package(
         "codewright",
         &[
@@ -74,6 +75,7 @@ const CRATES: &[Crate] = &[
             "codewright-server",
             "codewright-client",
             "codewright-tui",
+            "codewright-acp",
             "codewright-scripted",
         ],
     ),

@@ -27,6 +27,17 @@ pub(crate) struct ListenArgs {
 }
 
 #[derive(Debug, Clone, Args)]
+pub(crate) struct AcpArgs {
+    /// The directory of sessions for which the editor names none [default: the current directory]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,

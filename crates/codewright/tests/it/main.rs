@@ -5,6 +5,7 @@
 
 mod abort;
 mod access;
+mod acp;
 mod anthropic;
 mod attach;
 mod attacks;

@@ -1,0 +1,174 @@
+//! A prompt of an editor: one turn.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol::Error;
+use agent_client_protocol::v1::schema::{
+    ContentBlock, Cost, Meta, PromptResponse, SessionUpdate, StopReason, Usage, UsageUpdate,
+};
+use codewright_client::Client;
+use codewright_proto::{
+    AssistantMessage, CommandInput, Message, MessageError, MessageWithParts, PartInput, PromptInput,
+    SummarizeInput,
+};
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, INTERNAL_ERROR, failed, invalid};
+use crate::content;
+use crate::session::Session;
+
+/// The command that summarizes the conversation.
+pub(crate) const COMPACT: &str = "compact";
+/// How long a turn may take to end after it was cancelled.
+const STOP_DEADLINE: Duration = Duration::from_secs(10);
+/// The interval between two attempts to cancel a turn. A prompt that is not stored yet cannot be cancelled.
+const CANCEL_EVERY: Duration = Duration::from_millis(100);
+
+/// Runs a prompt to its end.
+pub(crate) async fn run(
+    agent: &Arc<Agent>,
+    session: &Arc<Session>,
+    blocks: Vec<ContentBlock>,
+) -> Result<PromptResponse, Error> {
+    let parts = content::parts(blocks).map_err(invalid)?;
+    if parts.is_empty() {
+        return Err(invalid("the prompt is empty"));
+    }
+    let _turn = session.turn.lock().await;
+    let cancel = CancellationToken::new();
+    session.live().cancel = Some(cancel.clone());
+    let ended = until_cancelled(session, &cancel, send(session, parts)).await;
+    let response = match ended {
+        Ok(Some(message)) => {
+            session.caught_up(id_of(&message.info)).await;
+            respond(agent, session, &message.info).await
+        }
+        Ok(None) => Ok(PromptResponse::new(StopReason::EndTurn)),
+        Err(Ended::Cancelled) => Ok(PromptResponse::new(StopReason::Cancelled)),
+        Err(Ended::Failed(error)) => Err(error),
+    };
+    session.live().cancel = None;
+    response
+}
+
+/// Why a turn has no answer.
+enum Ended {
+    Cancelled,
+    Failed(Error),
+}
+
+/// Waits for a turn. If it is cancelled, it is aborted, and its end is awaited, but not for long.
+async fn until_cancelled<T>(
+    session: &Session,
+    cancel: &CancellationToken,
+    turn: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Ended> {
+    let mut turn = std::pin::pin!(turn);
+    tokio::select! {
+        ended = turn.as_mut() => return ended.map_err(Ended::Failed),
+        () = cancel.cancelled() => {}
+    }
+    let abort = async {
+        loop {
+            // If this fails, the next attempt may succeed.
+            drop(session.client.abort(&session.id).await);
+            sleep(CANCEL_EVERY).await;
+        }
+    };
+    let stopped = async {
+        tokio::select! {
+            ended = turn => ended,
+            never = abort => never,
+        }
+    };
+    match timeout(STOP_DEADLINE, stopped).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(_)) | Err(_) => Err(Ended::Cancelled),
+    }
+}
+
+/// Sends a prompt, or runs the command that it names.
+async fn send(session: &Session, parts: Vec<PartInput>) -> Result<Option<MessageWithParts>, Error> {
+    let (client, id) = (&session.client, &session.id);
+    let choice = session.choice();
+    let Some((command, arguments)) = command(client, &parts).await else {
+        let model = choice.prompt_model();
+        let input = PromptInput {
+            variant: model.is_none().then(|| choice.variant.clone()).flatten(),
+            model,
+            agent: choice.mode,
+            parts,
+            ..PromptInput::default()
+        };
+        return client.prompt(id, &input).await.map(Some).map_err(failed);
+    };
+    if command == COMPACT {
+        let Some(model) = session.choice().prompt_model() else {
+            return Err(invalid("choose a model before the conversation is summarized"));
+        };
+        let input =
+            SummarizeInput { provider_id: model.provider_id, model_id: model.model_id, auto: Some(false) };
+        return client.summarize(id, &input).await.map(|_| None).map_err(failed);
+    }
+    let input = CommandInput {
+        command,
+        arguments,
+        agent: choice.mode,
+        model: choice.model,
+        variant: choice.variant,
+        parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
+        message_id: None,
+    };
+    client.command(id, &input).await.map(Some).map_err(failed)
+}
+
+/// The command and its arguments, if the prompt begins with the name of one.
+async fn command(client: &Client, parts: &[PartInput]) -> Option<(String, String)> {
+    let Some(PartInput::Text { text, .. }) = parts.first() else { return None };
+    let line = text.trim().strip_prefix('/')?;
+    let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let commands = client.commands().await.ok()?;
+    let is_known = commands.as_array()?.iter().any(|command| command["name"] == name);
+    (is_known || name == COMPACT).then(|| (name.to_owned(), arguments.trim().to_owned()))
+}
+
+fn id_of(message: &Message) -> &codewright_proto::MessageId {
+    match message {
+        Message::User(message) => &message.id,
+        Message::Assistant(message) => &message.id,
+    }
+}
+
+/// Reports the usage, and why the turn ended.
+async fn respond(agent: &Agent, session: &Session, message: &Message) -> Result<PromptResponse, Error> {
+    let Message::Assistant(message) = message else { return Ok(PromptResponse::new(StopReason::EndTurn)) };
+    let reason = reason(message)?;
+    let tokens = &message.tokens;
+    let input = tokens.input + tokens.cache.read + tokens.cache.write;
+    let output = tokens.output + tokens.reasoning;
+    if let Ok(info) = session.client.session(&session.id).await {
+        let size = session.menu.context(&session.choice());
+        let usage = UsageUpdate::new(input, size).cost(Cost::new(info.cost, "USD"));
+        agent.update(&session.id, SessionUpdate::UsageUpdate(usage));
+    }
+    let usage = Usage::new(input + output, input, output);
+    Ok(PromptResponse::new(reason).usage(usage).meta(Meta::new()))
+}
+
+fn reason(message: &AssistantMessage) -> Result<StopReason, Error> {
+    match &message.error {
+        None if message.finish.as_deref() == Some("length") => Ok(StopReason::MaxTokens),
+        None => Ok(StopReason::EndTurn),
+        Some(MessageError::MessageAbortedError { .. }) => Ok(StopReason::Cancelled),
+        Some(MessageError::MessageOutputLengthError {}) => Ok(StopReason::MaxTokens),
+        Some(MessageError::ContentFilterError { .. }) => Ok(StopReason::Refusal),
+        Some(MessageError::ProviderAuthError { message, .. }) => {
+            Err(Error::auth_required().data(Value::String(message.clone())))
+        }
+        Some(other) => Err(Error::new(INTERNAL_ERROR, other.message())),
+    }
+}

@@ -1,0 +1,229 @@
+//! Stored parts as updates of an editor's session.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, Diff, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
+    TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
+};
+use codewright_proto::{FileAttachment, Map, Part, PartBody, Todo, ToolPart, ToolState};
+use serde_json::{Value, json};
+
+use crate::content;
+
+/// The most text of one result that an editor gets as content. The whole result is the raw output.
+const MAX_SHOWN_BYTES: usize = 256 << 10;
+
+/// The category of a tool, by which editors choose a picture.
+pub(crate) fn kind(tool: &str) -> ToolKind {
+    match tool {
+        "bash" => ToolKind::Execute,
+        "edit" | "write" | "apply_patch" | "patch" | "multiedit" => ToolKind::Edit,
+        "read" => ToolKind::Read,
+        "grep" | "glob" | "list" | "codesearch" => ToolKind::Search,
+        "webfetch" | "websearch" => ToolKind::Fetch,
+        _ => ToolKind::Other,
+    }
+}
+
+/// Text of the model.
+pub(crate) fn message(id: &str, text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessageChunk(chunk(id, ContentBlock::Text(TextContent::new(text))))
+}
+
+/// Reasoning of the model.
+pub(crate) fn thought(id: &str, text: &str) -> SessionUpdate {
+    SessionUpdate::AgentThoughtChunk(chunk(id, ContentBlock::Text(TextContent::new(text))))
+}
+
+fn chunk(id: &str, content: ContentBlock) -> ContentChunk {
+    ContentChunk::new(content).message_id(id)
+}
+
+/// A part of a prompt.
+pub(crate) fn user(part: &Part) -> Vec<SessionUpdate> {
+    let id = part.message_id.as_str();
+    content::blocks(part).into_iter().map(|block| SessionUpdate::UserMessageChunk(chunk(id, block))).collect()
+}
+
+/// A finished part of an answer, as it is replayed.
+pub(crate) fn answer(part: &Part, directory: &Path) -> Vec<SessionUpdate> {
+    match &part.body {
+        PartBody::Text(text) if text.ignored != Some(true) && !text.text.is_empty() => {
+            vec![message(part.message_id.as_str(), &text.text)]
+        }
+        PartBody::Reasoning { text, .. } if !text.is_empty() => vec![thought(part.id.as_str(), text)],
+        PartBody::Tool(tool) => {
+            let known = KnownCall::of(tool, directory);
+            vec![SessionUpdate::ToolCall(known.announcement()), call(tool, directory)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What is known about a call before it ends.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownCall {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) kind: ToolKind,
+    pub(crate) locations: Vec<ToolCallLocation>,
+    pub(crate) input: Value,
+}
+
+impl KnownCall {
+    pub(crate) fn of(tool: &ToolPart, directory: &Path) -> Self {
+        let (input, title) = match &tool.state {
+            ToolState::Pending { .. } => (json!({}), None),
+            ToolState::Running { input, .. } => (input.clone(), command_of(input)),
+            ToolState::Completed { input, title, .. } => (input.clone(), Some(title.clone())),
+            ToolState::Error { input, .. } => (input.clone(), command_of(input)),
+        };
+        let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| tool.tool.clone());
+        let kind = kind(&tool.tool);
+        let mut input = if input.is_object() { input } else { json!({ "input": input }) };
+        let mut locations = locations(&input, directory);
+        if kind == ToolKind::Execute {
+            input["cwd"] = json!(directory.to_string_lossy());
+            locations = vec![ToolCallLocation::new(directory)];
+        }
+        Self { id: tool.call_id.clone(), title, kind, locations, input }
+    }
+
+    /// The update that makes the call known to the editor.
+    pub(crate) fn announcement(&self) -> ToolCall {
+        ToolCall::new(self.id.clone(), self.title.clone())
+            .kind(self.kind)
+            .status(ToolCallStatus::Pending)
+            .locations(self.locations.clone())
+            .raw_input(self.input.clone())
+    }
+
+    fn fields(&self) -> ToolCallUpdateFields {
+        ToolCallUpdateFields::new()
+            .title(self.title.clone())
+            .kind(self.kind)
+            .locations(self.locations.clone())
+            .raw_input(self.input.clone())
+    }
+}
+
+/// The command of a shell call.
+fn command_of(input: &Value) -> Option<String> {
+    input.get("command").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The file of a call, and the line at which it reads.
+pub(crate) fn locations(input: &Value, directory: &Path) -> Vec<ToolCallLocation> {
+    let path = ["filePath", "filepath", "path"].iter().find_map(|key| input.get(key)?.as_str());
+    let line = input.get("offset").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+    path.filter(|path| !path.is_empty())
+        .map(|path| ToolCallLocation::new(directory.join(path)).line(line))
+        .into_iter()
+        .collect()
+}
+
+/// The state of a call that the editor knows.
+pub(crate) fn call(tool: &ToolPart, directory: &Path) -> SessionUpdate {
+    let known = KnownCall::of(tool, directory);
+    let fields = match &tool.state {
+        ToolState::Pending { .. } => known.fields().status(ToolCallStatus::Pending),
+        ToolState::Running { metadata, .. } => {
+            let shown = metadata.as_ref().and_then(|metadata| metadata.get("output")?.as_str());
+            let content = shown.filter(|text| !text.is_empty()).map(|text| vec![shortened(text)]);
+            known.fields().status(ToolCallStatus::InProgress).content(content)
+        }
+        ToolState::Completed { input, output, title, metadata, attachments, .. } => {
+            let attachments = attachments.as_deref().unwrap_or_default();
+            ToolCallUpdateFields::new()
+                .status(ToolCallStatus::Completed)
+                .title(title.clone())
+                .content(result(&tool.tool, (input, output, metadata), attachments, directory))
+                .raw_output(json!({ "output": output, "metadata": metadata }))
+        }
+        ToolState::Error { error, .. } => known
+            .fields()
+            .status(ToolCallStatus::Failed)
+            .content(vec![shortened(error)])
+            .raw_output(json!({ "error": error })),
+    };
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(tool.call_id.clone(), fields))
+}
+
+/// What a call returned: its text, what it changed, and its pictures.
+fn result(
+    tool: &str,
+    (input, output, metadata): (&Value, &str, &Map),
+    attachments: &[FileAttachment],
+    directory: &Path,
+) -> Vec<ToolCallContent> {
+    // The output of `read` is made for a model; the preview is the plain text.
+    let preview = metadata.get("preview").and_then(Value::as_str);
+    let text = if tool == "read" { preview.unwrap_or(output) } else { output };
+    let mut content = vec![shortened(text)];
+    content.extend(changes(tool, input, metadata, directory).into_iter().map(ToolCallContent::Diff));
+    content.extend(content::pictures(attachments).map(ToolCallContent::from));
+    content
+}
+
+/// The changes that a call makes to a file, as far as its arguments or its result show them.
+pub(crate) fn changes(tool: &str, input: &Value, metadata: &Map, directory: &Path) -> Vec<Diff> {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let path = text(input, "filePath").map(|path| directory.join(path));
+    match (tool, path) {
+        ("edit", Some(path)) => diff(path, text(input, "oldString"), text(input, "newString")),
+        ("multiedit", Some(path)) => {
+            let edits = input.get("edits").and_then(Value::as_array);
+            let edits = edits.into_iter().flatten();
+            edits
+                .flat_map(|edit| diff(path.clone(), text(edit, "oldString"), text(edit, "newString")))
+                .collect()
+        }
+        ("write", Some(path)) if metadata.get("exists").and_then(Value::as_bool) == Some(false) => {
+            diff(path, None, text(input, "content"))
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn diff(path: PathBuf, old: Option<String>, new: Option<String>) -> Vec<Diff> {
+    new.map(|new| Diff::new(path, new).old_text(old)).into_iter().collect()
+}
+
+/// Text as content, of which only the beginning and the end are kept if it is long.
+fn shortened(text: &str) -> ToolCallContent {
+    if text.len() <= MAX_SHOWN_BYTES {
+        return shown(text);
+    }
+    let half = MAX_SHOWN_BYTES / 2;
+    let head = &text[..text.floor_char_boundary(half)];
+    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
+    let left_out = text.len() - head.len() - tail.len();
+    shown(&format!("{head}\n[{left_out} bytes left out]\n{tail}"))
+}
+
+/// Text as content.
+pub(crate) fn shown(text: &str) -> ToolCallContent {
+    ToolCallContent::from(ContentBlock::Text(TextContent::new(text)))
+}
+
+/// The todo list of a session as the plan of the agent.
+pub(crate) fn plan(todos: &[Todo]) -> SessionUpdate {
+    let entry = |todo: &Todo| {
+        let priority = match todo.priority.as_str() {
+            "high" => PlanEntryPriority::High,
+            "low" => PlanEntryPriority::Low,
+            _ => PlanEntryPriority::Medium,
+        };
+        let status = match todo.status.as_str() {
+            "in_progress" => PlanEntryStatus::InProgress,
+            "completed" => PlanEntryStatus::Completed,
+            _ => PlanEntryStatus::Pending,
+        };
+        PlanEntry::new(todo.content.clone(), priority, status)
+    };
+    SessionUpdate::Plan(Plan::new(
+        todos.iter().filter(|todo| todo.status != "cancelled").map(entry).collect(),
+    ))
+}
