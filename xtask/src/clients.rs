@@ -1,5 +1,5 @@
-//! Tests with OpenCode's own clients: its npm package (`sdk`) and its terminal client (`tui`), unmodified, and
-//! the web page of the server in a browser (`web`).
+//! Tests with clients of others: OpenCode's npm package (`sdk`) and terminal client (`tui`), unmodified, the official
+//! package of the Agent Client Protocol (`acp`), and the web page of the server in a browser (`web`).
 //!
 //! They are not part of `.ci/run`, because npm installs the clients from the network.
 
@@ -20,6 +20,9 @@ const VERSION: &str = "1.18.33";
 const DRIVE: &str = include_str!("clients/drive.mjs");
 /// The script that uses the page.
 const BROWSE: &str = include_str!("clients/web.mjs");
+/// The script that uses the package of the Agent Client Protocol, and the package.
+const EDIT: &str = include_str!("clients/acp.mjs");
+const EDITING: (&str, &str) = ("@agentclientprotocol/sdk", "2.4.0");
 /// The library that controls the installed browser.
 const BROWSING: (&str, &str) = ("playwright-core", "1.65.1");
 /// The names of browsers that it can control.
@@ -80,6 +83,25 @@ pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
     let mut node = Command::new("timeout");
     node.args([DRIVE_SECONDS, "node"]).arg(&drive).arg(&package).arg(project.directory());
     node.env_clear().envs(project.environment()).env("PATH", search).current_dir(project.directory());
+    let driven = node.status().context("cannot start node")?;
+    Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tests `acp` with the official package of the Agent Client Protocol as the editor.
+pub(crate) fn acp(rest: &[String]) -> Result<ExitCode> {
+    let program = program(rest)?;
+    let package = package(EDITING.0, EDITING.1)?;
+    let model = BlockingServer::start(script())?;
+    let project = Project::git()?;
+    let mut config = Project::config(&model.url());
+    config["permission"] = json!({"bash": "ask"});
+    project.write_config(&config)?;
+    project.write("src/util.py", "def add(a, b):\n    return a + b\n")?;
+    let drive = project.home().join("drive.mjs");
+    fs::write(&drive, EDIT)?;
+    let mut node = Command::new("timeout");
+    node.args([DRIVE_SECONDS, "node"]).arg(&drive).arg(&package).arg(&program).arg(project.directory());
+    node.env_clear().envs(project.environment()).env("PATH", search()).current_dir(project.directory());
     let driven = node.status().context("cannot start node")?;
     Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -72,6 +72,9 @@ Commands:
   sdk [--bin PATH], tui [--bin PATH]
       Test the program with OpenCode's own clients, unmodified: its npm package, and
       its terminal client in tmux. Both are installed by npm when first needed.
+  acp [--bin PATH]
+      Drive `codewright acp` as an editor, with the official package of the Agent Client
+      Protocol, which npm installs when first needed.
   web [--bin PATH]
       Drive the web page of the server through a session in headless Chromium, which
       must be installed. The library that controls it is installed by npm.
@@ -144,6 +147,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "bench" => return bench::main(rest),
         "contract" => return contract::main(rest),
         "crash" => return crash::main(rest),
+        "acp" => return clients::acp(rest),
         "sdk" => return clients::sdk(rest),
         "tui" => return clients::tui(rest),
         "web" => return clients::web(rest),

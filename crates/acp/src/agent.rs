@@ -10,12 +10,13 @@ use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse,
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CancelNotification,
-    CloseSessionRequest, CloseSessionResponse, ConfigOptionUpdate, ForkSessionRequest, ForkSessionResponse,
-    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, LoadSessionResponse, McpCapabilities, McpServer, NewSessionRequest,
-    NewSessionResponse, PromptCapabilities, PromptRequest, ResumeSessionRequest, ResumeSessionResponse,
-    SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue, SessionForkCapabilities,
-    SessionInfo, SessionListCapabilities, SessionNotification, SessionResumeCapabilities, SessionUpdate,
+    CloseSessionRequest, CloseSessionResponse, ConfigOptionUpdate, DeleteSessionRequest,
+    DeleteSessionResponse, ForkSessionRequest, ForkSessionResponse, Implementation, InitializeRequest,
+    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
+    McpCapabilities, McpServer, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
+    ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
+    SessionConfigOptionValue, SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo,
+    SessionListCapabilities, SessionNotification, SessionResumeCapabilities, SessionUpdate,
     SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
     SetSessionModeResponse, UnstructuredCommandInput,
 };
@@ -133,6 +134,7 @@ where
         .on_receive_request(request!(agent, fork_session, ForkSessionRequest), on_receive_request!())
         .on_receive_request(request!(agent, list_sessions, ListSessionsRequest), on_receive_request!())
         .on_receive_request(request!(agent, close_session, CloseSessionRequest), on_receive_request!())
+        .on_receive_request(request!(agent, delete_session, DeleteSessionRequest), on_receive_request!())
         .on_receive_request(request!(agent, set_mode, SetSessionModeRequest), on_receive_request!())
         .on_receive_request(request!(agent, set_option, SetSessionConfigOptionRequest), on_receive_request!())
         .on_receive_request(request!(agent, prompt, PromptRequest), on_receive_request!())
@@ -229,7 +231,8 @@ impl Agent {
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
             .fork(SessionForkCapabilities::new())
-            .close(SessionCloseCapabilities::new());
+            .close(SessionCloseCapabilities::new())
+            .delete(SessionDeleteCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .mcp_capabilities(McpCapabilities::new().http(true).sse(true))
@@ -322,6 +325,16 @@ impl Agent {
         session.cancel();
         self.forget(&session.id);
         Ok(CloseSessionResponse::new())
+    }
+
+    async fn delete_session(
+        self: &Arc<Self>,
+        request: DeleteSessionRequest,
+    ) -> Result<DeleteSessionResponse, Error> {
+        let id = session_id(&request.session_id.to_string())?;
+        self.client.delete_session(&id).await.map_err(failed)?;
+        self.forget(&id);
+        Ok(DeleteSessionResponse::new())
     }
 
     async fn set_mode(

@@ -109,7 +109,7 @@ fn locations(metadata: &Value, directory: &Path) -> Vec<ToolCallLocation> {
 pub(crate) async fn question(agent: Arc<Agent>, session: Arc<Session>, request: QuestionRequest) {
     let mut answers = Vec::new();
     for (at, question) in request.questions.iter().enumerate() {
-        match answer(&agent, &session, (request.id.as_str(), at), question).await {
+        match answer(&agent, &session, format!("{}_{at}", request.id), question).await {
             Some(answer) => answers.push(vec![answer]),
             None => {
                 drop(session.client.reject_question(&request.id).await);
@@ -120,12 +120,7 @@ pub(crate) async fn question(agent: Arc<Agent>, session: Arc<Session>, request: 
     drop(session.client.reply_question(&request.id, &QuestionAnswers { answers }).await);
 }
 
-async fn answer(
-    agent: &Agent,
-    session: &Session,
-    (id, at): (&str, usize),
-    question: &Question,
-) -> Option<String> {
+async fn answer(agent: &Agent, session: &Session, id: String, question: &Question) -> Option<String> {
     if question.options.is_empty() {
         return None;
     }
@@ -145,7 +140,7 @@ async fn answer(
         })
         .collect();
     options.push(PermissionOption::new(DISMISS, "Dismiss", PermissionOptionKind::RejectOnce));
-    let chosen = choose(agent, session, ToolCallUpdate::new(format!("{id}_{at}"), fields), options).await?;
+    let chosen = choose(agent, session, ToolCallUpdate::new(id, fields), options).await?;
     let option = question.options.get(chosen.parse::<usize>().ok()?)?;
     Some(option.label.clone())
 }

@@ -136,10 +136,11 @@ pub(crate) fn call(tool: &ToolPart, directory: &Path) -> SessionUpdate {
         }
         ToolState::Completed { input, output, title, metadata, attachments, .. } => {
             let attachments = attachments.as_deref().unwrap_or_default();
+            let done = Done { input, output, metadata, attachments };
             ToolCallUpdateFields::new()
                 .status(ToolCallStatus::Completed)
                 .title(title.clone())
-                .content(result(&tool.tool, (input, output, metadata), attachments, directory))
+                .content(result(&tool.tool, &done, directory))
                 .raw_output(json!({ "output": output, "metadata": metadata }))
         }
         ToolState::Error { error, .. } => known
@@ -151,19 +152,23 @@ pub(crate) fn call(tool: &ToolPart, directory: &Path) -> SessionUpdate {
     SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(tool.call_id.clone(), fields))
 }
 
+/// The result of a call.
+struct Done<'a> {
+    input: &'a Value,
+    output: &'a str,
+    metadata: &'a Map,
+    attachments: &'a [FileAttachment],
+}
+
 /// What a call returned: its text, what it changed, and its pictures.
-fn result(
-    tool: &str,
-    (input, output, metadata): (&Value, &str, &Map),
-    attachments: &[FileAttachment],
-    directory: &Path,
-) -> Vec<ToolCallContent> {
+fn result(tool: &str, done: &Done<'_>, directory: &Path) -> Vec<ToolCallContent> {
     // The output of `read` is made for a model; the preview is the plain text.
-    let preview = metadata.get("preview").and_then(Value::as_str);
-    let text = if tool == "read" { preview.unwrap_or(output) } else { output };
+    let preview = done.metadata.get("preview").and_then(Value::as_str);
+    let text = if tool == "read" { preview.unwrap_or(done.output) } else { done.output };
     let mut content = vec![shortened(text)];
-    content.extend(changes(tool, input, metadata, directory).into_iter().map(ToolCallContent::Diff));
-    content.extend(content::pictures(attachments).map(ToolCallContent::from));
+    let changes = changes(tool, done.input, done.metadata, directory);
+    content.extend(changes.into_iter().map(ToolCallContent::Diff));
+    content.extend(content::pictures(done.attachments).map(ToolCallContent::from));
     content
 }
 
