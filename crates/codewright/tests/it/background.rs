@@ -1,11 +1,12 @@
 //! Background commands, with the experiment enabled.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use codewright_testkit::{Project, Run, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Stage, check_has, get, is_running, lines, new_session, of_type, post, program, prompt, serve, wait_until,
+    Stage, check_has, delete, get, is_running, lines, new_session, of_type, post, program, prompt, serve,
+    wait_until,
 };
 
 /// The variable of the experiment.
@@ -171,18 +172,5 @@ fn background_commands_of_a_subagent_end_with_it() -> Result<()> {
     );
     server.terminate()?;
     server.finish()?.success()?;
-    Ok(())
-}
-
-/// Sends DELETE to a path.
-fn delete(url: &str, path: &str) -> Result<()> {
-    use std::io::{Read as _, Write as _};
-    let address = url.strip_prefix("http://").context("not an http address")?;
-    let mut stream = std::net::TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(crate::support::DEADLINE))?;
-    write!(stream, "DELETE {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    anyhow::ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     Ok(())
 }

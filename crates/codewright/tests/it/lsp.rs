@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use codewright_testkit::{Project, Run, Running, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_has, get, new_session, post, program, prompt, wait_until};
+use crate::support::{Stage, check_has, get, last_call, new_session, program, wait_until};
 
 /// The longest time that an edit may take with a broken server, on a loaded machine.
 const EDIT_LIMIT: Duration = Duration::from_secs(20);
@@ -65,12 +65,7 @@ impl Serving {
 
     /// Sends a prompt, waits for its end and returns the state of the call that it led to.
     fn call(&self) -> Result<Value> {
-        post(&self.url, &format!("/session/{}/message", self.id), &prompt("go"))?;
-        let messages = get(&self.url, &format!("/session/{}/message", self.id))?;
-        let parts =
-            messages.as_array().into_iter().flatten().flat_map(|one| one["parts"].as_array().cloned());
-        let mut calls = parts.flatten().filter(|part| part["type"] == "tool");
-        Ok(calls.next_back().context("no call")?["state"].clone())
+        Ok(last_call(&self.url, &self.id)?["state"].clone())
     }
 
     fn lsp(&self) -> Result<Value> {

@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use codewright_testkit::{Project, Run, Running, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_has, get, new_session, post, program, prompt, wait_until};
+use crate::support::{Stage, check_has, get, last_call, new_session, post, program, prompt, wait_until};
 
 mod economy;
 mod replay;
@@ -34,6 +34,12 @@ fn local(words: &[&str]) -> Value {
 /// A stage whose user configured these servers.
 fn stage(script: Script, mcp: Value, more: Value) -> Result<Stage> {
     let stage = Stage::git(script)?;
+    configure(&stage, mcp, more)?;
+    Ok(stage)
+}
+
+/// Configures these servers.
+fn configure(stage: &Stage, mcp: Value, more: Value) -> Result<()> {
     let mut config = Project::config(&stage.server.url());
     config["mcp"] = mcp;
     // The servers record what they receive outside of the worktree, and report process ids of the machine.
@@ -41,8 +47,7 @@ fn stage(script: Script, mcp: Value, more: Value) -> Result<Stage> {
     for (key, value) in more.as_object().into_iter().flatten() {
         config[key] = value.clone();
     }
-    stage.project.write_config(&config)?;
-    Ok(stage)
+    stage.project.write_config(&config)
 }
 
 /// A script of calls, each in a separate prompt.
@@ -68,13 +73,7 @@ impl Serving {
 
     /// Sends a prompt, waits for its end and returns the call that it led to.
     fn call(&self) -> Result<Value> {
-        let (status, reply) = post(&self.url, &format!("/session/{}/message", self.id), &prompt("go"))?;
-        ensure!(status == 200, "{status}: {reply}");
-        let messages = get(&self.url, &format!("/session/{}/message", self.id))?;
-        let parts =
-            messages.as_array().into_iter().flatten().flat_map(|one| one["parts"].as_array().cloned());
-        let mut calls = parts.flatten().filter(|part| part["type"] == "tool");
-        calls.next_back().context("no call")
+        last_call(&self.url, &self.id)
     }
 
     fn mcp(&self) -> Result<Value> {

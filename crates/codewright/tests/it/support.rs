@@ -213,6 +213,28 @@ pub(crate) fn database(project: &Project) -> PathBuf {
     data(project).join("codewright.db")
 }
 
+/// Sends a prompt to a session, waits for its end and returns the call that it led to.
+pub(crate) fn last_call(url: &str, id: &str) -> Result<Value> {
+    let (status, reply) = post(url, &format!("/session/{id}/message"), &prompt("go"))?;
+    ensure!(status == 200, "{status}: {reply}");
+    let messages = get(url, &format!("/session/{id}/message"))?;
+    let parts = messages.as_array().into_iter().flatten().flat_map(|one| one["parts"].as_array().cloned());
+    let mut calls = parts.flatten().filter(|part| part["type"] == "tool");
+    calls.next_back().context("no call")
+}
+
+/// Sends DELETE to a path and returns the whole answer.
+pub(crate) fn delete(url: &str, path: &str) -> Result<String> {
+    let address = url.strip_prefix("http://").context("not an http address")?;
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(DEADLINE))?;
+    write!(stream, "DELETE {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    Ok(answer)
+}
+
 /// The data directory.
 pub(crate) fn data(project: &Project) -> PathBuf {
     project.home().join(".local/share/codewright")

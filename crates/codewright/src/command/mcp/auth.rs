@@ -31,15 +31,21 @@ pub(super) fn list(engine: &Engine, instance: &Arc<Instance>) -> anyhow::Result<
     Ok(crate::print(&text))
 }
 
+/// The named server, or the one that the user chooses.
+fn chosen(
+    name: Option<&str>,
+    command: &str,
+    servers: impl FnOnce() -> Vec<ConfiguredServer>,
+) -> anyhow::Result<String> {
+    name.map_or_else(|| choose(&servers(), command), |name| Ok(name.to_owned()))
+}
+
 pub(super) async fn sign_in(
     engine: &Engine,
     instance: &Arc<Instance>,
     name: Option<&str>,
 ) -> anyhow::Result<ExitCode> {
-    let name = match name {
-        Some(name) => name.to_owned(),
-        None => choose(&servers(engine, instance), "auth")?,
-    };
+    let name = chosen(name, "auth", || servers(engine, instance))?;
     check(engine, instance, &name)?;
     let shown = clean_line(&name);
     let page = engine.mcp().begin_sign_in(instance, &name).await.map_err(engine_error)?;
@@ -105,14 +111,11 @@ pub(super) async fn sign_out(
     instance: &Arc<Instance>,
     name: Option<&str>,
 ) -> anyhow::Result<ExitCode> {
-    let name = match name {
-        Some(name) => name.to_owned(),
-        None => {
-            let mut signed_in = servers(engine, instance);
-            signed_in.retain(|server| server.sign_in != Some(SignInState::SignedOut));
-            choose(&signed_in, "logout")?
-        }
-    };
+    let name = chosen(name, "logout", || {
+        let mut signed_in = servers(engine, instance);
+        signed_in.retain(|server| server.sign_in != Some(SignInState::SignedOut));
+        signed_in
+    })?;
     let shown = clean_line(&name);
     match engine.mcp().sign_out(instance, &name).await.map_err(engine_error)? {
         Some(true) => Ok(crate::print(&format!("└  Signed out of {shown}\n"))),
