@@ -116,14 +116,19 @@ impl Http {
         }
     }
 
+    /// Keeps the failure of a request. The connection ends if the server no longer accepts the sign-in.
+    pub(crate) fn note_last(&self, failure: Failure) -> Failure {
+        let failure = self.of_configuration(failure);
+        self.note(failure.clone());
+        if matches!(failure, Failure::NeedsAuth { .. }) {
+            self.closed.cancel();
+        }
+        failure
+    }
+
     fn noted<T>(&self, result: Result<T, HttpError>) -> Result<T, HttpError> {
         if let Err(error) = &result {
-            let failure = self.of_configuration(failure(error));
-            let must_sign_in = matches!(failure, Failure::NeedsAuth { .. });
-            self.note(failure);
-            if must_sign_in {
-                self.closed.cancel();
-            }
+            self.note_last(failure(error));
         }
         result
     }

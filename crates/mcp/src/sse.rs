@@ -20,8 +20,8 @@ use crate::error::Failure;
 use crate::http::{Http, of_type, unreachable};
 use crate::stdio::MAX_MESSAGE_BYTES;
 
-/// The time in which the server must accept a message.
-const POST_DEADLINE: Duration = Duration::from_secs(30);
+/// The time in which the server must accept a message, or begin the stream.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
 /// The longest first event.
 const MAX_ADDRESS_BYTES: usize = 64 * 1024;
 
@@ -38,9 +38,7 @@ impl Sse {
     /// Opens the stream and waits for the address.
     pub(crate) async fn open(http: Http, headers: HashMap<HeaderName, HeaderValue>) -> Result<Self, Failure> {
         let request = http.client.get(http.url.clone()).header(ACCEPT, "text/event-stream");
-        let request = authorized(request, http.token(None).await?, &headers);
-        let mut response = request.send().await.map_err(|error| unreachable(&error))?;
-        accepted(&response)?;
+        let mut response = send(&http, request, &headers).await?;
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if !kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream")) {
             return Err(of_type(kind));
@@ -71,6 +69,30 @@ impl Sse {
     }
 }
 
+/// Sends a request with the current token, and once more with a new one if the server refuses it.
+async fn send(
+    http: &Http,
+    request: RequestBuilder,
+    headers: &HashMap<HeaderName, HeaderValue>,
+) -> Result<Response, Failure> {
+    let send = async |request: RequestBuilder, token| {
+        let sent = timeout(ANSWER_DEADLINE, authorized(request, token, headers).send()).await;
+        sent.map_err(|_| Failure::failed("The server does not accept messages."))?
+            .map_err(|error| unreachable(&error))
+    };
+    let again = request.try_clone();
+    let token = http.token(None).await?;
+    let response = send(request, token.clone()).await?;
+    // The server may have ended the token early. It did nothing, so the message is sent again.
+    if response.status() == StatusCode::UNAUTHORIZED
+        && let (Some(old), Some(again)) = (token, again)
+        && let Ok(Some(new)) = http.token(Some(&old)).await
+    {
+        return accepted(send(again, Some(new)).await?);
+    }
+    accepted(response)
+}
+
 /// Adds the headers of the configuration and the token.
 fn authorized(
     mut request: RequestBuilder,
@@ -86,13 +108,17 @@ fn authorized(
     request
 }
 
-fn accepted(response: &Response) -> Result<(), Failure> {
+fn accepted(response: Response) -> Result<Response, Failure> {
     let status = response.status();
     if status == StatusCode::UNAUTHORIZED {
         let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
         return Err(Failure::NeedsAuth { challenge: challenge.map(str::to_owned) });
     }
-    if status.is_success() { Ok(()) } else { Err(Failure::failed(format!("The server answered {status}."))) }
+    if status.is_success() {
+        Ok(response)
+    } else {
+        Err(Failure::failed(format!("The server answered {status}.")))
+    }
 }
 
 impl Transport<RoleClient> for Sse {
@@ -106,18 +132,9 @@ impl Transport<RoleClient> for Sse {
         async move {
             let body = serde_json::to_vec(&item)?;
             let request = http.client.post(endpoint).header(CONTENT_TYPE, "application/json").body(body);
-            let token = http.token(None).await.map_err(std::io::Error::other)?;
-            let request = authorized(request, token, &headers);
-            let sent = timeout(POST_DEADLINE, request.send()).await;
-            let result = match sent {
-                Err(_) => Err(Failure::failed("The server does not accept messages.")),
-                Ok(Err(error)) => Err(unreachable(&error)),
-                Ok(Ok(response)) => accepted(&response),
-            };
-            result.map_err(|failure| {
-                let error = std::io::Error::other(failure.to_string());
-                http.note(failure);
-                error
+            send(&http, request, &headers).await.map(drop).map_err(|failure| {
+                let failure = http.note_last(failure);
+                std::io::Error::other(failure.to_string())
             })
         }
     }

@@ -86,6 +86,8 @@ def tools():
         listed.append({"name": f"many-{number}", "description": f"{words}Number {number}.",
                        "inputSchema": schema(first=dict(TEXT, description="The first value of it"),
                                              second=dict(TEXT, description="The second value of it"))})
+    if "reverse" in OPTIONS:
+        listed.reverse()
     if "bad" in OPTIONS:
         listed += [7, {"name": 5}, {"name": "no-schema", "inputSchema": "text"},
                    {"name": "list", "inputSchema": {"type": "array"}}, {"name": "e.c.h.o", "inputSchema": {}},
@@ -272,7 +274,7 @@ def stdio():
         time.sleep(60)
 
 
-TOKENS = {"access": None, "refresh": None, "until": 0.0, "clients": {}, "codes": {}, "refreshes": 0}
+TOKENS = {"access": None, "revoked": None, "refresh": None, "until": 0.0, "clients": {}, "codes": {}, "refreshes": 0}
 STREAMS = {}
 
 
@@ -298,12 +300,17 @@ class Web(http.server.BaseHTTPRequestHandler):
     def authorized(self):
         if "auth" not in OPTIONS:
             return True
+        # A mode that begins with `revoke` ends the token early, once.
+        if mode().startswith("revoke") and TOKENS["revoked"] != mode():
+            TOKENS.update(access=None, revoked=mode())
         is_known = self.headers.get("authorization") == f"Bearer {TOKENS['access']}" and TOKENS["access"]
         if is_known and time.time() < TOKENS["until"]:
             return True
         if self.headers.get("authorization"):
             record("refused a token")
-        where = f'Bearer resource_metadata="{self.base()}/.well-known/oauth-protected-resource/mcp"'
+        record(f"unauthorized test={self.headers.get('x-test')}")
+        resource = "sse" if self.path.startswith(("/sse", "/messages")) else "mcp"
+        where = f'Bearer resource_metadata="{self.base()}/.well-known/oauth-protected-resource/{resource}"'
         self.reply(401, {"error": "invalid_token"}, www_authenticate=where)
         return False
 
@@ -369,9 +376,9 @@ class Web(http.server.BaseHTTPRequestHandler):
                 return None
         if how == "moved":
             return self.reply(302, location="http://169.254.169.254/latest/meta-data")
-        if path == "/.well-known/oauth-protected-resource/mcp":
+        if path.startswith("/.well-known/oauth-protected-resource/"):
             servers = ["http://10.255.255.1/"] if how == "private" else [base]
-            return self.reply(200, {"resource": f"{base}/mcp", "authorization_servers": servers,
+            return self.reply(200, {"resource": f"{base}/{path.rsplit('/', 1)[1]}", "authorization_servers": servers,
                                     "scopes_supported": ["tools"]})
         if path != "/.well-known/oauth-authorization-server":
             return self.reply(404, b"not here", "text/plain")
@@ -444,7 +451,7 @@ class Web(http.server.BaseHTTPRequestHandler):
         if mode() == "broken":
             return self.reply(500, b"<html>Oops</html>", "text/html")
         if given.get("grant_type") == "refresh_token":
-            if given.get("refresh_token") != TOKENS["refresh"] or mode() == "expired":
+            if given.get("refresh_token") != TOKENS["refresh"] or mode().endswith("expired"):
                 return self.reply(400, {"error": "invalid_grant"})
             time.sleep(0.2)
         else:

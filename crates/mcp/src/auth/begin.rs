@@ -151,7 +151,7 @@ async fn begin_now(request: SignInRequest<'_>) -> Result<Pending, Failure> {
     let found = manager.resolve_metadata_from_challenge(challenge).await;
     let found = found.map_err(|error| reason::failure(&error, &guard, &[]))?;
     let is_published = found.source != AuthorizationMetadataSource::LegacyEndpointFallback;
-    check(&found.metadata, is_published)?;
+    check(&found.metadata, is_published, client.id)?;
     let metadata = found.metadata.clone();
     manager.set_metadata(found.metadata);
     let scopes: Vec<String> = match client.scope {
@@ -198,16 +198,19 @@ async fn begin_now(request: SignInRequest<'_>) -> Result<Pending, Failure> {
 }
 
 /// Refuses a sign-in server that does not say that it supports PKCE, as the protocol requires. A server that publishes
-/// nothing cannot say it.
-fn check(metadata: &AuthorizationMetadata, is_published: bool) -> Result<(), Failure> {
-    let supported = metadata.code_challenge_methods_supported.as_deref();
-    let has_pkce = supported.is_some_and(|methods| methods.iter().any(|method| method == "S256"));
-    if is_published && !has_pkce {
-        return Err(Failure::failed(
-            "The sign-in server does not support PKCE with S256, which is required.",
-        ));
+/// nothing cannot say it. One that only does not name PKCE is used if the user registered a client there: some large
+/// providers support PKCE without naming it, and the challenge is sent in any case.
+fn check(metadata: &AuthorizationMetadata, is_published: bool, client: Option<&str>) -> Result<(), Failure> {
+    let refused = |why: &str| Err(Failure::failed(format!("The sign-in server {why}")));
+    match metadata.code_challenge_methods_supported.as_deref() {
+        Some(methods) if methods.iter().any(|method| method == "S256") => Ok(()),
+        None if !is_published || client.is_some() => Ok(()),
+        None => refused(
+            "does not say that it supports PKCE, which is required. If you registered a client there, set \
+             `oauth.clientId` of this server in the configuration.",
+        ),
+        Some(_) => refused("does not support PKCE with S256, which is required."),
     }
-    Ok(())
 }
 
 pub(super) fn methods(metadata: &AuthorizationMetadata) -> Vec<String> {
