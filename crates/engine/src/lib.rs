@@ -36,6 +36,7 @@ mod request;
 mod run;
 mod sandbox;
 mod session;
+mod session_file;
 mod settings;
 mod subagent;
 mod telemetry;

@@ -9,6 +9,7 @@ pub(crate) mod economy;
 mod gateway;
 pub(crate) mod host;
 pub(crate) mod instructions;
+pub(crate) mod kept;
 pub(crate) mod operations;
 pub(crate) mod pending;
 pub(crate) mod resources;

@@ -6,9 +6,10 @@
 //! themselves changes only when they need [`GROWTH`] times the budget, and never back.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::SessionId;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::catalogue::Named;
@@ -35,7 +36,7 @@ pub(crate) enum Budget {
 }
 
 /// What requests of a session contain about the servers.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     /// All tools, also those that are hidden from the agent.
     pub(crate) tools: Vec<Named>,
@@ -67,7 +68,16 @@ pub(crate) struct Question<'a> {
 
 /// The decisions of the sessions that were used last, the newest at the end.
 #[derive(Default)]
-pub(crate) struct Decisions(Mutex<VecDeque<(SessionId, String, Offer)>>);
+pub(crate) struct Decisions(Mutex<VecDeque<Decision>>);
+
+/// The decision for a session and a model.
+struct Decision {
+    session: SessionId,
+    model: String,
+    offer: Offer,
+    /// Whether the list of a search is not stored yet.
+    is_new: bool,
+}
 
 impl Budget {
     /// Reads the key of a configuration, which has been checked.
@@ -95,27 +105,74 @@ impl Decisions {
     pub(crate) fn decide(&self, question: Question<'_>, snapshot: impl FnOnce() -> Snapshot) -> Offer {
         let Question { session, model, limit, size, has_searched } = question;
         let Some(limit) = limit else { return Offer::Direct };
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = kept.iter().position(|(id, name, _)| id == session && *name == model);
-        let known = at.and_then(|at| kept.remove(at)).map(|(.., offer)| offer);
-        let must_search = match &known {
+        let mut kept = self.lock();
+        let at = kept.iter().position(|known| known.is_of(session, &model));
+        let known = at.and_then(|at| kept.remove(at));
+        let must_search = match known.as_ref().map(|known| &known.offer) {
             Some(Offer::Search(_)) => false,
             Some(Offer::Direct) => size > limit.saturating_mul(GROWTH),
             None => size > limit || has_searched,
         };
-        let offer = match known {
-            _ if must_search && size > 0 => Offer::Search(Arc::new(snapshot())),
-            Some(offer) => offer,
+        let decision = |offer, is_new| Decision { session: session.clone(), model, offer, is_new };
+        let decision = match known {
+            _ if must_search && size > 0 => decision(Offer::Search(Arc::new(snapshot())), true),
+            Some(known) => known,
             // Servers that are not connected yet decide nothing.
             None if size == 0 => return Offer::Direct,
-            None => Offer::Direct,
+            None => decision(Offer::Direct, false),
         };
-        if kept.len() >= MAX_KEPT {
-            kept.pop_front();
-        }
-        kept.push_back((session.clone(), model, offer.clone()));
+        let offer = decision.offer.clone();
+        push(&mut kept, decision);
         offer
     }
+
+    /// Reports whether a session has a decision.
+    pub(crate) fn has(&self, session: &SessionId, model: &str) -> bool {
+        self.lock().iter().any(|known| known.is_of(session, model))
+    }
+
+    /// Decides as an earlier process did.
+    pub(crate) fn restore(&self, session: &SessionId, model: &str, snapshot: Arc<Snapshot>) {
+        let mut kept = self.lock();
+        if !kept.iter().any(|known| known.is_of(session, model)) {
+            let (session, model) = (session.clone(), model.to_owned());
+            push(&mut kept, Decision { session, model, offer: Offer::Search(snapshot), is_new: false });
+        }
+    }
+
+    /// Returns the list of a session once, if it is not stored yet.
+    pub(crate) fn take_new(&self, session: &SessionId, model: &str) -> Option<Arc<Snapshot>> {
+        let mut kept = self.lock();
+        let known = kept.iter_mut().find(|known| known.is_of(session, model) && known.is_new)?;
+        known.is_new = false;
+        match &known.offer {
+            Offer::Search(snapshot) => Some(snapshot.clone()),
+            Offer::Direct => None,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Decision>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The name under which the decision for a model is kept.
+pub(crate) fn model_name(provider: &str, model: &str) -> String {
+    format!("{provider}/{model}")
+}
+
+impl Decision {
+    fn is_of(&self, session: &SessionId, model: &str) -> bool {
+        self.session == *session && self.model == model
+    }
+}
+
+/// Adds the newest decision, and forgets the oldest one if there are too many.
+fn push(kept: &mut VecDeque<Decision>, decision: Decision) {
+    if kept.len() >= MAX_KEPT {
+        kept.pop_front();
+    }
+    kept.push_back(decision);
 }
 
 #[cfg(test)]

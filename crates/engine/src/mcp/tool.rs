@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::Asking;
 use super::catalogue::Named;
-use super::economy::{Offer, Question, Snapshot};
+use super::economy::{Offer, Question, Snapshot, model_name};
 use super::gateway::Gateway;
 use super::search::Listed;
 use super::{instructions, resources, wrapped};
@@ -115,7 +115,7 @@ fn question<'a>(instance: &Instance, request: &Request<'a>, visible: &[Listed]) 
     let is_marked = |body: &PartBody| matches!(body, PartBody::Tool(call) if wrapped::is_marked(&call.state));
     Question {
         session,
-        model: format!("{}/{}", model.provider_id, model.id),
+        model: model_name(&model.provider_id, &model.id),
         limit: instance.settled.mcp_budget.bytes(model.limits.context),
         size: size as u64,
         has_searched: transcript.iter().flat_map(|message| &message.parts).any(|part| is_marked(&part.body)),

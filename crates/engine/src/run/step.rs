@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::error::{describe, message_error};
 use crate::inner::Inner;
+use crate::instance::Instance;
 use crate::mcp;
 use crate::permission::session::session_rules;
 use crate::request::system::Surroundings;
@@ -64,7 +65,7 @@ pub(crate) async fn step(
     let prepared = match rules {
         Ok(rules) => {
             // Servers that start must not delay the end of an aborted turn.
-            cancel.run_until_cancelled(mcp::host::ready(inner, &instance)).await;
+            cancel.run_until_cancelled(servers_ready(inner, &instance, &prompt)).await;
             let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
             let surroundings = &Surroundings { date: first_day(inner, &transcript), tree };
             let (session, prompt, transcript) = (&context.session, &prompt, transcript.as_slice());
@@ -76,6 +77,7 @@ pub(crate) async fn step(
     let misses = structured::misses(&transcript, &prompt.id);
     let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.instance, &transcript));
     drop(transcript);
+    mcp::kept::keep(inner, &context.instance, &prompt).await;
     let step = match prepared {
         Ok(step) => Step { files: Some(files.clone()), ..step },
         Err(error) => return fail(lease, inner, recorder, unprepared(&error, &prompt)).await,
@@ -113,6 +115,12 @@ pub(crate) async fn step(
             give_up(lease, inner, recorder, known).await
         }
     }
+}
+
+/// Waits for the servers of the directory, and reads what requests of the session contain about them.
+async fn servers_ready(inner: &Arc<Inner>, instance: &Arc<Instance>, prompt: &UserMessage) {
+    mcp::host::ready(inner, instance).await;
+    mcp::kept::restore(inner, instance, prompt).await;
 }
 
 /// Returns the error of an answer whose request could not be built.

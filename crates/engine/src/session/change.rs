@@ -112,6 +112,7 @@ impl Sessions<'_> {
         for id in &known {
             self.0.jobs.end(id.as_str());
             crate::transfer::forget(self.0, id).await;
+            crate::mcp::kept::forget(self.0, id).await;
         }
         Ok(true)
     }

@@ -5,16 +5,14 @@
 //! interrupted import is recognised and completed.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::PathBuf;
 
 use codewright_proto::{Map, MessageId, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt as _;
 
 use crate::Error;
 use crate::inner::Inner;
+use crate::session_file::SessionFile;
 
 /// The most JSON that is kept for one session.
 const MAX_REST_BYTES: usize = 64 * 1024 * 1024;
@@ -132,54 +130,28 @@ fn size(value: &Value) -> usize {
     }
 }
 
-fn path(inner: &Inner, id: &SessionId) -> Result<PathBuf, Error> {
-    // The id becomes a file name. An id from imported JSON has not been checked before.
-    let id = SessionId::parse(id.as_str()).map_err(|error| Error::invalid(error.to_string()))?;
-    Ok(inner.dirs.data.join("imported").join(format!("{id}.json")))
+fn file(inner: &Inner, id: &SessionId) -> Result<SessionFile, Error> {
+    SessionFile::new(&inner.dirs.data, "imported", id).map_err(Error::invalid)
 }
 
 /// Returns the stored data about a session; `None` if the session was created here.
 pub(crate) async fn load(inner: &Inner, id: &SessionId) -> Result<Option<Provenance>, Error> {
-    let path = path(inner, id)?;
-    let failed = |reason: String| Error::machine(format!("cannot read `{}`: {reason}", path.display()));
-    match tokio::fs::metadata(&path).await {
-        Ok(file) if file.len() <= MAX_FILE_BYTES => {}
-        Ok(file) => {
-            return Err(failed(format!("it has {} bytes, the limit is {MAX_FILE_BYTES}", file.len())));
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error.to_string())),
-    }
-    let text = tokio::fs::read(&path).await.map_err(|error| failed(error.to_string()))?;
-    serde_json::from_slice(&text).map(Some).map_err(|error| failed(error.to_string()))
+    let Some(text) = file(inner, id)?.read(MAX_FILE_BYTES).await.map_err(Error::machine)? else {
+        return Ok(None);
+    };
+    let failed = |error| Error::machine(format!("cannot read the origin of session `{id}`: {error}"));
+    serde_json::from_slice(&text).map(Some).map_err(failed)
 }
 
 /// Stores the data about a session. The file is replaced completely or not at all.
 pub(crate) async fn save(inner: &Inner, id: &SessionId, provenance: &Provenance) -> Result<(), Error> {
-    let path = path(inner, id)?;
-    let failed = |error: io::Error| Error::machine(format!("cannot write `{}`: {error}", path.display()));
-    let json = serde_json::to_vec(provenance).map_err(|error| failed(error.into()))?;
-    let directory = path.with_file_name("");
-    codewright_workspace::make_private_directory(&directory).map_err(failed)?;
-    let unnamed = path.with_extension(format!("new-{}", std::process::id()));
-    let write = async {
-        let mut options = tokio::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        options.mode(0o600);
-        let mut file = options.open(&unnamed).await?;
-        file.write_all(&json).await?;
-        file.flush().await?;
-        drop(file);
-        tokio::fs::rename(&unnamed, &path).await
-    };
-    write.await.map_err(failed)
+    let json = serde_json::to_vec(provenance).map_err(|error| Error::machine(error.to_string()))?;
+    file(inner, id)?.write(&json).await.map_err(Error::machine)
 }
 
 /// Removes the data about a deleted session.
 pub(crate) async fn forget(inner: &Inner, id: &SessionId) {
-    if let Ok(path) = path(inner, id) {
-        // Most sessions have no such file, and a remaining file is never read.
-        drop(tokio::fs::remove_file(path).await);
+    if let Ok(file) = file(inner, id) {
+        file.remove().await;
     }
 }

@@ -1,11 +1,14 @@
 //! The search tool that replaces the schemas of many tools.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
 use anyhow::{Context, Result};
 use codewright_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{Serving, calls, local, offered, stage};
-use crate::support::{Stage, check_has, get, post, prompt, wait_until};
+use super::{Serving, calls, configure, local, offered, stage};
+use crate::support::{Stage, check_has, data, delete, get, new_session, post, prompt, wait_until};
 
 /// A call of the search tool that calls another tool.
 fn through(tool: &str, arguments: Value) -> (&'static str, Value) {
@@ -203,5 +206,40 @@ fn the_beginning_of_requests_stays_the_same() -> Result<()> {
     for at in 1..stage.server.main_requests().len() {
         assert_eq!(beginning(&stage, at), first, "request {at}");
     }
+    stage.no_problems()
+}
+
+#[test]
+fn a_resumed_session_keeps_its_catalogue_when_a_server_changes() -> Result<()> {
+    let script = calls(&[
+        through("s_echo", json!({"text": "first"})),
+        through("s_echo", json!({"text": "second"})),
+        through("s_many-5", json!({"first": "a", "second": "b"})),
+        through("t_echo", json!({"text": "gone"})),
+    ]);
+    let more = || json!({"mcp_tool_budget": 0});
+    let stage = stage(script, json!({"s": local(&["tools=40"]), "t": local(&[])}), more())?;
+    let serving = Serving::new(&stage)?;
+    assert_eq!(serving.call()?["state"]["output"], "Echo: first");
+    drop(serving.server);
+    // One server has lost tools and offers the others in another order; the other server is gone.
+    configure(&stage, json!({"s": local(&["tools=20", "reverse=1"])}), more())?;
+    let (server, url) = stage.serve()?;
+    let serving = Serving { server, url, id: serving.id };
+    assert_eq!(serving.call()?["state"]["output"], "Echo: second");
+    check_has(&serving.call()?["state"]["output"].to_string(), &["Called many-5 with"]);
+    check_has(&serving.call()?["state"]["error"].to_string(), &["`t_echo`"]);
+    let first = beginning(&stage, 0);
+    for at in 1..stage.server.main_requests().len() {
+        assert_eq!(beginning(&stage, at), first, "request {at}");
+    }
+    // Another session gets what exists now, and a deleted session leaves nothing behind.
+    let file = data(&stage.project).join("mcp").join(format!("{}.json", serving.id));
+    assert_eq!(fs::metadata(&file)?.permissions().mode() & 0o777, 0o600);
+    delete(&serving.url, &format!("/session/{}", serving.id))?;
+    assert!(!file.exists());
+    let other = Serving { id: new_session(&serving.url)?, ..serving };
+    post(&other.url, &format!("/session/{}/message", other.id), &prompt("go"))?;
+    assert!(!catalogue(&stage)?.contains("t_ ("));
     stage.no_problems()
 }
