@@ -10,8 +10,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codewright_proto::{
-    Action, CreatedTime, MessageId, ModelRef, PartBody, PartId, PartInput, PromptInput, PromptModel, Rule,
-    Session, SessionId, TextPart, TokenUsage, UserMessage,
+    Action, CreatedTime, MessageId, ModelRef, Part, PartBody, PartId, PartInput, PromptInput, PromptModel,
+    Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
 use codewright_tools::tags::neutralize;
 use codewright_workspace::{Node, hold, hold_at};
@@ -28,7 +28,7 @@ use crate::run::table::Turn;
 use crate::run::wake::wake;
 use crate::session::locks::Shared;
 use crate::toolbox::cx;
-use crate::{Error, session};
+use crate::{Error, extension, session};
 
 /// The number of parts of one prompt, without file contents.
 const MAX_PARTS: usize = 1000;
@@ -110,7 +110,8 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     if let Some(newest) = inner.store.messages(&session.id, Some(1)).await?.pop() {
         inner.clock.raise(newest.info.created().saturating_add(1));
     }
-    let id = input.message_id.unwrap_or_else(|| inner.ids.message());
+    let chosen = input.message_id;
+    let id = chosen.clone().unwrap_or_else(|| inner.ids.message());
     let now = inner.clock.now_ms();
     let rules = tool_rules(input.tools.as_ref());
     let used = (session.tokens, session.cost);
@@ -146,6 +147,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
         }
         session.time.updated = now;
     };
+    let (message, parts) = extended(inner, &instance, chosen.as_ref(), message, parts).await?;
     // One append, so that a rejected prompt changes nothing.
     let events = message::prompted(inner, message, parts);
     inner.update_session_before(&session.id, events, change).await.map_err(|error| match error {
@@ -154,6 +156,28 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
         other => other,
     })?;
     Ok(id)
+}
+
+/// Returns a prompt as the extensions of its directory change it.
+async fn extended(
+    inner: &Arc<Inner>,
+    instance: &Arc<Instance>,
+    chosen: Option<&MessageId>,
+    message: UserMessage,
+    parts: Parts,
+) -> Result<(UserMessage, Parts), Error> {
+    let extensions = extension::open::ready(inner, instance).await;
+    if extensions.is_empty() {
+        return Ok((message, parts));
+    }
+    let part = |(id, body): (Option<PartId>, PartBody)| Part {
+        id: id.unwrap_or_else(|| inner.ids.part()),
+        session_id: message.session_id.clone(),
+        message_id: message.id.clone(),
+        body,
+    };
+    let parts = parts.into_iter().map(part).collect();
+    extensions.chat_message(chosen, message, parts).await.map_err(Error::invalid)
 }
 
 /// Returns the permission rules for a prompt's tool switches. They replace the rules of the session, also for later

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::extension;
 use crate::inner::Inner;
 use crate::instance::{self, Instance};
 use crate::interface::Instances;
@@ -107,9 +108,19 @@ impl Instances<'_> {
         let prompt = prompt(self.0, &agent, &model);
         let rules = PermissionRules::of_agent(&agent, &[]);
         mcp::host::ready(self.0, instance).await;
+        let extensions = &extension::open::ready(self.0, instance).await;
         let offered = |model: &Model| {
             let (inner, rules, prompt) = (self.0, &rules, &prompt);
-            step::prepare::offer(ToolSources { inner, instance, model, rules, prompt, transcript: &[] })
+            let transcript = &[];
+            step::prepare::offer(ToolSources {
+                inner,
+                instance,
+                model,
+                rules,
+                prompt,
+                transcript,
+                extensions,
+            })
         };
         let Offer { specs: tools, mcp, .. } = offered(&model);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::attempt::Attempts;
 use crate::credential::{SignIns, sign_in};
 use crate::error::describe;
+use crate::extension::ExtensionTable;
 use crate::hosts::table::Hosts;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
@@ -145,6 +146,7 @@ impl Engine {
             hosts: Hosts::new(tasks.clone()),
             mcp: McpTable::new(tokens),
             lsp: LspTable::default(),
+            extensions: ExtensionTable::default(),
             child_env,
             shell,
             confinement,

@@ -19,6 +19,7 @@ use crate::Error;
 use crate::attempt::Attempts;
 use crate::credential::SignIns;
 use crate::error::Resource;
+use crate::extension::ExtensionTable;
 use crate::hosts::table::Hosts;
 use crate::instance::cache::Instances;
 use crate::instance::{Instance, Opening};
@@ -74,6 +75,7 @@ pub(crate) struct Inner {
     pub(crate) hosts: Hosts,
     pub(crate) mcp: McpTable,
     pub(crate) lsp: LspTable,
+    pub(crate) extensions: ExtensionTable,
     pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,

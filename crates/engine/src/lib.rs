@@ -13,6 +13,7 @@ mod credential;
 mod debug;
 mod engine;
 mod error;
+mod extension;
 mod generate;
 mod hosts;
 mod inner;

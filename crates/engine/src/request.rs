@@ -74,6 +74,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     reminders::remind(&mut messages, &facts);
     Request {
         system,
+        more_system: Vec::new(),
         messages,
         // A server refuses tools for a model that cannot call them. A structured value needs a call.
         tools: if model.capabilities.tool_call || parts.wants_value { parts.tools } else { Vec::new() },

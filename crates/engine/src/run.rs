@@ -7,6 +7,7 @@
 //! If another process runs the session, the run waits and then takes the lease. Usually the prompt has been answered by
 //! then; if the other process died, this run continues.
 
+pub(crate) mod after;
 pub(crate) mod compact;
 pub(crate) mod context;
 pub(crate) mod files;
@@ -40,6 +41,7 @@ use crate::Error;
 use crate::error::{describe, is_fenced};
 use crate::inner::Inner;
 use crate::trust;
+use after::Stops;
 use context::Context;
 use next::{Next, WhenRefused, next};
 use refusal::was_refused;
@@ -147,8 +149,9 @@ impl Run {
         if let Err(error) = self.ask_for_trust().await {
             return self.report(&error);
         }
+        let mut stops = Stops::default();
         loop {
-            let at = match self.turns(&lease, known.take(), seen).await {
+            let at = match self.turns(&lease, known.take(), seen, &mut stops).await {
                 Ok(at) => at,
                 // Another process may hold the lease now; otherwise dropping it releases it.
                 Err(error) => return self.report(&error),
@@ -178,6 +181,7 @@ impl Run {
         lease: &Lease,
         mut known: Option<(u64, Vec<MessageWithParts>)>,
         seen: &mut u64,
+        stops: &mut Stops,
     ) -> Result<u64, Error> {
         loop {
             *seen = self.inner.runs.admitted(&self.entry.id);
@@ -209,6 +213,9 @@ impl Run {
                     let context = Context::resolve(&self.inner, &self.entry.id).await?;
                     summary::keep(&self.inner, &context, &transcript).await?;
                     compact::tidy(&self.inner, &context.instance, &mut transcript).await?;
+                    if stops.after(&self.inner, lease, &context, &transcript).await? {
+                        continue;
+                    }
                     return Ok(at);
                 }
                 Next::Compact { asked } => {

@@ -13,6 +13,8 @@ const SESSION_HEADER: &str = "x-session-id";
 pub struct Request {
     /// The system prompt; may be empty.
     pub system: String,
+    /// More pieces of the system prompt, sent after it as messages or blocks of their own.
+    pub more_system: Vec<String>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
     /// The tools that the model may call, in the order in which they are sent.
@@ -34,6 +36,12 @@ pub struct Request {
 }
 
 impl Request {
+    /// Returns the pieces of the system prompt that contain text.
+    pub(crate) fn system_pieces(&self) -> impl Iterator<Item = &str> {
+        let pieces = [&self.system].into_iter().chain(&self.more_system).map(String::as_str);
+        pieces.filter(|piece| !piece.trim().is_empty())
+    }
+
     /// Returns the session's id from the headers.
     pub(crate) fn session(&self) -> Option<&str> {
         let named = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION_HEADER));

@@ -514,6 +514,49 @@ pub enum Signal {
 }
 
 impl Signal {
+    /// Returns the directory whose instance the signal is about, if it names one.
+    #[must_use]
+    pub fn directory(&self) -> Option<&str> {
+        match self {
+            Self::InstanceDisposed { directory }
+            | Self::TuiPromptAppend { directory, .. }
+            | Self::TuiCommandExecute { directory, .. }
+            | Self::TuiToastShow { directory, .. }
+            | Self::FileEdited { directory, .. }
+            | Self::FileWatcherUpdated { directory, .. }
+            | Self::VcsBranchUpdated { directory, .. }
+            | Self::WorktreeReady { directory, .. }
+            | Self::WorktreeFailed { directory, .. }
+            | Self::LspUpdated { directory }
+            | Self::LspDiagnostics { directory, .. }
+            | Self::McpToolsChanged { directory, .. }
+            | Self::McpBrowserOpenFailed { directory, .. }
+            | Self::CatalogUpdated { directory }
+            | Self::IntegrationUpdated { directory }
+            | Self::IntegrationConnectionUpdated { directory, .. } => Some(directory),
+            Self::PartDelta { .. }
+            | Self::SessionStatus { .. }
+            | Self::SessionIdle { .. }
+            | Self::SessionError { .. }
+            | Self::SessionDiff { .. }
+            | Self::SessionCompacted { .. }
+            | Self::SessionMoved { .. }
+            | Self::ProjectUpdated(_)
+            | Self::GlobalDisposed {}
+            | Self::PtyCreated { .. }
+            | Self::PtyUpdated { .. }
+            | Self::PtyExited { .. }
+            | Self::PtyDeleted { .. }
+            | Self::TuiSessionSelect { .. }
+            | Self::CommandExecuted { .. }
+            | Self::QuestionAsked(_)
+            | Self::QuestionReplied { .. }
+            | Self::QuestionRejected { .. }
+            | Self::ServerConnected {}
+            | Self::ServerHeartbeat {} => None,
+        }
+    }
+
     /// Returns the session of the signal, if it has one.
     #[must_use]
     pub fn session_id(&self) -> Option<&SessionId> {

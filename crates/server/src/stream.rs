@@ -235,7 +235,7 @@ impl Reader {
                             None => plain,
                         }
                     }
-                    Published::Signal { signal, .. } => match directory_of(signal) {
+                    Published::Signal { signal, .. } => match signal.directory() {
                         Some(directory) => frame::at(&payload, directory),
                         None => frame::global(&payload, home.as_deref()),
                     },
@@ -265,7 +265,7 @@ impl Reader {
     async fn v2(&mut self, published: &Published, home: Option<&Home>) -> Option<Bytes> {
         let directory = match published {
             Published::Event(_) => None,
-            Published::Signal { signal, .. } => directory_of(signal),
+            Published::Signal { signal, .. } => signal.directory(),
         };
         let directory = directory.or(home.map(|home| home.directory.as_str()));
         let evicted = self.sessions.evict(published);
@@ -323,48 +323,6 @@ impl Reader {
 /// Returns whether the v2 API does not have the event.
 fn is_v1_only(signal: &Signal) -> bool {
     matches!(signal, Signal::InstanceDisposed { .. } | Signal::ServerHeartbeat {})
-}
-
-/// Returns the directory of a signal, if it has one.
-fn directory_of(signal: &Signal) -> Option<&str> {
-    match signal {
-        Signal::InstanceDisposed { directory }
-        | Signal::TuiPromptAppend { directory, .. }
-        | Signal::TuiCommandExecute { directory, .. }
-        | Signal::TuiToastShow { directory, .. }
-        | Signal::FileEdited { directory, .. }
-        | Signal::FileWatcherUpdated { directory, .. }
-        | Signal::VcsBranchUpdated { directory, .. }
-        | Signal::WorktreeReady { directory, .. }
-        | Signal::WorktreeFailed { directory, .. }
-        | Signal::LspUpdated { directory }
-        | Signal::LspDiagnostics { directory, .. }
-        | Signal::McpToolsChanged { directory, .. }
-        | Signal::McpBrowserOpenFailed { directory, .. }
-        | Signal::CatalogUpdated { directory }
-        | Signal::IntegrationUpdated { directory }
-        | Signal::IntegrationConnectionUpdated { directory, .. } => Some(directory),
-        Signal::PartDelta { .. }
-        | Signal::SessionStatus { .. }
-        | Signal::SessionIdle { .. }
-        | Signal::SessionError { .. }
-        | Signal::SessionDiff { .. }
-        | Signal::SessionCompacted { .. }
-        | Signal::SessionMoved { .. }
-        | Signal::ProjectUpdated(_)
-        | Signal::GlobalDisposed {}
-        | Signal::PtyCreated { .. }
-        | Signal::PtyUpdated { .. }
-        | Signal::PtyExited { .. }
-        | Signal::PtyDeleted { .. }
-        | Signal::TuiSessionSelect { .. }
-        | Signal::CommandExecuted { .. }
-        | Signal::QuestionAsked(_)
-        | Signal::QuestionReplied { .. }
-        | Signal::QuestionRejected { .. }
-        | Signal::ServerConnected {}
-        | Signal::ServerHeartbeat {} => None,
-    }
 }
 
 /// Returns whether a signal without a session belongs to a directory.

@@ -151,6 +151,7 @@ const ENGINE: &[Layer] = &[
             "attempt",
             "commands",
             "credential",
+            "extension",
             "hosts::table",
             "instance",
             "journal",
@@ -179,6 +180,8 @@ const ENGINE: &[Layer] = &[
         "records",
         &[
             "batch",
+            "extension::events",
+            "extension::open",
             "hosts",
             "lsp::host",
             "mcp::commands",

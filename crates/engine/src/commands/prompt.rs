@@ -27,7 +27,7 @@ use crate::permission::session::session_rules;
 use crate::sandbox::enforcement::Consent;
 use crate::sandbox::{Restricted, Subject};
 use crate::toolbox::check::{check_action, check_call};
-use crate::{Error, session};
+use crate::{Error, extension, session};
 
 /// The deadline of one shell command of a template.
 const SHELL_DEADLINE: Duration = Duration::from_secs(60);
@@ -61,7 +61,11 @@ impl Sessions<'_> {
             return Err(Error::invalid(format!("command `{}` not found; there are {names}", input.command)));
         };
         let (name, arguments) = (input.command.clone(), input.arguments.clone());
-        let prompt = self.prompt_of(&instance, &session, command, input).await?;
+        let mut prompt = self.prompt_of(&instance, &session, command, input).await?;
+        let extensions = extension::open::ready(self.0, &instance).await;
+        let parts = std::mem::take(&mut prompt.parts);
+        let parts = extensions.command_before(id, [&name, &arguments], parts).await;
+        prompt.parts = parts.map_err(Error::invalid)?;
         let answer = self.prompt(id, prompt).await?;
         let message_id = answer.info.id().clone();
         self.0.store.signal(Signal::CommandExecuted { session_id: id.clone(), name, arguments, message_id });

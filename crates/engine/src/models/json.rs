@@ -83,6 +83,14 @@ impl Models {
         all
     }
 
+    /// One model of a provider, or null if there is none.
+    pub(crate) fn model_json(&self, provider: &str, id: &str) -> Value {
+        let listed = self
+            .provider(provider)
+            .and_then(|provider| provider.models().iter().find(|listed| listed.facts.id == id));
+        listed.map_or(Value::Null, |listed| model(provider, listed))
+    }
+
     /// One provider that is set up, with its models.
     pub(crate) fn provider_json(&self, id: &str) -> Result<Value, Error> {
         match self.provider(id) {

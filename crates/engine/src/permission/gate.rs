@@ -332,7 +332,8 @@ impl Gate {
         }
     }
 
-    async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
+    /// Requests a user's reply.
+    pub(crate) async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
         let roots = self.roots(asker.instance);
         let reason =
             ask.patterns.iter().find_map(|pattern| roots.reason(Subject::new(&ask.permission, pattern)));

@@ -29,15 +29,17 @@ use super::prompt::last_prompt;
 use super::recorder::{Record, Recorder};
 use super::step::converse::{Attempt, answer};
 use super::step::fail::{fail, give_up};
-use super::step::prepare::Step;
+use super::step::prepare::{Step, changed_messages};
 use super::step::store::{account, cost, flush};
-use crate::Error;
 use crate::error::describe;
 use crate::error::message_error;
+use crate::extension::Extensions;
+use crate::extension::model_request::{About, Overflow};
+use crate::extension::moments::SummaryWishes;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::models::options::merge;
-use crate::{prompts, request};
+use crate::{Error, extension, prompts, request};
 use plan::{Plan, Settings, Then};
 use trigger::{Cause, request_summary, user_message};
 
@@ -151,18 +153,27 @@ pub(crate) async fn compact(
     };
     let settings = Settings::of(instance.raw_config());
     let plan = plan::plan(&transcript, at, settings.tail(&model.limits));
+    let extensions = extension::open::ready(inner, &instance).await;
+    let wishes = extensions.compacting(&session.id).await;
+    let subject: Vec<_> = plan.subject.iter().map(|message| (*message).clone()).collect();
+    let changed = changed_messages(&extensions, &subject).await;
+    let subject = changed.as_ref().map_or_else(|| plan.subject.clone(), |changed| changed.iter().collect());
     let mut budget = budget(&model);
     for attempt in 1..=ATTEMPTS {
-        let conversation = render::render(&plan.subject, budget);
+        let conversation = render::render(&subject, budget);
         let length = conversation.len();
         let half = length / 2;
-        let request = model_request(&session, &agent, &model, conversation);
+        let mut request = model_request(&session, &agent, &model, asked(conversation, &wishes));
+        let models = &instance.models;
+        let about = About { session: &session.id, agent: AGENT, models, model: &model, prompt };
+        extensions.model_request(about, &mut request).await;
         let step = Step::without_tools(instance.clone(), model.clone(), request);
         let step = Step { files: Some(files.clone()), ..step };
         match answer(inner, lease, &step, &mut recorder, cancel).await? {
             Attempt::Answered => {
                 let message = &transcript[at];
-                let request = SummaryRequest { message, plan: &plan, model: &model, bytes: length };
+                let goes_on = goes_on(&extensions, about, &plan, message).await;
+                let request = SummaryRequest { message, plan: &plan, model: &model, bytes: length, goes_on };
                 return finish(inner, lease, request, recorder, &files).await;
             }
             Attempt::Aborted => return give_up(lease, inner, recorder, MessageError::aborted()).await,
@@ -189,14 +200,36 @@ fn budget(model: &Model) -> usize {
     usize::try_from(room * TOKEN_BYTES).unwrap_or(MAX_BYTES).min(MAX_BYTES)
 }
 
+/// Returns the text that requests a summary of a conversation, with the wishes of extensions.
+fn asked(conversation: String, wishes: &SummaryWishes) -> String {
+    let request = wishes.prompt.as_deref().unwrap_or(prompts::COMPACTION_REQUEST);
+    let mut text = format!("<conversation>\n{conversation}</conversation>\n\n{request}");
+    for added in &wishes.context {
+        text.push_str("\n\n");
+        text.push_str(added);
+    }
+    text
+}
+
+/// Returns whether the turn continues by itself after a summary, as far as extensions decide it.
+async fn goes_on(
+    extensions: &Extensions,
+    about: About<'_>,
+    plan: &Plan<'_>,
+    message: &MessageWithParts,
+) -> bool {
+    let is_refused = SummaryRequest::was_refused(message) == Again::WithoutMedia;
+    let overflow = if is_refused { Overflow::Yes } else { Overflow::No };
+    !matches!(plan.then, Then::GoOn(_)) || extensions.auto_continue(about, overflow).await
+}
+
 fn model_request(
     session: &Session,
     agent: &codewright_config::AgentSpec,
     model: &Model,
-    conversation: String,
+    prompt: String,
 ) -> Request {
     let ours = agent.prompt.as_deref().unwrap_or(prompts::COMPACTION).trim_end().to_owned();
-    let prompt = format!("<conversation>\n{conversation}</conversation>\n\n{}", prompts::COMPACTION_REQUEST);
     let user = |text: String| Sent::User(vec![UserContent::Text(text)]);
     // The ChatGPT server accepts only its own agent's instructions, so ours are sent as a user message.
     let (system, messages) = if model.is_codex() {
@@ -257,7 +290,10 @@ async fn finish(
         }
     }
     events.extend(keep_tail(inner, request.message, request.plan));
-    events.extend(next_prompt(inner, &id, &request.plan.then, request.was_refused()));
+    if request.goes_on {
+        let again = SummaryRequest::was_refused(request.message);
+        events.extend(next_prompt(inner, &id, &request.plan.then, again));
+    }
     lease.append(events).await?;
     inner.store.signal(Signal::SessionCompacted { session_id: id.clone() });
     account(inner, &id, recorder.message()).await
@@ -269,6 +305,8 @@ struct SummaryRequest<'a> {
     plan: &'a Plan<'a>,
     model: &'a Model,
     bytes: usize,
+    /// Whether the turn continues.
+    goes_on: bool,
 }
 
 /// Returns the file summary of a request for a summary, which has changed no file.
@@ -298,9 +336,8 @@ enum Again {
 }
 
 impl SummaryRequest<'_> {
-    fn was_refused(&self) -> Again {
-        let refused = self
-            .message
+    fn was_refused(message: &MessageWithParts) -> Again {
+        let refused = message
             .parts
             .iter()
             .any(|part| matches!(part.body, PartBody::Compaction { overflow: Some(true), .. }));

@@ -232,6 +232,30 @@ impl Recorder {
         None
     }
 
+    /// Returns the growing text of the answer if an event ends it.
+    pub(crate) fn text_ended_by(&self, event: &ModelEvent) -> Option<(PartId, String)> {
+        let block = self.block.as_ref().filter(|block| !block.reasoning)?;
+        let ends = match event {
+            ModelEvent::TextDelta(_) | ModelEvent::Metadata { .. } | ModelEvent::ToolDelta { .. } => false,
+            ModelEvent::TextStart
+            | ModelEvent::TextEnd
+            | ModelEvent::ReasoningStart
+            | ModelEvent::ReasoningDelta(_)
+            | ModelEvent::ReasoningEnd { .. }
+            | ModelEvent::ToolStart { .. }
+            | ModelEvent::ToolCall { .. }
+            | ModelEvent::Finish { .. } => true,
+        };
+        ends.then(|| (block.id.clone(), block.text.clone()))
+    }
+
+    /// Replaces the growing text before it is stored.
+    pub(crate) fn replace_text(&mut self, text: String) {
+        if let Some(block) = &mut self.block {
+            block.text = text;
+        }
+    }
+
     /// Returns the growing text if it is time to store a draft.
     pub(crate) fn draft(&mut self, now: Instant) -> Option<Part> {
         let block = self.block.as_mut()?;

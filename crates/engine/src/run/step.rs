@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::error::{describe, message_error};
+use crate::extension;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::mcp;
@@ -69,8 +70,14 @@ pub(crate) async fn step(
             let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
             let surroundings = &Surroundings { date: first_day(inner, &transcript), tree };
             let (session, prompt, transcript) = (&context.session, &prompt, transcript.as_slice());
-            let cx = Preparing { inner, session, prompt, transcript, surroundings };
-            prepare(instance, &cx, rules, &instructions)
+            let extensions = &extension::open::ready(inner, &instance).await;
+            let cx = Preparing { inner, session, prompt, transcript, surroundings, extensions };
+            // Boxed, because the future is large and most steps have no extensions.
+            let prepared = Box::pin(prepare(instance, &cx, rules, &instructions));
+            match cancel.run_until_cancelled(prepared).await {
+                Some(prepared) => prepared,
+                None => return fail(lease, inner, recorder, MessageError::aborted()).await,
+            }
         }
         Err(error) => Err(error),
     };

@@ -11,9 +11,11 @@ use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent,
 use codewright_proto::{MessageWithParts, Part, PartBody, Session};
 use codewright_telemetry::carry;
 
+use crate::extension::model_request::About;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::models::options::merge;
+use crate::run::prompt::last_prompt;
 use crate::session::DEFAULT_TITLE;
 use crate::{prompts, request, telemetry};
 
@@ -59,9 +61,15 @@ pub(crate) fn start(
     let small =
         || session.model.as_ref().and_then(|model| instance.models.small(&model.provider_id, &model.id));
     let Some(model) = own.or_else(small) else { return };
-    let (inner, id) = (inner.clone(), session.id.clone());
-    let request = title_request(session, agent, &model, text);
+    let Some((prompt, _)) = last_prompt(transcript) else { return };
+    let (inner, id, prompt) = (inner.clone(), session.id.clone(), prompt.clone());
+    let mut request = title_request(session, agent, &model, text);
+    let directory = instance.clone();
     let work = async move {
+        let extensions = inner.extensions.find(&directory.directory);
+        let models = &directory.models;
+        let about = About { session: &id, agent: AGENT, models, model: &model, prompt: &prompt };
+        extensions.model_request(about, &mut request).await;
         let cancel = inner.cancel.clone();
         let asked = cancel.run_until_cancelled(tokio::time::timeout(DEADLINE, ask(&inner, &model, &request)));
         let Some(Ok(Some(title))) = asked.await else { return };

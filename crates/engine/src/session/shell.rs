@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::Error;
 use crate::admit::{choose_model, lock};
 use crate::inner::Inner;
 use crate::instance::Instance;
@@ -24,6 +23,7 @@ use crate::run::message;
 use crate::run::next::RAN;
 use crate::run::occupy;
 use crate::toolbox::cx::tool_cx;
+use crate::{Error, extension};
 
 /// The number of output reports that are not recorded yet. Newer ones are dropped while the channel is full.
 const PENDING_REPORTS: usize = 4;
@@ -80,7 +80,10 @@ impl Work {
         let record = self.begin(&lease).await?;
         let (reports, mut reported) = mpsc::channel(PENDING_REPORTS);
         let progress = Progress::new(move |metadata, _| drop(reports.try_send(metadata)));
-        let cx = tool_cx(&self.inner, &self.instance, cancel.clone(), progress);
+        let mut cx = tool_cx(&self.inner, &self.instance, cancel.clone(), progress);
+        let extensions = extension::open::ready(&self.inner, &self.instance).await;
+        let (cwd, call_id) = (&self.instance.directory, Some(record.call_id.as_str()));
+        cx.env.set.extend(extensions.shell_env(cwd, Some(&self.id), call_id).await);
         let mut is_seen = false;
         let output = {
             let mut running = std::pin::pin!(run_for_user(self.input.command.clone(), &cx));

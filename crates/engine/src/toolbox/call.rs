@@ -28,6 +28,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::selection::Selection;
+use crate::extension::moments::ToolCall;
+use crate::extension::{Extensions, Moment};
 use crate::hosts::{Origin, User};
 use crate::inner::Inner;
 use crate::instance::Instance;
@@ -70,6 +72,7 @@ pub(crate) struct CallCx {
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has received.
     pub(crate) loaded: LoadedInstructions,
+    pub(crate) extensions: Extensions,
 }
 
 /// A call that may have effects as soon as it is recorded.
@@ -158,10 +161,17 @@ impl CallCx {
             return within(tool.deadline(), tool.name(), self.batch(pending, input)).await?;
         }
         let PendingCall { call, recorded } = pending;
+        let of = ToolCall { tool: tool.name(), session: &self.session_id, call_id: &call.id };
+        let input = self.extensions.tool_before(of, input).await.map_err(Failure::Told)?;
         let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
         let granted = self.request_permissions(call, tool, &input, &cx).await?;
         self.until_recorded(recorded).await?;
-        within(tool.deadline(), tool.name(), self.effect(tool, input, &cx, granted)).await?
+        let args = self.extensions.take(Moment::ToolAfter).then(|| input.clone());
+        let output = within(tool.deadline(), tool.name(), self.effect(tool, input, &cx, granted)).await??;
+        Ok(match args {
+            Some(args) => self.extensions.tool_after(of, &args, output).await,
+            None => output,
+        })
     }
 
     /// Waits until the call is recorded, because a record always precedes the effect. A step that cannot record ends.
@@ -226,6 +236,11 @@ impl CallCx {
         if let Some(Restricted { confined, variables }) = restricted {
             cx.sandbox = Some(confined);
             cx.env.set.extend(variables);
+        }
+        if tool.facts().starts_commands {
+            let (cwd, session) = (&self.instance.directory, Some(&self.session_id));
+            let call_id = Some(granted.tool.call_id.as_str());
+            cx.env.set.extend(self.extensions.shell_env(cwd, session, call_id).await);
         }
         tool.run(input, &cx).await.or_else(|error| match error {
             // The output of an aborted call so far is kept.

@@ -1,9 +1,12 @@
 //! Permission for actions: those of calls, and those of other work of the model.
 
+use codewright_proto::{Action, PermissionRequest};
 use codewright_tools::{Ask, Progress, ToolError};
 use serde_json::Value;
 
 use super::cx::tool_cx;
+use crate::Error;
+use crate::extension::Moment;
 use crate::inner::Inner;
 use crate::permission::gate::{Asker, By, Verdict};
 use crate::run::refusal::REJECTED;
@@ -20,7 +23,10 @@ pub(crate) enum Failure {
 
 /// Waits until the user or the rules have decided about an action.
 pub(crate) async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure> {
-    let verdict = inner.gate.check(ask, asker).await;
+    let verdict = match stricter(inner, ask, asker).await {
+        Some(verdict) => verdict?,
+        None => inner.gate.check(ask, asker).await,
+    };
     match verdict {
         Ok(Verdict::Granted(by)) => Ok(by),
         Ok(Verdict::Denied(rules)) => {
@@ -39,6 +45,40 @@ pub(crate) async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<
         }
         Ok(Verdict::Cancelled) => Err(Failure::Aborted),
         Err(error) => Err(Failure::Told(format!("The permission request failed: {error}"))),
+    }
+}
+
+/// Lets the extensions make the answer of the rules stricter. Returns `None` if they do not.
+async fn stricter(
+    inner: &Inner,
+    ask: &Ask,
+    asker: &Asker<'_>,
+) -> Option<Result<Result<Verdict, Error>, Failure>> {
+    let extensions = inner.extensions.find(&asker.instance.directory);
+    if !extensions.take(Moment::Permission) {
+        return None;
+    }
+    let judged = inner.gate.judge(asker.rules, asker.instance, &ask.permission, &ask.patterns).await;
+    let action = match judged {
+        Ok(action) => action,
+        Err(error) => return Some(Ok(Err(error))),
+    };
+    let request = PermissionRequest {
+        id: inner.ids.permission(),
+        session_id: asker.session_id.clone(),
+        permission: ask.permission.clone(),
+        patterns: ask.patterns.clone(),
+        metadata: ask.metadata.clone(),
+        always: ask.always.clone(),
+        tool: asker.tool.clone(),
+    };
+    match extensions.permission(&request, action).await {
+        (Action::Deny, reason) if action != Action::Deny => {
+            let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+            Some(Err(Failure::Told(format!("An extension of the user forbids this call{reason}"))))
+        }
+        (Action::Ask, _) if action == Action::Allow => Some(Ok(inner.gate.ask(ask, asker).await)),
+        _ => None,
     }
 }
 

@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::prepare::Step;
 use super::store::flush;
+use crate::extension::Moment;
+use crate::extension::moments::TextOf;
 use crate::inner::Inner;
 use crate::run::recorder::{Call, CallUpdate, Recorder};
 use crate::run::repetition::Repetition;
@@ -288,6 +290,7 @@ impl<'a> Conversation<'a> {
                 if !self.recorder.has_begun() {
                     self.recorder.began_with(self.step.files.as_ref().and_then(|files| files.first()));
                 }
+                self.complete_text(&event).await;
                 if let Some(call) = self.recorder.push(event) {
                     // Stored before it runs, because a record always precedes the effect.
                     self.flush().await?;
@@ -296,6 +299,18 @@ impl<'a> Conversation<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// Lets the extensions change a text that an event ends.
+    async fn complete_text(&mut self, event: &ModelEvent) {
+        if !self.step.extensions.take(Moment::TextComplete) {
+            return;
+        }
+        let Some((part, text)) = self.recorder.text_ended_by(event) else { return };
+        let message = self.recorder.message();
+        let of = TextOf { session: &message.session_id, message: &message.id, part: &part };
+        let text = self.step.extensions.text_complete(of, text).await;
+        self.recorder.replace_text(text);
     }
 
     /// Runs one call that no model requested to its end.
@@ -345,6 +360,7 @@ impl<'a> Conversation<'a> {
             schema: self.step.schema.clone(),
             files: self.step.files.clone(),
             loaded: self.step.loaded.clone(),
+            extensions: self.step.extensions.clone(),
         };
         self.calls.spawn(carry(cx.call(call)));
     }

@@ -8,6 +8,8 @@ use codewright_proto::{MessageWithParts, PartBody, PromptModel, ToolPart, ToolSt
 use codewright_tools::{LoadedInstructions, Lsp, ModelName, Tool as _};
 use serde_json::{Map, Value};
 
+use crate::extension::model_request::About;
+use crate::extension::{Extensions, Moment};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::mcp;
@@ -39,6 +41,7 @@ pub(crate) struct Step {
     pub(crate) loaded: LoadedInstructions,
     /// The last calls of the turn.
     pub(crate) repetition: Repetition,
+    pub(crate) extensions: Extensions,
 }
 
 impl Step {
@@ -46,8 +49,9 @@ impl Step {
     pub(crate) fn without_tools(instance: Arc<Instance>, model: Arc<Model>, request: Request) -> Self {
         let (selection, caller, loaded) =
             (Selection::default(), Arc::default(), LoadedInstructions::default());
-        let repetition = Repetition::default();
-        Self { instance, model, request, selection, caller, schema: None, files: None, loaded, repetition }
+        let (repetition, extensions) = (Repetition::default(), Extensions::default());
+        let (schema, files) = (None, None);
+        Self { instance, model, request, selection, caller, schema, files, loaded, repetition, extensions }
     }
 }
 
@@ -58,6 +62,7 @@ pub(super) struct Preparing<'a> {
     pub(super) prompt: &'a UserMessage,
     pub(super) transcript: &'a [MessageWithParts],
     pub(super) surroundings: &'a Surroundings,
+    pub(super) extensions: &'a Extensions,
 }
 
 /// The sources of the tools of a step.
@@ -69,6 +74,7 @@ pub(crate) struct ToolSources<'a> {
     pub(crate) rules: &'a PermissionRules,
     pub(crate) prompt: &'a UserMessage,
     pub(crate) transcript: &'a [MessageWithParts],
+    pub(crate) extensions: &'a Extensions,
 }
 
 /// The tools of a step.
@@ -82,7 +88,7 @@ pub(crate) struct Offer {
 
 /// Returns the tools that a prompt offers under these permission rules.
 pub(crate) fn offer(sources: ToolSources<'_>) -> Offer {
-    let ToolSources { inner, instance, model, rules, prompt, transcript } = sources;
+    let ToolSources { inner, instance, model, rules, prompt, transcript, extensions } = sources;
     let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
     let switches = &instance.switches(prompt.tools.as_ref());
     let mut selection = inner.toolbox.select(name, rules, switches);
@@ -92,6 +98,12 @@ pub(crate) fn offer(sources: ToolSources<'_>) -> Offer {
     let request = mcp::tool::Request { session, model, rules, switches, transcript };
     let servers = mcp::tool::offered(inner, instance, request);
     selection.offered.extend(servers.tools);
+    let is_on = |name: &str| switches.get(name) != Some(&false) && !rules.is_off(name);
+    for tool in extensions.tools().into_iter().filter(|tool| is_on(tool.name())) {
+        // A tool of an extension replaces another one of its name.
+        selection.offered.retain(|known| known.name() != tool.name());
+        selection.offered.push(tool);
+    }
     selection.searched = servers.searched;
     let tools = selection.offered.iter().map(|tool| spec(tool.as_ref(), instance, rules));
     let mut tools: Vec<_> = tools.chain(structured::requested_schema(prompt).map(structured::spec)).collect();
@@ -150,18 +162,23 @@ pub(crate) fn system_blocks(
     }))
 }
 
-pub(super) fn prepare(
+pub(super) async fn prepare(
     instance: Arc<Instance>,
     cx: &Preparing<'_>,
     rules: PermissionRules,
     instructions: &Found,
 ) -> Result<Step, Error> {
-    let Preparing { inner, session, prompt, transcript, surroundings } = *cx;
+    let Preparing { inner, session, prompt, transcript, surroundings, extensions } = *cx;
     let model = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
     let agent = instance.agent(&prompt.agent)?;
+    let (of, model_of, rules_of) = (&instance, &model, &rules);
     let sources =
-        ToolSources { inner, instance: &instance, model: &model, rules: &rules, prompt, transcript };
-    let Offer { specs: tools, selection, mcp } = offer(sources);
+        ToolSources { inner, instance: of, model: model_of, rules: rules_of, prompt, transcript, extensions };
+    let Offer { specs: mut tools, selection, mcp } = offer(sources);
+    // The tools of MCP servers and the one for structured values are not announced to extensions.
+    extensions
+        .tool_definitions(&mut tools, |name| inner.toolbox.has(name) || has_tool(extensions, name))
+        .await;
     for warning in &instructions.warnings {
         instance.warn(warning);
     }
@@ -182,9 +199,10 @@ pub(super) fn prepare(
     }
     let schema = structured::requested_schema(prompt);
     let plan_file = instance.enabled_plan_file(&inner.dirs, session);
+    let changed = changed_messages(extensions, transcript).await;
     let parts = Parts {
         session,
-        transcript,
+        transcript: changed.as_deref().unwrap_or(transcript),
         zone: &inner.zone,
         prompt,
         steps: agent.steps,
@@ -196,12 +214,44 @@ pub(super) fn prepare(
         top_p: agent.top_p,
         options,
     };
-    let request = request::request(parts, &model);
+    let mut request = request::request(parts, &model);
+    let (models, agent) = (&instance.models, prompt.agent.as_str());
+    let about = About { session: &session.id, agent, models, model: &model, prompt };
+    extensions.model_request(about, &mut request).await;
     let schema = schema.cloned().map(Arc::new);
     let caller = Arc::new(caller(prompt, transcript, rules));
     let loaded = loaded_instructions(&instance, instructions, transcript);
     let repetition = Repetition::of(transcript);
-    Ok(Step { instance, model, request, selection, caller, schema, files: None, loaded, repetition })
+    let extensions = extensions.clone();
+    Ok(Step {
+        extensions,
+        instance,
+        model,
+        request,
+        selection,
+        caller,
+        schema,
+        files: None,
+        loaded,
+        repetition,
+    })
+}
+
+/// Reports whether a tool belongs to an extension.
+fn has_tool(extensions: &Extensions, name: &str) -> bool {
+    extensions.tools().iter().any(|tool| tool.name() == name)
+}
+
+/// Returns the messages of a request as the extensions change them, if they do.
+pub(crate) async fn changed_messages(
+    extensions: &Extensions,
+    transcript: &[MessageWithParts],
+) -> Option<Vec<MessageWithParts>> {
+    if !extensions.take(Moment::Messages) {
+        return None;
+    }
+    let sent = history::visible(transcript).into_iter().cloned().collect();
+    Some(extensions.messages(sent).await)
 }
 
 /// Returns the instruction files in the request: those in the system text and those that were added to read files. A

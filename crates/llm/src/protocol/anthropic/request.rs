@@ -54,8 +54,12 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     // Options come before the conversation, so that all settings are together. They are merged
     // again at the end, because they win over the other fields.
     merge(&mut body, options.clone());
-    if !request.system.is_empty() {
-        body.insert("system".into(), json!([with_mark(json!({"type": "text", "text": request.system}))]));
+    let mut system: Vec<_> =
+        request.system_pieces().map(|piece| json!({"type": "text", "text": piece})).collect();
+    if let Some(last) = system.last_mut() {
+        // A mark covers everything before it, and a request has few.
+        *last = with_mark(last.take());
+        body.insert("system".into(), Value::Array(system));
     }
     body.insert("messages".into(), Value::Array(messages(request, model)));
     if !request.tools.is_empty() {

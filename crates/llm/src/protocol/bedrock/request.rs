@@ -65,8 +65,8 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     let mut body = Map::new();
     let inference = inference(request, model, thinking);
     body.insert("inferenceConfig".into(), Value::Object(inference));
-    if !request.system.trim().is_empty() {
-        let mut system = vec![json!({"text": request.system})];
+    let mut system: Vec<_> = request.system_pieces().map(|piece| json!({"text": piece})).collect();
+    if !system.is_empty() {
         system.extend(marks.then(mark));
         body.insert("system".into(), Value::Array(system));
     }

@@ -71,9 +71,7 @@ fn wire_options(mut options: Map<String, Value>) -> Map<String, Value> {
 
 fn messages(request: &Request, model: &Model) -> Vec<Value> {
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.trim().is_empty() {
-        messages.push(json!({"role": "system", "content": request.system}));
-    }
+    messages.extend(request.system_pieces().map(|piece| json!({"role": "system", "content": piece})));
     for message in &request.messages {
         match message {
             Message::User(content) => messages.extend(user(content, model)),

@@ -23,11 +23,13 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         body.insert("generationConfig".into(), Value::Object(generation));
     }
     // Gemma models have no system prompt.
+    let pieces: Vec<&str> = request.system_pieces().collect();
     let (system, lead) =
-        if is_gemma(model) { ("", request.system.as_str()) } else { (request.system.as_str(), "") };
-    body.insert("contents".into(), Value::Array(contents(request, model, lead)));
+        if is_gemma(model) { (Vec::new(), pieces.join("\n")) } else { (pieces, String::new()) };
+    body.insert("contents".into(), Value::Array(contents(request, model, &lead)));
     if !system.is_empty() {
-        body.insert("systemInstruction".into(), json!({"parts": [{"text": system}]}));
+        let parts: Vec<_> = system.into_iter().map(|piece| json!({"text": piece})).collect();
+        body.insert("systemInstruction".into(), json!({"parts": parts}));
     }
     if !request.tools.is_empty() {
         body.insert("tools".into(), json!([{"functionDeclarations": declarations(request)}]));

@@ -116,9 +116,7 @@ pub(crate) fn tool_choice(choice: ToolChoice) -> &'static str {
 
 fn messages(request: &Request, model: &Model) -> Vec<Value> {
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.is_empty() {
-        messages.push(json!({"role": "system", "content": request.system}));
-    }
+    messages.extend(request.system_pieces().map(|piece| json!({"role": "system", "content": piece})));
     for message in &request.messages {
         match message {
             Message::User(content) => messages.extend(user(content, model)),

@@ -139,9 +139,9 @@ fn tools(request: &Request) -> Value {
 
 fn input(request: &Request, model: &Model) -> Vec<Value> {
     let mut input = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.is_empty() && !model.is_codex() {
+    if !model.is_codex() {
         let role = if is_reasoning_model(model) { "developer" } else { "system" };
-        input.push(json!({"role": role, "content": request.system}));
+        input.extend(request.system_pieces().map(|piece| json!({"role": role, "content": piece})));
     }
     for message in &request.messages {
         match message {

@@ -1,0 +1,160 @@
+//! The moments of a request to a model: system text, parameters and headers.
+
+use codewright_llm::{Model, Request};
+use codewright_proto::{Message, SessionId, UserMessage};
+use serde_json::{Map, Value, json};
+
+use super::moments::to_json;
+use super::{Extensions, Moment};
+use crate::models::Models;
+
+/// The text between joined pieces of the system text.
+const SEPARATOR: &str = "\n";
+
+/// The facts about a request that extensions receive.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) agent: &'a str,
+    pub(crate) models: &'a Models,
+    pub(crate) model: &'a Model,
+    /// The prompt that the request answers.
+    pub(crate) prompt: &'a UserMessage,
+}
+
+impl About<'_> {
+    fn model_json(&self) -> Value {
+        self.models.model_json(&self.model.provider_id, &self.model.id)
+    }
+
+    fn input(&self) -> Value {
+        // Shown without keys: an extension of a repository receives it too.
+        let provider = self.models.provider_json(&self.model.provider_id).unwrap_or_default();
+        json!({
+            "sessionID": self.session,
+            "agent": self.agent,
+            "model": self.model_json(),
+            "provider": provider,
+            "message": to_json(&Message::User(self.prompt.clone())),
+        })
+    }
+}
+
+impl Extensions {
+    /// Calls the moments between the messages and the request: system text, parameters and headers, in this order.
+    pub(crate) async fn model_request(&self, about: About<'_>, request: &mut Request) {
+        if self.take(Moment::System) {
+            self.system(about, request).await;
+        }
+        if self.take(Moment::ChatParams) {
+            self.parameters(about, request).await;
+        }
+        if self.take(Moment::ChatHeaders) {
+            self.headers(about, request).await;
+        }
+    }
+
+    /// Calls `experimental.chat.system.transform`.
+    async fn system(&self, about: About<'_>, request: &mut Request) {
+        let input = json!({ "sessionID": about.session, "model": about.model_json() });
+        let output = json!({ "system": system(request) });
+        let answer = self.call(Moment::System, input, output).await;
+        set_system(request, &answer.output["system"]);
+    }
+
+    /// Calls `chat.params`.
+    async fn parameters(&self, about: About<'_>, request: &mut Request) {
+        let mut output = Map::new();
+        output.extend(request.temperature.map(|value| ("temperature".to_owned(), json!(value))));
+        output.extend(request.top_p.map(|value| ("topP".to_owned(), json!(value))));
+        output.insert("maxOutputTokens".to_owned(), json!(request.max_output_tokens));
+        output.insert("options".to_owned(), Value::Object(request.options.clone()));
+        let mut output = self.call(Moment::ChatParams, about.input(), Value::Object(output)).await.output;
+        // A plugin that removes a value leaves the choice to the provider.
+        request.temperature = output["temperature"].as_f64();
+        request.top_p = output["topP"].as_f64();
+        if let Some(tokens) = output["maxOutputTokens"].as_u64() {
+            request.max_output_tokens = tokens;
+        }
+        if let Value::Object(options) = output["options"].take() {
+            request.options = options;
+        }
+        if let Some(top_k) = output["topK"].as_u64() {
+            request.options.insert("top_k".to_owned(), top_k.into());
+        }
+        set_system(request, &output["system"]);
+    }
+
+    /// Calls `chat.headers`.
+    async fn headers(&self, about: About<'_>, request: &mut Request) {
+        let answer = self.call(Moment::ChatHeaders, about.input(), json!({ "headers": {} })).await;
+        for (name, value) in answer.output["headers"].as_object().into_iter().flatten() {
+            let Some(value) = value.as_str() else { continue };
+            request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+            request.headers.push((name.clone(), value.to_owned()));
+        }
+    }
+
+    /// Calls `experimental.compaction.autocontinue`. Returns whether the model continues after a summary.
+    pub(crate) async fn auto_continue(&self, about: About<'_>, overflow: Overflow) -> bool {
+        if !self.take(Moment::AutoContinue) {
+            return true;
+        }
+        let mut input = about.input();
+        input["overflow"] = (overflow == Overflow::Yes).into();
+        let answer = self.call(Moment::AutoContinue, input, json!({ "enabled": true })).await;
+        answer.output["enabled"].as_bool().unwrap_or(true)
+    }
+}
+
+/// Whether a provider had refused a request as too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Overflow {
+    Yes,
+    No,
+}
+
+/// Returns the pieces of the system text.
+fn system(request: &Request) -> Vec<&str> {
+    [&request.system].into_iter().chain(&request.more_system).map(String::as_str).collect()
+}
+
+/// Sets the pieces of the system text. A list without text changes nothing.
+///
+/// If the first piece is unchanged, the others become one, so that a provider that caches the pieces sees at most two.
+fn set_system(request: &mut Request, changed: &Value) {
+    let Some(changed) = changed.as_array() else { return };
+    let pieces = changed.iter().filter_map(Value::as_str).filter(|piece| !piece.is_empty());
+    let pieces: Vec<String> = pieces.map(str::to_owned).collect();
+    let Some((first, rest)) = pieces.split_first() else { return };
+    request.more_system =
+        if *first == request.system && rest.len() > 1 { vec![rest.join(SEPARATOR)] } else { rest.to_vec() };
+    request.system.clone_from(first);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(changed: Value, expected: &[&str]) {
+        let mut request = Request { system: "base".to_owned(), ..Request::default() };
+        set_system(&mut request, &changed);
+        assert_eq!(system(&request), expected, "{changed}");
+    }
+
+    #[test]
+    fn an_unchanged_beginning_leaves_at_most_two_pieces() {
+        check(json!(["base"]), &["base"]);
+        check(json!(["base", "a"]), &["base", "a"]);
+        check(json!(["base", "a", "b"]), &["base", "a\nb"]);
+        check(json!(["new", "a", "b"]), &["new", "a", "b"]);
+    }
+
+    #[test]
+    fn a_list_without_text_changes_nothing() {
+        for changed in [json!([]), json!([""]), json!([1, null]), json!("x"), Value::Null] {
+            check(changed, &["base"]);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Opens the extensions of a directory.
+
+use std::sync::Arc;
+
+use codewright_proto::{Signal, Toast, ToastVariant};
+use serde_json::json;
+
+use super::{Extension, Extensions, Failure, IsNew, events};
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::journal::Level;
+
+/// The characters of a failure that are shown.
+const MAX_SHOWN_CHARS: usize = 300;
+
+/// Returns the extensions of a directory, and opens them first if necessary. Without any this waits for nothing.
+pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Extensions {
+    let sources = sources(inner, instance).await;
+    let (weak, directory) = (Arc::downgrade(inner), instance.directory_text());
+    let report = move |failure: &Failure| {
+        if let Some(inner) = weak.upgrade() {
+            report(&inner, &directory, failure);
+        }
+    };
+    let (extensions, is_new) = inner.extensions.set(&instance.directory, sources, report);
+    if is_new == IsNew::Yes {
+        events::start(inner, &instance.directory_text(), &extensions);
+    }
+    extensions
+}
+
+/// Returns the sources of extensions, in the order in which they are called. A source that has not changed since the
+/// last call is the same value.
+async fn sources(_inner: &Arc<Inner>, _instance: &Arc<Instance>) -> Vec<Arc<dyn Extension>> {
+    Vec::new()
+}
+
+/// Logs a failure and shows it to clients.
+fn report(inner: &Inner, directory: &str, failure: &Failure) {
+    let Failure { extension, message } = failure;
+    let (journal, text) = (inner.journal.clone(), format!("{extension}: {message}"));
+    let about = json!({ "directory": directory, "plugin": extension });
+    inner.tasks.spawn(async move { journal.note(Level::Error, "plugin", &text, Some(about)).await });
+    let toast = Toast {
+        title: Some(extension.clone()),
+        message: message.chars().take(MAX_SHOWN_CHARS).collect(),
+        variant: ToastVariant::Error,
+        duration: None,
+    };
+    inner.store.signal(Signal::TuiToastShow { directory: directory.to_owned(), toast });
+}
