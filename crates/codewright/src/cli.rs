@@ -89,6 +89,9 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Serve an editor over standard input and output with the Agent Client Protocol
     Acp(AcpArgs),
+    /// List, add, update and remove plugins
+    #[command(visible_alias = "plug", args_conflicts_with_subcommands = true)]
+    Plugin(PluginArgs),
     /// List and revoke permissions that were granted with "always"
     Permissions(PermissionsArgs),
     /// Show the usage of tokens, costs, models and tools

@@ -12,6 +12,7 @@ pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod outside;
 pub(crate) mod permissions;
+pub(crate) mod plugin;
 pub(crate) mod providers;
 pub(crate) mod run;
 pub(crate) mod sandbox;

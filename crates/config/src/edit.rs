@@ -2,7 +2,7 @@
 
 use jsonc_parser::{
     ParseOptions,
-    cst::{CstInputValue, CstObject, CstRootNode},
+    cst::{CstArray, CstInputValue, CstObject, CstRootNode},
 };
 use serde_json::Value;
 
@@ -45,12 +45,38 @@ fn apply(object: &CstObject, patch: &Map) {
                 Some(below) => apply(&below, entries),
                 None => there.set_value(input(value)),
             },
+            (Some(there), Value::Array(items)) => match there.array_value() {
+                Some(list) if change_items(&list, items) => {}
+                _ => there.set_value(input(value)),
+            },
             (Some(there), value) => there.set_value(input(value)),
             (None, value) => {
                 object.append(key, input(value));
             }
         }
     }
+}
+
+/// Removes and appends items of a list, so that the others keep their comments. `false` if that is not enough; then
+/// nothing was changed.
+fn change_items(list: &CstArray, items: &[Value]) -> bool {
+    let before = list.elements();
+    let mut kept = 0;
+    let mut removed = Vec::new();
+    for element in before {
+        match element.to_serde_value() {
+            Some(value) if items.get(kept) == Some(&value) => kept += 1,
+            Some(value) if !items.contains(&value) => removed.push(element),
+            _ => return false,
+        }
+    }
+    for element in removed {
+        element.remove();
+    }
+    for item in &items[kept..] {
+        list.append(input(item));
+    }
+    true
 }
 
 fn input(value: &Value) -> CstInputValue {
@@ -89,6 +115,18 @@ mod tests {
             json!({"model": "c/d", "agent": {"build": {"steps": 2}}, "username": "ann"}),
             "{\n  // mine\n  \"model\": \"c/d\", // why\n  \"agent\": {\n    \"build\": { \"steps\": 2 }, /* x */\n  },\n  \"username\": \"ann\",\n}\n",
         );
+    }
+
+    #[test]
+    fn items_of_lists_keep_their_comments() {
+        let text = "{\n  \"plugin\": [\n    // first\n    \"a\",\n    \"b\" // second\n  ]\n}\n";
+        check(
+            text,
+            json!({"plugin": ["a", "b", ["c", {"x": 1}]]}),
+            "{\n  \"plugin\": [\n    // first\n    \"a\",\n    \"b\", // second\n    [\"c\", {\n      \"x\": 1\n    }]\n  ]\n}\n",
+        );
+        check(text, json!({"plugin": ["a"]}), "{\n  \"plugin\": [\n    // first\n    \"a\"\n  ]\n}\n");
+        check("{\"plugin\": [\"a\", \"b\"]}", json!({"plugin": ["b", "a"]}), "{\"plugin\": [\"b\", \"a\"]}");
     }
 
     #[test]

@@ -145,6 +145,11 @@ impl Env {
         self.values.keys().map(String::as_str).filter(|name| secret(name)).collect()
     }
 
+    /// The names of all variables.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
     /// The values of the variables that hold credentials by their names, which no log may contain.
     #[must_use]
     pub fn secrets(&self) -> Vec<&str> {

@@ -24,8 +24,8 @@ use crate::hosts::table::Hosts;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
-    Events, Instances, Log, Lsp, Mcp, Permissions, Projects, Providers, Questions, Sandboxes, Sessions,
-    Settings, Terminals, Transfer, Trust, Worktrees,
+    Events, Instances, Log, Lsp, Mcp, Packages, Permissions, Projects, Providers, Questions, Sandboxes,
+    Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
@@ -36,6 +36,7 @@ use crate::mcp::vault::TokenFile;
 use crate::mcp::web::SignInWeb;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
+use crate::packages::PackageTable;
 use crate::permission::gate::Gate;
 use crate::request::system::civil;
 use crate::run::stop::ABORT_WAIT;
@@ -125,6 +126,7 @@ impl Engine {
             sign_in: sign_in(llm.clone(), &dirs, &env, &wall),
             sign_ins: SignIns::default(),
             attempts: Attempts::default(),
+            packages: PackageTable::new(&dirs),
             web: Arc::new(Network(llm.clone())),
             llm,
             catalog: Source::new(&dirs),
@@ -304,6 +306,12 @@ impl Engine {
     #[must_use]
     pub fn mcp(&self) -> Mcp<'_> {
         Mcp(&self.0)
+    }
+
+    /// The packages that the key `plugin` names.
+    #[must_use]
+    pub fn packages(&self) -> Packages<'_> {
+        Packages(&self.0)
     }
 
     /// Returns the language servers of directories.

@@ -11,6 +11,7 @@
 //!    addresses, so the name cannot lead elsewhere later.
 
 mod connect;
+mod fixed;
 mod judge;
 mod origin;
 mod question;
@@ -28,6 +29,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::inner::Inner;
 use crate::sandbox::Restricted;
+pub(crate) use fixed::{FixedHost, only};
 use judge::Reach;
 use origin::Reason;
 pub(crate) use origin::{Origin, User};

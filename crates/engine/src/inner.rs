@@ -29,6 +29,7 @@ use crate::lsp::LspTable;
 use crate::mcp::McpTable;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
+use crate::packages::PackageTable;
 use crate::permission::gate::Gate;
 use crate::pty::Terminals;
 use crate::question::Questions;
@@ -76,6 +77,7 @@ pub(crate) struct Inner {
     pub(crate) mcp: McpTable,
     pub(crate) lsp: LspTable,
     pub(crate) extensions: ExtensionTable,
+    pub(crate) packages: PackageTable,
     pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,

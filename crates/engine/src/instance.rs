@@ -45,6 +45,7 @@ use crate::models::credentials::{Access, Credentials};
 use crate::models::json::Connection;
 use crate::models::source::Source;
 use crate::models::{Configs, Models, Search};
+use crate::packages::{self, PluginEntry};
 use crate::permission::rules::PermissionRules;
 use crate::prompts::{self, Family};
 use crate::request::instructions::addresses::Addresses;
@@ -110,6 +111,8 @@ pub struct Instance {
     pub(crate) lsp: Vec<Spec>,
     /// The configured MCP servers.
     pub(crate) mcp: Arc<Configured>,
+    /// The configured plugins.
+    pub(crate) plugins: Arc<Vec<PluginEntry>>,
     /// Whether the repository's configuration takes effect.
     pub(crate) trust: Standing,
     skills: Vec<Skill>,
@@ -198,7 +201,6 @@ impl Instance {
         let warnings =
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
-        let path = path_reply(opening.dirs, &worktree.root, &directory);
         let place = programs::place(&variables, &worktree, &directory, &trust);
         Ok(Self {
             git: project_id::git(opening.env, opening.dirs),
@@ -216,6 +218,7 @@ impl Instance {
             formatters: programs::formatters(&config.raw, place),
             lsp: lsp::of(&config, parts.as_deref(), &variables),
             mcp: mcp::of(&config, parts.as_deref()),
+            plugins: packages::entries(&config, parts.as_deref(), &origins, input),
             origins,
             instructions,
             addresses: Addresses::default(),
@@ -223,7 +226,7 @@ impl Instance {
             settled,
             skills,
             raw_config: config.raw,
-            path,
+            path: path_reply(opening.dirs, &worktree.root, &directory),
             warnings: Mutex::new(warnings),
             names: names::Names::default(),
             trees: trees::Trees::default(),

@@ -56,4 +56,6 @@ parts! {
     Mcp,
     /// The language servers of directories.
     Lsp,
+    /// The packages that the key `plugin` names.
+    Packages,
 }

@@ -6,6 +6,7 @@
 
 mod caches;
 pub(crate) mod enforcement;
+pub(crate) mod installer;
 mod paths;
 pub(crate) mod report;
 pub(crate) mod server;
@@ -40,6 +41,8 @@ const MAX_GITFILE_BYTES: u64 = 4096;
 const GIT_FILES: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
 /// The largest number of worktrees and of submodules whose settings are protected.
 const MAX_ADMINISTRATIONS: usize = 200;
+/// The directory of installed packages, in the cache.
+pub(crate) const PACKAGES: &str = "packages";
 /// The age at which the temporary directory of a session is removed.
 const TEMPORARY_DAYS: u64 = 7;
 /// The largest number of temporary directories that are checked at once.
@@ -203,9 +206,9 @@ impl<'a> Subject<'a> {
         physical(&self.dirs.home).is_ok_and(|home| home.starts_with(self.root()))
     }
 
-    /// The configuration, which commands can read and never write.
+    /// The configuration and the installed packages, which commands can read and never write.
     fn own_directories(&self) -> Vec<PathBuf> {
-        vec![self.dirs.own_config.clone(), self.dirs.config.clone()]
+        vec![self.dirs.own_config.clone(), self.dirs.config.clone(), self.dirs.cache.join(PACKAGES)]
     }
 
     fn hidden(&self) -> Vec<PathBuf> {

@@ -14,7 +14,7 @@ use crate::trust::operations::keep;
 use crate::{Error, Instance, redact};
 
 /// The name of the file with changes.
-const FILE: &str = "codewright.json";
+pub(crate) const FILE: &str = "codewright.json";
 /// The content of a new file.
 const NEW: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
 /// The largest change.
@@ -73,6 +73,55 @@ impl Settings<'_> {
     }
 }
 
+/// Changes a list of a file, which is created if it is missing. Returns whether `edit` changed it.
+pub(crate) async fn change_list(
+    path: PathBuf,
+    key: &'static str,
+    edit: impl FnOnce(&mut Vec<Value>) + Send + 'static,
+) -> Result<bool, Error> {
+    let _alone = CHANGING.lock().await;
+    let written = tokio::task::spawn_blocking(move || {
+        let mut is_changed = false;
+        rewrite(&path, |own| {
+            let before = own.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+            let mut items = before.clone();
+            edit(&mut items);
+            is_changed = items != before;
+            let change = is_changed.then(|| (key.to_owned(), Value::Array(items)));
+            Ok(change.into_iter().collect())
+        })?;
+        Ok(is_changed)
+    });
+    // The thread pool drops a task only when the runtime ends.
+    written.await.unwrap_or_else(|_| Err(Error::aborted("the program is ending")))
+}
+
+/// Merges what `change` returns for the content of a file into the file. Blocks.
+fn rewrite(
+    path: &Path,
+    change: impl FnOnce(&Value) -> Result<Map<String, Value>, Error>,
+) -> Result<(), Error> {
+    let cannot =
+        |what: &dyn std::fmt::Display| Error::machine(format!("cannot change `{}`: {what}", path.display()));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => NEW.to_owned(),
+        Err(error) => return Err(cannot(&error)),
+    };
+    let name = path.display().to_string();
+    let own = codewright_config::parse_document(&name, &text).map_err(|error| cannot(&error))?;
+    let change = change(&own)?;
+    if change.is_empty() {
+        return Ok(());
+    }
+    // Only changed values are written; the rest of the file is kept, including comments.
+    let text = codewright_config::edit_document(&name, &text, &change).map_err(|error| cannot(&error))?;
+    if let Some(above) = path.parent() {
+        std::fs::create_dir_all(above).map_err(|error| cannot(&error))?;
+    }
+    codewright_workspace::write_atomic(path, text.as_bytes()).map_err(|error| cannot(&error))
+}
+
 /// Merges a change into a file, which is created if it is missing. Hidden values of `current` that the client sends
 /// back stay unchanged.
 async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Result<(), Error> {
@@ -82,26 +131,10 @@ async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Resu
     let _alone = CHANGING.lock().await;
     let mut change = change.clone();
     let written = tokio::task::spawn_blocking(move || {
-        let cannot = |what: &dyn std::fmt::Display| {
-            Error::machine(format!("cannot change `{}`: {what}", path.display()))
-        };
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => NEW.to_owned(),
-            Err(error) => return Err(cannot(&error)),
-        };
-        // Only changed values are written; the rest of the file is kept, including comments.
-        let name = path.display().to_string();
-        let own = codewright_config::parse_document(&name, &text).map_err(|error| cannot(&error))?;
-        redact::unchanged(&mut change, &current, &own)?;
-        if change.is_empty() {
-            return Ok(());
-        }
-        let text = codewright_config::edit_document(&name, &text, &change).map_err(|error| cannot(&error))?;
-        if let Some(above) = path.parent() {
-            std::fs::create_dir_all(above).map_err(|error| cannot(&error))?;
-        }
-        codewright_workspace::write_atomic(&path, text.as_bytes()).map_err(|error| cannot(&error))
+        rewrite(&path, |own| {
+            redact::unchanged(&mut change, &current, own)?;
+            Ok(change)
+        })
     });
     // The thread pool drops a task only when the runtime ends.
     written.await.unwrap_or_else(|_| Err(Error::aborted("the program is ending")))

@@ -101,7 +101,7 @@ impl FileServer {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Returns the first line and the host of each request so far.
+    /// Returns the first line, the host and the authorization of each request so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -116,6 +116,10 @@ fn serve(stream: &TcpStream, root: &Path, requests: &Mutex<Vec<String>>) -> Resu
     for header in lines {
         let header = header?;
         if header.to_lowercase().starts_with("host:") {
+            host.push_str(&header);
+        }
+        if header.to_lowercase().starts_with("authorization:") {
+            host.push(' ');
             host.push_str(&header);
         }
         if header.is_empty() {

@@ -35,6 +35,7 @@ const CRATES: &[Crate] = &[
     package("codewright-tools", &["codewright-workspace"]),
     package("codewright-lsp", &["codewright-workspace"]),
     package("codewright-mcp", &["codewright-workspace"]),
+    package("codewright-packages", &["codewright-workspace"]),
     package(
         "codewright-engine",
         &[
@@ -51,6 +52,7 @@ const CRATES: &[Crate] = &[
             "codewright-telemetry",
             "codewright-lsp",
             "codewright-mcp",
+            "codewright-packages",
         ],
     ),
     Crate {
@@ -157,6 +159,7 @@ const ENGINE: &[Layer] = &[
             "journal",
             "lsp",
             "mcp",
+            "packages",
             "permission::approval",
             "permission::gate",
             "permission::reading",
@@ -191,6 +194,8 @@ const ENGINE: &[Layer] = &[
             "mcp::resources",
             "mcp::sign_in",
             "mcp::tool",
+            "packages::install",
+            "packages::runner",
             "permission::session",
             "run::compact::trigger",
             "run::message",
@@ -228,6 +233,7 @@ const ENGINE: &[Layer] = &[
             "journal::reading",
             "lsp::operations",
             "mcp::operations",
+            "packages::operations",
             "permission::addition",
             "permission::client",
             "projects",

@@ -1,4 +1,4 @@
-//! The arguments of `mcp`, `permissions`, `sandbox` and `trust`.
+//! The arguments of `mcp`, `permissions`, `plugin`, `sandbox` and `trust`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -77,6 +77,62 @@ pub(crate) enum McpAuthCommand {
     /// List the servers that can have a sign-in
     #[command(visible_alias = "ls")]
     List(Common),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<PluginCommand>,
+    /// A package or a path to add to the project's configuration, as `plugin add --project` does
+    #[arg(value_name = "MODULE")]
+    pub(crate) module: Option<String>,
+    /// Write your configuration instead of the project's
+    #[arg(short, long)]
+    pub(crate) global: bool,
+    /// Replace another version of the package; this is always done
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// List the configured plugins with their versions
+    #[command(visible_alias = "ls")]
+    List {
+        /// Print a table or JSON
+        #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+        format: ListFormat,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Install a plugin and add it to your configuration
+    Add {
+        /// A package with an optional version, range or tag (`name@1.2`), or a path
+        #[arg(value_name = "NAME")]
+        spec: String,
+        /// Write the configuration of the project in this directory
+        #[arg(long)]
+        project: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Remove a plugin from `codewright.json`
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// The name of the package, or the path
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Look up packages again and install new versions
+    Update {
+        /// The name of a package; without it all
+        name: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
 }
 
 #[derive(Debug, Clone, Args)]

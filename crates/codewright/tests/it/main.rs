@@ -49,6 +49,7 @@ mod people;
 mod permission;
 mod permissions;
 mod place;
+mod plugin;
 mod prompt;
 mod prompts;
 mod protocols;

@@ -96,6 +96,11 @@ pub const NETWORK: &[&str] = &[
     "SSL_CERT_DIR",
 ];
 
+/// The user's settings of npm.
+pub const NPM_SETTINGS: &[&str] = &["npm_config_userconfig", "NPM_CONFIG_USERCONFIG"];
+/// The user's npm registry.
+pub const NPM_REGISTRY: &[&str] = &["npm_config_registry", "NPM_CONFIG_REGISTRY"];
+
 /// The Google project of Vertex AI. The first variable that is set counts.
 pub const GOOGLE_PROJECTS: &[&str] =
     &["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCP_PROJECT", "GCLOUD_PROJECT"];
@@ -337,6 +342,8 @@ pub const SHARED_GROUPS: &[(&[&str], &str)] = &[
     (GOOGLE_PROJECTS, "the Google project of Vertex AI; the first that is set counts"),
     (GOOGLE_LOCATIONS, "the location of Vertex AI; the first that is set counts"),
     (NETWORK, "proxies and certificate authorities"),
+    (NPM_SETTINGS, "npm's settings, whose registries are used to install plugins. Default: `$HOME/.npmrc`"),
+    (NPM_REGISTRY, "the npm registry, instead of that of the settings"),
     (TELEMETRY, "the export of spans, see [telemetry](configuration.md#telemetry)"),
 ];
 

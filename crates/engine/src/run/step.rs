@@ -25,6 +25,7 @@ use crate::extension;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::mcp;
+use crate::packages;
 use crate::permission::session::session_rules;
 use crate::request::system::Surroundings;
 use crate::run::compact::trigger::{Cause, request_summary};
@@ -67,6 +68,7 @@ pub(crate) async fn step(
         Ok(rules) => {
             // Servers that start must not delay the end of an aborted turn.
             cancel.run_until_cancelled(servers_ready(inner, &instance, &prompt)).await;
+            cancel.run_until_cancelled(packages::install::ready(inner, &instance)).await;
             let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
             let surroundings = &Surroundings { date: first_day(inner, &transcript), tree };
             let (session, prompt, transcript) = (&context.session, &prompt, transcript.as_slice());

@@ -34,10 +34,14 @@ const DATA: [Name; 11] = [
 ];
 /// The directory with the lock that is held during the deletion.
 const LOCKS: &str = "locks";
-const STATE: [Name; 3] =
-    [Name::File("trust.json"), Name::File("tui.json"), Name::File("prompt-history.jsonl")];
+const STATE: [Name; 4] = [
+    Name::File("trust.json"),
+    Name::File("tui.json"),
+    Name::File("prompt-history.jsonl"),
+    Name::Directory("packages"),
+];
 const LOG: [Name; 1] = [Name::File("codewright.log*")];
-const CACHE: [Name; 2] = [Name::File("models.json"), Name::Directory("served")];
+const CACHE: [Name; 3] = [Name::File("models.json"), Name::Directory("served"), Name::Directory("packages")];
 
 /// The files to delete and to keep.
 #[derive(Default)]

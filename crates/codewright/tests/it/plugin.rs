@@ -1,0 +1,417 @@
+//! `plugin`: packages from a registry, and everything that a registry, a package and a repository can do wrong.
+//!
+//! The registry is `crates/testkit/servers/npm.py` with a server of files. The tests need npm and Python.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use codewright_testkit::{FileServer, Finished, Project, Run, Script};
+use serde_json::{Value, json};
+
+use crate::support::{Stage, check_has, get, new_session, post, program, prompt, wait_until};
+
+/// The longest time that a turn may take although the registry does not answer: two seconds for the installation, and
+/// time for a loaded machine.
+const TURN_LIMIT: Duration = Duration::from_secs(12);
+
+/// The time limit of the program, which starts npm twice for each package.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// A project whose user has a registry.
+struct Shop {
+    registry: FileServer,
+    project: Project,
+}
+
+impl Shop {
+    fn new(packages: &Value) -> Result<Self> {
+        let shop = Self { registry: FileServer::start()?, project: Project::plain()? };
+        shop.publish(packages)?;
+        let url = format!("http://{}/", shop.registry.host());
+        let token = format!("//{}/:_authToken=${{NPM_TOKEN}}\n", shop.registry.host());
+        shop.write_home(".npmrc", &format!("registry={url}\n{token}"))?;
+        Ok(shop)
+    }
+
+    fn publish(&self, packages: &Value) -> Result<()> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/servers/npm.py");
+        let host = self.registry.host();
+        self.registry.write("packages.json", packages.to_string())?;
+        self.registry.run(&format!("python3 '{}' {host} < packages.json", script.display()))
+    }
+
+    fn write_home(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.project.home().join(name);
+        fs::create_dir_all(path.parent().context("no parent")?)?;
+        Ok(fs::write(path, text)?)
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        program(&self.project, ["plugin"].into_iter().chain(args.iter().copied()))
+            .env("NPM_TOKEN", "secret-token")
+            .deadline(PATIENCE)
+    }
+
+    fn plugin(&self, args: &[&str]) -> Result<Finished> {
+        self.run(args).finish()
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.project.home().join(".cache/codewright/packages")
+    }
+
+    fn config(&self) -> PathBuf {
+        self.project.home().join(".config/codewright/codewright.json")
+    }
+
+    /// Fails unless `plugin add` fails with this text and changes nothing.
+    #[track_caller]
+    fn refuses(&self, spec: &str, expected: &str) {
+        let done = self.plugin(&["add", "--", spec]).unwrap();
+        assert_ne!(done.code, Some(0), "{spec}: {done:?}");
+        assert!(done.stderr.contains(expected), "{spec}: {}", done.stderr);
+        assert!(!self.config().exists(), "{spec}: the configuration was changed");
+        assert_eq!(self.installed(), [""; 0], "{spec}");
+    }
+
+    /// The directories of installed packages, and of unfinished installations.
+    fn installed(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.cache()).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name != ".lock" && name != ".wanted").collect();
+        names.sort();
+        names
+    }
+}
+
+/// Whether npm is installed. Without it these tests prove nothing, so they say so.
+#[expect(clippy::print_stderr, reason = "the results must show what was skipped")]
+fn has_npm() -> bool {
+    let found = Project::plain().and_then(|project| Run::new("npm", &project).args(["--version"]).finish());
+    let found = found.is_ok_and(|done| done.code == Some(0));
+    if !found {
+        eprintln!("skipped: npm is not installed");
+    }
+    found
+}
+
+fn tiny(version: &str) -> Value {
+    json!({"name": "tiny", "version": version, "files": {"index.js": format!("exports.v = '{version}'")}})
+}
+
+#[test]
+fn a_package_is_installed_updated_and_removed() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let dependency = json!({"name": "@scope/inner", "version": "2.1.0"});
+    let outer = json!({"name": "@scope/outer", "version": "1.0.0", "manifest": {
+        "dependencies": {"@scope/inner": "^2.0.0"}, "bin": {"outer": "index.js"}}});
+    let shop = Shop::new(&json!([tiny("1.0.0"), tiny("1.1.0"), dependency, outer]))?;
+    shop.write_home(
+        ".config/codewright/codewright.json",
+        "{\n  // mine\n  \"plugin\": [\n    \"./x.js\" // own\n  ]\n}\n",
+    )?;
+    let done = shop.plugin(&["add", "tiny@^1.0"])?.success()?;
+    check_has(&done.stdout, &["Added the plugin tiny 1.1.0 to codewright.json of your configuration"]);
+    shop.plugin(&["add", "@scope/outer"])?.success()?;
+    let text = fs::read_to_string(shop.config())?;
+    assert_eq!(
+        text,
+        "{\n  // mine\n  \"plugin\": [\n    \"./x.js\", // own\n    \"tiny@^1.0\",\n    \"@scope/outer\"\n  ]\n}\n"
+    );
+    let outer = shop.cache().join("@scope/outer@1.0.0");
+    assert!(
+        outer.join("node_modules/@scope/inner/package.json").is_file()
+            && outer.join("package-lock.json").is_file()
+    );
+    assert_eq!(shop.installed(), ["@scope", "tiny@1.1.0"]);
+    let listed: Value = serde_json::from_str(&shop.plugin(&["list", "--format", "json"])?.success()?.stdout)?;
+    let find = |name: &str| {
+        let mut all = listed.as_array().into_iter().flatten();
+        all.find(|plugin| plugin["name"] == name).cloned().unwrap_or_default()
+    };
+    assert_eq!(
+        find("tiny"),
+        json!({"name": "tiny", "spec": "tiny@^1.0", "version": "1.1.0", "source": "user", "state": "installed", "error": null})
+    );
+    assert_eq!(
+        (&find("@scope/outer")["version"], listed.as_array().map(Vec::len)),
+        (&json!("1.0.0"), Some(3))
+    );
+    let missing = find(&shop.project.home().join(".config/codewright/x.js").display().to_string());
+    assert_eq!(missing["state"], "failed");
+
+    shop.publish(&json!([tiny("1.0.0"), tiny("1.1.0"), tiny("1.2.0"), tiny("2.0.0")]))?;
+    let done = shop.plugin(&["update", "tiny"])?.success()?;
+    check_has(&done.stdout, &["Updated tiny from 1.1.0 to 1.2.0"]);
+    check_has(&shop.plugin(&["list"])?.success()?.stdout, &["tiny 1.2.0 installed"]);
+    // Another version replaces the entry.
+    shop.plugin(&["add", "tiny@1.0.0"])?.success()?;
+    check_has(&fs::read_to_string(shop.config())?, &["\"tiny@1.0.0\""]);
+    check_has(
+        &shop.plugin(&["update"])?.success()?.stdout,
+        &["tiny 1.0.0 is the version that the configuration names"],
+    );
+    shop.plugin(&["remove", "tiny"])?.success()?;
+    let text = fs::read_to_string(shop.config())?;
+    assert!(!text.contains("tiny") && text.contains("@scope/outer") && text.contains("// mine"), "{text}");
+    check_has(&shop.plugin(&["remove", "tiny"])?.stderr, &["no plugin named `tiny` is configured"]);
+
+    // As in OpenCode, without a command the project's configuration is changed.
+    shop.plugin(&["tiny"])?.success()?;
+    check_has(&shop.project.read("codewright.json")?, &["\"tiny\""]);
+    Ok(())
+}
+
+#[test]
+fn only_the_registry_sees_the_token_and_nothing_else_is_reached() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let other = FileServer::start()?;
+    let elsewhere =
+        json!({"name": "elsewhere", "version": "1.0.0", "tarball": format!("http://{}/x.tgz", other.host())});
+    let shop = Shop::new(&json!([tiny("1.0.0"), elsewhere]))?;
+    shop.plugin(&["add", "tiny"])?.success()?;
+    let requests = shop.registry.requests();
+    assert!(requests.iter().any(|line| line.contains("Bearer secret-token")), "{requests:?}");
+    // Neither a copy of the token nor the settings remain.
+    for directory in [".cache/codewright", ".local/state/codewright"] {
+        let found = Run::new("grep", &shop.project).args(["-rl", "secret-token"]);
+        let found = found.args([shop.project.home().join(directory)]).finish()?;
+        assert_eq!(found.stdout, "");
+    }
+    let done = shop.plugin(&["add", "elsewhere"])?;
+    check_has(&done.stderr, &["is not a registry of your `.npmrc`"]);
+    assert_eq!(other.connections(), 0);
+    Ok(())
+}
+
+#[test]
+fn settings_of_a_repository_have_no_influence() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let evil = FileServer::start()?;
+    let shop = Shop::new(&json!([tiny("1.0.0")]))?;
+    let settings = format!(
+        "registry=http://{0}/\n//{0}/:_authToken=${{NPM_TOKEN}}\nignore-scripts=false\nscript-shell={1}\n",
+        evil.host(),
+        shop.project.path("shell").display()
+    );
+    shop.project.write(".npmrc", settings)?;
+    shop.project.write("package.json", r#"{"workspaces": ["*"], "scripts": {"preinstall": "touch RAN"}}"#)?;
+    shop.project.write("bunfig.toml", format!("[install]\nregistry = \"http://{}/\"\n", evil.host()))?;
+    // A program of the repository does not take the place of npm.
+    shop.project.write("bin/npm", "#!/bin/sh\ntouch RAN\n")?;
+    shop.project.write("bin/node", "#!/bin/sh\ntouch RAN\n")?;
+    Run::new("chmod", &shop.project).args(["+x", "bin/npm", "bin/node"]).finish()?.success()?;
+    let path = shop.project.environment().into_iter().find(|(name, _)| *name == "PATH").context("no path")?.1;
+    let path = format!("{}:{}", shop.project.path("bin").display(), path.to_string_lossy());
+    let done = shop.run(&["add", "tiny", "--project"]).env("PATH", path).finish()?.success()?;
+    check_has(&done.stdout, &["Added the plugin tiny 1.0.0 to codewright.json of this project"]);
+    assert_eq!(evil.connections(), 0);
+    assert!(!shop.project.path("RAN").exists() && !shop.project.path("node_modules").exists());
+    Ok(())
+}
+
+#[test]
+fn scripts_of_packages_never_run() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let project = Project::plain()?;
+    let ran = project.path("RAN");
+    let touch = format!("touch '{}'", ran.display());
+    let hooks = ["preinstall", "install", "postinstall", "prepare", "prepublish"];
+    let scripts: Value =
+        hooks.iter().map(|hook| ((*hook).to_owned(), json!(touch))).collect::<serde_json::Map<_, _>>().into();
+    let inner = json!({"name": "inner", "version": "1.0.0", "manifest": {"scripts": scripts}, "files": {"binding.gyp": "{}"}});
+    let outer = json!({"name": "outer", "version": "1.0.0",
+        "manifest": {"scripts": scripts, "dependencies": {"inner": "1.0.0"}}});
+    let shop = Shop::new(&json!([inner, outer]))?;
+    shop.write_home(".npmrc", &format!("registry=http://{}/\nignore-scripts=false\n", shop.registry.host()))?;
+    shop.run(&["add", "outer"]).env("npm_config_ignore_scripts", "false").finish()?.success()?;
+    assert!(shop.cache().join("outer@1.0.0/node_modules/inner/binding.gyp").exists());
+    assert!(!ran.exists(), "a script has run");
+    Ok(())
+}
+
+#[test]
+fn hostile_packages_are_refused() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let git = json!({"name": "git", "version": "1.0.0", "manifest": {"dependencies": {"x": "git+ssh://git@127.0.0.2/x"}}});
+    let file =
+        json!({"name": "file", "version": "1.0.0", "manifest": {"dependencies": {"x": "file:../../../.."}}});
+    let shop = Shop::new(&json!([
+        {"name": "tampered", "version": "1.0.0", "tampered": true},
+        {"name": "undigested", "version": "1.0.0", "undigested": true},
+        {"name": "renamed", "version": "1.0.0", "files": {"package.json": r#"{"name": "renamed", "version": "9.9.9"}"#}},
+        git, file,
+    ]))?;
+    shop.refuses("tampered", "does not match the digest");
+    shop.refuses("undigested", "no digest");
+    shop.refuses("renamed", "9.9.9");
+    shop.refuses("git", "");
+    shop.refuses("file", "");
+    shop.refuses("absent", "404");
+    Ok(())
+}
+
+#[test]
+fn an_archive_writes_nothing_outside() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let members = json!([
+        ["package/../../../../../ESCAPED", "x"],
+        ["/tmp/codewright-ESCAPED", "x"],
+        ["../ESCAPED", "x"]
+    ]);
+    let links = json!([["up", "../../../.."], ["etc", "/etc/passwd"]]);
+    let shop =
+        Shop::new(&json!([{"name": "climber", "version": "1.0.0", "members": members, "links": links}]))?;
+    shop.plugin(&["add", "climber"])?;
+    let found = Run::new("find", &shop.project).args([shop.project.home(), &shop.project.path("..")]);
+    let found = found
+        .args(["-name", "*ESCAPED*", "-not", "-path", "*/climber@1.0.0/node_modules/climber/*"])
+        .finish()?;
+    assert_eq!(found.stdout, "");
+    assert!(!Path::new("/tmp/codewright-ESCAPED").exists());
+    let package = shop.cache().join("climber@1.0.0/node_modules/climber");
+    assert!(
+        package.join("up").symlink_metadata().is_err() && package.join("etc").symlink_metadata().is_err()
+    );
+    Ok(())
+}
+
+#[test]
+fn hostile_names_are_refused_before_anything_runs() -> Result<()> {
+    let shop = Shop::new(&json!([]))?;
+    for spec in [
+        "../..@1",
+        "a/b",
+        "@a/../b",
+        "git+ssh://git@host/x",
+        "github:a/b",
+        "https://host/x.tgz",
+        "x@https://host/x.tgz",
+        "x@file:/etc",
+        "--prefix=/",
+        "x@1\n2",
+        "x@npm:y@1",
+        ".hidden",
+        "x@$(id)",
+        "file://host/x",
+    ] {
+        shop.refuses(spec, "");
+    }
+    assert_eq!(shop.registry.connections(), 0);
+    Ok(())
+}
+
+#[test]
+fn a_version_whose_content_has_changed_is_refused() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let shared = |text: &str| json!({"name": "shared", "version": "1.0.0", "files": {"index.js": text}});
+    let user = |name: &str| json!({"name": name, "version": "1.0.0", "manifest": {"dependencies": {"shared": "1.0.0"}}});
+    let shop = Shop::new(&json!([shared("one"), user("first")]))?;
+    shop.plugin(&["add", "first"])?.success()?;
+    shop.publish(&json!([shared("two"), user("second")]))?;
+    let done = shop.plugin(&["add", "second"])?;
+    check_has(&done.stderr, &["the content of `shared@1.0.0` has changed since it was installed before"]);
+    assert_eq!(shop.installed(), ["first@1.0.0"]);
+    Ok(())
+}
+
+#[test]
+fn two_processes_install_at_once() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let shop = Shop::new(&json!([tiny("1.0.0")]))?;
+    let running = (0..3).map(|_| shop.run(&["add", "tiny"]).start()).collect::<Result<Vec<_>>>()?;
+    for run in running {
+        run.finish()?.success()?;
+    }
+    assert_eq!(shop.installed(), ["tiny@1.0.0"]);
+    let archives = shop.registry.requests().iter().filter(|line| line.contains(".tgz")).count();
+    assert_eq!(archives, 1, "the archive was downloaded by one of them");
+    Ok(())
+}
+
+#[test]
+fn a_missing_package_is_installed_in_the_background_and_used_afterwards() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let shop = Shop::new(&json!([tiny("1.0.0")]))?;
+    let stage = Stage::plain(Script::new().text("One.").text("Two."))?;
+    let mut config = Project::config(&stage.server.url());
+    config["plugin"] = json!(["tiny"]);
+    stage.project.write_config(&config)?;
+    fs::write(stage.project.home().join(".npmrc"), format!("registry=http://{}/\n", shop.registry.host()))?;
+    let (_server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    let (status, reply) = post(&url, &format!("/session/{id}/message"), &prompt("go"))?;
+    ensure!(status == 200, "{status}: {reply}");
+    let package =
+        stage.project.home().join(".cache/codewright/packages/tiny@1.0.0/node_modules/tiny/index.js");
+    wait_until("the package is installed", || package.exists())?;
+    stage.no_problems()
+}
+
+#[test]
+fn a_registry_that_does_not_answer_delays_a_turn_by_two_seconds_at_most() -> Result<()> {
+    let silent = TcpListener::bind("127.0.0.2:0")?;
+    let stage = Stage::plain(Script::new().text("One.").text("Two."))?;
+    let mut config = Project::config(&stage.server.url());
+    config["plugin"] = json!(["tiny"]);
+    stage.project.write_config(&config)?;
+    fs::write(stage.project.home().join(".npmrc"), format!("registry=http://{}/\n", silent.local_addr()?))?;
+    let (_server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    for _ in 0..2 {
+        let begun = Instant::now();
+        let (status, reply) = post(&url, &format!("/session/{id}/message"), &prompt("go"))?;
+        ensure!(status == 200, "{status}: {reply}");
+        assert!(begun.elapsed() < TURN_LIMIT, "{:?}", begun.elapsed());
+    }
+    drop(get(&url, "/session")?);
+    Ok(())
+}
+
+#[test]
+fn packages_of_a_repository_need_trust() -> Result<()> {
+    let shop = Shop::new(&json!([tiny("1.0.0")]))?;
+    shop.project.write("opencode.json", r#"{"plugin": ["tiny", "../outside.js"]}"#)?;
+    let list = |trust: &str| -> Result<Value> {
+        let done =
+            shop.run(&["list", "--format", "json"]).env("CODEWRIGHT_TRUST", trust).finish()?.success()?;
+        Ok(serde_json::from_str(&done.stdout)?)
+    };
+    assert_eq!(list("none")?, json!([]));
+    let trusted = list("all")?;
+    assert_eq!((&trusted[0]["source"], &trusted[0]["state"]), (&json!("project"), &json!("missing")));
+    assert!(trusted[1]["error"].as_str().is_some_and(|error| error.contains("leads out of the repository")));
+    let done = shop.run(&["update"]).env("CODEWRIGHT_TRUST", "none").finish()?.success()?;
+    check_has(&done.stderr, &["No plugins of a registry"]);
+    assert_eq!(shop.registry.connections(), 0);
+    Ok(())
+}
+
+#[test]
+fn without_a_package_manager_the_error_names_one() -> Result<()> {
+    let shop = Shop::new(&json!([]))?;
+    let done = shop.run(&["add", "tiny"]).env("PATH", "/nonexistent").finish()?;
+    check_has(&done.stderr, &["neither `npm` nor `bun` is installed"]);
+    Ok(())
+}
