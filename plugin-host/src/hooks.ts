@@ -1,0 +1,85 @@
+/** Runs a hook in all plugins that have it, one after the other, on the same objects. */
+import { runAs } from "./attribution.js";
+import type { Connection } from "./connection.js";
+import { withDeadline } from "./deadline.js";
+import { DeadlineError, describeFailure } from "./errors.js";
+import { describeProblems, toJsonText } from "./json.js";
+import { MAX_LINE_BYTES } from "./limits.js";
+import { logError } from "./log.js";
+import { allPlugins, hookFunctions, type Plugin } from "./plugins.js";
+import type { HookFailure, HookParams } from "./protocol.js";
+
+/** The share of a line that the value of a hook may take. */
+const MAX_VALUE_BYTES = MAX_LINE_BYTES - 64 * 1024;
+
+export interface HookSettings {
+  connection: Connection;
+  deadline: number;
+}
+
+interface HookState {
+  name: string;
+  /** The value that goes back to the server: the input of `config`, otherwise the output. */
+  value: { current: unknown };
+  /** The last value that JSON could carry. */
+  text: string;
+  failures: HookFailure[];
+  known: Set<string>;
+}
+
+export async function runHook(params: HookParams, id: number, settings: HookSettings): Promise<unknown> {
+  const { name, output, skip = [] } = params;
+  const isConfig = name === "config";
+  const input = { current: params.input };
+  const value = isConfig ? input : { current: output };
+  const state: HookState = { name, value, text: JSON.stringify(value.current) ?? "null", failures: [], known: new Set() };
+  for (const plugin of allPlugins()) {
+    if (skip.includes(plugin.index)) continue;
+    const functions = hookFunctions(plugin, name);
+    if (functions.length === 0) continue;
+    settings.connection.notify("at", { id, index: plugin.index });
+    const flushed = settings.connection.flush();
+    if (flushed !== undefined) await flushed;
+    for (const hook of functions) {
+      await runOne(plugin, state, settings, () => hook(input.current, isConfig ? output : value.current));
+    }
+    keepJson(plugin, state);
+  }
+  const result = JSON.parse(state.text) as unknown;
+  const { failures } = state;
+  return isConfig ? { input: result, output: output ?? {}, failures } : { output: result, failures };
+}
+
+async function runOne(plugin: Plugin, state: HookState, settings: HookSettings, run: () => unknown): Promise<void> {
+  const late = (error: unknown) => logError(`${state.name} failed after its deadline`, error, plugin.index);
+  try {
+    await runAs(plugin, () => withDeadline(`${state.name} of ${plugin.name}`, settings.deadline, run, late));
+  } catch (error) {
+    const { message, file, line } = describeFailure(error);
+    const failure: HookFailure = { index: plugin.index, message };
+    if (error instanceof DeadlineError) failure.timeout = true;
+    else {
+      if (file !== undefined) failure.file = file;
+      if (line !== undefined) failure.line = line;
+    }
+    state.failures.push(failure);
+  }
+}
+
+/** Takes the value after a plugin. A value that is too large is replaced by the one before it. */
+function keepJson(plugin: Plugin, state: HookState): void {
+  const { text, problems } = toJsonText(state.value.current);
+  const fresh = problems.filter((problem) => !state.known.has(problem.path));
+  for (const problem of fresh) state.known.add(problem.path);
+  if (fresh.length > 0) {
+    state.failures.push({ index: plugin.index, message: `${state.name}: ${describeProblems(fresh)}` });
+  }
+  if (text === undefined) return;
+  if (text.length * 3 > MAX_VALUE_BYTES && Buffer.byteLength(text) > MAX_VALUE_BYTES) {
+    const message = `${state.name}: the value is larger than ${MAX_VALUE_BYTES} bytes; the changes of the plugin were dropped`;
+    state.failures.push({ index: plugin.index, message });
+    state.value.current = JSON.parse(state.text) as unknown;
+    return;
+  }
+  state.text = text;
+}

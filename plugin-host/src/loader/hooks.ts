@@ -1,0 +1,155 @@
+/**
+ * Module hooks for Node and deno: TypeScript everywhere, imports without extensions, and the built-in modules.
+ *
+ * `resolve` and `load` work both as synchronous hooks in the main thread (Node 22.15 and newer) and as asynchronous
+ * hooks in a loader thread (older versions).
+ */
+import { readFileSync } from "node:fs";
+import { dirname, extname, isAbsolute, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { builtinSource, builtinUrl, SCHEME } from "./builtin.js";
+import { probeFile, probePackage, readManifest } from "./probe.js";
+
+type Maybe<T> = T | Promise<T>;
+
+interface Resolved {
+  url: string;
+  format?: string | null;
+  shortCircuit?: boolean;
+}
+
+interface LoadResult {
+  format: string;
+  source?: string | NodeJS.ArrayBufferView | ArrayBuffer | null;
+  shortCircuit?: boolean;
+}
+
+interface ResolveContext {
+  parentURL?: string | undefined;
+}
+
+interface LoadContext {
+  format?: string | null | undefined;
+  importAttributes?: Record<string, string>;
+}
+
+const TYPESCRIPT_EXTENSIONS = [".ts", ".tsx", ".mts", ".cts", ".jsx"];
+const TEXT_EXTENSIONS = [".txt", ".md", ".html", ".sql"];
+
+/** Older versions take every `.js` file outside a package with `type: "module"` as CommonJS. */
+const detectsModules = Number(process.versions.node.split(".")[0]) >= 22 || /^20\.(19|[2-9]\d)\./.test(process.versions.node);
+
+export function resolve(
+  specifier: string,
+  context: ResolveContext,
+  next: (specifier: string, context?: ResolveContext) => Maybe<Resolved>,
+): Maybe<Resolved> {
+  const replacement = builtinUrl(specifier, "always");
+  if (replacement !== undefined) return { url: replacement, shortCircuit: true };
+  if (specifier.startsWith(SCHEME)) return { url: specifier, shortCircuit: true };
+  const recover = (error: unknown): Resolved => {
+    const url = fallbackUrl(specifier, context.parentURL);
+    if (url === undefined) throw error;
+    return { url, shortCircuit: true };
+  };
+  return attempt(() => next(specifier, context), recover);
+}
+
+export function load(
+  url: string,
+  context: LoadContext,
+  next: (url: string, context?: LoadContext) => Maybe<LoadResult>,
+): Maybe<LoadResult> {
+  if (url.startsWith(SCHEME)) return { format: "module", source: builtinSource(url), shortCircuit: true };
+  if (!url.startsWith("file:")) return next(url, context);
+  const file = fileURLToPath(stripQuery(url));
+  const extension = extname(file);
+  if (TYPESCRIPT_EXTENSIONS.includes(extension)) return loadTypeScript(file);
+  if (context.importAttributes?.["type"] === undefined) {
+    if (extension === ".json" && context.format !== "commonjs" && !isRequire(context)) {
+      return { format: "module", source: `export default ${readJson(file)};`, shortCircuit: true };
+    }
+    if (TEXT_EXTENSIONS.includes(extension)) {
+      return { format: "module", source: `export default ${JSON.stringify(readFileSync(file, "utf8"))};`, shortCircuit: true };
+    }
+  }
+  if (!detectsModules && extension === ".js" && context.format === "commonjs" && packageType(file) === undefined) {
+    const source = readFileSync(file, "utf8");
+    if (hasModuleSyntax(source)) return { format: "module", source, shortCircuit: true };
+  }
+  return next(url, context);
+}
+
+function loadTypeScript(file: string): LoadResult {
+  // The transformer is only loaded when a plugin needs it.
+  const { transformSource } = require("./transform.js") as typeof import("./transform.js");
+  const source = transformSource(readFileSync(file, "utf8"), file);
+  const commonjs = extname(file) === ".cts" || (packageType(file) !== "module" && isCommonJs(source));
+  return { format: commonjs ? "commonjs" : "module", source, shortCircuit: true };
+}
+
+function fallbackUrl(specifier: string, parentURL: string | undefined): string | undefined {
+  const [path, query] = splitQuery(specifier);
+  let file: string | undefined;
+  if (path.startsWith("file:")) {
+    file = probeFile(fileURLToPath(path));
+  } else if (isAbsolute(path)) {
+    file = probeFile(path);
+  } else if (parentURL?.startsWith("file:")) {
+    const directory = dirname(fileURLToPath(stripQuery(parentURL)));
+    const relative = path === "." || path === ".." || path.startsWith("./") || path.startsWith("../");
+    file = relative ? probeFile(join(directory, path)) : probePackage(path, directory);
+  }
+  if (file !== undefined) return pathToFileURL(file).href + query;
+  return builtinUrl(specifier, "fallback");
+}
+
+/** `type` of the nearest package. */
+function packageType(file: string): string | undefined {
+  for (let directory = dirname(file); ; directory = dirname(directory)) {
+    const manifest = readManifest(directory);
+    if (manifest !== undefined) return typeof manifest.type === "string" ? manifest.type : undefined;
+    if (dirname(directory) === directory) return undefined;
+  }
+}
+
+function hasModuleSyntax(source: string): boolean {
+  return /^\s*(?:import\b(?!\s*\()|export\b)|\bimport\.meta\b/m.test(source);
+}
+
+function isCommonJs(source: string): boolean {
+  return !hasModuleSyntax(source) && /\bmodule\.exports\b|\bexports\.\w+\s*=|\brequire\s*\(/.test(source);
+}
+
+/** `require` of a JSON file goes through the same hooks and wants the file itself. */
+function isRequire(context: LoadContext): boolean {
+  const conditions = (context as { conditions?: string[] }).conditions;
+  return conditions?.includes("require") === true;
+}
+
+function readJson(file: string): string {
+  const text = readFileSync(file, "utf8");
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch (error) {
+    throw new SyntaxError(`${(error as Error).message} (${file}:1:1)`);
+  }
+}
+
+function splitQuery(specifier: string): [string, string] {
+  const start = specifier.search(/[?#]/);
+  return start < 0 ? [specifier, ""] : [specifier.slice(0, start), specifier.slice(start)];
+}
+
+function stripQuery(url: string): string {
+  return splitQuery(url)[0];
+}
+
+function attempt<T>(run: () => Maybe<T>, recover: (error: unknown) => T): Maybe<T> {
+  try {
+    const result = run();
+    return result instanceof Promise ? result.catch(recover) : result;
+  } catch (error) {
+    return recover(error);
+  }
+}

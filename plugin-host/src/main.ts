@@ -1,0 +1,15 @@
+/**
+ * The entry of the bundle. In the main thread it starts the host. In the loader thread of Node below 22.15 it only
+ * provides the module hooks.
+ */
+import { isMainThread } from "node:worker_threads";
+import { startHost } from "./host.js";
+
+export { load, resolve } from "./loader/hooks.js";
+
+if (isMainThread) {
+  startHost().catch((error: unknown) => {
+    process.stderr.write(`the plugin host cannot start: ${String(error)}\n`);
+    process.exitCode = 1;
+  });
+}
