@@ -21,10 +21,15 @@ export function describePlugin(plugin: Plugin): Loaded {
   return loaded;
 }
 
+const PLAIN_HOOKS = ["event", "config", "dispose"];
+
 function hookNames(plugin: Plugin): string[] {
   const names = new Set<string>();
   for (const hooks of plugin.hooks) {
-    for (const [name, value] of Object.entries(hooks)) if (typeof value === "function") names.add(name);
+    for (const [name, value] of Object.entries(hooks)) {
+      // The names with a dot are an open set. Other functions are no hooks.
+      if (typeof value === "function" && (PLAIN_HOOKS.includes(name) || name.includes("."))) names.add(name);
+    }
   }
   return [...names];
 }

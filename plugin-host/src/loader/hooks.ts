@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { dirname, extname, isAbsolute, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { builtinSource, builtinUrl, SCHEME } from "./builtin.js";
-import { probeFile, probePackage, readManifest } from "./probe.js";
+import { isFile, probeFile, probePackage, readManifest } from "./probe.js";
 
 type Maybe<T> = T | Promise<T>;
 
@@ -47,12 +47,30 @@ export function resolve(
   const replacement = builtinUrl(specifier, "always");
   if (replacement !== undefined) return { url: replacement, shortCircuit: true };
   if (specifier.startsWith(SCHEME)) return { url: specifier, shortCircuit: true };
+  if (specifier.startsWith("bun:")) throw needsBun(specifier, context);
   const recover = (error: unknown): Resolved => {
     const url = fallbackUrl(specifier, context.parentURL);
     if (url === undefined) throw error;
     return { url, shortCircuit: true };
   };
-  return attempt(() => next(specifier, context), recover);
+  const check = (resolved: Resolved): Resolved => (isMissingFile(resolved.url) ? recover(notFound(specifier, context)) : resolved);
+  return attempt(() => next(specifier, context), recover, check);
+}
+
+/** deno reports a missing file or package only when it loads it. Node throws at once. */
+function isMissingFile(url: string): boolean {
+  return "Deno" in globalThis && url.startsWith("file:") && !isFile(fileURLToPath(stripQuery(url)));
+}
+
+function needsBun(specifier: string, { parentURL }: ResolveContext): Error {
+  const importer = parentURL?.startsWith("file:") ? fileURLToPath(stripQuery(parentURL)) : "a plugin";
+  return new Error(`${importer} imports ${specifier}, which only bun provides; install bun to use this plugin`);
+}
+
+function notFound(specifier: string, { parentURL }: ResolveContext): Error {
+  const importer = parentURL?.startsWith("file:") ? fileURLToPath(stripQuery(parentURL)) : "the plugin host";
+  const kind = /^(\.|\/|file:)/.test(specifier) ? "module" : "package";
+  return Object.assign(new Error(`Cannot find ${kind} '${specifier}' imported from ${importer}`), { code: "ERR_MODULE_NOT_FOUND" });
 }
 
 export function load(
@@ -145,11 +163,12 @@ function stripQuery(url: string): string {
   return splitQuery(url)[0];
 }
 
-function attempt<T>(run: () => Maybe<T>, recover: (error: unknown) => T): Maybe<T> {
+function attempt<T>(run: () => Maybe<T>, recover: (error: unknown) => T, check: (result: T) => T): Maybe<T> {
+  let result: Maybe<T>;
   try {
-    const result = run();
-    return result instanceof Promise ? result.catch(recover) : result;
+    result = run();
   } catch (error) {
     return recover(error);
   }
+  return result instanceof Promise ? result.then(check, recover) : check(result);
 }

@@ -1,6 +1,7 @@
 /** Installs the module hooks in the way that the runtime offers. */
+import { readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
-import { dirname } from "node:path";
+import { dirname, extname } from "node:path";
 import { BUILTIN_NAMES, builtinUrl, REGISTRY, SCHEME } from "./builtin.js";
 import { load, resolve } from "./hooks.js";
 
@@ -12,11 +13,8 @@ interface BunRuntime {
 }
 
 interface BunBuild {
-  onResolve(
-    options: { filter: RegExp },
-    callback: (args: { path: string; importer: string }) => { path: string; namespace?: string } | undefined,
-  ): void;
-  onLoad(options: { filter: RegExp; namespace: string }, callback: (args: { path: string }) => unknown): void;
+  module(name: string, callback: () => unknown): void;
+  onLoad(options: { filter: RegExp }, callback: (args: { path: string }) => unknown): void;
 }
 
 let installed = false;
@@ -46,26 +44,43 @@ export function installHooks(): void {
   else nodeModule.register(import.meta.url);
 }
 
-/** bun loads TypeScript itself. Only the modules that are missing are ours. */
+/**
+ * bun loads TypeScript itself, and offers no hook for the names of packages. So sources that import a missing package
+ * are changed to import the built-in module of that name.
+ */
 function installBunHooks(bun: BunRuntime): void {
   const names = BUILTIN_NAMES.filter((name) => builtinUrl(name, "fallback") !== undefined);
-  const filter = new RegExp(`^(?:${names.map((name) => name.replace(/[/.\\]/g, "\\$&")).join("|")})$`);
+  const pattern = names.map((name) => name.replace(/[/.\\]/g, "\\$&")).join("|");
+  const imports = new RegExp(`(\\b(?:from|import)\\s*\\(?\\s*)(["'])(${pattern})\\2`, "g");
+  const registry = (globalThis as unknown as Record<symbol, ModuleRegistry>)[REGISTRY] as ModuleRegistry;
   bun.plugin({
     name: "codewright",
     setup(build) {
-      build.onResolve({ filter }, ({ path, importer }) => {
-        try {
-          bun.resolveSync(path, importer === "" ? process.cwd() : dirname(importer));
-          return undefined;
-        } catch {
-          return { path, namespace: "codewright" };
-        }
-      });
-      build.onLoad({ filter: /.*/, namespace: "codewright" }, ({ path }) => {
-        const registry = (globalThis as unknown as Record<symbol, ModuleRegistry>)[REGISTRY] as ModuleRegistry;
-        const exports = registry(path.startsWith(SCHEME) ? path.slice(SCHEME.length) : path);
-        return { loader: "object", exports: { ...exports, default: exports["default"] ?? exports } };
+      for (const name of names) {
+        build.module(SCHEME + name, () => {
+          const exports = registry(name);
+          return { loader: "object", exports: { ...exports, default: exports["default"] ?? exports } };
+        });
+      }
+      // Packages bring what they import. Only local files may lack it.
+      build.onLoad({ filter: /^(?!.*[\\/]node_modules[\\/]).*\.(?:[cm]?[jt]s|[jt]sx)$/ }, ({ path }) => {
+        const source = readFileSync(path, "utf8");
+        const contents = source.replace(imports, (whole, head: string, quote: string, name: string) =>
+          isMissing(bun, name, path) ? `${head}${quote}${SCHEME}${name}${quote}` : whole,
+        );
+        return { contents, loader: LOADERS[extname(path)] ?? "js" };
       });
     },
   });
+}
+
+const LOADERS: Record<string, string> = { ".ts": "ts", ".mts": "ts", ".cts": "ts", ".tsx": "tsx", ".jsx": "jsx" };
+
+function isMissing(bun: BunRuntime, name: string, importer: string): boolean {
+  try {
+    bun.resolveSync(name, dirname(importer));
+    return false;
+  } catch {
+    return true;
+  }
 }
