@@ -1,14 +1,20 @@
 //! The mechanisms that can enforce a sandbox, and which of them works on this machine.
 
 use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::bubblewrap;
 
 /// The time that bubblewrap gets to prove that it works.
 const PROBE_TIME: Duration = Duration::from_secs(5);
+/// The time for what is left of it to end after it was killed.
+const KILL_TIME: Duration = Duration::from_secs(1);
 /// The interval at which the end of that proof is checked.
 const PROBE_STEP: Duration = Duration::from_millis(1);
 /// The largest part of an error message that is reported.
@@ -150,14 +156,16 @@ fn bubblewrap_that_works(helper: &Path, args: &[&str], reasons: &mut Vec<String>
     let mut command = Command::new(&path);
     command
         .args(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-net", "--as-pid-1"])
-        .args(["--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--"])
+        .args(["--die-with-parent", "--cap-drop", "ALL"])
+        .args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--"])
         .arg(helper)
         .args(args)
         .current_dir("/")
         .env_clear()
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+        .stderr(Stdio::piped())
+        .process_group(0);
     match command.spawn().map(finish) {
         Ok(Ok(())) => Some(path),
         Ok(Err(reason)) => {
@@ -171,31 +179,54 @@ fn bubblewrap_that_works(helper: &Path, args: &[&str], reasons: &mut Vec<String>
     }
 }
 
-/// Waits for the proof, and returns the first line of its errors if it failed.
+/// Waits for the proof, and returns the first line of its errors if it failed. Nothing of it remains.
 fn finish(mut child: Child) -> Result<(), String> {
-    let until = Instant::now() + PROBE_TIME;
+    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let has_ended = wait(id, PROBE_TIME);
+    if let Some(id) = id {
+        // Before the leader is reaped, so that no other group has this id. Mostly nothing is left.
+        let _ = kill_process_group(id, Signal::KILL);
+    }
+    if !has_ended {
+        // A process that is stuck in the kernel is abandoned.
+        wait(id, KILL_TIME);
+    }
+    match child.try_wait() {
+        Ok(_) if !has_ended => Err(format!("it did not end within {} s", PROBE_TIME.as_secs())),
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(status) => {
+            let errors = child.stderr.take().map(written).unwrap_or_default();
+            let text = String::from_utf8_lossy(&errors);
+            let line = text.lines().find(|line| !line.trim().is_empty());
+            let status = || status.map(|status| status.to_string()).unwrap_or_default();
+            Err(line.map_or_else(status, |line| line.trim().to_owned()))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Waits for the end of a child process without reaping it. Returns whether it has ended.
+fn wait(id: Option<Pid>, limit: Duration) -> bool {
+    let Some(id) = id else { return false };
+    let until = Instant::now() + limit;
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => {
-                let mut text = Vec::new();
-                if let Some(errors) = child.stderr.take() {
-                    // Without its errors the status is reported.
-                    drop(errors.take(MAX_REASON_BYTES).read_to_end(&mut text));
-                }
-                let text = String::from_utf8_lossy(&text);
-                let line = text.lines().find(|line| !line.trim().is_empty());
-                return Err(line.map_or_else(|| status.to_string(), |line| line.trim().to_owned()));
-            }
+        match waitid(WaitId::Pid(id), options) {
             Ok(None) if Instant::now() < until => std::thread::sleep(PROBE_STEP),
-            Ok(None) => {
-                drop(child.kill());
-                drop(child.wait());
-                return Err(format!("it did not end within {} s", PROBE_TIME.as_secs()));
-            }
-            Err(error) => return Err(error.to_string()),
+            Ok(status) => return status.is_some(),
+            Err(_) => return false,
         }
     }
+}
+
+/// What was written to a pipe so far. A process that was left may keep the pipe open.
+fn written(mut errors: ChildStderr) -> Vec<u8> {
+    let mut text = Vec::new();
+    if ioctl_fionbio(&errors, true).is_ok() {
+        // Without its errors the status is reported.
+        drop(errors.by_ref().take(MAX_REASON_BYTES).read_to_end(&mut text));
+    }
+    text
 }
 
 #[cfg(target_os = "linux")]
@@ -212,4 +243,19 @@ fn landlock(reasons: &mut Vec<String>) -> Mechanism {
 #[cfg(not(target_os = "linux"))]
 fn landlock(_: &mut Vec<String>) -> Mechanism {
     Mechanism::Nothing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_keeps_the_errors_open_does_not_block() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 60 & echo; echo it is broken >&2; exit 1"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        let begun = Instant::now();
+        assert_eq!(finish(command.spawn().unwrap()), Err("it is broken".to_owned()));
+        assert!(begun.elapsed() < PROBE_TIME);
+    }
 }

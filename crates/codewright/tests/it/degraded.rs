@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use codewright_testkit::{Run, Script, Turn};
@@ -199,6 +200,22 @@ fn in_a_container_everything_holds_if_proc_can_be_mounted() -> Result<()> {
         assert_eq!(found["complete"], is_whole, "{found}");
         assert_eq!(runs(&stage, &launcher)?, is_whole);
     }
+    Ok(())
+}
+
+#[test]
+fn a_proc_of_other_processes_does_not_stop_the_program() -> Result<()> {
+    let stage = stage()?;
+    // Inside, `/proc` still shows the processes by the numbers that they have outside.
+    let launcher = contained(&["--unshare-user", "--unshare-pid"]);
+    let launcher: Vec<&str> = launcher.iter().copied().chain(launcher.iter().copied()).collect();
+    if !is_usable(&stage, &launcher)? {
+        return Ok(());
+    }
+    let run = behind(&stage, &launcher, &["sandbox", "--json"]).deadline(Duration::from_secs(30));
+    let found: Value = serde_json::from_str(&run.finish()?.success()?.stdout).context("not JSON")?;
+    let reasons = found["reasons"].to_string();
+    assert!(found["mechanism"] == "bubblewrap" || reasons.contains("bubblewrap"), "{found}");
     Ok(())
 }
 
