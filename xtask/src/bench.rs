@@ -9,6 +9,7 @@ mod case;
 mod compare;
 mod confined;
 pub(crate) mod decode;
+mod lsp;
 mod mcp;
 mod memory;
 mod page;
@@ -45,10 +46,11 @@ const RUNS: usize = 7;
 /// The largest number of runs.
 const RUNS_LIMIT: usize = 1000;
 /// The measurements besides the cases.
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     Part { name: abort::NAME, measure: abort::measure },
     Part { name: confined::NAME, measure: confined::measure },
     Part { name: decode::NAME, measure: decode::measure },
+    Part { name: lsp::NAME, measure: lsp::measure },
     Part { name: mcp::NAME, measure: mcp::measure },
     Part { name: memory::NAME, measure: memory::measure },
     Part { name: prompt::NAME, measure: prompt::measure },

@@ -53,7 +53,7 @@ Commands:
                       first. Its figures are also shown as ratios. `serve` and `store`
                       send it the same requests, `tui` only starts it
       --runs N        Counted runs of each case, after a warm-up run (default 7)
-      --only NAME     version, hi, edit, stream, pipe, size, abort, mcp, prompt, serve, decode,
+      --only NAME     version, hi, edit, stream, pipe, size, abort, lsp, mcp, prompt, serve, decode,
                       snapshot, undo, store, sandbox, tools or tui. edit, stream and pipe measure
                       hi too, because their figures are differences to it. abort measures
                       the time until a turn is aborted; serve a server, idle and under

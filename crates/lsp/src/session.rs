@@ -158,6 +158,9 @@ impl Session {
     pub(crate) async fn refresh(self: &Arc<Self>, changed: &[PathBuf]) {
         let mut paths = self.documents().paths();
         paths.retain(|path| !changed.contains(path));
+        if paths.is_empty() {
+            return;
+        }
         let session = self.clone();
         let reading = tokio::task::spawn_blocking(move || {
             for path in paths {

@@ -35,7 +35,7 @@ const SANDBOX: &str = "workspace";
 /// The number of calls between two readings of the clock.
 const CALLS: usize = 20;
 /// The time until the program has returned memory and is at rest. Threads without work end after ten seconds.
-const SETTLE: Duration = Duration::from_secs(15);
+pub(super) const SETTLE: Duration = Duration::from_secs(15);
 /// The time for which wake-ups are counted.
 const REST: Duration = Duration::from_secs(20);
 /// The deadline of the program.
@@ -48,13 +48,12 @@ const CALL_MS: f64 = 1.0;
 const REQUEST_BYTES: f64 = 12_000.0;
 
 /// A program with some servers, after its first turn.
-struct Stage {
+pub(super) struct Stage {
     server: Running,
-    address: String,
-    session: String,
-    model: BlockingServer,
-    /// Deleted when dropped.
-    _project: Project,
+    pub(super) address: String,
+    pub(super) session: String,
+    pub(super) model: BlockingServer,
+    pub(super) project: Project,
 }
 
 /// What a program costs at rest.
@@ -114,7 +113,7 @@ fn servers(name: &str, options: &[&str], more: Value) -> Value {
 
 impl Stage {
     /// Starts the program and sends a first prompt.
-    fn start(binary: &Path, more: &Value, script: Script) -> Result<Self> {
+    pub(super) fn start(binary: &Path, more: &Value, script: Script) -> Result<Self> {
         let model = BlockingServer::start(script)?;
         let project = Project::git()?;
         let mut config = Project::config(&model.url());
@@ -131,21 +130,21 @@ impl Stage {
         let address = address.trim().to_owned();
         let session = request(&address, "POST", "/session", Some(&json!({})))?;
         let session = session["id"].as_str().context("no session")?.to_owned();
-        let stage = Self { server, address, session, model, _project: project };
+        let stage = Self { server, address, session, model, project };
         stage.prompt()?;
         Ok(stage)
     }
 
-    fn prompt(&self) -> Result<Value> {
+    pub(super) fn prompt(&self) -> Result<Value> {
         let prompt = json!({"parts": [{"type": "text", "text": "go"}]});
         request(&self.address, "POST", &format!("/session/{}/message", self.session), Some(&prompt))
     }
 
-    fn pid(&self) -> Pid {
+    pub(super) fn pid(&self) -> Pid {
         Pid::from_raw(self.server.id().cast_signed())
     }
 
-    fn end(self) -> Result<()> {
+    pub(super) fn end(self) -> Result<()> {
         self.server.terminate()?;
         self.server.finish().map(drop)
     }
@@ -162,15 +161,20 @@ fn at_rest(binary: &Path, mcp: &Value, sandbox: &str) -> Result<Cost> {
     let first = stage.model.main_requests().first().context("no request")?.body.to_string().len();
     thread::sleep(SETTLE);
     let memory_mib = memory(stage.pid())?.now_mib;
-    let before = switches(stage.pid())?;
+    let wake_ups = wake_ups(stage.pid())?;
+    stage.end()?;
+    Ok(Cost { memory_mib, wake_ups, request_bytes: first as f64 })
+}
+
+/// Waits, and returns how often the threads of a process woke up meanwhile.
+pub(super) fn wake_ups(process: Pid) -> Result<f64> {
+    let before = switches(process)?;
     thread::sleep(REST);
-    let wake_ups = switches(stage.pid())?.into_iter().map(|(thread, now)| {
+    let wake_ups = switches(process)?.into_iter().map(|(thread, now)| {
         // A new thread starts at 0.
         now.saturating_sub(before.get(&thread).copied().unwrap_or_default())
     });
-    let wake_ups = wake_ups.sum::<u64>() as f64;
-    stage.end()?;
-    Ok(Cost { memory_mib, wake_ups, request_bytes: first as f64 })
+    Ok(wake_ups.sum::<u64>() as f64)
 }
 
 /// The voluntary context switches of each thread of a process.
