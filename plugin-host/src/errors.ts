@@ -95,9 +95,9 @@ function bunPosition(error: unknown): Position | undefined {
   return withNumbers(position["file"], position["line"], position["column"]);
 }
 
-/** Node: `Cannot find package 'x' imported from /file`. The line is where the file names the package. */
+/** Node: `Cannot find package 'x' imported from /file`, bun: `… from '/file'`. The line is where the file names the package. */
 function importPosition(message: string): Position | undefined {
-  const match = /^Cannot find (?:package|module) '([^']+)' imported from (.+)$/m.exec(stripColors(message));
+  const match = /^Cannot find (?:package|module) '([^']+)' (?:imported )?from '?([^'\n]+)'?$/m.exec(stripColors(message));
   if (match === null) return undefined;
   const file = toPath(match[2] as string);
   const wanted = match[1] as string;

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { runAs } from "./attribution.js";
 import { withDeadline } from "./deadline.js";
 import { describeFailure } from "./errors.js";
-import { hooksAreCheap, hooksInstalled, installHooks } from "./loader/install.js";
+import { hooksAreCheap, hooksInstalled, installHooks, prepareForBun } from "./loader/install.js";
 import { isDirectory, isTuiPackage, packageEntry, probeFile, readManifest } from "./loader/probe.js";
 import { log, logError } from "./log.js";
 import { describePlugin } from "./describe.js";
@@ -92,15 +92,22 @@ let reloads = 0;
 /** Imports a file. Without module hooks, the first try may show that the file needs them. */
 async function importFile(file: string): Promise<Record<string, unknown>> {
   if (hooksAreCheap || needsHooks(file)) installHooks();
+  prepareForBun(file);
   const url = pathToFileURL(file).href;
   try {
     return (await import(url)) as Record<string, unknown>;
   } catch (error) {
-    if (hooksInstalled() || !isLoaderError(error)) throw error;
+    if (hooksInstalled() || !isLoaderError(error)) throw withPlace(error, file);
     installHooks();
     // Node remembers the failure of a URL.
     return (await import(`${url}?codewright=${++reloads}`)) as Record<string, unknown>;
   }
+}
+
+function withPlace(error: unknown, entry: string): unknown {
+  if (!(error instanceof SyntaxError) || describeFailure(error).line !== undefined) return error;
+  const { locateSyntaxError } = require("./loader/syntax.js") as typeof import("./loader/syntax.js");
+  return locateSyntaxError(error, entry);
 }
 
 /** True if the text of a file shows that Node cannot load it alone. */

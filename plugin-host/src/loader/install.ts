@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, extname } from "node:path";
 import { BUILTIN_NAMES, builtinUrl, REGISTRY, SCHEME } from "./builtin.js";
+import { walkSources } from "./graph.js";
 import { load, resolve } from "./hooks.js";
 
 type SyncHooks = (hooks: { resolve: unknown; load: unknown }) => void;
@@ -37,44 +38,67 @@ export function hooksInstalled(): boolean {
 export function installHooks(): void {
   if (installed) return;
   installed = true;
-  const bun = (globalThis as { Bun?: BunRuntime }).Bun;
-  if (process.versions["bun"] !== undefined && bun !== undefined) return installBunHooks(bun);
+  const bun = bunRuntime();
+  if (bun !== undefined) return provideBunModules(bun);
   const registerHooks = (nodeModule as { registerHooks?: SyncHooks }).registerHooks;
   if (registerHooks !== undefined) registerHooks({ resolve, load });
   else nodeModule.register(import.meta.url);
 }
 
-/**
- * bun loads TypeScript itself, and offers no hook for the names of packages. So sources that import a missing package
- * are changed to import the built-in module of that name.
- */
-function installBunHooks(bun: BunRuntime): void {
-  const names = BUILTIN_NAMES.filter((name) => builtinUrl(name, "fallback") !== undefined);
-  const pattern = names.map((name) => name.replace(/[/.\\]/g, "\\$&")).join("|");
-  const imports = new RegExp(`(\\b(?:from|import)\\s*\\(?\\s*)(["'])(${pattern})\\2`, "g");
+function bunRuntime(): BunRuntime | undefined {
+  return process.versions["bun"] === undefined ? undefined : (globalThis as { Bun?: BunRuntime }).Bun;
+}
+
+const FALLBACKS = BUILTIN_NAMES.filter((name) => builtinUrl(name, "fallback") !== undefined);
+
+/** bun loads TypeScript itself. It only needs the built-in modules, under names of their own. */
+function provideBunModules(bun: BunRuntime): void {
   const registry = (globalThis as unknown as Record<symbol, ModuleRegistry>)[REGISTRY] as ModuleRegistry;
   bun.plugin({
-    name: "codewright",
+    name: "codewright modules",
     setup(build) {
-      for (const name of names) {
+      for (const name of FALLBACKS) {
         build.module(SCHEME + name, () => {
           const exports = registry(name);
           return { loader: "object", exports: { ...exports, default: exports["default"] ?? exports } };
         });
       }
-      // Packages bring what they import. Only local files may lack it.
-      build.onLoad({ filter: /^(?!.*[\\/]node_modules[\\/]).*\.(?:[cm]?[jt]s|[jt]sx)$/ }, ({ path }) => {
-        const source = readFileSync(path, "utf8");
-        const contents = source.replace(imports, (whole, head: string, quote: string, name: string) =>
-          isMissing(bun, name, path) ? `${head}${quote}${SCHEME}${name}${quote}` : whole,
-        );
-        return { contents, loader: LOADERS[extname(path)] ?? "js" };
-      });
+    },
+  });
+}
+
+/**
+ * Prepares the files of a plugin on bun. bun offers no hook for the names of packages, so the files that import a
+ * missing package are changed to import the built-in module of that name.
+ */
+export function prepareForBun(entry: string): void {
+  const bun = bunRuntime();
+  if (bun === undefined) return;
+  const pattern = FALLBACKS.map(escapeExpression).join("|");
+  const imports = new RegExp(`(\\b(?:from|import)\\s*\\(?\\s*)(["'])(${pattern})\\2`, "g");
+  const rewrite = (source: string, file: string) =>
+    source.replace(imports, (whole, head: string, quote: string, name: string) =>
+      isMissing(bun, name, file) ? `${head}${quote}${SCHEME}${name}${quote}` : whole,
+    );
+  const changed = [...walkSources(entry)].filter(({ file, source }) => rewrite(source, file) !== source);
+  if (changed.length === 0) return;
+  const filter = new RegExp(`^(?:${changed.map(({ file }) => escapeExpression(file)).join("|")})$`);
+  bun.plugin({
+    name: "codewright imports",
+    setup(build) {
+      build.onLoad({ filter }, ({ path }) => ({
+        contents: rewrite(readFileSync(path, "utf8"), path),
+        loader: LOADERS[extname(path)] ?? "js",
+      }));
     },
   });
 }
 
 const LOADERS: Record<string, string> = { ".ts": "ts", ".mts": "ts", ".cts": "ts", ".tsx": "tsx", ".jsx": "jsx" };
+
+function escapeExpression(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}
 
 function isMissing(bun: BunRuntime, name: string, importer: string): boolean {
   try {
