@@ -66,6 +66,8 @@ pub const CLASSES: &[(&str, Class, &str)] = &[
     ("disabled_providers", Class::NeedsTrust, "decides where prompts are sent"),
     ("enabled_providers", Class::NeedsTrust, "decides where prompts are sent"),
     ("plugin", Class::NeedsTrust, "runs code"),
+    ("hooks", Class::NeedsTrust, "runs code"),
+    ("claude_hooks", Class::UserOnly, "runs the hooks of another program"),
     ("mcp", Class::NeedsTrust, "starts programs and connects to servers"),
     ("mcp_tool_budget", Class::NeedsTrust, "raises what a turn can cost"),
     ("lsp", Class::NeedsTrust, "starts programs"),

@@ -39,6 +39,8 @@ const OWN_FOLDERS: [&str; 2] = [".opencode", ".codewright"];
 /// The directories of other programs that are read.
 const OTHER_FOLDERS: [&str; 3] = [".claude/skills", ".claude/commands", ".agents/skills"];
 
+/// The files of Claude Code that contain hooks.
+const HOOK_FILES: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 /// The configuration files of the terminal client.
 const TERMINAL_FILES: [&str; 2] = ["tui.json", "tui.jsonc"];
 
@@ -142,6 +144,12 @@ impl ControlFiles {
         self.texts.get(path).map(|text| text.as_deref().map_err(FileProblem::copy))
     }
 
+    /// The files of Claude Code with hooks that were read, and their texts.
+    pub fn hook_files(&self) -> impl Iterator<Item = (&Path, Result<&str, FileProblem>)> {
+        let texts = self.texts.iter().filter(|(path, _)| is_hooks(path));
+        texts.map(|(path, text)| (path.as_path(), text.as_deref().map_err(FileProblem::copy)))
+    }
+
     /// The files in a directory whose paths end in `suffix`, sorted.
     pub(crate) fn below<'a>(&'a self, folder: &'a Path, suffix: &'a str) -> impl Iterator<Item = &'a Path> {
         let from = self.texts.range(folder.to_owned()..);
@@ -153,6 +161,12 @@ impl ControlFiles {
     fn level(&mut self, level: &Path, home: &Path) {
         for name in load::PROJECT_FILES.into_iter().chain(TERMINAL_FILES) {
             self.file(level.join(name));
+        }
+        for name in HOOK_FILES {
+            // The directory in the home is the user's own.
+            if level != home {
+                self.file(level.join(name));
+            }
         }
         for name in OWN_FOLDERS {
             // The directory in the home is the user's own.
@@ -239,6 +253,9 @@ impl ControlFiles {
             if is_terminal(&path) {
                 let keys = self.document(&path).and_then(|document| document.get("keybinds").cloned());
                 requests.extend(keys.map(|keys| request::of_keys(&name, &keys)));
+            } else if is_hooks(&path) {
+                let hooks = self.document(&path).and_then(|document| document.get("hooks").cloned());
+                requests.extend(hooks.map(|hooks| request::hooks(&hooks, &name)).into_iter().flatten());
             } else if is_document(&path) {
                 let Some(document) = self.document(&path) else { continue };
                 for inserted in references(&document) {
@@ -329,12 +346,20 @@ impl ControlFiles {
 
 /// Whether the text of a file is interpreted, in addition to its digest.
 fn is_interpreted(path: &Path) -> bool {
-    is_document(path) || is_terminal(path) || path.extension().is_some_and(|extension| extension == "md")
+    is_document(path)
+        || is_terminal(path)
+        || is_hooks(path)
+        || path.extension().is_some_and(|extension| extension == "md")
 }
 
 /// Whether a file configures the terminal client.
 fn is_terminal(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| TERMINAL_FILES.contains(&name))
+}
+
+/// Whether a file contains hooks of Claude Code.
+fn is_hooks(path: &Path) -> bool {
+    HOOK_FILES.iter().any(|name| path.ends_with(name))
 }
 
 /// Whether a file is a configuration document.

@@ -178,12 +178,29 @@ fn of_key(key: &str, value: &Value, source: &str) -> Vec<TrustRequest> {
             let text = |plugin: &Value| format!("run the plugin `{}`", display(plugin));
             plugins.map(|plugin| TrustRequest::new(source, key, text(plugin))).collect()
         }
+        "hooks" => hooks(value, source),
         "shell" => {
             vec![TrustRequest::new(source, key, format!("run commands in the shell `{}`", display(value)))]
         }
         _ if is_empty(value) => Vec::new(),
         _ => vec![TrustRequest::new(source, key, format!("set `{key}` to `{}`", display(value)))],
     }
+}
+
+/// The requests of hooks: one for each command.
+pub(crate) fn hooks(value: &Value, source: &str) -> Vec<TrustRequest> {
+    let mut requests = Vec::new();
+    for (event, groups) in value.as_object().into_iter().flatten() {
+        let key = format!("hooks.{event}");
+        for group in groups.as_array().into_iter().flatten() {
+            for hook in group.get("hooks").and_then(Value::as_array).into_iter().flatten() {
+                let command = hook.get("command").unwrap_or(&Value::Null);
+                let text = format!("run `{}` at the event `{}`", display(command), plain(event));
+                requests.push(TrustRequest::new(source, &key, text));
+            }
+        }
+    }
+    requests
 }
 
 /// Adds the request of a key that also enables known programs.

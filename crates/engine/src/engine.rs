@@ -56,6 +56,8 @@ use crate::{Error, pty, question, telemetry};
 const MCP_AUTH_FILE: &str = "mcp-auth.json";
 /// The longest time that background work, such as naming a session, may delay the end of the program.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
+/// The longest time that the ends of sessions are reported to extensions.
+const END_GRACE: Duration = Duration::from_secs(6);
 /// Sessions that are searched for interrupted work when a server starts.
 const RECOVERED: usize = 200;
 /// Their newest messages: an open message is followed at most by prompts that waited for it.
@@ -218,6 +220,8 @@ impl Engine {
 
     /// Waits a short time for background work, aborts the rest and closes the store.
     pub async fn close(self) -> Result<(), Error> {
+        // Each hook has a shorter deadline; what is left is abandoned.
+        let _ = tokio::time::timeout(END_GRACE, self.0.extensions.end_all()).await;
         self.0.mcp.close_all(&self.0.tasks);
         self.0.lsp.close_all(&self.0.tasks);
         self.0.tasks.close();

@@ -21,6 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 /// The number of different failures of a directory that are reported.
 const MAX_REPORTED: usize = 200;
+/// Why a session has ended.
+pub(crate) const ENDED_BY_PROGRAM: &str = "other";
+/// See [`ENDED_BY_PROGRAM`].
+pub(crate) const DELETED: &str = "clear";
+/// The number of sessions whose end is reported when the program ends.
+const MAX_ENDED: usize = 20;
 /// The number of sessions whose start is remembered. The start of a forgotten session is reported again.
 const MAX_STARTED: usize = 10_000;
 
@@ -99,6 +105,8 @@ pub(crate) struct Reply {
     pub(crate) refusal: Option<String>,
     /// Text that the extension adds for the model.
     pub(crate) context: Vec<String>,
+    /// Answers a permission request in the place of the user. Only hooks of the user's own configuration do.
+    pub(crate) grants: bool,
     pub(crate) failures: Vec<Failure>,
 }
 
@@ -138,6 +146,8 @@ pub(crate) struct Answer {
     pub(crate) output: Value,
     pub(crate) refusal: Option<String>,
     pub(crate) context: Vec<String>,
+    /// Whether one of them answers a permission request in the place of the user.
+    pub(crate) grants: bool,
 }
 
 type Report = Box<dyn Fn(&Failure) + Send + Sync>;
@@ -212,6 +222,7 @@ impl Extensions {
             let reply = extension.call(call).await;
             answer.output = reply.output;
             answer.context.extend(reply.context);
+            answer.grants |= reply.grants;
             reply.failures.iter().for_each(|failure| opened.report(moment, failure));
             if reply.refusal.is_some() {
                 answer.refusal = reply.refusal;
@@ -256,6 +267,14 @@ impl Opened {
     }
 }
 
+impl Extensions {
+    /// The sessions that have started and not ended.
+    fn started(&self) -> Vec<SessionId> {
+        let Some(opened) = &self.0 else { return Vec::new() };
+        opened.started.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
 /// Whether extensions were opened just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IsNew {
@@ -271,6 +290,18 @@ impl ExtensionTable {
     /// Returns the extensions of a directory that are open.
     pub(crate) fn find(&self, directory: &Path) -> Extensions {
         self.lock().get(directory).cloned().unwrap_or_default()
+    }
+
+    /// Calls `session.end` for all sessions that have started, because the program ends.
+    pub(crate) async fn end_all(&self) {
+        let open: Vec<Extensions> = self.lock().values().cloned().collect();
+        let ends = open.iter().flat_map(|extensions| {
+            extensions.started().into_iter().map(move |session| async move {
+                extensions.session_end(&session, ENDED_BY_PROGRAM).await;
+            })
+        });
+        let ends: Vec<_> = ends.take(MAX_ENDED).collect();
+        futures_util::future::join_all(ends).await;
     }
 
     /// Sets the extensions of a directory. Returns the known value if nothing has changed.

@@ -39,6 +39,7 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
+use crate::hooks::{Hooks, settings};
 use crate::lsp;
 use crate::mcp::{self, Configured};
 use crate::models::credentials::{Access, Credentials};
@@ -111,6 +112,8 @@ pub struct Instance {
     pub(crate) lsp: Vec<Spec>,
     /// The configured MCP servers.
     pub(crate) mcp: Arc<Configured>,
+    /// The configured hooks.
+    pub(crate) hooks: Hooks,
     /// The configured plugins.
     pub(crate) plugins: Arc<Vec<PluginEntry>>,
     /// Whether the repository's configuration takes effect.
@@ -178,8 +181,8 @@ impl Instance {
         let mut agents =
             codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
         let LoadedConfig { config, looked_for, mut warnings, origins, parts, .. } = loaded;
-        warnings.extend(trust.warning.clone());
-        warnings.extend(config.sandbox.warnings());
+        warnings.extend(trust.warning.iter().cloned().chain(config.sandbox.warnings()));
+        let hooks = settings::hooks(input, &config, parts.as_deref(), trusted, &mut warnings);
         add_prompts(&mut agents);
         let of_repository = parts.as_ref().map(|parts| &parts.repository);
         let mut commands = commands::commands(&config, of_repository, &worktree.root, &directory);
@@ -187,7 +190,6 @@ impl Instance {
             commands.extend(commands::claude(control, &root.join(".claude/commands"), &commands));
         }
         commands.extend(commands::of_skills(&skills, &commands));
-        let instructions = Sources::new(&config, &variables, opening.dirs);
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let configs = Configs { config: &config, parts: parts.as_deref() };
         let access = Access { credentials: &credentials, env: &variables };
@@ -218,9 +220,10 @@ impl Instance {
             formatters: programs::formatters(&config.raw, place),
             lsp: lsp::of(&config, parts.as_deref(), &variables),
             mcp: mcp::of(&config, parts.as_deref()),
+            hooks,
             plugins: packages::entries(&config, parts.as_deref(), &origins, input),
             origins,
-            instructions,
+            instructions: Sources::new(&config, &variables, opening.dirs),
             addresses: Addresses::default(),
             plans_into_files: is_on(&variables, env::EXPERIMENTAL_PLAN_MODE),
             settled,

@@ -15,6 +15,7 @@ mod engine;
 mod error;
 mod extension;
 mod generate;
+mod hooks;
 mod hosts;
 mod inner;
 mod instance;

@@ -31,6 +31,7 @@ mod formatter;
 mod git;
 mod gitlab;
 mod hang;
+mod hooks;
 mod hostile;
 mod hosts;
 mod interrupt;

@@ -100,6 +100,8 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("watcher", Shape::Record(&[("ignore", TEXTS)])),
     ("subagent_depth", Shape::Count),
     ("mcp", Shape::Map(&Shape::Any)),
+    ("hooks", Shape::Map(&Shape::List(&Shape::Any))),
+    ("claude_hooks", Shape::Switch),
     ("mcp_tool_budget", Shape::Budget),
     ("formatter", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(FORMATTER_KEYS)))),
     ("lsp", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(LSP_KEYS)))),

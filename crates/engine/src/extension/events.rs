@@ -11,7 +11,7 @@ use codewright_store::Published;
 use serde_json::{Value, json};
 
 use super::moments::to_json;
-use super::{Extensions, Moment};
+use super::{DELETED, Extensions, Moment};
 use crate::inner::Inner;
 
 /// The number of sessions whose directory is remembered.
@@ -105,7 +105,7 @@ impl Reader {
                     json!({ "sessionID": request.session_id, "type": "permission", "request": to_json(request) })
                 }
                 Event::SessionDeleted { session_id, .. } => {
-                    self.extensions.session_end(session_id).await;
+                    self.extensions.session_end(session_id, DELETED).await;
                     return;
                 }
                 _ => return,

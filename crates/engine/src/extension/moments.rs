@@ -242,9 +242,10 @@ impl Extensions {
     }
 
     /// Calls `compaction.before` and `experimental.session.compacting`.
-    pub(crate) async fn compacting(&self, session: &SessionId) -> SummaryWishes {
+    pub(crate) async fn compacting(&self, session: &SessionId, trigger: &str) -> SummaryWishes {
         let input = json!({ "sessionID": session });
-        let before = self.call(Moment::BeforeCompaction, input.clone(), json!({})).await;
+        let about = json!({ "sessionID": session, "trigger": trigger });
+        let before = self.call(Moment::BeforeCompaction, about, json!({})).await;
         let mut wishes = SummaryWishes { context: bounded(before.context), prompt: None };
         if self.take(Moment::Compacting) {
             let answer = self.call(Moment::Compacting, input, json!({ "context": [] })).await;
@@ -257,7 +258,7 @@ impl Extensions {
     }
 
     /// Calls `permission.ask` for a request that the rules decide as `action`. Returns the strictest answer: an
-    /// extension cannot grant what the rules do not.
+    /// extension cannot grant what the rules do not, except in the place of the user.
     pub(crate) async fn permission(&self, request: &PermissionRequest, action: Action) -> (Action, String) {
         if action == Action::Deny || !self.take(Moment::Permission) {
             return (action, String::new());
@@ -272,6 +273,7 @@ impl Extensions {
         }
         let wanted = match answer.output["status"].as_str() {
             Some("deny") => Action::Deny,
+            Some("ask") if answer.grants && action == Action::Ask => Action::Allow,
             Some("ask") => Action::Ask,
             _ => action,
         };
@@ -287,9 +289,10 @@ impl Extensions {
     }
 
     /// Calls `session.end` if `session.start` was called for a session.
-    pub(crate) async fn session_end(&self, session: &SessionId) {
+    pub(crate) async fn session_end(&self, session: &SessionId, reason: &str) {
         if self.ends(session) {
-            self.call(Moment::SessionEnd, json!({ "sessionID": session }), json!({})).await;
+            let input = json!({ "sessionID": session, "reason": reason });
+            self.call(Moment::SessionEnd, input, json!({})).await;
         }
     }
 

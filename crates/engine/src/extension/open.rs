@@ -6,6 +6,7 @@ use codewright_proto::{Signal, Toast, ToastVariant};
 use serde_json::json;
 
 use super::{Extension, Extensions, Failure, IsNew, events};
+use crate::hooks;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
@@ -31,8 +32,8 @@ pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Exten
 
 /// Returns the sources of extensions, in the order in which they are called. A source that has not changed since the
 /// last call is the same value.
-async fn sources(_inner: &Arc<Inner>, _instance: &Arc<Instance>) -> Vec<Arc<dyn Extension>> {
-    Vec::new()
+async fn sources(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<dyn Extension>> {
+    hooks::fire::extension(inner, instance).into_iter().collect()
 }
 
 /// Logs a failure and shows it to clients.

@@ -160,6 +160,23 @@ impl Gate {
         }
     }
 
+    /// Decides about a permission that a hook of the user grants in the user's place.
+    ///
+    /// Rules that deny still deny. Requests about control files, about the sandbox, about effects that the call implies,
+    /// and those that only a rule by name allows still need the user's reply.
+    pub(crate) async fn check_granted(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
+        let roots = self.roots(asker.instance);
+        let subjects = || ask.patterns.iter().map(|pattern| Subject::new(&ask.permission, pattern));
+        let is_simple = needs_name(&ask.permission, &ask.metadata) == Name::Optional
+            && subjects().all(|subject| roots.reason(subject).is_none())
+            && ask.implied.iter().all(|implied| asker.judge(&roots, implied) == Action::Allow);
+        let decide = |subject| decide(asker.rules, &roots, subject, Name::Optional);
+        match strictest(subjects().map(decide)) {
+            Action::Ask if is_simple => Ok(Verdict::Granted(By::User)),
+            Action::Ask | Action::Allow | Action::Deny => self.check(ask, asker).await,
+        }
+    }
+
     /// Requests the implied permissions of a call that is allowed itself, one request for each kind of permission.
     async fn ask_implied(&self, ask: &Ask, open: &[&Implied], asker: &Asker<'_>) -> Result<Verdict, Error> {
         let mut kinds: Vec<&str> = open.iter().map(|implied| implied.permission.as_str()).collect();

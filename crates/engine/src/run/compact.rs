@@ -123,6 +123,11 @@ async fn prune(inner: &Inner, transcript: &mut [MessageWithParts]) -> Result<u64
     Ok(found.tokens)
 }
 
+/// Who requested a summary, as extensions receive it.
+fn trigger(request: &MessageWithParts) -> &'static str {
+    if plan::marker(request) == Some(true) { "auto" } else { "manual" }
+}
+
 /// Creates the summary for the request at index `at`.
 pub(crate) async fn compact(
     inner: &Arc<Inner>,
@@ -154,7 +159,7 @@ pub(crate) async fn compact(
     let settings = Settings::of(instance.raw_config());
     let plan = plan::plan(&transcript, at, settings.tail(&model.limits));
     let extensions = extension::open::ready(inner, &instance).await;
-    let wishes = extensions.compacting(&session.id).await;
+    let wishes = extensions.compacting(&session.id, trigger(&transcript[at])).await;
     let subject: Vec<_> = plan.subject.iter().map(|message| (*message).clone()).collect();
     let changed = changed_messages(&extensions, &subject).await;
     let subject = changed.as_ref().map_or_else(|| plan.subject.clone(), |changed| changed.iter().collect());

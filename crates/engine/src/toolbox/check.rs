@@ -23,7 +23,7 @@ pub(crate) enum Failure {
 
 /// Waits until the user or the rules have decided about an action.
 pub(crate) async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure> {
-    let verdict = match stricter(inner, ask, asker).await {
+    let verdict = match decided(inner, ask, asker).await {
         Some(verdict) => verdict?,
         None => inner.gate.check(ask, asker).await,
     };
@@ -48,8 +48,9 @@ pub(crate) async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<
     }
 }
 
-/// Lets the extensions make the answer of the rules stricter. Returns `None` if they do not.
-async fn stricter(
+/// Lets the extensions make the answer of the rules stricter, or answer in the place of the user. Returns `None` if they
+/// do neither.
+async fn decided(
     inner: &Inner,
     ask: &Ask,
     asker: &Asker<'_>,
@@ -77,6 +78,7 @@ async fn stricter(
             let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             Some(Err(Failure::Told(format!("An extension of the user forbids this call{reason}"))))
         }
+        (Action::Allow, _) if action == Action::Ask => Some(Ok(inner.gate.check_granted(ask, asker).await)),
         (Action::Ask, _) if action == Action::Allow => Some(Ok(inner.gate.ask(ask, asker).await)),
         _ => None,
     }
