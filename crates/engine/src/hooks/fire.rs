@@ -9,11 +9,12 @@ use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Map, Value, json};
 
 use super::answer::{HookEnd, Outcome, Verdict};
-use super::process::{self, Start};
+use super::process::{self, Log, Start};
 use super::{Author, Hook, HookEvent, List, own_input, tool_input, tool_names};
 use crate::extension::{Boxed, Call, Extension, Failure, Moment, Reply};
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::journal::Level;
 use crate::run::stop::stop;
 use crate::sandbox::server::{ServerProgram, confine};
 
@@ -87,7 +88,7 @@ impl CommandHooks {
             let (inner, instance, input) = (inner.clone(), instance.clone(), input.clone());
             async move {
                 let end = match start(&inner, &instance, &hook).await {
-                    Ok(start) => process::run(start, &input).await,
+                    Ok(start) => process::run(start, input, &inner.tasks, log(&inner, &instance)).await,
                     Err(reason) => HookEnd::Failed(reason),
                 };
                 (hook, end)
@@ -417,6 +418,16 @@ async fn start(inner: &Arc<Inner>, instance: &Arc<Instance>, hook: &Hook) -> Res
         confinement: inner.confinement.clone(),
         sandbox,
         deadline,
+    })
+}
+
+/// Returns the log for what the sandbox reports about a hook.
+fn log(inner: &Arc<Inner>, instance: &Instance) -> Log {
+    let (inner, about) = (Arc::downgrade(inner), json!({ "directory": instance.directory_text() }));
+    Box::new(move |text| {
+        let Some(inner) = inner.upgrade() else { return };
+        let (journal, text, about) = (inner.journal.clone(), text.to_owned(), about.clone());
+        inner.tasks.spawn(async move { journal.note(Level::Info, "hook", &text, Some(about)).await });
     })
 }
 

@@ -1,11 +1,14 @@
 //! Runs the command of one hook.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_workspace::{Author, Command, Confinement, connect};
+use codewright_workspace::{Author, Command, Confined, Confinement, Connected, Errors, Peer, connect};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::answer::HookEnd;
 
@@ -28,14 +31,48 @@ pub(super) struct Start {
     pub(super) env: Vec<(String, String)>,
     pub(super) env_remove: Vec<String>,
     pub(super) confinement: Confinement,
-    pub(super) sandbox: Option<std::sync::Arc<codewright_workspace::Confined>>,
+    pub(super) sandbox: Option<Arc<Confined>>,
     pub(super) deadline: Duration,
 }
 
-/// Runs a hook to its end. All its processes end with it, with the deadline and with a dropped future.
-pub(super) async fn run(start: Start, input: &[u8]) -> HookEnd {
-    let seconds = start.deadline.as_secs_f64();
-    let command = Command {
+/// Receives a sentence for each protected file that a hook created, which was renamed.
+pub(super) type Log = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Runs a hook to its end. All its processes end with it, with the deadline and with a dropped future. Files that the
+/// sandbox protects are checked after the end in every case, so the work is a task of its own.
+pub(super) async fn run(start: Start, input: Arc<Vec<u8>>, tasks: &TaskTracker, log: Log) -> HookEnd {
+    let aborted = CancellationToken::new();
+    let _guard = aborted.clone().drop_guard();
+    let task = tasks.spawn(async move { run_task(start, &input, &aborted, &*log).await });
+    task.await.unwrap_or_else(|error| HookEnd::Failed(error.to_string()))
+}
+
+async fn run_task(
+    start: Start,
+    input: &[u8],
+    aborted: &CancellationToken,
+    log: &(dyn Fn(&str) + Send + Sync),
+) -> HookEnd {
+    let (deadline, seconds) = (start.deadline, start.deadline.as_secs_f64());
+    let (mut connected, peer, errors) = match connect(&command(start)) {
+        Ok(connected) => connected,
+        Err(error) => return HookEnd::Failed(error.to_string()),
+    };
+    let work = timeout(deadline, converse(&mut connected, peer, errors, input, log));
+    let reason = match aborted.run_until_cancelled(work).await {
+        Some(Ok(Ok(end))) => return end,
+        Some(Ok(Err(reason))) => reason,
+        Some(Err(_)) => format!("it did not end within {seconds} seconds"),
+        None => "it was aborted".to_owned(),
+    };
+    match connected.end(Duration::ZERO, log).await {
+        Ok(_) => HookEnd::Failed(reason),
+        Err(error) => HookEnd::Failed(format!("{reason}, and its files could not be protected: {error}")),
+    }
+}
+
+fn command(start: Start) -> Command {
+    Command {
         program: "/bin/sh".into(),
         args: ["-c", WRAPPER, "hook", &start.command].map(Into::into).into(),
         directory: start.directory,
@@ -44,75 +81,75 @@ pub(super) async fn run(start: Start, input: &[u8]) -> HookEnd {
         confinement: start.confinement,
         sandbox: start.sandbox,
         author: Author::Model,
-    };
-    let (mut connected, peer, mut errors) = match connect(&command) {
-        Ok(connected) => connected,
-        Err(error) => return HookEnd::Failed(error.to_string()),
-    };
-    let (mut reader, mut writer) = peer.into_split();
-    let work = async {
-        let write = async {
-            // A hook may ignore its input.
-            drop(writer.write_all(input).await);
-            drop(writer.shutdown().await);
-            std::future::pending::<()>().await;
-        };
-        let (mut said, mut stderr) = (Vec::new(), Vec::new());
-        let mut is_flooded = false;
-        let code = {
-            let read = async { is_flooded = !read_all(&mut reader, &mut said).await };
-            let read_errors = read_errors(&mut errors, &mut stderr);
-            let wait = async {
-                let code = connected.wait().await;
-                sleep(DRAIN).await;
-                code
-            };
-            let reading = async { tokio::join!(read, read_errors) };
-            let ended = async {
-                tokio::pin!(reading, wait);
-                tokio::select! {
-                    // Both outputs have ended, so only the end of the process is waited for.
-                    _ = &mut reading => wait.await,
-                    code = &mut wait => code,
-                }
-            };
-            tokio::select! {
-                () = write => return Err("it cannot be reached".to_owned()),
-                code = ended => code,
-            }
-        };
-        if is_flooded {
-            return Err(format!("its output is larger than {} MiB", MAX_OUTPUT_BYTES >> 20));
-        }
-        let code = code.map_err(|error| error.to_string())?;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(HookEnd::Exited { code, stdout: text(said), stderr: text(stderr) })
-    };
-    let done = timeout(start.deadline, work).await;
-    match done {
-        Ok(Ok(end)) => end,
-        Ok(Err(reason)) => HookEnd::Failed(reason),
-        Err(_) => HookEnd::Failed(format!("it did not end within {seconds} seconds")),
     }
 }
 
-/// Reads everything. Returns `false` at the limit.
-async fn read_all(reader: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>) -> bool {
+/// Sends the input, reads the outputs and waits for the end.
+async fn converse(
+    connected: &mut Connected,
+    peer: Peer,
+    mut errors: Errors,
+    input: &[u8],
+    log: &(dyn Fn(&str) + Send + Sync),
+) -> Result<HookEnd, String> {
+    let (mut reader, mut writer) = peer.into_split();
+    let write = async {
+        // A hook may ignore its input.
+        drop(writer.write_all(input).await);
+        drop(writer.shutdown().await);
+        std::future::pending::<()>().await;
+    };
+    let (mut said, mut stderr) = (Vec::new(), Vec::new());
+    let code = {
+        let read = read_all(&mut reader, &mut said);
+        let read_errors = async {
+            read_errors(&mut errors, &mut stderr).await;
+            Ok(())
+        };
+        let reading = async { tokio::try_join!(read, read_errors) };
+        let wait = async {
+            let code = connected.wait(log).await;
+            sleep(DRAIN).await;
+            code
+        };
+        let ended = async {
+            tokio::pin!(reading, wait);
+            tokio::select! {
+                // Both outputs have ended, so only the end of the process is waited for.
+                read = &mut reading => {
+                    read?;
+                    Ok::<_, String>(wait.await)
+                }
+                code = &mut wait => Ok(code),
+            }
+        };
+        tokio::select! {
+            () = write => return Err("it cannot be reached".to_owned()),
+            code = ended => code?,
+        }
+    };
+    let code = code.map_err(|error| error.to_string())?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(HookEnd::Exited { code, stdout: text(said), stderr: text(stderr) })
+}
+
+/// Reads everything. Fails at the limit.
+async fn read_all(reader: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>) -> Result<(), String> {
     let mut chunk = vec![0; 16 * 1024];
     loop {
         match reader.read(&mut chunk).await {
             Ok(count) if count > 0 => into.extend_from_slice(&chunk[..count]),
             // A broken connection ends the output like a closed one.
-            Ok(_) | Err(_) => return true,
+            Ok(_) | Err(_) => return Ok(()),
         }
         if into.len() > MAX_OUTPUT_BYTES {
-            return false;
+            return Err(format!("its output is larger than {} MiB", MAX_OUTPUT_BYTES >> 20));
         }
     }
 }
 
 /// Reads the error output and keeps its beginning.
-async fn read_errors(errors: &mut codewright_workspace::Errors, into: &mut Vec<u8>) {
+async fn read_errors(errors: &mut Errors, into: &mut Vec<u8>) {
     let mut chunk = vec![0; 4096];
     loop {
         let count = errors.read(&mut chunk).await;
