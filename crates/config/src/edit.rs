@@ -123,7 +123,7 @@ mod tests {
         check(
             text,
             json!({"plugin": ["a", "b", ["c", {"x": 1}]]}),
-            "{\n  \"plugin\": [\n    // first\n    \"a\",\n    \"b\", // second\n    [\"c\", {\n      \"x\": 1\n    }]\n  ]\n}\n",
+            "{\n  \"plugin\": [\n    // first\n    \"a\",\n    \"b\", // second\n    [\n      \"c\",\n      {\n        \"x\": 1\n      }\n    ]\n  ]\n}\n",
         );
         check(text, json!({"plugin": ["a"]}), "{\n  \"plugin\": [\n    // first\n    \"a\"\n  ]\n}\n");
         check("{\"plugin\": [\"a\", \"b\"]}", json!({"plugin": ["b", "a"]}), "{\"plugin\": [\"b\", \"a\"]}");

@@ -48,7 +48,9 @@ impl Source {
             return refuse("it contains control characters");
         }
         if text.starts_with("file:") {
-            let Some(path) = Url::parse(text).ok().and_then(|url| url.to_file_path().ok()) else {
+            // Without the slashes, the path could be meant as relative.
+            let url = Url::parse(text).ok().filter(|_| text.starts_with("file:///"));
+            let Some(path) = url.and_then(|url| url.to_file_path().ok()) else {
                 return refuse("it is not a `file:///` URL of this machine");
             };
             return Self::path(text, &path);
