@@ -1,6 +1,9 @@
-// Bundles src/ into dist/host.mjs. With --verify it only compares the result with the file.
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+// Bundles src/ into dist/host.mjs, and compresses that into dist/host.mjs.deflate, which is part of the program. With
+// --verify it only compares the result with the file.
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { deflateRawSync } from "node:zlib";
 import { build } from "esbuild";
 
 const out = fileURLToPath(new URL("dist/host.mjs", import.meta.url));
@@ -28,6 +31,16 @@ const englishOnly = {
   },
 };
 
+/** The digest of everything that the bundle is made of. A test of `xtask` compares it without Node. */
+function sourceDigest() {
+  const root = fileURLToPath(new URL(".", import.meta.url));
+  const files = readdirSync(`${root}src`, { recursive: true }).filter((name) => name.endsWith(".ts"));
+  const names = [...files.map((name) => `src/${name}`), "build.mjs", "package-lock.json"].sort();
+  const hash = createHash("sha256");
+  for (const name of names) hash.update(`${name}\0`).update(readFileSync(root + name)).update("\0");
+  return hash.digest("hex");
+}
+
 const result = await build({
   absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
   entryPoints: ["src/main.ts"],
@@ -45,7 +58,10 @@ const result = await build({
   charset: "utf8",
   plugins: [zodExports, englishOnly],
   banner: {
-    js: "// Generated from plugin-host/src by `npm run build`. Do not edit. Licenses of bundled libraries: plugin-host/LICENSES.md",
+    js: [
+      "// Generated from plugin-host/src by `npm run build`. Do not edit. Licenses of bundled libraries: plugin-host/LICENSES.md",
+      `// Sources: ${sourceDigest()}`,
+    ].join("\n"),
   },
 });
 
@@ -58,6 +74,7 @@ if (process.argv.includes("--verify")) {
 } else {
   mkdirSync(fileURLToPath(new URL("dist", import.meta.url)), { recursive: true });
   writeFileSync(out, text);
+  writeFileSync(`${out}.deflate`, deflateRawSync(text, { level: 9 }));
 }
 
 if (process.argv.includes("--sizes")) {

@@ -9,6 +9,8 @@ import { logError } from "./log.js";
 import { allPlugins, hookFunctions, type Plugin } from "./plugins.js";
 import type { HookFailure, HookParams } from "./protocol.js";
 
+/** The hook before a tool call. */
+const BEFORE_CALL = "tool.execute.before";
 /** The share of a line that the value of a hook may take. */
 const MAX_VALUE_BYTES = MAX_LINE_BYTES - 64 * 1024;
 
@@ -37,13 +39,15 @@ export async function runHook(params: HookParams, id: number, settings: HookSett
     if (skip.includes(plugin.index)) continue;
     const functions = hookFunctions(plugin, name);
     if (functions.length === 0) continue;
-    settings.connection.notify("at", { id, index: plugin.index });
-    const flushed = settings.connection.flush();
-    if (flushed !== undefined) await flushed;
     for (const hook of functions) {
+      settings.connection.notify("at", { id, index: plugin.index });
+      const flushed = settings.connection.flush();
+      if (flushed !== undefined) await flushed;
       await runOne(plugin, state, settings, () => hook(input.current, isConfig ? output : value.current));
     }
     keepJson(plugin, state);
+    // A plugin forbids a call by throwing an error before it. The plugins after it must not act on that call.
+    if (name === BEFORE_CALL && state.failures.some((failure) => failure.thrown === true)) break;
   }
   const result = JSON.parse(state.text) as unknown;
   const { failures } = state;
@@ -59,6 +63,7 @@ async function runOne(plugin: Plugin, state: HookState, settings: HookSettings, 
     const failure: HookFailure = { index: plugin.index, message };
     if (error instanceof DeadlineError) failure.timeout = true;
     else {
+      failure.thrown = true;
       if (file !== undefined) failure.file = file;
       if (line !== undefined) failure.line = line;
     }

@@ -44,14 +44,21 @@ async function initialize(connection: Connection, params: InitializeParams): Pro
   serve(connection, params);
   const plugins: Loaded[] = [];
   for (const entry of params.plugins ?? []) {
+    await announce(connection, entry.index);
     plugins.push(await loadPlugin(entry, settings));
-    connection.notify("loaded", { index: entry.index });
   }
   for (const entry of params.tools ?? []) {
+    await announce(connection, entry.index);
     plugins.push(await loadToolFile(entry, settings));
-    connection.notify("loaded", { index: entry.index });
   }
   return { runtime: runtime(), plugins };
+}
+
+/** Names the plugin that is loaded next, so that the server knows which one blocks or ends the process. */
+async function announce(connection: Connection, index: number): Promise<void> {
+  connection.notify("loading", { index });
+  const flushed = connection.flush();
+  if (flushed !== undefined) await flushed;
 }
 
 function prepareProcess(params: InitializeParams): void {

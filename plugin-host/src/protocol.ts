@@ -100,6 +100,8 @@ export interface HookFailure {
   file?: string;
   line?: number;
   timeout?: boolean;
+  /** True if the hook has thrown an error. */
+  thrown?: boolean;
 }
 
 export interface ToolContextData {

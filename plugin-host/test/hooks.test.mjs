@@ -112,7 +112,7 @@ for (const runtime of runtimes()) {
       const { output, failures } = await host.request("hook", { name: "shell.env", input: {}, output: { env: {} } });
       assert.deepEqual(output, { env: { ORDER: "12345" } });
       assert.equal(failures.length, 3);
-      assert.deepEqual(failures[0], { index: 1, message: "broken", file: `${host.directory}/two.js`, line: 2 });
+      assert.deepEqual(failures[0], { index: 1, message: "broken", thrown: true, file: `${host.directory}/two.js`, line: 2 });
       assert.equal(failures[1].index, 2);
       assert.equal(failures[1].timeout, true);
       assert.equal(failures[2].index, 3);

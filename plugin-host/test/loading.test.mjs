@@ -55,8 +55,8 @@ for (const runtime of runtimes()) {
           if (expected.error.line !== undefined) assert.equal(loaded.error.line, expected.error.line, label);
         }
       }
-      const loaded = host.notifications.filter((message) => message.method === "loaded");
-      assert.deepEqual(loaded.map((message) => message.params.index), plugins.map((plugin) => plugin.index));
+      const loading = host.notifications.filter((message) => message.method === "loading");
+      assert.deepEqual(loading.map((message) => message.params.index), plugins.map((plugin) => plugin.index));
     }),
   );
 

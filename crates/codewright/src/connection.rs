@@ -119,8 +119,11 @@ pub(crate) fn configure(engine: &Engine, common: &Common) {
     }
 }
 
-/// Sets the mode of the sandbox that the command line names.
+/// Sets the mode of the sandbox that the command line names, and whether plugins run.
 pub(crate) fn set_sandbox(engine: &Engine, common: &Common) {
+    if common.pure {
+        engine.extensions().disable();
+    }
     if let Some(mode) = common.sandbox.as_deref().and_then(SandboxMode::parse) {
         engine.sandboxes().set_mode(mode);
     }

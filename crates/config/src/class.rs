@@ -66,6 +66,7 @@ pub const CLASSES: &[(&str, Class, &str)] = &[
     ("disabled_providers", Class::NeedsTrust, "decides where prompts are sent"),
     ("enabled_providers", Class::NeedsTrust, "decides where prompts are sent"),
     ("plugin", Class::NeedsTrust, "runs code"),
+    ("plugin_host", Class::UserOnly, "decides what plugins can use and grant"),
     ("hooks", Class::NeedsTrust, "runs code"),
     ("claude_hooks", Class::UserOnly, "runs the hooks of another program"),
     ("mcp", Class::NeedsTrust, "starts programs and connects to servers"),

@@ -9,7 +9,7 @@ use codewright_proto::{PromptModel, Rule};
 use serde_json::Value;
 
 use crate::{
-    Map, Ordered, SandboxConfig, SandboxMode,
+    Map, Ordered, PluginHostConfig, SandboxConfig, SandboxMode,
     document::schema::{self, Shape},
     permission,
 };
@@ -35,6 +35,8 @@ pub struct Config {
     pub prompt: PromptConfig,
     /// The settings of the sandbox.
     pub sandbox: SandboxConfig,
+    /// The settings of the process that runs plugins.
+    pub plugin_host: PluginHostConfig,
     /// The permission rules; those of the older `tools` map are first.
     pub permission: Vec<Rule>,
     /// Files, patterns and URLs of instructions for the model.
@@ -297,6 +299,10 @@ impl Config {
             command: fields.each("command", |value| CommandConfig::read(&value)),
             prompt: fields.object("prompt").map(|prompt| PromptConfig::read(&prompt)).unwrap_or_default(),
             sandbox: fields.object("sandbox").map(|own| SandboxConfig::read(own.0, home)).unwrap_or_default(),
+            plugin_host: fields
+                .object("plugin_host")
+                .map(|own| PluginHostConfig::read(own.0))
+                .unwrap_or_default(),
             permission: raw.get("permission").map(|value| permission::rules(value, home)).unwrap_or_default(),
             instructions: fields.texts("instructions").unwrap_or_default(),
             disabled_providers: fields.texts("disabled_providers").unwrap_or_default(),

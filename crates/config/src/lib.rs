@@ -7,6 +7,7 @@
 
 mod agent;
 mod class;
+mod code;
 mod config;
 mod confined;
 mod control;
@@ -23,6 +24,7 @@ mod nearest;
 mod ordered;
 mod origins;
 mod permission;
+mod plugin_host;
 mod request;
 mod sandbox;
 mod skills;
@@ -35,6 +37,7 @@ pub use agent::{
     AgentMode, AgentSpec, RuleLimits, agents, builtin_agents, default_agent, default_rules, limited_agents,
 };
 pub use class::{CLASSES, Class};
+pub use code::{Code, CodeFile, CodeKind, CodeStamp};
 pub(crate) use codewright_proto::Map;
 pub use config::{
     AgentConfig, CommandConfig, Config, Cost, InstructionRules, Limit, Modalities, ModelConfig, PromptConfig,
@@ -51,6 +54,7 @@ pub use nearest::nearest;
 pub use ordered::Ordered;
 pub use origins::Origins;
 pub use permission::permission_rules;
+pub use plugin_host::PluginHostConfig;
 pub use request::TrustRequest;
 pub use sandbox::{NetworkAccess, SandboxConfig, SandboxMode};
 pub use skills::{Skill, SkillInput, skills};

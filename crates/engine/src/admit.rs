@@ -28,7 +28,7 @@ use crate::run::table::Turn;
 use crate::run::wake::wake;
 use crate::session::locks::Shared;
 use crate::toolbox::cx;
-use crate::{Error, extension, session};
+use crate::{Error, extension, plugins, session};
 
 /// The number of parts of one prompt, without file contents.
 const MAX_PARTS: usize = 1000;
@@ -94,7 +94,7 @@ pub(crate) async fn lock(inner: &Inner, id: &SessionId) -> Result<Shared, Error>
 
 /// Stores a prompt with the agent, model and rules that it sets, or nothing if it is refused.
 async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Result<MessageId, Error> {
-    let instance = inner.instance(Path::new(&session.directory)).await?;
+    let instance = plugins::current::current(inner, Path::new(&session.directory)).await?;
     if input.parts.is_empty() {
         return Err(Error::invalid("a prompt needs at least one part"));
     }

@@ -24,8 +24,8 @@ use crate::hosts::table::Hosts;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
-    Events, Instances, Log, Lsp, Mcp, Packages, Permissions, Projects, Providers, Questions, Sandboxes,
-    Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
+    Events, Extensions, Instances, Log, Lsp, Mcp, Packages, Permissions, Projects, Providers, Questions,
+    Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
@@ -38,6 +38,7 @@ use crate::models::source::Source;
 use crate::outputs::Outputs;
 use crate::packages::PackageTable;
 use crate::permission::gate::Gate;
+use crate::plugins::PluginTable;
 use crate::request::system::civil;
 use crate::run::stop::ABORT_WAIT;
 use crate::run::table::Runs;
@@ -151,6 +152,7 @@ impl Engine {
             mcp: McpTable::new(tokens),
             lsp: LspTable::default(),
             extensions: ExtensionTable::default(),
+            plugins: PluginTable::default(),
             child_env,
             shell,
             confinement,
@@ -185,12 +187,6 @@ impl Engine {
         self.0.instance(directory).await
     }
 
-    /// Returns the names of the built-in tools, and for a model the definitions that it receives.
-    #[must_use]
-    pub fn tools(&self, model: Option<&str>) -> Vec<(String, String, serde_json::Value)> {
-        self.0.toolbox.described(model)
-    }
-
     /// Returns whether the model may start subagents in the background.
     #[must_use]
     pub fn has_background_subagents(&self) -> bool {
@@ -222,6 +218,7 @@ impl Engine {
     pub async fn close(self) -> Result<(), Error> {
         // Each hook has a shorter deadline; what is left is abandoned.
         let _ = tokio::time::timeout(END_GRACE, self.0.extensions.end_all()).await;
+        self.0.plugins.close_all().await;
         self.0.mcp.close_all(&self.0.tasks);
         self.0.lsp.close_all(&self.0.tasks);
         self.0.tasks.close();
@@ -316,6 +313,12 @@ impl Engine {
     #[must_use]
     pub fn packages(&self) -> Packages<'_> {
         Packages(&self.0)
+    }
+
+    /// The plugins and tool files of directories.
+    #[must_use]
+    pub fn extensions(&self) -> Extensions<'_> {
+        Extensions(&self.0)
     }
 
     /// Returns the language servers of directories.

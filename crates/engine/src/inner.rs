@@ -31,6 +31,7 @@ use crate::models::source::Source;
 use crate::outputs::Outputs;
 use crate::packages::PackageTable;
 use crate::permission::gate::Gate;
+use crate::plugins::PluginTable;
 use crate::pty::Terminals;
 use crate::question::Questions;
 use crate::run::table::{Entry, Runs};
@@ -78,6 +79,7 @@ pub(crate) struct Inner {
     pub(crate) lsp: LspTable,
     pub(crate) extensions: ExtensionTable,
     pub(crate) packages: PackageTable,
+    pub(crate) plugins: PluginTable,
     pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::{
-    AgentSpec, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PromptConfig,
-    SandboxConfig, SkillInput, Trust, Worktree, env,
+    AgentSpec, Code, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PluginHostConfig,
+    PromptConfig, SandboxConfig, SkillInput, Trust, Worktree, env,
 };
 use codewright_formatter::Formatters;
 use codewright_llm::Client;
@@ -116,6 +116,10 @@ pub struct Instance {
     pub(crate) hooks: Hooks,
     /// The configured plugins.
     pub(crate) plugins: Arc<Vec<PluginEntry>>,
+    /// The files with plugins and tools.
+    pub(crate) code: Code,
+    /// The settings of the process that runs plugins, which only the user sets.
+    pub(crate) plugin_host: PluginHostConfig,
     /// Whether the repository's configuration takes effect.
     pub(crate) trust: Standing,
     skills: Vec<Skill>,
@@ -180,7 +184,7 @@ impl Instance {
         let (skills, unskilled) = skills(input, trusted, &loaded);
         let mut agents =
             codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
-        let LoadedConfig { config, looked_for, mut warnings, origins, parts, .. } = loaded;
+        let LoadedConfig { config, looked_for, mut warnings, origins, parts, folders, .. } = loaded;
         warnings.extend(trust.warning.iter().cloned().chain(config.sandbox.warnings()));
         let hooks = settings::hooks(input, &config, parts.as_deref(), trusted, &mut warnings);
         add_prompts(&mut agents);
@@ -204,6 +208,8 @@ impl Instance {
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
         let place = programs::place(&variables, &worktree, &directory, &trust);
+        let plugins = packages::entries(&config, parts.as_deref(), &origins, input);
+        let code = Code::find(folders, packages::local(&plugins), input, trusted);
         Ok(Self {
             git: project_id::git(opening.env, opening.dirs),
             snapshots: snapshots(opening, &project, &worktree, &directory),
@@ -221,7 +227,9 @@ impl Instance {
             lsp: lsp::of(&config, parts.as_deref(), &variables),
             mcp: mcp::of(&config, parts.as_deref()),
             hooks,
-            plugins: packages::entries(&config, parts.as_deref(), &origins, input),
+            plugins,
+            code,
+            plugin_host: config.plugin_host.clone(),
             origins,
             instructions: Sources::new(&config, &variables, opening.dirs),
             addresses: Addresses::default(),

@@ -58,4 +58,6 @@ parts! {
     Lsp,
     /// The packages that the key `plugin` names.
     Packages,
+    /// The plugins and tool files of directories.
+    Extensions,
 }

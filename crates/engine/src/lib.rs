@@ -29,6 +29,7 @@ mod outputs;
 mod packages;
 pub mod patch;
 mod permission;
+mod plugins;
 mod projects;
 mod prompts;
 mod pty;
@@ -55,6 +56,7 @@ mod zone;
 pub use attempt::{Attempt, Progress};
 pub use codewright_config::SandboxMode;
 pub use codewright_mcp::auth::Discovered;
+pub use codewright_plugins as plugin_host;
 pub use codewright_store::inspect;
 pub use codewright_store::{
     Incoming, Json, Logged, MessagesJson, PageLimit, Published, Rest, Salvage, SavedPermission,
@@ -79,6 +81,7 @@ pub use mcp::operations::{ConfiguredServer, SignInPage, SignInState};
 pub use models::json::Connection;
 pub use packages::operations::{AddedPlugin, ListedPlugin, PluginScope, UpdatedPlugin};
 pub use permission::client::PermissionInput;
+pub use plugins::PluginApi;
 pub use projects::{ProjectDirectory, ProjectPatch};
 pub use pty::Attached;
 pub use sandbox::report::{SandboxLook, SandboxReport, SandboxStatus};

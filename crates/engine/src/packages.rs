@@ -160,6 +160,15 @@ pub(crate) fn entries(
     Arc::new(entries)
 }
 
+/// Returns the files and directories that entries name.
+pub(crate) fn local(entries: &[PluginEntry]) -> Vec<PathBuf> {
+    let path = |entry: &PluginEntry| match &entry.source {
+        Ok(Source::Path(path)) => Some(path.clone()),
+        Ok(Source::Registry(_)) | Err(_) => None,
+    };
+    entries.iter().filter_map(path).collect()
+}
+
 /// The text of an entry and its source, in the paths of [`Origins`].
 fn entry_origin<'a>((path, origin): (&'a str, &'a str)) -> Option<(&'a str, &'a str)> {
     let (_, item) = path.strip_prefix(KEY)?.strip_prefix('[')?.split_once("] ")?;

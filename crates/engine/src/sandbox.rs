@@ -206,9 +206,10 @@ impl<'a> Subject<'a> {
         physical(&self.dirs.home).is_ok_and(|home| home.starts_with(self.root()))
     }
 
-    /// The configuration and the installed packages, which commands can read and never write.
+    /// The configuration, the installed packages and the script that runs plugins, which commands can read and never write.
     fn own_directories(&self) -> Vec<PathBuf> {
-        vec![self.dirs.own_config.clone(), self.dirs.config.clone(), self.dirs.cache.join(PACKAGES)]
+        let cache = [PACKAGES, codewright_plugins::SCRIPTS].map(|name| self.dirs.cache.join(name));
+        [self.dirs.own_config.clone(), self.dirs.config.clone()].into_iter().chain(cache).collect()
     }
 
     fn hidden(&self) -> Vec<PathBuf> {

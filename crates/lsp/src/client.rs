@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use codewright_workspace::{Outcome, ProgramSearch, Served, serve};
+use codewright_workspace::{Outcome, Outlet, ProgramSearch, Served, serve};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -330,7 +330,8 @@ impl Client {
             rate: Mutex::default(),
         });
         let log = handler.clone();
-        let (served, peer) = match serve(&command, &self.tasks, move |line| log.log(line)) {
+        let (served, peer) = match serve(&command, Outlet::Connection, &self.tasks, move |line| log.log(line))
+        {
             Ok(started) => started,
             Err(error) => return Ended::Unusable(cut(&format!("{error}."))),
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use codewright_workspace::{Outcome, Served};
+use codewright_workspace::{Outcome, Outlet, Served};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest};
 use rmcp::service::{ClientInitializeError, Peer, PeerRequestOptions, RunningService, serve_client};
@@ -114,8 +114,9 @@ impl Opened {
         };
         let session = Arc::new(Session::new(server.clone(), host.clone()));
         let log = session.clone();
-        let (served, socket) = codewright_workspace::serve(&command, tasks, move |line| log.log(line))
-            .map_err(|error| not_started(&local.program, &error))?;
+        let (served, socket) =
+            codewright_workspace::serve(&command, Outlet::Connection, tasks, move |line| log.log(line))
+                .map_err(|error| not_started(&local.program, &error))?;
         let process = Process { program: local.program.clone(), served, strays: Arc::default() };
         let (reader, writer) = socket.into_split();
         let transport = Stdio::new(reader, writer, process.strays.clone());

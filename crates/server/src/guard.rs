@@ -1,6 +1,7 @@
 //! The access checks of every request.
 //!
-//! They run in this order, before any other part of the request is used:
+//! Requests of plugins come from this process, and the engine has checked them. Others run through these checks in this
+//! order, before any other part of the request is used:
 //!
 //! 1. Commands of the model may not use the server that runs them.
 //! 2. Without a password, the host must be a name of this machine. Otherwise a foreign web page
@@ -31,6 +32,7 @@ use tokio::time::timeout;
 use crate::limit::{Full, Slot};
 use crate::origin::{self, Source};
 use crate::peer::{Identity, Peer};
+use crate::plugins::OfPlugin;
 use crate::state::App;
 use crate::{Error, Options, extract, host};
 
@@ -87,6 +89,9 @@ enum Pass {
 }
 
 fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
+    if request.extensions().get::<OfPlugin>().is_some() {
+        return Ok(Pass::Route);
+    }
     let peer = request.extensions().get::<Peer>();
     if peer.is_some_and(|peer| peer.descent == Descent::Command) {
         return Err(Error::OwnCommand { why: "commands of the model may not use the server that runs them" });

@@ -17,6 +17,7 @@ mod limit;
 mod options;
 mod origin;
 mod peer;
+mod plugins;
 mod route;
 mod serve;
 mod state;

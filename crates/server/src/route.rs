@@ -1,14 +1,17 @@
 //! The HTTP service: the routes with their handlers.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::response::Response;
 use codewright_engine::Engine;
 use http::Uri;
 use tower::{ServiceExt, service_fn};
 
 use crate::Options;
+use crate::plugins;
 use crate::state::Server;
 
 mod api;
@@ -36,7 +39,7 @@ mod tui;
 mod vcs;
 mod worktree;
 
-use paths::Paths;
+pub(crate) use paths::Paths;
 use table::table;
 
 /// Returns the method and the path of every route.
@@ -52,16 +55,20 @@ pub(crate) fn operations() -> Vec<(&'static str, &'static str, &'static str)> {
 
 /// Returns the engine as an HTTP service.
 pub fn router(engine: Engine, options: Options) -> Router {
-    let paths = Arc::new(Paths::new(Server::new(engine, options)));
+    let paths = Arc::new(Paths::new(Server::new(engine.clone(), options)));
+    plugins::serve(&engine, &paths);
     Router::new().fallback_service(service_fn(move |request| {
         let paths = Arc::clone(&paths);
-        async move {
-            // Before everything else that reads the path, so that all layers see the same path.
-            let request = normalize(request);
-            let service = paths.service(request.uri().path()).clone();
-            service.oneshot(request).await
-        }
+        async move { answer(&paths, request).await }
     }))
+}
+
+/// Passes a request to the service of its path.
+pub(crate) async fn answer(paths: &Paths, request: Request) -> Result<Response, Infallible> {
+    // Before everything else that reads the path, so that all layers see the same path.
+    let request = normalize(request);
+    let service = paths.service(request.uri().path()).clone();
+    service.oneshot(request).await
 }
 
 /// Removes redundant slashes from the path: clients append paths to server URLs that may end with a slash.

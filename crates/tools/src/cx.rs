@@ -204,7 +204,8 @@ impl Progress {
         Self::new(|_, _| {})
     }
 
-    pub(crate) fn report(&self, metadata: Map<String, Value>) {
+    /// Reports metadata.
+    pub fn report(&self, metadata: Map<String, Value>) {
         (self.0)(metadata, None);
     }
 

@@ -22,6 +22,23 @@ pub trait Host: Send + Sync {
     fn switch_agent<'a>(&'a self, agent: &'a str, reason: String) -> Boxed<'a, ()>;
     /// Asks the language servers of a file.
     fn query_language(&self, query: LanguageQuery) -> Boxed<'_, LanguageAnswer>;
+    /// The call and its session, if there is one.
+    fn identity(&self) -> Option<CallIdentity> {
+        None
+    }
+}
+
+/// The ids of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallIdentity {
+    /// The session.
+    pub session: String,
+    /// The message of the model.
+    pub message: String,
+    /// The call.
+    pub call: String,
+    /// The agent.
+    pub agent: String,
 }
 
 /// A question about code.

@@ -30,7 +30,8 @@ impl PermissionRequests {
         })
     }
 
-    pub(crate) async fn ask(&self, ask: Ask) -> Result<(), ToolError> {
+    /// Requests a permission. Fails if it is not granted.
+    pub async fn ask(&self, ask: Ask) -> Result<(), ToolError> {
         (self.0)(ask).await
     }
 }

@@ -29,9 +29,9 @@ pub use path::{Place, Workspace, hold, hold_at, normalize, physical, relative};
 pub use private::{is_own, make_private_directory, private_file, repair_private_directory};
 pub use process::{
     Author, Command, Confined, Confinement, Connected, Connections, Descent, End, Ended, Errors, Limits,
-    Outcome, Output, Peer, RefusedHost, Rest, SUPERVISE, Screen, Seated, Served, TerminalSize, confine,
-    connect, deny_tracing, has_commands, open_terminal, probe_sandbox, process_descent, run, sandbox_support,
-    serve, socket_descent, supervise,
+    Outcome, Outlet, Output, Peer, RefusedHost, Rest, SUPERVISE, Screen, Seated, Served, TerminalSize,
+    confine, connect, deny_tracing, has_commands, open_terminal, probe_sandbox, process_descent, run,
+    sandbox_support, serve, socket_descent, supervise,
 };
 pub use programs::{ProgramSearch, Programs};
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};

@@ -33,7 +33,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use confined::{Confined, Connections, RefusedHost, confine, probe_sandbox, sandbox_support};
-pub use connected::{Connected, Errors, Peer, connect};
+pub use connected::{Connected, Errors, Outlet, Peer, connect};
 pub use held::Confinement;
 use held::{Ends, GRACE, Held, Input, REAP};
 pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};

@@ -12,6 +12,7 @@ mod measuring;
 mod parameters;
 mod parity;
 mod pictures;
+mod plugin_host;
 mod spawns;
 
 use std::path::{Path, PathBuf};

@@ -51,6 +51,7 @@ mod permission;
 mod permissions;
 mod place;
 mod plugin;
+mod plugins;
 mod prompt;
 mod prompts;
 mod protocols;

@@ -3,7 +3,7 @@
 //! An unknown key accepts any value, because later versions and other programs add their own.
 
 use super::{Kind, Node};
-use crate::sandbox;
+use crate::{plugin_host, sandbox};
 
 /// The type of a value.
 #[derive(Debug)]
@@ -102,6 +102,7 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("mcp", Shape::Map(&Shape::Any)),
     ("hooks", Shape::Map(&Shape::List(&Shape::Any))),
     ("claude_hooks", Shape::Switch),
+    ("plugin_host", Shape::Record(plugin_host::KEYS)),
     ("mcp_tool_budget", Shape::Budget),
     ("formatter", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(FORMATTER_KEYS)))),
     ("lsp", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(LSP_KEYS)))),

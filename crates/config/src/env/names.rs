@@ -149,6 +149,8 @@ pub const CLIENT: &str = "OPENCODE_CLIENT";
 pub const DISABLE_CLAUDE_CODE_PROMPT: &str = "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT";
 /// Ignore Claude Code's instructions and skills.
 pub const DISABLE_CLAUDE_CODE: &str = "OPENCODE_DISABLE_CLAUDE_CODE";
+/// Run no plugins and no tool files.
+pub const PURE: &str = "OPENCODE_PURE";
 /// Ignore the skills in `.claude/skills`.
 pub const DISABLE_CLAUDE_CODE_SKILLS: &str = "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS";
 /// Ignore the skills in `.claude/skills` and `.agents/skills`.
@@ -248,6 +250,7 @@ pub const OWN: &[(&str, &str)] = &[
     (SERVER_PASSWORD, "the password of the server"),
     (SERVER_USERNAME, "the user name of the server (default: `opencode`)"),
     (CLIENT, "the client that started the program; decides whether questions are possible"),
+    (PURE, "run no plugins and no tool files"),
     (DISABLE_CLAUDE_CODE, "ignore Claude Code's instructions and skills"),
     (DISABLE_CLAUDE_CODE_PROMPT, "ignore `~/.claude/CLAUDE.md` and `CLAUDE.md`"),
     (DISABLE_CLAUDE_CODE_SKILLS, "ignore the skills in `.claude/skills`"),

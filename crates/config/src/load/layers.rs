@@ -32,9 +32,8 @@ const MAX_UNKNOWN_KEYS: usize = 20;
 const CHARS_PER_MISTAKE: usize = 3;
 
 /// Keys without an effect in this version, with the reasons.
-const UNUSED: [(&str, &str); 7] = [
+const UNUSED: [(&str, &str); 6] = [
     ("autoupdate", "the program never updates itself"),
-    ("plugin", "plugins are not run"),
     ("references", "references are not supported"),
     ("reference", "references are not supported"),
     ("attachment", "images are not resized"),

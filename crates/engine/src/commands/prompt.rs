@@ -27,7 +27,7 @@ use crate::permission::session::session_rules;
 use crate::sandbox::enforcement::Consent;
 use crate::sandbox::{Restricted, Subject};
 use crate::toolbox::check::{check_action, check_call};
-use crate::{Error, extension, session};
+use crate::{Error, extension, plugins, session};
 
 /// The deadline of one shell command of a template.
 const SHELL_DEADLINE: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ impl Sessions<'_> {
     /// Runs a command in a session, waits for the end of the turn and returns the last answer.
     pub async fn command(self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
         let session = session::in_use(self.0, id).await?;
-        let instance = self.0.instance(Path::new(&session.directory)).await?;
+        let instance = plugins::current::current(self.0, Path::new(&session.directory)).await?;
         let known = instance.commands.iter().find(|command| command.name == input.command);
         let Some(command) = known.cloned() else {
             if let Some(text) = self.server_prompt(&instance, &input).await {

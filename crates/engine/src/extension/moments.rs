@@ -340,7 +340,7 @@ fn attachment_json(attachment: &Attachment) -> Value {
     json
 }
 
-fn attachment(json: &Value) -> Option<Attachment> {
+pub(crate) fn attachment(json: &Value) -> Option<Attachment> {
     let text = |key: &str| json[key].as_str().map(str::to_owned);
     // Only content that is already here: an address would be fetched by the provider.
     let url = text("url").filter(|url| url.starts_with("data:"))?;

@@ -10,6 +10,7 @@ use crate::hooks;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
+use crate::plugins;
 
 /// The characters of a failure that are shown.
 const MAX_SHOWN_CHARS: usize = 300;
@@ -33,7 +34,9 @@ pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Exten
 /// Returns the sources of extensions, in the order in which they are called. A source that has not changed since the
 /// last call is the same value.
 async fn sources(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<dyn Extension>> {
-    hooks::fire::extension(inner, instance).into_iter().collect()
+    let plugins = plugins::open::extensions(inner, instance).await;
+    // After the plugins, so that a hook that guards calls sees what runs.
+    plugins.into_iter().chain(hooks::fire::extension(inner, instance)).collect()
 }
 
 /// Logs a failure and shows it to clients.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_workspace::{Author, Command, Confined, Confinement, Connected, Errors, Peer, connect};
+use codewright_workspace::{
+    Author, Command, Confined, Confinement, Connected, Errors, Outlet, Peer, connect,
+};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -54,7 +56,7 @@ async fn run_task(
     log: &(dyn Fn(&str) + Send + Sync),
 ) -> HookEnd {
     let (deadline, seconds) = (start.deadline, start.deadline.as_secs_f64());
-    let (mut connected, peer, errors) = match connect(&command(start)) {
+    let (mut connected, peer, errors) = match connect(&command(start), Outlet::Connection) {
         Ok(connected) => connected,
         Err(error) => return HookEnd::Failed(error.to_string()),
     };

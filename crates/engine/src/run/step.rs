@@ -25,7 +25,6 @@ use crate::extension;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::mcp;
-use crate::packages;
 use crate::permission::session::session_rules;
 use crate::request::system::Surroundings;
 use crate::run::compact::trigger::{Cause, request_summary};
@@ -68,11 +67,11 @@ pub(crate) async fn step(
         Ok(rules) => {
             // Servers that start must not delay the end of an aborted turn.
             cancel.run_until_cancelled(servers_ready(inner, &instance, &prompt)).await;
-            cancel.run_until_cancelled(packages::install::ready(inner, &instance)).await;
             let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
             let surroundings = &Surroundings { date: first_day(inner, &transcript), tree };
             let (session, prompt, transcript) = (&context.session, &prompt, transcript.as_slice());
-            let extensions = &extension::open::ready(inner, &instance).await;
+            let opening = cancel.run_until_cancelled(extension::open::ready(inner, &instance)).await;
+            let extensions = &opening.unwrap_or_default();
             let cx = Preparing { inner, session, prompt, transcript, surroundings, extensions };
             // Boxed, because the future is large and most steps have no extensions.
             let prepared = Box::pin(prepare(instance, &cx, rules, &instructions));

@@ -67,6 +67,7 @@ pub(crate) async fn subtask(
         let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on);
         let caller = Caller {
             rules: session_rules(inner, &instance, &session, &prompt.agent).await?,
+            agent: prompt.agent.clone(),
             model: Some(PromptModel { variant: None, ..model.clone() }),
             switched_off: off.map(|(tool, _)| tool.clone()).collect(),
             named: vec![agent.clone()],

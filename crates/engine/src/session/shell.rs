@@ -19,6 +19,7 @@ use crate::admit::{choose_model, lock};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::interface::Sessions;
+use crate::plugins::current::current;
 use crate::run::message;
 use crate::run::next::RAN;
 use crate::run::occupy;
@@ -35,7 +36,7 @@ impl Sessions<'_> {
     pub async fn shell(self, id: &SessionId, input: ShellInput) -> Result<MessageWithParts, Error> {
         let held = lock(self.0, id).await?;
         let session = super::in_use(self.0, id).await?;
-        let instance = self.0.instance(std::path::Path::new(&session.directory)).await?;
+        let instance = current(self.0, std::path::Path::new(&session.directory)).await?;
         let agent = instance.agent_name(Some(&input.agent))?;
         let wanted = PromptInput { model: input.model.clone(), ..PromptInput::default() };
         let model = choose_model(&instance, &session, &wanted, &agent)?;

@@ -31,6 +31,8 @@ const STOP_WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
     pub(crate) rules: PermissionRules,
+    /// The agent of the step.
+    pub(crate) agent: String,
     /// The model of the step, for subagents without a configured model.
     pub(crate) model: Option<PromptModel>,
     /// Tools that the prompt disabled.

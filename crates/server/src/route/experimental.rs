@@ -55,10 +55,11 @@ pub(super) async fn background(_location: Location, One(_): One<SessionId>) -> J
     Json(false)
 }
 
-pub(super) async fn tool_ids(State(app): State<App>, _location: Location) -> Json<Vec<String>> {
+pub(super) async fn tool_ids(State(app): State<App>, location: Location) -> Json<Vec<String>> {
     // Invalid calls are recorded under this name.
     let first = ["invalid".to_owned()];
-    Json(first.into_iter().chain(app.engine.tools(None).into_iter().map(|(name, ..)| name)).collect())
+    let tools = app.engine.extensions().tools(&location.instance, None).await;
+    Json(first.into_iter().chain(tools.into_iter().map(|(name, ..)| name)).collect())
 }
 
 #[derive(Deserialize)]
@@ -70,7 +71,7 @@ pub(super) struct ToolsQuery {
 
 pub(super) async fn tools(
     State(app): State<App>,
-    _location: Location,
+    location: Location,
     Params(query): Params<ToolsQuery>,
 ) -> Json<Vec<Value>> {
     let convert = |(name, description, parameters): (String, String, Value)| json!({"id": name, "description": description, "parameters": parameters});
@@ -82,7 +83,8 @@ pub(super) async fn tools(
         "required": ["tool", "error"],
     });
     let invalid = ("invalid".to_owned(), "Represents invalid calls".to_owned(), parameters);
-    Json(std::iter::once(invalid).chain(app.engine.tools(Some(&query.model))).map(convert).collect())
+    let tools = app.engine.extensions().tools(&location.instance, Some(&query.model)).await;
+    Json(std::iter::once(invalid).chain(tools).map(convert).collect())
 }
 
 #[derive(Deserialize)]

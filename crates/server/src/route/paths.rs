@@ -25,7 +25,7 @@ use crate::{Error, error};
 const PAGE: &str = "/";
 
 /// The services of all paths.
-pub(super) struct Paths {
+pub(crate) struct Paths {
     app: App,
     /// One for each row of the table. The first row of a path has the service of the path.
     of_routes: Vec<OnceLock<Router>>,

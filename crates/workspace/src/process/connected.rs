@@ -14,7 +14,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::timeout;
 
 use super::Command;
-use super::held::{Ends, Held, Input};
+use super::held::{Confinement, Ends, Held, Input};
 use super::protection::Protection;
 use crate::Error;
 
@@ -28,6 +28,16 @@ pub struct Connected {
 /// The end of the connection: reads the output of the program and writes its input. Shutting down the writing half is
 /// the end of the program's input.
 pub type Peer = UnixStream;
+
+/// Where the standard output of a program goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlet {
+    /// To the connection, which the program writes to by printing.
+    Connection,
+    /// To its error output. The program answers on its standard input, so nothing that it prints can damage the
+    /// protocol.
+    Errors,
+}
 
 /// The error output of a program.
 #[derive(Debug)]
@@ -47,17 +57,22 @@ impl Errors {
 ///
 /// Fails if the program cannot be started or its sandbox cannot protect its files. With a supervisor a missing program
 /// ends at once with the code 127 and a line of error output.
-pub fn connect(command: &Command) -> Result<(Connected, Peer, Errors), Error> {
+pub fn connect(command: &Command, outlet: Outlet) -> Result<(Connected, Peer, Errors), Error> {
     let failed = |source| Error::Start { program: command.program.clone(), source };
     let (own, other) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
     let (reader, writer) = std::io::pipe().map_err(failed)?;
     own.set_nonblocking(true).map_err(failed)?;
     let other = OwnedFd::from(other);
-    let ends = Ends {
-        input: Input::Connection(other.try_clone().map_err(failed)?),
-        stdout: Stdio::from(other),
-        stderr: Stdio::from(writer),
+    let is_supervised = matches!(command.confinement, Confinement::Supervisor(_));
+    let (input, stdout) = match outlet {
+        Outlet::Connection => (Input::Connection(other.try_clone().map_err(failed)?), Stdio::from(other)),
+        // The supervisor passes its own output on as the input of the program.
+        Outlet::Errors if is_supervised => {
+            (Input::ConnectedInput(other.try_clone().map_err(failed)?), Stdio::from(other))
+        }
+        Outlet::Errors => (Input::ConnectedInput(other), Stdio::from(writer.try_clone().map_err(failed)?)),
     };
+    let ends = Ends { input, stdout, stderr: Stdio::from(writer) };
     // Before the start, so that nothing that the program creates counts as present.
     let protection = command.sandbox.as_deref().map(Protection::new).transpose()?;
     let held = Held::start(command, ends)?;

@@ -77,6 +77,8 @@ pub(crate) enum Input<'a> {
     Terminal(&'a Path),
     /// The socket that is the program's output too.
     Connection(OwnedFd),
+    /// A socket. The program's output goes to its error output.
+    ConnectedInput(OwnedFd),
 }
 
 impl Input<'_> {
@@ -86,6 +88,7 @@ impl Input<'_> {
             Self::Empty => supervisor::NO_TERMINAL.as_ref(),
             Self::Terminal(path) => path.as_os_str(),
             Self::Connection(_) => supervisor::CONNECTION.as_ref(),
+            Self::ConnectedInput(_) => supervisor::CONNECTED_INPUT.as_ref(),
         }
     }
 }
@@ -267,7 +270,7 @@ fn spawn(
     match lifeline {
         None => {
             let stdin = match input {
-                Input::Connection(socket) => Stdio::from(socket),
+                Input::Connection(socket) | Input::ConnectedInput(socket) => Stdio::from(socket),
                 Input::Empty | Input::Terminal(_) => Stdio::null(),
             };
             let child = builder.stdin(stdin).process_group(0).kill_on_drop(true).spawn()?;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connected::{Connected, Errors, Peer, connect};
+use super::connected::{Connected, Errors, Outlet, Peer, connect};
 use super::{Command, usage};
 use crate::Error;
 
@@ -66,10 +66,11 @@ pub enum Outcome {
 /// Fails if the program cannot be started. See [`connect`].
 pub fn serve(
     command: &Command,
+    outlet: Outlet,
     tasks: &TaskTracker,
     log: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<(Served, Peer), Error> {
-    let (program, socket, errors) = connect(command)?;
+    let (program, socket, errors) = connect(command, outlet)?;
     let (exited, exit) = watch::channel(None);
     let served = Served {
         id: program.id(),
@@ -101,6 +102,12 @@ impl Served {
     #[must_use]
     pub fn memory(&self) -> Option<u64> {
         usage::memory(self.id?)
+    }
+
+    /// Returns the memory of the program alone in bytes, without what it has started, if the system reports it.
+    #[must_use]
+    pub fn own_memory(&self) -> Option<u64> {
+        usage::own_memory(self.id?)
     }
 
     /// Returns what is known about the end of the process, after a short wait.

@@ -22,6 +22,8 @@ pub const SUPERVISE: &str = "__supervise";
 pub(super) const NO_TERMINAL: &str = "-";
 /// The argument instead of a terminal's path if standard output is a socket that is the command's input too.
 pub(super) const CONNECTION: &str = "=";
+/// Like [`CONNECTION`], but the command's standard output goes to its error output.
+pub(super) const CONNECTED_INPUT: &str = "<";
 /// The byte on the lifeline that ends all processes.
 pub(super) const END: u8 = b'e';
 /// The variable that marks all processes of one command.
@@ -47,8 +49,8 @@ pub fn deny_tracing() {
     let _ = nix::sys::prctl::set_dumpable(false);
 }
 
-/// Runs a program (a terminal's path, [`NO_TERMINAL`] or [`CONNECTION`], the program, its arguments) and everything that it
-/// starts, to their end.
+/// Runs a program and everything that it starts, to their end. The arguments are a terminal's path, [`NO_TERMINAL`],
+/// [`CONNECTION`] or [`CONNECTED_INPUT`], the program, and its arguments.
 #[must_use]
 pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -68,7 +70,7 @@ mod linux {
     use std::collections::HashSet;
     use std::ffi::OsString;
     use std::fs::File;
-    use std::io::{ErrorKind, Write as _, stdin, stdout};
+    use std::io::{ErrorKind, Write as _, stderr, stdin, stdout};
     use std::os::fd::AsFd as _;
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, ExitCode, Stdio};
@@ -83,7 +85,7 @@ mod linux {
     use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
     use nix::unistd::{Pid, getpid, read, setsid, tcsetpgrp};
 
-    use super::{CONNECTION, DRAIN, END, KILLED, LOOK_EVERY, NO_TERMINAL, POLITE};
+    use super::{CONNECTED_INPUT, CONNECTION, DRAIN, END, KILLED, LOOK_EVERY, NO_TERMINAL, POLITE};
 
     /// The shells' exit code for a missing program.
     const NOT_FOUND: u8 = 127;
@@ -115,7 +117,7 @@ mod linux {
             Err(error) => {
                 let name = program.to_string_lossy();
                 // Stderr may be closed.
-                drop(writeln!(std::io::stderr(), "cannot start `{name}`: {error}"));
+                drop(writeln!(stderr(), "cannot start `{name}`: {error}"));
                 let missing = error.kind() == ErrorKind::NotFound;
                 return ExitCode::from(if missing { NOT_FOUND } else { NOT_STARTED });
             }
@@ -138,10 +140,13 @@ mod linux {
     ) -> std::io::Result<Pid> {
         let mut command = Command::new(program);
         command.args(args).process_group(0);
-        let is_connected = terminal == CONNECTION;
+        let is_connected = terminal == CONNECTION || terminal == CONNECTED_INPUT;
+        if terminal == CONNECTED_INPUT {
+            command.stdout(stderr().as_fd().try_clone_to_owned()?);
+        }
         // The first terminal that the leader of a session opens becomes the session's.
         let terminal = match terminal {
-            none if none == NO_TERMINAL || none == CONNECTION => None,
+            none if none == NO_TERMINAL || is_connected => None,
             path => Some(File::options().read(true).write(true).open(path)?),
         };
         match &terminal {

@@ -4,6 +4,10 @@ use std::fs;
 
 /// The number of processes that are counted.
 const MAX_PROCESSES: usize = 1000;
+/// The number of processes between this program and a supervisor.
+const MAX_ABOVE: usize = 4;
+/// The name of a supervisor, which it gives itself.
+const SUPERVISOR: &str = "codewright-run";
 
 /// Returns the private memory of a process and its descendants in bytes. `None` if the system does not report it.
 pub(super) fn memory(root: u32) -> Option<u64> {
@@ -21,6 +25,31 @@ pub(super) fn memory(root: u32) -> Option<u64> {
         waiting.extend(children(id));
     }
     total
+}
+
+/// Returns the private memory in bytes of the program that a supervisor runs, or of `root` without a supervisor.
+pub(super) fn own_memory(root: u32) -> Option<u64> {
+    let mut id = root;
+    // A sandbox has a few processes of its own above the supervisor.
+    for _ in 0..MAX_ABOVE {
+        let children = children(id);
+        let is_supervisor =
+            fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.trim() == SUPERVISOR);
+        match children.first() {
+            Some(program) if is_supervisor => return private_kib(*program).map(|kib| kib * 1024),
+            Some(below) if has_supervisor(*below, MAX_ABOVE) => id = *below,
+            _ => break,
+        }
+    }
+    private_kib(id).map(|kib| kib * 1024)
+}
+
+/// Whether a process or one of its first children is a supervisor.
+fn has_supervisor(id: u32, depth: usize) -> bool {
+    if fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.trim() == SUPERVISOR) {
+        return true;
+    }
+    depth > 0 && children(id).first().is_some_and(|below| has_supervisor(*below, depth - 1))
 }
 
 fn private_kib(id: u32) -> Option<u64> {
@@ -47,5 +76,8 @@ mod tests {
         let own = memory(std::process::id()).unwrap();
         assert!(own > 100 * 1024, "{own}");
         assert_eq!(memory(u32::MAX), None);
+        let alone = own_memory(std::process::id()).unwrap();
+        assert!(alone > 100 * 1024 && alone <= own + 64 * 1024 * 1024, "{alone} {own}");
+        assert_eq!(own_memory(u32::MAX), None);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use codewright_workspace::{Author, Command, Confined, Guarded, Mechanism, Sandbox, Served, serve};
+use codewright_workspace::{Author, Command, Confined, Guarded, Mechanism, Outlet, Sandbox, Served, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::time::sleep;
@@ -46,9 +46,10 @@ impl Server {
         };
         let (tasks, log) = (TaskTracker::new(), Arc::<Mutex<Vec<String>>>::default());
         let lines = log.clone();
-        let (served, peer) =
-            serve(&command, &tasks, move |line| lines.lock().expect("it works").push(line.to_owned()))
-                .expect("it works");
+        let (served, peer) = serve(&command, Outlet::Connection, &tasks, move |line| {
+            lines.lock().expect("it works").push(line.to_owned())
+        })
+        .expect("it works");
         Self { served, peer, log, tasks }
     }
 

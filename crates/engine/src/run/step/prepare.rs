@@ -293,6 +293,7 @@ fn caller(prompt: &UserMessage, transcript: &[MessageWithParts], rules: Permissi
     let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on);
     Caller {
         rules,
+        agent: prompt.agent.clone(),
         model: Some(PromptModel { variant: None, ..prompt.model.clone() }),
         switched_off: off.map(|(tool, _)| tool.clone()).collect(),
         named: named.collect(),

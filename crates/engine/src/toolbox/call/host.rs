@@ -5,8 +5,8 @@ use std::sync::Arc;
 use codewright_lsp::{Answer, Query};
 use codewright_proto::{PartInput, PromptInput, Question, QuestionOption, SessionId, ToolRef};
 use codewright_tools::{
-    Answers, Boxed, Host, LanguageAnswer, LanguageQuery, Progress, TaskInput, TaskOutcome, ToolError,
-    UserQuestion,
+    Answers, Boxed, CallIdentity, Host, LanguageAnswer, LanguageQuery, Progress, TaskInput, TaskOutcome,
+    ToolError, UserQuestion,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -76,6 +76,15 @@ impl Host for CallHost {
             let answer = servers.query(&Query { operation, path, line, character, name }).await;
             let Answer { text, entries } = answer.map_err(ToolError::Model)?;
             Ok(LanguageAnswer { text, entries })
+        })
+    }
+
+    fn identity(&self) -> Option<CallIdentity> {
+        Some(CallIdentity {
+            session: self.session_id.to_string(),
+            message: self.tool.message_id.to_string(),
+            call: self.tool.call_id.clone(),
+            agent: self.caller.agent.clone(),
         })
     }
 

@@ -1,0 +1,167 @@
+//! The plugins of one process as an extension.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codewright_plugins::{HookCall, HookReply, Plugins};
+use codewright_tools::AnyTool;
+use serde_json::Value;
+
+use super::Wanted;
+use super::tool::PluginTool;
+use crate::extension::{Boxed, Call, Extension, Failure, Moment, Reply};
+use crate::packages::Owner;
+
+/// The hook that receives events.
+const EVENT: &str = "event";
+
+/// The plugins of a process.
+pub(crate) struct HostExtension {
+    pub(crate) plugins: Plugins,
+    pub(crate) wanted: Wanted,
+    /// The tools of the plugins, and the number of the process that has loaded them.
+    tools: Mutex<Option<(u64, Arc<Tools>)>>,
+    /// The refused tools that were reported.
+    reported: Mutex<BTreeSet<String>>,
+}
+
+/// The tools of loaded plugins.
+#[derive(Default)]
+struct Tools {
+    all: Vec<Arc<dyn AnyTool>>,
+    /// The names that are taken, with the names of their plugins.
+    refused: Vec<(String, String)>,
+}
+
+impl HostExtension {
+    pub(crate) fn new(plugins: Plugins, wanted: Wanted) -> Self {
+        Self { plugins, wanted, tools: Mutex::default(), reported: Mutex::default() }
+    }
+
+    /// Reports the tools that a repository cannot have, each once.
+    pub(crate) fn report_refused(&self) {
+        let Some(tools) = self.loaded_tools() else { return };
+        for (tool, plugin) in &tools.refused {
+            let is_new = self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.clone());
+            if is_new {
+                let message = format!(
+                    "its tool `{tool}` has the name of a built-in tool, which a repository cannot replace"
+                );
+                self.plugins.report(plugin, &message);
+            }
+        }
+    }
+
+    /// Returns the tools of the plugins that are loaded now.
+    fn loaded_tools(&self) -> Option<Arc<Tools>> {
+        let generation = self.plugins.generation()?;
+        let mut known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some((of, tools)) if *of == generation => Some(tools.clone()),
+            _ => {
+                let tools = Arc::new(self.read_tools());
+                *known = Some((generation, tools.clone()));
+                Some(tools)
+            }
+        }
+    }
+
+    fn read_tools(&self) -> Tools {
+        let mut tools = Tools::default();
+        for loaded in self.plugins.loaded() {
+            for tool in &loaded.tools {
+                let is_reserved =
+                    self.wanted.reserved.iter().any(|name| name.eq_ignore_ascii_case(&tool.name));
+                if is_reserved && self.wanted.owner == Owner::Repository {
+                    tools.refused.push((tool.name.clone(), loaded.name.clone()));
+                    continue;
+                }
+                // A later plugin replaces a tool of an earlier one.
+                tools.all.retain(|known| known.name() != tool.name);
+                let tool = PluginTool::new(self.plugins.clone(), &loaded, tool, self.wanted.owner);
+                tools.all.push(Arc::new(tool));
+            }
+        }
+        tools
+    }
+
+    fn failures(reply: HookReply) -> Vec<Failure> {
+        let failure = |failure: codewright_plugins::HookFailure| Failure {
+            extension: failure.plugin,
+            message: failure.message,
+        };
+        reply.failures.into_iter().map(failure).collect()
+    }
+
+    /// Calls a hook of all plugins.
+    async fn hook(&self, call: Call) -> Reply {
+        let Call { moment, input, output } = call;
+        let called = HookCall { name: moment.name(), input: &input, output: &output, only: None };
+        let mut reply = self.plugins.hook(called).await;
+        // As in OpenCode, a plugin forbids a call by throwing an error before it.
+        let thrown = reply.failures.iter().find(|failure| failure.is_thrown);
+        let refusal = thrown.filter(|_| moment == Moment::ToolBefore).map(|failure| failure.message.clone());
+        if refusal.is_some() {
+            reply.failures.retain(|failure| !failure.is_thrown);
+        }
+        let changed = reply.output.take();
+        Reply {
+            output: changed.unwrap_or(output),
+            refusal,
+            failures: Self::failures(reply),
+            ..Reply::default()
+        }
+    }
+
+    /// Asks each plugin about a permission request. A plugin can only make the answer stricter, unless the user's
+    /// configuration lets it answer in the place of the user.
+    async fn permission(&self, mut call: Call) -> Reply {
+        let mut reply = Reply::default();
+        for (index, name) in self.plugins.with_hook(call.moment.name()) {
+            let (input, output) = (&call.input, &call.output);
+            let called = HookCall { name: call.moment.name(), input, output, only: Some(index) };
+            let mut answer = self.plugins.hook(called).await;
+            let status = answer.output.take().and_then(|output| output["status"].as_str().map(str::to_owned));
+            reply.failures.extend(Self::failures(answer));
+            match (status.as_deref(), call.output["status"].as_str()) {
+                (Some("deny"), _) => {
+                    call.output["status"] = "deny".into();
+                    reply.grants = false;
+                    break;
+                }
+                (Some("ask"), Some("allow")) => call.output["status"] = "ask".into(),
+                (Some("allow"), Some("ask")) if self.wanted.granting.contains(&name) => reply.grants = true,
+                _ => {}
+            }
+        }
+        reply.output = call.output;
+        reply
+    }
+}
+
+impl Extension for HostExtension {
+    fn takes(&self, moment: Moment) -> bool {
+        self.plugins.has_hook(moment.name())
+    }
+
+    fn call(&self, call: Call) -> Boxed<'_, Reply> {
+        Box::pin(async move {
+            match call.moment {
+                Moment::Permission => self.permission(call).await,
+                _ => self.hook(call).await,
+            }
+        })
+    }
+
+    fn takes_events(&self) -> bool {
+        self.plugins.has_hook(EVENT)
+    }
+
+    fn event(&self, event: &Arc<Value>) {
+        self.plugins.event(event);
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
+        self.loaded_tools().map(|tools| tools.all.clone()).unwrap_or_default()
+    }
+}

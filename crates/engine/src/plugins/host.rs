@@ -1,0 +1,106 @@
+//! The services of the engine for a process of plugins.
+
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Host, Level as HostLevel, Runtime};
+use codewright_proto::{Signal, Toast, ToastVariant};
+use codewright_workspace::{Author, Command};
+use serde_json::{Value, json};
+
+use super::access;
+use crate::inner::Inner;
+use crate::instance::Instance;
+use crate::journal::Level;
+use crate::packages::Owner;
+use crate::sandbox;
+use crate::sandbox::server::ServerProgram;
+
+/// The characters of a failure that are shown.
+const MAX_SHOWN_CHARS: usize = 400;
+
+/// The host of one process.
+pub(crate) struct EngineHost {
+    pub(crate) inner: Weak<Inner>,
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) owner: Owner,
+    pub(crate) memory_bytes: u64,
+}
+
+impl EngineHost {
+    fn note(&self, level: Level, plugin: Option<&str>, text: &str) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        let (journal, text) = (inner.journal.clone(), text.to_owned());
+        let mut about = json!({ "directory": self.instance.directory_text() });
+        if let Some(plugin) = plugin {
+            about["plugin"] = plugin.into();
+        }
+        inner.tasks.spawn(async move { journal.note(level, "plugin", &text, Some(about)).await });
+    }
+}
+
+impl Host for EngineHost {
+    fn command(&self, runtime: &Runtime, script: &Path) -> Result<Command, String> {
+        let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
+        let program = runtime.program.to_string_lossy().into_owned();
+        // Without arguments, because the user's sandbox lets a server write the paths among them.
+        let of_repository = self.owner == Owner::Repository;
+        let sandboxed = ServerProgram { program: &program, args: &[], of_repository };
+        let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
+        self.note(Level::Info, None, &format!("starting `{program}` for plugins"));
+        Ok(Command {
+            program: runtime.program.clone(),
+            args: runtime.args(script, self.memory_bytes),
+            directory: self.instance.directory.clone(),
+            env: inner.child_env.set.clone(),
+            env_remove: inner.child_env.remove.clone(),
+            confinement: inner.confinement.clone(),
+            sandbox,
+            author: Author::Model,
+        })
+    }
+
+    fn api(&self, request: ApiRequest) -> Boxed<'_, Result<ApiResponse, String>> {
+        Box::pin(async move {
+            let inner = self.inner.upgrade().ok_or("the program is ending")?;
+            let (mut request, directory) = (request, self.instance.directory_text());
+            match self.owner {
+                Owner::User => access::complete(&mut request, &directory),
+                Owner::Repository => access::restrict(&mut request, &directory)?,
+            }
+            let api = inner.plugins.api().ok_or("the API is not available")?;
+            drop(inner);
+            api(request).await
+        })
+    }
+
+    fn credential<'a>(&'a self, _provider: &'a str) -> Boxed<'a, Value> {
+        Box::pin(async { Value::Null })
+    }
+
+    fn log(&self, level: HostLevel, plugin: Option<&str>, text: &str) {
+        let level = match level {
+            HostLevel::Debug => Level::Debug,
+            HostLevel::Info => Level::Info,
+            HostLevel::Warn => Level::Warn,
+            HostLevel::Error => Level::Error,
+        };
+        self.note(level, plugin, text);
+    }
+
+    fn failed(&self, plugin: &str, message: &str) {
+        let text = format!("{plugin}: {message}");
+        self.note(Level::Error, Some(plugin), &text);
+        self.instance.warn(&format!("the plugin {text}"));
+        if let Some(inner) = self.inner.upgrade() {
+            let toast = Toast {
+                title: Some(plugin.to_owned()),
+                message: message.chars().take(MAX_SHOWN_CHARS).collect(),
+                variant: ToastVariant::Error,
+                duration: None,
+            };
+            let directory = self.instance.directory_text();
+            inner.store.signal(Signal::TuiToastShow { directory, toast });
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The operations of clients on plugins.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::PluginApi;
+use crate::extension;
+use crate::instance::Instance;
+use crate::interface::Extensions;
+
+impl Extensions<'_> {
+    /// Sets the function that answers the requests of plugins to the API.
+    pub fn serve_api(self, api: PluginApi) {
+        self.0.plugins.set_api(api);
+    }
+
+    /// Sets the address on which the API listens, for plugins that show or use it.
+    pub fn set_url(self, url: String) {
+        self.0.plugins.set_url(url);
+    }
+
+    /// Runs no plugins from now on.
+    pub fn disable(self) {
+        self.0.plugins.disable();
+    }
+
+    /// Returns the names of all tools, and for a model the definitions that it receives: the built-in ones, and those of
+    /// plugins and tool files, which are started first if necessary.
+    pub async fn tools(self, instance: &Arc<Instance>, model: Option<&str>) -> Vec<(String, String, Value)> {
+        let extensions = extension::open::ready(self.0, instance).await;
+        let mut tools = self.0.toolbox.described(model);
+        for tool in extensions.tools() {
+            tools.retain(|(name, ..)| name != tool.name());
+            tools.push((tool.name().to_owned(), tool.description(), tool.parameters()));
+        }
+        tools
+    }
+}
