@@ -115,6 +115,7 @@ impl Instances<'_> {
         self.0.jobs.end_in(&instance.directory);
         self.0.mcp.close(&instance.directory, &self.0.tasks);
         self.0.lsp.close(&instance.directory, &self.0.tasks);
+        self.0.acp.close(&instance.directory, &self.0.tasks);
         self.0.forget_instance(&instance.directory).await;
         self.0.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
     }
@@ -129,6 +130,7 @@ impl Instances<'_> {
         self.0.jobs.end_all();
         self.0.mcp.close_all(&self.0.tasks);
         self.0.lsp.close_all(&self.0.tasks);
+        self.0.acp.close_all(&self.0.tasks);
         self.0.forget_instances().await;
         self.0.store.signal(Signal::GlobalDisposed {});
     }

@@ -33,6 +33,7 @@ const CRATES: &[Crate] = &[
     package("codewright-formatter", &["codewright-workspace"]),
     package("codewright-snapshot", &["codewright-proto", "codewright-workspace"]),
     package("codewright-tools", &["codewright-workspace"]),
+    package("codewright-acp-client", &["codewright-workspace"]),
     package("codewright-lsp", &["codewright-workspace"]),
     package("codewright-mcp", &["codewright-workspace"]),
     package("codewright-packages", &["codewright-workspace"]),
@@ -50,6 +51,7 @@ const CRATES: &[Crate] = &[
             "codewright-snapshot",
             "codewright-tools",
             "codewright-telemetry",
+            "codewright-acp-client",
             "codewright-lsp",
             "codewright-mcp",
             "codewright-packages",
@@ -112,6 +114,8 @@ const ENGINE: &[Layer] = &[
     layer(
         "values",
         &[
+            "acp::model",
+            "acp::prompt",
             "commands::template",
             "error",
             "instance::project_id",
@@ -150,9 +154,11 @@ const ENGINE: &[Layer] = &[
     layer(
         "state",
         &[
+            "acp",
             "attempt",
             "commands",
             "credential",
+            "documents",
             "extension",
             "hosts::table",
             "instance",
@@ -183,6 +189,7 @@ const ENGINE: &[Layer] = &[
     layer(
         "records",
         &[
+            "acp::host",
             "batch",
             "extension::events",
             "extension::open",
