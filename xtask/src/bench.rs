@@ -5,6 +5,7 @@
 //! requests to the model are checked.
 
 mod abort;
+mod acp;
 mod case;
 mod compare;
 mod confined;
@@ -46,8 +47,9 @@ const RUNS: usize = 7;
 /// The largest number of runs.
 const RUNS_LIMIT: usize = 1000;
 /// The measurements besides the cases.
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     Part { name: abort::NAME, measure: abort::measure },
+    Part { name: acp::NAME, measure: acp::measure },
     Part { name: confined::NAME, measure: confined::measure },
     Part { name: decode::NAME, measure: decode::measure },
     Part { name: lsp::NAME, measure: lsp::measure },

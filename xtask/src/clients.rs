@@ -3,6 +3,8 @@
 //!
 //! They are not part of `.ci/run`, because npm installs the clients from the network.
 
+mod editor;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -87,23 +89,58 @@ pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
     Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Tests `acp` with the official package of the Agent Client Protocol as the editor.
+/// Tests `acp` with the official clients of the Agent Client Protocol as the editor, twice: once the program answers, and
+/// once it is the client of another process of the program, which answers.
 pub(crate) fn acp(rest: &[String]) -> Result<ExitCode> {
     let program = program(rest)?;
     let package = package(EDITING.0, EDITING.1)?;
-    let model = BlockingServer::start(script())?;
-    let project = Project::git()?;
-    let mut config = Project::config(&model.url());
-    config["permission"] = json!({"bash": "ask"});
-    project.write_config(&config)?;
-    project.write("src/util.py", "def add(a, b):\n    return a + b\n")?;
-    let drive = project.home().join("drive.mjs");
-    fs::write(&drive, EDIT)?;
-    let mut node = Command::new("timeout");
-    node.args([DRIVE_SECONDS, "node"]).arg(&drive).arg(&package).arg(&program).arg(project.directory());
-    node.env_clear().envs(project.environment()).env("PATH", search()).current_dir(project.directory());
-    let driven = node.status().context("cannot start node")?;
-    Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    for mode in ["build", "other"] {
+        println!("-- the agent `{mode}`, with the TypeScript client");
+        let scene = EditorScene::new(&program, mode)?;
+        let project = &scene.project;
+        let drive = project.home().join("drive.mjs");
+        fs::write(&drive, EDIT)?;
+        let mut node = Command::new("timeout");
+        node.args([DRIVE_SECONDS, "node"]).arg(&drive).arg(&package).arg(&program).arg(project.directory());
+        node.arg(mode);
+        node.env_clear().envs(project.environment()).env("PATH", search()).current_dir(project.directory());
+        if !node.status().context("cannot start node")?.success() {
+            return Ok(ExitCode::FAILURE);
+        }
+        println!("-- the agent `{mode}`, with the Rust client");
+        let scene = EditorScene::new(&program, mode)?;
+        let count = editor::drive(&program, &scene.project, mode)?;
+        println!("{count} of {count}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A project for an editor, and the home of the agent that answers in place of a model.
+struct EditorScene {
+    project: Project,
+    _model: BlockingServer,
+    _agent: Project,
+}
+
+impl EditorScene {
+    fn new(program: &Path, mode: &str) -> Result<Self> {
+        let model = BlockingServer::start(script())?;
+        let (project, agent) = (Project::git()?, Project::plain()?);
+        let mut config = Project::config(&model.url());
+        config["permission"] = json!({"bash": "ask"});
+        agent.write_config(&config)?;
+        // Commands of the agent are confined by the outer process.
+        let own = agent.environment().into_iter();
+        let own = own.filter_map(|(name, value)| Some((name.to_owned(), json!(value.to_str()?))));
+        let environment: serde_json::Map<_, _> = own.collect();
+        config["agent"] = json!({"other": {
+            "type": "acp", "command": [program, "acp"], "environment": environment, "description": "Another agent",
+        }});
+        config["default_agent"] = json!(mode);
+        project.write_config(&config)?;
+        project.write("src/util.py", "def add(a, b):\n    return a + b\n")?;
+        Ok(Self { project, _model: model, _agent: agent })
+    }
 }
 
 /// Tests the page with a session in a headless browser.

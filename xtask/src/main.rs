@@ -73,8 +73,9 @@ Commands:
       Test the program with OpenCode's own clients, unmodified: its npm package, and
       its terminal client in tmux. Both are installed by npm when first needed.
   acp [--bin PATH]
-      Drive `codewright acp` as an editor, with the official package of the Agent Client
-      Protocol, which npm installs when first needed.
+      Drive `codewright acp` as an editor, with the official TypeScript and Rust clients of
+      the Agent Client Protocol: once with a model, and once with another process of the
+      program as the agent. npm installs the TypeScript client when first needed.
   web [--bin PATH]
       Drive the web page of the server through a session in headless Chromium, which
       must be installed. The library that controls it is installed by npm.

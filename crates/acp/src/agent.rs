@@ -9,7 +9,7 @@ use std::time::Duration;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse,
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CancelNotification,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CancelNotification, ClientCapabilities,
     CloseSessionRequest, CloseSessionResponse, ConfigOptionUpdate, DeleteSessionRequest,
     DeleteSessionResponse, ForkSessionRequest, ForkSessionResponse, Implementation, InitializeRequest,
     InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
@@ -29,6 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::files::{Documents, EditorFiles};
 use crate::options::Menu;
 use crate::session::Session;
 use crate::transport::{Backlog, Output, lines};
@@ -48,6 +49,8 @@ const MAX_DEPTH: usize = 64;
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
 const INVALID_PARAMS: i32 = -32602;
 const NOT_FOUND: i32 = -32002;
+/// The capability of editors that show the output of commands which run here, in the metadata of their capabilities.
+const TERMINAL_OUTPUT: &str = "terminal_output";
 /// The name of the sign-in.
 const SIGN_IN: &str = "codewright-login";
 
@@ -65,7 +68,13 @@ pub struct Identity {
 /// # Errors
 ///
 /// Fails if the streams break.
-pub async fn serve<R, W>(client: Client, identity: Identity, input: R, output: W) -> Result<(), Error>
+pub async fn serve<R, W>(
+    client: Client,
+    identity: Identity,
+    documents: Option<Arc<dyn Documents>>,
+    input: R,
+    output: W,
+) -> Result<(), Error>
 where
     R: AsyncRead + Send + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -75,8 +84,10 @@ where
     let agent = Arc::new(Agent {
         client,
         identity,
+        documents,
         backlog,
         connection: OnceLock::new(),
+        offer: OnceLock::new(),
         sessions: Mutex::default(),
         feeds: Mutex::default(),
         tasks: TaskTracker::new(),
@@ -86,12 +97,35 @@ where
     result
 }
 
+/// What an editor can do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Offer {
+    reads_files: bool,
+    writes_files: bool,
+    /// Whether it shows the output of commands that run here like that of a terminal.
+    pub(crate) shows_terminals: bool,
+}
+
+impl Offer {
+    fn of(capabilities: &ClientCapabilities) -> Self {
+        let meta = capabilities.meta.as_ref();
+        Self {
+            reads_files: capabilities.fs.read_text_file,
+            writes_files: capabilities.fs.write_text_file,
+            shows_terminals: meta.and_then(|meta| meta.get(TERMINAL_OUTPUT)?.as_bool()).unwrap_or(false),
+        }
+    }
+}
+
 /// The state of a connection.
 pub(crate) struct Agent {
     client: Client,
     identity: Identity,
+    documents: Option<Arc<dyn Documents>>,
     backlog: Backlog,
     connection: OnceLock<ConnectionTo<Editor>>,
+    /// What the editor offers, as its first `initialize` says.
+    offer: OnceLock<Offer>,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     /// The event streams, one for each directory.
     feeds: Mutex<HashMap<PathBuf, tokio::task::AbortHandle>>,
@@ -201,6 +235,24 @@ impl Agent {
     /// Forgets a session.
     pub(crate) fn forget(&self, id: &SessionId) {
         self.sessions().remove(id);
+        if let Some(documents) = &self.documents {
+            documents.closed(id);
+        }
+    }
+
+    /// What the editor can do.
+    pub(crate) fn offer(&self) -> Offer {
+        self.offer.get().copied().unwrap_or_default()
+    }
+
+    /// Offers the files of the editor to the tools of a session.
+    fn offer_files(&self, session: &SessionId) {
+        let offer = self.offer();
+        // A change without the text of the document would lose what is not saved.
+        let Some(documents) = self.documents.as_ref().filter(|_| offer.reads_files) else { return };
+        let Some(connection) = self.connection().cloned() else { return };
+        let files = EditorFiles::reading(connection, session.clone());
+        documents.opened(session, if offer.writes_files { files.writing() } else { files });
     }
 
     /// Forgets an event stream that has ended, so that the next session opens a new one.
@@ -213,6 +265,9 @@ impl Agent {
         let sessions: Vec<_> = self.sessions().drain().map(|(_, session)| session).collect();
         for session in sessions {
             session.cancel();
+            if let Some(documents) = &self.documents {
+                documents.closed(&session.id);
+            }
         }
         for (_, feed) in self.feeds.lock().unwrap_or_else(PoisonError::into_inner).drain() {
             feed.abort();
@@ -227,6 +282,7 @@ impl Agent {
     }
 
     async fn initialize(self: &Arc<Self>, request: InitializeRequest) -> Result<InitializeResponse, Error> {
+        self.offer.get_or_init(|| Offer::of(&request.client_capabilities));
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
@@ -405,6 +461,7 @@ impl Agent {
             }
             sessions.insert(session.id.clone(), session.clone());
         }
+        self.offer_files(&session.id);
         self.spawn(announce(Arc::clone(self), session.clone()));
         Ok(session)
     }

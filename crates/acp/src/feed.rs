@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::agent::Agent;
 use crate::session::{Role, Session};
-use crate::{permission, update};
+use crate::{permission, terminal, update};
 
 /// How often a broken stream is opened again before its sessions are given up.
 const MAX_RETRIES: u32 = 5;
@@ -142,14 +142,22 @@ fn changed(agent: &Agent, session: &Session, part: &Part) {
             }
             PartBody::Tool(tool) => {
                 let call = update::KnownCall::of(tool, &session.directory);
-                let announcement = call.announcement();
+                let is_terminal = tool.tool == "bash" && agent.offer().shows_terminals;
+                let mut announcement = call.announcement();
+                if is_terminal {
+                    announcement = terminal::announced(announcement, &session.directory);
+                }
                 if session.live().call(call) {
                     agent.update(&session.id, SessionUpdate::ToolCall(announcement));
                     if matches!(tool.state, codewright_proto::ToolState::Pending { .. }) {
                         return;
                     }
                 }
-                agent.update(&session.id, update::call(tool, &session.directory));
+                let mut update = update::call(tool, &session.directory);
+                if is_terminal {
+                    update = terminal::updated(update, tool, session.live().terminal(&tool.call_id));
+                }
+                agent.update(&session.id, SessionUpdate::ToolCallUpdate(update));
             }
             _ => {}
         },

@@ -10,11 +10,15 @@
 mod agent;
 mod content;
 mod feed;
+mod files;
+mod lines;
 mod options;
 mod permission;
 mod prompt;
 mod session;
+mod terminal;
 mod transport;
 mod update;
 
 pub use agent::{Identity, serve};
+pub use files::{Documents, EditorFiles};

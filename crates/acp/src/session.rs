@@ -17,6 +17,8 @@ use crate::update::KnownCall;
 const CATCH_UP: Duration = Duration::from_secs(2);
 /// How many messages, parts and calls of a session are remembered.
 const MAX_REMEMBERED: usize = 4096;
+/// How many commands of a session can show their output at the same time.
+const MAX_TERMINALS: usize = 64;
 
 /// A session that an editor has opened.
 pub(crate) struct Session {
@@ -38,6 +40,8 @@ pub(crate) struct Live {
     /// How much of a text the editor has.
     texts: HashMap<PartId, Text>,
     calls: HashMap<String, KnownCall>,
+    /// The output of commands that the editor shows like that of a terminal.
+    terminals: HashMap<String, String>,
     completed: HashSet<MessageId>,
     pub(crate) title: String,
     /// Cancels the prompt of the editor that runs.
@@ -88,6 +92,14 @@ impl Live {
     pub(crate) fn call(&mut self, call: KnownCall) -> bool {
         make_room(&mut self.calls);
         self.calls.insert(call.id.clone(), call).is_none()
+    }
+
+    /// The output of a command that the editor has.
+    pub(crate) fn terminal(&mut self, id: &str) -> &mut String {
+        if self.terminals.len() >= MAX_TERMINALS && !self.terminals.contains_key(id) {
+            self.terminals.clear();
+        }
+        self.terminals.entry(id.to_owned()).or_default()
     }
 
     pub(crate) fn known_call(&self, id: &str) -> Option<KnownCall> {

@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::{Sink, Stream, StreamExt as _};
-use tokio::io::{AsyncRead, AsyncWrite};
+use futures_util::{Sink, Stream};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::time::{Instant, sleep};
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::codec::{FramedWrite, LinesCodec, LinesCodecError};
+
+use crate::lines::{Line, next_line};
 
 /// The longest accepted message.
 const MAX_LINE_BYTES: usize = 64 << 20;
@@ -26,22 +28,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Reads messages. A line that is too long or no text becomes a line that is no JSON, so the editor gets a parse error and
 /// the connection goes on.
 pub(crate) fn lines(input: impl AsyncRead + Send + 'static) -> impl Stream<Item = io::Result<String>> + Send {
-    let lines = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_LINE_BYTES));
-    // After an error the stream reports its end once and goes on.
-    let lines = futures_util::stream::unfold(Box::pin(lines), |mut lines| async move {
+    let lines = futures_util::stream::unfold(Box::pin(BufReader::new(input)), |mut input| async move {
         loop {
-            let item = match lines.next().await {
-                Some(Ok(line)) if line.trim().is_empty() => continue,
-                Some(Ok(line)) => Ok(line),
-                Some(Err(LinesCodecError::MaxLineLengthExceeded)) => Ok("the message is too long".to_owned()),
-                Some(Err(LinesCodecError::Io(error))) if error.kind() == io::ErrorKind::InvalidData => {
-                    Ok("the message is not UTF-8".to_owned())
-                }
-                Some(Err(LinesCodecError::Io(error))) => Err(error),
-                None if !lines.read_buffer().is_empty() => continue,
-                None => return None,
+            let item = match next_line(&mut input, MAX_LINE_BYTES).await {
+                Ok(Some(Line::Text(line))) if line.trim().is_empty() => continue,
+                Ok(Some(Line::Text(line))) => Ok(line),
+                Ok(Some(Line::TooLong)) => Ok("the message is too long".to_owned()),
+                Ok(Some(Line::NotText)) => Ok("the message is not UTF-8".to_owned()),
+                Ok(None) => return None,
+                Err(error) => Err(error),
             };
-            return Some((item, lines));
+            return Some((item, input));
         }
     });
     Box::pin(lines)
@@ -124,6 +121,8 @@ impl<W: AsyncWrite + Unpin> Sink<String> for Output<W> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::StreamExt as _;
+
     use super::*;
 
     #[tokio::test]
@@ -131,6 +130,16 @@ mod tests {
         let input: &[u8] = b"{\"a\":1}\n\n\xff\xfe\n{\"b\":2}\nlast";
         let read: Vec<_> = lines(input).map(|line| line.expect("a line")).collect().await;
         assert_eq!(read, [r#"{"a":1}"#, "the message is not UTF-8", r#"{"b":2}"#, "last"]);
+    }
+
+    #[tokio::test]
+    async fn an_invalid_line_at_the_end_of_what_has_arrived_does_not_end_the_stream() {
+        let (input, mut output) = tokio::io::duplex(64);
+        let mut read = Box::pin(lines(input));
+        for (sent, expected) in [(&b"\xff\n"[..], "the message is not UTF-8"), (b"{}\n", "{}")] {
+            tokio::io::AsyncWriteExt::write_all(&mut output, sent).await.expect("room");
+            assert_eq!(read.next().await.expect("a line").expect("a line"), expected);
+        }
     }
 
     #[tokio::test]

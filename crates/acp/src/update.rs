@@ -56,7 +56,8 @@ pub(crate) fn answer(part: &Part, directory: &Path) -> Vec<SessionUpdate> {
         PartBody::Reasoning { text, .. } if !text.is_empty() => vec![thought(part.id.as_str(), text)],
         PartBody::Tool(tool) => {
             let known = KnownCall::of(tool, directory);
-            vec![SessionUpdate::ToolCall(known.announcement()), call(tool, directory)]
+            let call = call(tool, directory);
+            vec![SessionUpdate::ToolCall(known.announcement()), SessionUpdate::ToolCallUpdate(call)]
         }
         _ => Vec::new(),
     }
@@ -125,7 +126,7 @@ pub(crate) fn locations(input: &Value, directory: &Path) -> Vec<ToolCallLocation
 }
 
 /// The state of a call that the editor knows.
-pub(crate) fn call(tool: &ToolPart, directory: &Path) -> SessionUpdate {
+pub(crate) fn call(tool: &ToolPart, directory: &Path) -> ToolCallUpdate {
     let known = KnownCall::of(tool, directory);
     let fields = match &tool.state {
         ToolState::Pending { .. } => known.fields().status(ToolCallStatus::Pending),
@@ -149,7 +150,7 @@ pub(crate) fn call(tool: &ToolPart, directory: &Path) -> SessionUpdate {
             .content(vec![shortened(error)])
             .raw_output(json!({ "error": error })),
     };
-    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(tool.call_id.clone(), fields))
+    ToolCallUpdate::new(tool.call_id.clone(), fields)
 }
 
 /// The result of a call.

@@ -15,8 +15,8 @@ use codewright_proto::{
 use serde::Serialize;
 
 use crate::{
-    AgentConfig, Config, Dirs, Error, LoadedConfig, Map, SandboxMode, Trust, merge, nearest, parse_model,
-    request,
+    AgentConfig, AgentProgram, Config, Dirs, Error, LoadedConfig, Map, SandboxMode, Trust, merge, nearest,
+    parse_model, request,
 };
 
 /// The number of names that are suggested for an unknown agent.
@@ -94,6 +94,28 @@ pub struct AgentSpec {
     /// The user's own rules, if a repository has rules too.
     #[serde(skip)]
     pub limits: Option<RuleLimits>,
+    /// The program of another agent, which answers the prompts in place of a model.
+    #[serde(skip)]
+    pub acp: Option<AcpProgram>,
+}
+
+/// The program of an agent that speaks the Agent Client Protocol.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AcpProgram {
+    /// The program and its arguments, at least one word.
+    pub command: Vec<String>,
+    /// The variables of the program, some of which are secrets.
+    pub environment: Vec<(String, String)>,
+    /// Its working directory, relative to the directory of the session.
+    pub cwd: Option<String>,
+    /// Whether a repository's configuration names any of this.
+    pub of_repository: bool,
+}
+
+impl std::fmt::Debug for AcpProgram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AcpProgram").field("command", &self.command).finish_non_exhaustive()
+    }
 }
 
 /// The rules that a repository's rules cannot loosen, and the exceptions that the user accepted.
@@ -187,6 +209,10 @@ pub fn limited_agents(
     let base = base_rules(dirs, skills);
     let general = [base.clone(), parts.user.permission.clone()].concat();
     for agent in &mut merged {
+        let written = parts.repository.agent.get(&agent.name);
+        if let Some(program) = &mut agent.acp {
+            program.of_repository = written.is_some_and(|written| !written.program.is_empty());
+        }
         let user = own.iter().find(|own| own.name == agent.name);
         let user = user.map(|own| (own.permission.clone(), own.built_in_rules));
         let (user, built_in_rules) = user.unwrap_or_else(|| {
@@ -194,7 +220,7 @@ pub fn limited_agents(
             let rules = with_tool_outputs(vec![alone], dirs).pop().map(|agent| agent.permission);
             (rules.unwrap_or_default(), base.len())
         });
-        let of_agent = parts.repository.agent.get(&agent.name).map(|agent| agent.permission.as_slice());
+        let of_agent = written.map(|agent| agent.permission.as_slice());
         let rules = [parts.repository.permission.as_slice(), of_agent.unwrap_or_default()].concat();
         let exceptions = match parts.trust {
             Trust::Full => request::exceptions(&rules),
@@ -317,6 +343,7 @@ fn new_agent(name: &str, mode: AgentMode, permission: Vec<Rule>) -> AgentSpec {
         steps: None,
         sandbox: SandboxMode::Off,
         limits: None,
+        acp: None,
     }
 }
 
@@ -336,9 +363,24 @@ fn change(agent: &mut AgentSpec, written: &AgentConfig) -> Result<(), Error> {
     agent.hidden = written.hidden.unwrap_or(agent.hidden);
     merge::merge_maps(&mut agent.options, written.options.clone());
     agent.permission.extend_from_slice(&written.permission);
+    agent.acp = acp_program(&agent.name, &written.program)?;
     // Only stricter, because the entry may be the repository's.
     agent.sandbox = agent.sandbox.max(written.sandbox.unwrap_or_default());
     Ok(())
+}
+
+/// Returns the program of an agent of the type `acp`.
+fn acp_program(name: &str, written: &AgentProgram) -> Result<Option<AcpProgram>, Error> {
+    if written.protocol.is_none() {
+        return Ok(None);
+    }
+    let command: Vec<_> = written.command.iter().chain(&written.args).cloned().collect();
+    if written.command.first().is_none_or(String::is_empty) {
+        return Err(Error::AgentProgram { name: name.to_owned() });
+    }
+    let environment = written.environment.iter().map(|(name, value)| (name.to_owned(), value.clone()));
+    let (environment, cwd) = (environment.collect(), written.cwd.clone());
+    Ok(Some(AcpProgram { command, environment, cwd, of_repository: false }))
 }
 
 fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {

@@ -220,8 +220,33 @@ pub struct AgentConfig {
     pub color: Option<String>,
     /// The sandbox that the agent requires.
     pub sandbox: Option<SandboxMode>,
+    /// The program that answers the agent's prompts.
+    pub program: AgentProgram,
     /// Options that are added to each request, including unknown keys of the agent.
     pub options: Map,
+}
+
+/// The keys of an agent that name another program, which answers its prompts in place of a model.
+#[derive(Clone, Default, PartialEq)]
+pub struct AgentProgram {
+    /// The protocol that the program speaks: `acp`.
+    pub protocol: Option<String>,
+    /// The program, which may be followed by arguments.
+    pub command: Vec<String>,
+    /// Further arguments.
+    pub args: Vec<String>,
+    /// The variables of the program, some of which are secrets.
+    pub environment: Ordered<String>,
+    /// Its working directory, relative to the directory of the session.
+    pub cwd: Option<String>,
+}
+
+impl AgentProgram {
+    /// Reports whether none of the keys is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A command: a prompt with a name.
@@ -399,6 +424,13 @@ impl AgentConfig {
             hidden: fields.switch("hidden"),
             color: fields.non_empty("color"),
             sandbox: fields.text("sandbox").as_deref().and_then(SandboxMode::parse),
+            program: AgentProgram {
+                protocol: fields.non_empty("type"),
+                command: fields.one_or_more("command"),
+                args: fields.texts("args").unwrap_or_default(),
+                environment: fields.named_texts("environment"),
+                cwd: fields.non_empty("cwd"),
+            },
             options: fields.map("options"),
         }
     }
@@ -492,8 +524,17 @@ impl<'a> Fields<'a> {
         entries.filter_map(|(name, value)| Some((name.clone(), value.as_bool()?))).collect()
     }
 
+    /// A text, or a list of texts.
+    fn one_or_more(&self, key: &str) -> Vec<String> {
+        self.texts(key).unwrap_or_else(|| self.non_empty(key).into_iter().collect())
+    }
+
     fn headers(&self) -> Ordered<String> {
-        let entries = self.0.get("headers").and_then(Value::as_object).into_iter().flatten();
+        self.named_texts("headers")
+    }
+
+    fn named_texts(&self, key: &str) -> Ordered<String> {
+        let entries = self.0.get(key).and_then(Value::as_object).into_iter().flatten();
         entries.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
     }
 

@@ -74,6 +74,12 @@ pub enum Error {
         /// The agent.
         agent: String,
     },
+    /// An agent of the type `acp` does not name its program.
+    #[error("the agent `{name}` has the type `acp` and no `command`")]
+    AgentProgram {
+        /// The agent.
+        name: String,
+    },
 }
 
 impl Error {
@@ -93,6 +99,7 @@ impl Error {
             Self::Agent { nearest, .. } if nearest.is_empty() => return None,
             Self::Agent { nearest, .. } => format!("did you mean `{}`?", nearest.join("`, `")),
             Self::Model { .. } => "add the provider, as in `anthropic/…`".to_owned(),
+            Self::AgentProgram { .. } => "name the program, as in `[\"gemini\", \"--acp\"]`".to_owned(),
         };
         Some(text)
     }

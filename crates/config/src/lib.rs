@@ -34,14 +34,15 @@ mod yaml;
 mod zone;
 
 pub use agent::{
-    AgentMode, AgentSpec, RuleLimits, agents, builtin_agents, default_agent, default_rules, limited_agents,
+    AcpProgram, AgentMode, AgentSpec, RuleLimits, agents, builtin_agents, default_agent, default_rules,
+    limited_agents,
 };
 pub use class::{CLASSES, Class};
 pub use code::{Code, CodeFile, CodeKind, CodeStamp};
 pub(crate) use codewright_proto::Map;
 pub use config::{
-    AgentConfig, CommandConfig, Config, Cost, InstructionRules, Limit, Modalities, ModelConfig, PromptConfig,
-    ProviderConfig, ProviderOptions, Share, Timeout, parse_model,
+    AgentConfig, AgentProgram, CommandConfig, Config, Cost, InstructionRules, Limit, Modalities, ModelConfig,
+    PromptConfig, ProviderConfig, ProviderOptions, Share, Timeout, parse_model,
 };
 pub use control::{ControlFiles, Trust};
 pub use dirs::Dirs;

@@ -131,10 +131,23 @@ fn of_agents(key: &str, value: &Value, source: &str, looser: &dyn Fn(&Rule) -> b
     for (name, agent) in value.as_object().into_iter().flatten() {
         let key = format!("{key}.{name}");
         requests.push(TrustRequest::new(source, &key, format!("define the agent `{}`", plain(name))));
+        if agent.get("type").is_some() || agent.get("command").is_some() {
+            let words = words(agent, "command").into_iter().chain(words(agent, "args"));
+            let command = plain(&words.collect::<Vec<_>>().join(" "));
+            let text = format!("start the program of the agent `{}`: {command}", plain(name));
+            requests.push(TrustRequest::new(source, &key, text));
+        }
         let rules = agent.get("permission").unwrap_or(&Value::Null);
         requests.extend(of_rules(rules, source, &format!("{key}.permission"), looser));
     }
     requests
+}
+
+/// The words of a command, which is a text or a list.
+fn words<'a>(entry: &'a Value, key: &str) -> Vec<&'a str> {
+    let written = entry.get(key).unwrap_or(&Value::Null);
+    let list = written.as_array().into_iter().flatten();
+    list.chain([written]).filter_map(Value::as_str).collect()
 }
 
 fn of_urls(value: &Value, source: &str) -> Vec<TrustRequest> {

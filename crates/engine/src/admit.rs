@@ -28,7 +28,7 @@ use crate::run::table::Turn;
 use crate::run::wake::wake;
 use crate::session::locks::Shared;
 use crate::toolbox::cx;
-use crate::{Error, extension, plugins, session};
+use crate::{Error, acp, extension, plugins, session};
 
 /// The number of parts of one prompt, without file contents.
 const MAX_PARTS: usize = 1000;
@@ -197,9 +197,15 @@ pub(crate) fn choose_model(
     input: &PromptInput,
     agent: &str,
 ) -> Result<PromptModel, Error> {
-    let of_session = session.model.as_ref().map(|model| (model.provider_id.clone(), model.id.clone()));
+    if instance.agent(agent)?.acp.is_some() {
+        return Ok(acp::model::model(agent));
+    }
+    // A client may repeat the model of an answer of another agent, which no provider has.
+    let of_session = session.model.as_ref().filter(|model| model.provider_id != acp::model::PROVIDER);
+    let of_session = of_session.map(|model| (model.provider_id.clone(), model.id.clone()));
     let own = |model: &PromptModel| (model.provider_id.clone(), model.model_id.clone());
-    let (provider_id, model_id) = match &input.model {
+    let chosen = input.model.as_ref().filter(|model| model.provider_id != acp::model::PROVIDER);
+    let (provider_id, model_id) = match chosen {
         Some(model) => (model.provider_id.clone(), model.model_id.clone()),
         None => match instance.agent(agent)?.model.as_ref().map(own).or(of_session) {
             Some(model) => model,
@@ -207,8 +213,7 @@ pub(crate) fn choose_model(
         },
     };
     instance.models.find(&provider_id, &model_id)?;
-    let variant =
-        input.variant.clone().or_else(|| input.model.as_ref().and_then(|model| model.variant.clone()));
+    let variant = input.variant.clone().or_else(|| chosen.and_then(|model| model.variant.clone()));
     // The agent's variant belongs to the agent's model.
     let of_agent = || {
         let agent = instance.agent(agent).ok()?;

@@ -7,17 +7,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use codewright_config::{Dirs, Env};
-use codewright_proto::{Clock, Ids, MessageError, Signal};
+use codewright_proto::{Clock, Ids, MessageError, SessionId, Signal};
 use codewright_store::{Claim, Salvage, SessionFilter, Store};
 use codewright_telemetry::{Context, Kind, Span};
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine};
-use codewright_workspace::Confinement;
+use codewright_workspace::{Confinement, Documents};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::acp::AcpTable;
 use crate::attempt::Attempts;
 use crate::credential::{SignIns, sign_in};
+use crate::documents::DocumentTable;
 use crate::error::describe;
 use crate::extension::ExtensionTable;
 use crate::hosts::table::Hosts;
@@ -148,9 +150,11 @@ impl Engine {
             locks: FileLocks::default(),
             known: SessionFiles::default(),
             jobs: Jobs::default(),
+            documents: DocumentTable::default(),
             hosts: Hosts::new(tasks.clone()),
             mcp: McpTable::new(tokens),
             lsp: LspTable::default(),
+            acp: AcpTable::default(),
             extensions: ExtensionTable::default(),
             plugins: PluginTable::default(),
             child_env,
@@ -221,6 +225,7 @@ impl Engine {
         self.0.plugins.close_all().await;
         self.0.mcp.close_all(&self.0.tasks);
         self.0.lsp.close_all(&self.0.tasks);
+        self.0.acp.close_all(&self.0.tasks);
         self.0.tasks.close();
         self.0.jobs.close();
         // Titles may still arrive; the rest is cancelled.
@@ -367,6 +372,11 @@ impl Engine {
     #[must_use]
     pub fn transfer(&self) -> Transfer<'_> {
         Transfer(&self.0)
+    }
+
+    /// Reads and writes the files of a session through the documents of the user's editor, or no longer.
+    pub fn set_documents(&self, session: &SessionId, documents: Option<Arc<dyn Documents>>) {
+        self.0.documents.set(session, documents);
     }
 
     /// The log file.

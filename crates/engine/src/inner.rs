@@ -16,8 +16,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
+use crate::acp::AcpTable;
 use crate::attempt::Attempts;
 use crate::credential::SignIns;
+use crate::documents::DocumentTable;
 use crate::error::Resource;
 use crate::extension::ExtensionTable;
 use crate::hosts::table::Hosts;
@@ -74,9 +76,11 @@ pub(crate) struct Inner {
     pub(crate) disabled_telemetry: Option<String>,
     pub(crate) known: SessionFiles,
     pub(crate) jobs: Jobs,
+    pub(crate) documents: DocumentTable,
     pub(crate) hosts: Hosts,
     pub(crate) mcp: McpTable,
     pub(crate) lsp: LspTable,
+    pub(crate) acp: AcpTable,
     pub(crate) extensions: ExtensionTable,
     pub(crate) packages: PackageTable,
     pub(crate) plugins: PluginTable,

@@ -5,12 +5,14 @@
 
 #![warn(missing_docs)]
 
+mod acp;
 mod admit;
 mod attempt;
 mod batch;
 mod commands;
 mod credential;
 mod debug;
+mod documents;
 mod engine;
 mod error;
 mod extension;
@@ -64,7 +66,8 @@ pub use codewright_store::{
 };
 pub use codewright_telemetry::{Span, carry, within};
 pub use codewright_workspace::{
-    Confinement, Descent, End, Ended, Mechanism, Probe, has_commands, process_descent, socket_descent,
+    Confinement, Descent, Documents, End, Ended, Mechanism, Probe, has_commands, process_descent,
+    socket_descent,
 };
 pub use credential::{method_id, sign_in, vault};
 pub use debug::{BlockReport, PromptReport, Setting, Size};

@@ -116,6 +116,7 @@ impl Instances<'_> {
         self.0.mcp.close(&instance.directory, &self.0.tasks);
         self.0.lsp.close(&instance.directory, &self.0.tasks);
         self.0.plugins.close(&instance.directory, &self.0.tasks);
+        self.0.acp.close(&instance.directory, &self.0.tasks);
         self.0.forget_instance(&instance.directory).await;
         self.0.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
     }
@@ -131,6 +132,7 @@ impl Instances<'_> {
         self.0.mcp.close_all(&self.0.tasks);
         self.0.lsp.close_all(&self.0.tasks);
         self.0.plugins.close_all().await;
+        self.0.acp.close_all(&self.0.tasks);
         self.0.forget_instances().await;
         self.0.store.signal(Signal::GlobalDisposed {});
     }

@@ -8,6 +8,7 @@
 //! then; if the other process died, this run continues.
 
 pub(crate) mod after;
+pub(crate) mod agent;
 pub(crate) mod compact;
 pub(crate) mod context;
 pub(crate) mod files;
@@ -241,7 +242,14 @@ impl Run {
                         set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
                     }
                     self.inner.outputs.in_use(&self.inner.tasks, &transcript, self.inner.clock.now_ms());
-                    let work = step::step(&self.inner, lease, context, transcript, &self.entry.cancel);
+                    let cancel = &self.entry.cancel;
+                    if agent::program(&context, &transcript).is_some() {
+                        // Boxed because most turns have no other agent, so it should not enlarge every turn's future.
+                        let work = Box::pin(agent::step(&self.inner, lease, context, transcript, cancel));
+                        self.traced("step", work).await?;
+                        continue;
+                    }
+                    let work = step::step(&self.inner, lease, context, transcript, cancel);
                     self.traced("step", work).await?;
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use codewright_workspace::{Confined, Confinement, Held, Opening, Workspace};
+use codewright_workspace::{Confined, Confinement, Documents, Held, Opening, Workspace};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +30,8 @@ pub struct ToolCx {
     pub judged: Judged,
     /// How files are opened.
     pub opening: Opening,
+    /// The documents of the user's editor, through which files are read and written.
+    pub documents: Option<Arc<dyn Documents>>,
     /// The home directory, which `~` stands for in commands.
     pub home: Option<PathBuf>,
     /// The limits for an output.
@@ -88,6 +90,7 @@ impl ToolCx {
             worktree: directory.to_owned(),
             judged: Judged::default(),
             opening: Opening::default(),
+            documents: None,
             home: None,
             bounds: Bounds::default(),
             output_dir: output_dir.to_owned(),
@@ -122,7 +125,7 @@ impl ToolCx {
 
     /// Resolves a path that the call names, and remembers the result for its run.
     pub(crate) fn judge(&self, path: &str) -> Result<Held, ToolError> {
-        let held = self.workspace().hold(Path::new(path))?;
+        let held = self.hold(path)?;
         self.judged.keep(path, held.clone());
         Ok(held)
     }
@@ -132,12 +135,16 @@ impl ToolCx {
         let judged = self.judged.lock();
         match judged.get(path) {
             Some(held) => Ok(held.clone()),
-            None if judged.is_empty() => Ok(self.workspace().hold(Path::new(path))?),
+            None if judged.is_empty() => self.hold(path),
             // The call means something else than it did when it was checked.
             None => {
                 Err(ToolError::Model(format!("`{path}` has just been changed by somebody else; try again")))
             }
         }
+    }
+
+    fn hold(&self, path: &str) -> Result<Held, ToolError> {
+        Ok(self.workspace().hold(Path::new(path))?.with_documents(self.documents.clone()))
     }
 
     /// A new file for a long output.

@@ -91,6 +91,12 @@ impl Jobs {
         OwnJobs { all: self.clone(), owner: owner.to_owned(), directory: directory.to_owned() }
     }
 
+    /// Reports whether a command of any session runs.
+    #[must_use]
+    pub fn are_running(&self) -> bool {
+        self.lock().owners.values().any(|owner| owner.running() > 0)
+    }
+
     /// Stops all commands of a session and forgets them.
     pub fn end(&self, owner: &str) {
         if let Some(owner) = self.lock().owners.remove(owner) {

@@ -59,7 +59,7 @@ pub use tool::lsp::Lsp;
 pub use tool::multiedit::MultiEdit;
 pub use tool::plan::{PlanEnter, PlanExit};
 pub use tool::question::Question;
-pub use tool::read::{LoadedInstructions, Read};
+pub use tool::read::{LoadedInstructions, Read, ReadText};
 pub use tool::skill::LoadSkill;
 pub use tool::task::Task;
 pub use tool::todoread::TodoRead;

@@ -16,14 +16,18 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::link::FileReference;
 use crate::local::Files;
+use crate::msg::ShownChange;
 use crate::msg::{Cmd, EditTarget, Msg, Reply};
 use crate::opener::{self, Opening};
+use crate::review::apply::{Version, other};
 use crate::runner::Runner;
 use crate::state::{Options, State};
 use crate::terminal::Terminal;
 use crate::update::update;
 use crate::{Error, local};
 
+/// The largest file whose change an editor shows.
+const MAX_SHOWN_BYTES: u64 = 2 << 20;
 /// The shortest time between two frames, unless the user did something.
 const FRAME: Duration = Duration::from_millis(16);
 /// The shortest time between two frames in any case, because a program may send keys quickly.
@@ -238,6 +242,19 @@ impl App {
             }
             Cmd::Edit { text, then } => self.edit(&text, then).await?,
             Cmd::OpenFile(file) => self.open_file(&file).await?,
+            Cmd::ReadContext(context) => {
+                let directory = self.state.mirror.directory.clone();
+                if let Some(channel) = &self.state.options.channel {
+                    let reply = Reply::Context(channel.context(context, &directory).await);
+                    // The update for a text of the editor returns no commands.
+                    drop(update(&mut self.state, Msg::Reply(reply), self.clock.now_ms()));
+                }
+            }
+            Cmd::ShowChange(change) => {
+                if let Err(why) = self.show_change(&change).await {
+                    self.state.warn(why);
+                }
+            }
             Cmd::Suspend => self.suspend()?,
             other => self.runner.begin(other),
         }
@@ -263,6 +280,15 @@ impl App {
 
     /// Opens a file in the user's editor.
     async fn open_file(&mut self, file: &FileReference) -> io::Result<()> {
+        if let Some(channel) = &self.state.options.channel
+            && let Some((path, _)) = self.state.roots().file(file)
+        {
+            let opened = channel.open(&path.to_string_lossy(), file.line, file.column).await;
+            if opened.is_ok() {
+                return Ok(());
+            }
+            // The editor may have closed. Its program, or another editor, opens the file.
+        }
         match opener::plan(&self.state.options, &self.state.roots(), file) {
             Ok(Opening::Window(command)) => self.runner.begin(Cmd::StartEditor(command)),
             Ok(Opening::Terminal(command)) => {
@@ -273,6 +299,36 @@ impl App {
             Err(why) => self.state.warn(why),
         }
         Ok(())
+    }
+
+    /// Shows a change side by side in the editor of this terminal.
+    async fn show_change(&self, change: &ShownChange) -> Result<(), String> {
+        let Some(channel) = &self.state.options.channel else { return Ok(()) };
+        let file = FileReference { path: change.file.clone(), line: None, column: None };
+        let shown = crate::clean::clean_name(&change.file);
+        let found = self.state.roots().file(&file);
+        let text = match &found {
+            Some((path, metadata)) if metadata.is_file() && metadata.len() <= MAX_SHOWN_BYTES => {
+                tokio::fs::read_to_string(path).await.map_err(|error| format!("`{shown}`: {error}"))?
+            }
+            Some(_) => {
+                return Err(format!("`{shown}` cannot be shown: it is no text file of a few megabytes"));
+            }
+            // It was removed, or does not exist yet.
+            None => String::new(),
+        };
+        let path = found.map_or_else(
+            || format!("{}/{}", self.state.mirror.directory, change.file),
+            |(path, _)| path.to_string_lossy().into_owned(),
+        );
+        let given = if change.is_made { Version::After } else { Version::Before };
+        let other = other(&text, &change.patch, given);
+        let other =
+            other.ok_or_else(|| format!("`{shown}` has changed since, so its change cannot be shown"))?;
+        match given {
+            Version::After => channel.diff(&path, &other, Some(&text)).await,
+            Version::Before => channel.diff(&path, &text, Some(&other)).await,
+        }
     }
 
     /// Waits for a program that uses the terminal.

@@ -1,5 +1,6 @@
 //! The terminal client: draws the sessions of a server and turns keys into requests.
 
+mod channel;
 pub mod clean;
 
 mod app;
@@ -42,9 +43,10 @@ mod wrap;
 mod zone;
 
 pub use app::{Ended, run};
+pub use channel::Channel;
 pub use clipboard::{Desktop, Multiplexer};
 pub use error::Error;
-pub use opener::Ide;
+pub use opener::{Ide, Signs};
 pub use state::{First, Links, Options};
 pub use theme::{Depth, Mode};
 pub use zone::Zone;

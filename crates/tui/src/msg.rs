@@ -10,6 +10,7 @@ use codewright_proto::{
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 
+use crate::channel::{Attachment, Context};
 use crate::clipboard::{Clip, Desktop};
 use crate::link::FileReference;
 use crate::opener::CommandLine;
@@ -117,6 +118,8 @@ pub(crate) enum Reply {
     },
     /// The text from the editor.
     Edited(String),
+    /// A text of the editor in whose terminal the client runs, for the prompt.
+    Context(Result<Attachment, String>),
     /// The trust of a directory; `None` if the server did not answer or has no workspace trust.
     Trust {
         directory: String,
@@ -173,6 +176,15 @@ pub(crate) enum EditTarget {
     Prompt,
     /// It is discarded, because it was opened for reading.
     Discard,
+}
+
+/// A change of a file that an editor shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShownChange {
+    pub(crate) file: String,
+    pub(crate) patch: String,
+    /// Whether the file has the content after the change. Otherwise the change is proposed.
+    pub(crate) is_made: bool,
 }
 
 /// A command to the server, the terminal or the file system.
@@ -313,6 +325,10 @@ pub(crate) enum Cmd {
     },
     /// Open a file in the user's editor.
     OpenFile(FileReference),
+    /// Read a text of the editor in whose terminal the client runs.
+    ReadContext(Context),
+    /// Show a change side by side in that editor.
+    ShowChange(Box<ShownChange>),
     /// Start an editor with its own window.
     StartEditor(CommandLine),
     /// Store the user's choices.

@@ -35,16 +35,52 @@ pub enum Ide {
     Zed,
     /// An editor of JetBrains.
     JetBrains,
+    /// Neovim, whose terminal names its socket.
+    Neovim,
+    /// Emacs, with a running server.
+    Emacs,
+}
+
+/// The variables by which the editor of a terminal is recognized, empty if they are not set.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Signs<'a> {
+    /// `TERM_PROGRAM`.
+    pub term_program: &'a str,
+    /// `GIT_ASKPASS`.
+    pub git_askpass: &'a str,
+    /// `VSCODE_GIT_ASKPASS_MAIN`, a path in the installation of Visual Studio Code or of an editor that descends from it.
+    pub vscode_askpass: &'a str,
+    /// `VSCODE_IPC_HOOK_CLI` or `VSCODE_INJECTION`.
+    pub vscode: &'a str,
+    /// `ZED_TERM`.
+    pub zed: &'a str,
+    /// `TERMINAL_EMULATOR`.
+    pub emulator: &'a str,
+    /// `NVIM`.
+    pub nvim: &'a str,
+    /// `INSIDE_EMACS`.
+    pub emacs: &'a str,
 }
 
 impl Ide {
-    /// Returns the editor that the values of `TERM_PROGRAM`, `GIT_ASKPASS` and `TERMINAL_EMULATOR` name.
+    /// Returns the editor that the variables name.
     ///
+    /// Neovim and Emacs run in terminals of other editors too, so they come first.
     /// Editors that descend from Visual Studio Code have its `TERM_PROGRAM`. The path of their git
     /// extension, in `GIT_ASKPASS`, tells them apart.
-    pub fn detect(term_program: &str, git_askpass: &str, emulator: &str) -> Option<Self> {
-        let askpass = git_askpass.to_ascii_lowercase();
-        let is_code = term_program == "vscode" || askpass.ends_with("/extensions/git/dist/askpass.sh");
+    #[must_use]
+    pub fn detect(signs: &Signs<'_>) -> Option<Self> {
+        if !signs.nvim.is_empty() {
+            return Some(Self::Neovim);
+        }
+        if !signs.emacs.is_empty() {
+            return Some(Self::Emacs);
+        }
+        let askpass = format!("{} {}", signs.vscode_askpass, signs.git_askpass).to_ascii_lowercase();
+        let is_code = signs.term_program == "vscode"
+            || !signs.vscode.is_empty()
+            || askpass.ends_with("/extensions/git/dist/askpass.sh")
+            || askpass.contains("/extensions/git/dist/askpass-main.js");
         if is_code {
             let forks = [
                 ("cursor", Self::Cursor),
@@ -55,10 +91,10 @@ impl Ide {
             let fork = forks.into_iter().find(|(name, _)| askpass.contains(name));
             return Some(fork.map_or(Self::Code, |(_, ide)| ide));
         }
-        if term_program == "zed" {
+        if signs.term_program == "zed" || !signs.zed.is_empty() {
             return Some(Self::Zed);
         }
-        let is_jetbrains = emulator == "JetBrains-JediTerm" || askpass.contains("jetbrains");
+        let is_jetbrains = signs.emulator == "JetBrains-JediTerm" || askpass.contains("jetbrains");
         is_jetbrains.then_some(Self::JetBrains)
     }
 
@@ -82,6 +118,8 @@ impl Ide {
                 "rubymine",
                 "rider",
             ],
+            Self::Neovim => &["nvim"],
+            Self::Emacs => &["emacsclient"],
         }
     }
 }
@@ -113,7 +151,14 @@ pub(crate) fn plan(options: &Options, roots: &Roots, file: &FileReference) -> Re
     let shown = crate::clean::clean_name(&file.path);
     let (path, _) = roots.file(file).ok_or_else(|| format!("`{shown}` is not a file of this project"))?;
     let command = |program: PathBuf, before: Vec<String>| {
-        let args = arguments(&program, &path, file);
+        let args = match (options.ide, &options.nvim) {
+            (Some(Ide::Neovim), Some(socket)) if before.is_empty() => remote(socket, &path, file),
+            (Some(Ide::Emacs), _) if before.is_empty() => {
+                let args = arguments(&program, &path, file);
+                std::iter::once("--no-wait".to_owned()).chain(args).collect()
+            }
+            _ => arguments(&program, &path, file),
+        };
         let args = before.into_iter().chain(args).collect();
         CommandLine { program, args, removed: options.private_variables.clone() }
     };
@@ -148,6 +193,16 @@ fn arguments(program: &Path, path: &Path, file: &FileReference) -> Vec<String> {
         }
         _ => vec![path],
     }
+}
+
+/// Returns the arguments with which a running Neovim opens a file in a tab of its own. The path is a value of the
+/// expression, so nothing in it is a command.
+fn remote(socket: &str, path: &Path, file: &FileReference) -> Vec<String> {
+    let path = path.to_string_lossy().replace('\'', "''");
+    let (line, column) = (file.line.unwrap_or(1), file.column.unwrap_or(1));
+    let cursor = file.line.map(|_| format!(", 'call cursor({line}, {column})'")).unwrap_or_default();
+    let expression = format!("execute(['tab drop ' . fnameescape('{path}'){cursor}])");
+    ["--server", socket, "--remote-expr", &expression].map(str::to_owned).to_vec()
 }
 
 /// Returns the program with this name or absolute path, unless it belongs to the project.
@@ -217,31 +272,48 @@ mod tests {
         let askpass = |name: &str| {
             format!("/Applications/{name}.app/Contents/Resources/app/extensions/git/dist/askpass.sh")
         };
-        for (term_program, git_askpass, emulator, expected) in [
-            ("vscode", String::new(), "", Some(Ide::Code)),
-            ("vscode", askpass("Visual Studio Code"), "", Some(Ide::Code)),
-            ("vscode", askpass("Visual Studio Code - Insiders"), "", Some(Ide::CodeInsiders)),
-            ("vscode", askpass("Cursor"), "", Some(Ide::Cursor)),
-            ("vscode", askpass("Windsurf"), "", Some(Ide::Windsurf)),
+        let none = Signs::default();
+        let code = |askpass: &'static str| Signs { term_program: "vscode", git_askpass: askpass, ..none };
+        let cursor = askpass("Cursor");
+        let windsurf = askpass("Windsurf");
+        let insiders = askpass("Visual Studio Code - Insiders");
+        let plain = askpass("Visual Studio Code");
+        for (signs, expected) in [
+            (code(""), Some(Ide::Code)),
+            (Signs { git_askpass: &plain, ..code("") }, Some(Ide::Code)),
+            (Signs { git_askpass: &insiders, ..code("") }, Some(Ide::CodeInsiders)),
+            (Signs { git_askpass: &cursor, ..code("") }, Some(Ide::Cursor)),
+            (Signs { git_askpass: &windsurf, ..code("") }, Some(Ide::Windsurf)),
+            (code("/usr/share/codium/resources/app/extensions/git/dist/askpass.sh"), Some(Ide::Codium)),
+            // Inside tmux only the other variables are left.
+            (Signs { term_program: "tmux", git_askpass: &cursor, ..none }, Some(Ide::Cursor)),
             (
-                "vscode",
-                "/usr/share/codium/resources/app/extensions/git/dist/askpass.sh".to_owned(),
-                "",
-                Some(Ide::Codium),
+                Signs {
+                    term_program: "tmux",
+                    vscode_askpass: "/usr/share/windsurf/resources/app/extensions/git/dist/askpass-main.js",
+                    ..none
+                },
+                Some(Ide::Windsurf),
             ),
-            // Inside tmux only the second variable is left.
-            ("tmux", askpass("Cursor"), "", Some(Ide::Cursor)),
-            ("zed", String::new(), "", Some(Ide::Zed)),
-            ("", String::new(), "JetBrains-JediTerm", Some(Ide::JetBrains)),
-            ("iTerm.app", "/usr/lib/ssh/askpass".to_owned(), "", None),
-            ("", String::new(), "", None),
+            (Signs { vscode: "/run/user/1000/vscode-ipc.sock", ..none }, Some(Ide::Code)),
+            (Signs { term_program: "zed", ..none }, Some(Ide::Zed)),
+            (Signs { zed: "true", ..none }, Some(Ide::Zed)),
+            (Signs { emulator: "JetBrains-JediTerm", ..none }, Some(Ide::JetBrains)),
+            (Signs { nvim: "/run/user/1000/nvim.1.0", ..code("") }, Some(Ide::Neovim)),
+            (Signs { emacs: "29.1,vterm", ..none }, Some(Ide::Emacs)),
+            (Signs { term_program: "iTerm.app", git_askpass: "/usr/lib/ssh/askpass", ..none }, None),
+            (none, None),
         ] {
-            assert_eq!(
-                Ide::detect(term_program, &git_askpass, emulator),
-                expected,
-                "{term_program} {git_askpass}"
-            );
+            assert_eq!(Ide::detect(&signs), expected, "{signs:?}");
         }
+    }
+
+    #[test]
+    fn a_running_neovim_opens_a_path_as_a_value() {
+        let file = FileReference { path: "a.rs".to_owned(), line: Some(3), column: None };
+        let args = remote("/run/nvim.0", Path::new("/w/it's | q!.rs"), &file);
+        let expression = "execute(['tab drop ' . fnameescape('/w/it''s | q!.rs'), 'call cursor(3, 1)'])";
+        assert_eq!(args, ["--server", "/run/nvim.0", "--remote-expr", expression]);
     }
 
     /// A home directory with a project and programs.

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use codewright_proto::{PartInput, media_type};
 use serde_json::json;
 
+use crate::channel::Context;
 use crate::clipboard::Picture;
 use crate::editor::Editor;
 use crate::symbol::Symbol;
@@ -69,6 +70,8 @@ pub(crate) enum Pick {
     File(String),
     Symbol(Symbol),
     Agent(String),
+    /// A text of the editor in whose terminal the client runs.
+    Editor(Context),
 }
 
 /// The text of a prompt with its attachments.

@@ -9,8 +9,10 @@ use codewright_proto::{PermissionId, SessionId};
 use ratatui::layout::Rect;
 
 use crate::diff::Side;
+use crate::msg::ShownChange;
 use crate::scroll::Position;
 
+pub(crate) mod apply;
 mod draw;
 mod patch;
 mod tree;
@@ -273,6 +275,13 @@ impl Review {
     }
 
     /// Marks the file at the top as reviewed, or removes the mark.
+    /// Returns the visible change for the editor.
+    pub(crate) fn shown_change(&self) -> Option<ShownChange> {
+        let change = self.files.get(self.file_at()?)?;
+        let is_made = !matches!(self.source, Source::Request(_));
+        Some(ShownChange { file: change.file.clone(), patch: change.patch.clone(), is_made })
+    }
+
     pub(crate) fn toggle_reviewed(&mut self) {
         let Some(mark) = self.file_at().and_then(|at| self.marks.get(at).copied()) else { return };
         if !self.reviewed.remove(&mark) {

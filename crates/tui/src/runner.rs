@@ -218,6 +218,7 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::StartEditor(command) => opener::start(&command).await,
         Cmd::PasteFromDesktop(desktops) => Some(Reply::Pasted(clipboard::paste(&desktops).await)),
         // The main loop executes these itself.
+        Cmd::ReadContext(_) | Cmd::ShowChange(_) => None,
         Cmd::Copy(_) | Cmd::Edit { .. } | Cmd::OpenFile(_) | Cmd::Save(_) | Cmd::Remember(_) => None,
         Cmd::Mouse(_) | Cmd::Title(_) | Cmd::Suspend | Cmd::Quit => None,
     }

@@ -10,6 +10,7 @@ use codewright_proto::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::channel::Channel;
 use crate::clipboard::{Desktop, Multiplexer};
 use crate::keys::Keys;
 use crate::layer::Layer;
@@ -62,6 +63,10 @@ pub struct Options {
     pub editor: Option<String>,
     /// The editor in whose terminal the client runs.
     pub ide: Option<Ide>,
+    /// The socket of the Neovim in whose terminal the client runs.
+    pub nvim: Option<String>,
+    /// The channel of the editor in whose terminal the client runs.
+    pub channel: Option<Channel>,
     /// The directories that are searched for programs, separated by colons.
     pub programs: String,
     /// The variables that editors with their own windows do not receive.

@@ -42,6 +42,8 @@ pub(crate) fn options() -> Options {
         mode: None,
         editor: None,
         ide: None,
+        nvim: None,
+        channel: None,
         programs: String::new(),
         private_variables: Vec::new(),
         links: crate::state::Links::All,

@@ -19,6 +19,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::beneath::{self, Node, Opening, READING, Status, WRITING, io_error};
+use crate::documents::Documents;
 use crate::{Error, Place};
 
 /// The mode of a new file, before the process's umask.
@@ -37,6 +38,8 @@ pub struct Held {
     /// The rest of the path, without links. Empty for the directory itself.
     below: PathBuf,
     opening: Opening,
+    /// The documents of the user's editor, through which files are read and written.
+    pub(crate) documents: Option<Arc<dyn Documents>>,
 }
 
 /// What to do with missing directories.
@@ -63,13 +66,20 @@ impl Held {
             match beneath::open_directory(above, opening) {
                 Ok(directory) => {
                     let below = place.real.strip_prefix(above).unwrap_or(&place.real).to_owned();
-                    return Ok(Self { place, directory: Arc::new(directory), below, opening });
+                    let (directory, documents) = (Arc::new(directory), None);
+                    return Ok(Self { place, directory, below, opening, documents });
                 }
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
                 Err(error) => return Err(failed(&place.real, error)),
             }
         }
         Err(failed(&place.real, Errno::NOENT))
+    }
+
+    /// Reads and writes files through the documents of an editor, if there are any.
+    #[must_use]
+    pub fn with_documents(self, documents: Option<Arc<dyn Documents>>) -> Self {
+        Self { documents, ..self }
     }
 
     /// Returns the facts about the entry, or `None` if it is missing.
@@ -115,8 +125,16 @@ impl Held {
         }
     }
 
-    /// Reads a file of at most `limit_bytes`.
+    /// Reads a file of at most `limit_bytes`, as the user's editor shows it if one offers its documents.
     pub fn read(&self, limit_bytes: u64) -> Result<Vec<u8>, Error> {
+        match self.document(limit_bytes) {
+            Some(text) => Ok(text.into_bytes()),
+            None => self.read_saved(limit_bytes),
+        }
+    }
+
+    /// Reads a file from the disk.
+    pub(crate) fn read_saved(&self, limit_bytes: u64) -> Result<Vec<u8>, Error> {
         let (file, status) = self.file_below(Path::new(""))?;
         let too_large = || Error::TooLarge { path: self.place.real.clone(), limit_bytes };
         if status.bytes > limit_bytes {
@@ -166,7 +184,13 @@ impl Held {
     ///
     /// The mode of an existing file is kept, unless one is given. A file with several hard links, or in a directory that
     /// permits no new files, is written in place, because a rename would separate it from its links or fail.
+    ///
+    /// If the user's editor offers its documents, it writes the file, so that its document has the content too. If it
+    /// does not, the file is written here.
     pub fn write(&self, content: &[u8], mode: Option<u32>) -> Result<usize, Error> {
+        if mode.is_none() && self.write_document(content) {
+            return Ok(0);
+        }
         let parent = self.parent(Missing::Made).map_err(|error| self.failed(error))?;
         let existing = parent.status().map_err(|error| self.failed(error))?;
         if existing.is_some_and(|existing| existing.node != Node::File) {

@@ -5,6 +5,7 @@
 
 mod beneath;
 mod diff;
+mod documents;
 mod error;
 mod file;
 pub mod git;
@@ -22,6 +23,7 @@ pub use codewright_sandbox::{
     Blocked, CONFINE, Guarded, Mechanism, Network, Probe, Renamed, Sandbox, Strongest, TEMPORARY, folded_name,
 };
 pub use diff::{Diff, unified};
+pub use documents::Documents;
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, write_atomic};
 pub use held::Held;

@@ -3,7 +3,6 @@
 //! A file is read as a stream: memory is bounded by the requested window, not by the file or its longest
 //! line.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -98,7 +97,7 @@ pub fn sniff(sample: &[u8]) -> Kind {
 
 /// Reads the lines of a window from an open file and counts the rest.
 pub fn read_lines(
-    file: &mut File,
+    file: &mut impl Read,
     path: &Path,
     window: Window,
     cancel: &CancellationToken,

@@ -1,6 +1,7 @@
 // Drives the program as an editor does, with the official package of the Agent Client Protocol. The package checks every
 // message with the published schema.
-// argv: the directory of the package, the program, and the project.
+// argv: the directory of the package, the program, the project, and the agent of its sessions. `other` is an agent of the
+// protocol in place of a model.
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -8,7 +9,8 @@ import { join } from "node:path"
 import { Readable, Writable } from "node:stream"
 import { pathToFileURL } from "node:url"
 
-const [dir, program, project] = process.argv.slice(2)
+const [dir, program, project, mode = "build"] = process.argv.slice(2)
+const isOther = mode === "other"
 const acp = await import(pathToFileURL(join(dir, "dist/v1/unstable/acp.js")).href)
 const { agent, client } = acp.methods
 let count = 0
@@ -84,9 +86,12 @@ await app.connectWith(stream, async (editor) => {
   choice = "reject"
   await word("DENY it")
   ok("a rejection", of("tool_call_update").at(-1).status === "failed")
-  choice = "0"
-  await word("QUIZ me")
-  ok("a question", requests.some((it) => it.toolCall.title === "Which color?"))
+  if (!isOther) {
+    // Another agent asks by a permission request, which the rules answer.
+    choice = "0"
+    await word("QUIZ me")
+    ok("a question", requests.some((it) => it.toolCall.title === "Which color?"))
+  }
 
   const image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
   const uri = pathToFileURL(join(project, "src/util.py")).href
@@ -101,9 +106,9 @@ await app.connectWith(stream, async (editor) => {
 
   await editor.request(agent.session.setMode, { sessionId, modeId: "plan" })
   ok("session/set_mode", true)
-  const mode = { sessionId, configId: "mode", value: "build" }
-  const chosen = await editor.request(agent.session.setConfigOption, mode)
-  ok("session/set_config_option", chosen.configOptions.find((it) => it.id === "mode").currentValue === "build")
+  const option = { sessionId, configId: "mode", value: mode }
+  const chosen = await editor.request(agent.session.setConfigOption, option)
+  ok("session/set_config_option", chosen.configOptions.find((it) => it.id === "mode").currentValue === mode)
   ok("config_option_update", of("config_option_update").length === 1)
 
   const before = updates.length

@@ -33,6 +33,7 @@ const CRATES: &[Crate] = &[
     package("codewright-formatter", &["codewright-workspace"]),
     package("codewright-snapshot", &["codewright-proto", "codewright-workspace"]),
     package("codewright-tools", &["codewright-workspace"]),
+    package("codewright-acp-client", &["codewright-workspace"]),
     package("codewright-lsp", &["codewright-workspace"]),
     package("codewright-mcp", &["codewright-workspace"]),
     package("codewright-packages", &["codewright-workspace"]),
@@ -51,6 +52,7 @@ const CRATES: &[Crate] = &[
             "codewright-snapshot",
             "codewright-tools",
             "codewright-telemetry",
+            "codewright-acp-client",
             "codewright-lsp",
             "codewright-mcp",
             "codewright-packages",
@@ -114,6 +116,8 @@ const ENGINE: &[Layer] = &[
     layer(
         "values",
         &[
+            "acp::model",
+            "acp::prompt",
             "commands::template",
             "error",
             "instance::project_id",
@@ -153,9 +157,11 @@ const ENGINE: &[Layer] = &[
     layer(
         "state",
         &[
+            "acp",
             "attempt",
             "commands",
             "credential",
+            "documents",
             "extension",
             "hosts::table",
             "instance",
@@ -187,6 +193,7 @@ const ENGINE: &[Layer] = &[
     layer(
         "records",
         &[
+            "acp::host",
             "batch",
             "extension::events",
             "extension::open",

@@ -3,10 +3,15 @@
 //! The command is an API client of an engine in this process, so sessions of an editor are sessions of every other
 //! client too. Standard output belongs to the protocol; everything else is printed on standard error.
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use codewright_acp::Identity;
+use codewright_acp::{Documents, EditorFiles, Identity};
 use codewright_config::Env;
+use codewright_engine::Engine;
+use codewright_proto::SessionId;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::STACK_BYTES;
@@ -41,8 +46,12 @@ async fn serve(args: AcpArgs) -> anyhow::Result<ExitCode> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let identity = Identity { version: VERSION, sign_in: "codewright providers login" };
-    let served =
-        codewright_acp::serve(connection.client.clone(), identity, tokio::io::stdin(), tokio::io::stdout());
+    let documents = connection.engine().map(|engine| {
+        let documents = EngineDocuments { engine: engine.clone(), runtime: Handle::current() };
+        Arc::new(documents) as Arc<dyn Documents>
+    });
+    let (client, input, output) = (connection.client.clone(), tokio::io::stdin(), tokio::io::stdout());
+    let served = codewright_acp::serve(client, identity, documents, input, output);
     let code = tokio::select! {
         ended = served => match ended {
             Ok(()) => ExitCode::SUCCESS,
@@ -59,4 +68,38 @@ async fn serve(args: AcpArgs) -> anyhow::Result<ExitCode> {
     }
     connection.close().await;
     Ok(code)
+}
+
+/// Gives the tools of a session the files of its editor.
+struct EngineDocuments {
+    engine: Engine,
+    runtime: Handle,
+}
+
+impl Documents for EngineDocuments {
+    fn opened(&self, session: &SessionId, files: EditorFiles) {
+        let files = BlockingFiles { files, runtime: self.runtime.clone() };
+        self.engine.set_documents(session, Some(Arc::new(files)));
+    }
+
+    fn closed(&self, session: &SessionId) {
+        self.engine.set_documents(session, None);
+    }
+}
+
+/// The files of an editor for the threads on which tools read and write.
+#[derive(Debug)]
+struct BlockingFiles {
+    files: EditorFiles,
+    runtime: Handle,
+}
+
+impl codewright_engine::Documents for BlockingFiles {
+    fn read(&self, path: &Path) -> Option<String> {
+        self.runtime.block_on(self.files.read(path))
+    }
+
+    fn write(&self, path: &Path, text: &str) -> bool {
+        self.runtime.block_on(self.files.write(path, text))
+    }
 }

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env, TerminalConfig, Trust, env, terminal_config};
 use codewright_proto::Clock;
-use codewright_tui::{Depth, Desktop, Ended, First, Ide, Links, Mode, Multiplexer, Options, Zone};
+use codewright_tui::{
+    Channel, Depth, Desktop, Ended, First, Ide, Links, Mode, Multiplexer, Options, Signs, Zone,
+};
 
 use super::STACK_BYTES;
 use super::serve::{SideListener, SideServer};
@@ -179,6 +181,8 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
         mode: mode(env),
         editor: editor.map(str::to_owned),
         ide: ide(env),
+        nvim: env.filled(env::NVIM).map(str::to_owned),
+        channel: env.filled(env::EDITOR_CHANNEL).and_then(Channel::parse),
         programs: env.filled(env::PATH).unwrap_or_default().to_owned(),
         private_variables: private_variables(),
         links,
@@ -254,7 +258,20 @@ fn is_on_this_machine(url: &str) -> bool {
 /// The editor in whose terminal the program runs.
 fn ide(env: &Env) -> Option<Ide> {
     let value = |name| env.filled(name).unwrap_or_default();
-    Ide::detect(value(env::TERM_PROGRAM), value(env::GIT_ASKPASS), value(env::TERMINAL_EMULATOR))
+    Ide::detect(&Signs {
+        term_program: value(env::TERM_PROGRAM),
+        git_askpass: value(env::GIT_ASKPASS),
+        vscode_askpass: value(env::VSCODE_GIT_ASKPASS_MAIN),
+        vscode: [env::VSCODE_IPC_HOOK_CLI, env::VSCODE_INJECTION]
+            .map(value)
+            .into_iter()
+            .max()
+            .unwrap_or_default(),
+        zed: value(env::ZED_TERM),
+        emulator: value(env::TERMINAL_EMULATOR),
+        nvim: value(env::NVIM),
+        emacs: value(env::INSIDE_EMACS),
+    })
 }
 
 /// The variables with this program's settings and secrets.

@@ -1,5 +1,6 @@
 //! `acp`: an editor speaks the Agent Client Protocol with the program.
 
+use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,6 +13,9 @@ use serde_json::{Value, json};
 
 use crate::support::{DEADLINE, Stage};
 
+mod files;
+mod replay;
+
 /// A scripted editor.
 struct Editor {
     child: Child,
@@ -23,6 +27,12 @@ struct Editor {
     /// The requests that have arrived, and the option with which they are answered.
     requests: Vec<Value>,
     choice: &'static str,
+    /// The documents of the editor, by path. A request for another path is refused.
+    documents: HashMap<String, String>,
+    /// Whether the editor saves what is written.
+    saves: bool,
+    /// The requests about files that have arrived.
+    file_requests: Vec<Value>,
 }
 
 impl Editor {
@@ -46,8 +56,20 @@ impl Editor {
             }
         });
         let input = child.stdin.take();
-        let (updates, requests) = (Vec::new(), Vec::new());
-        Ok(Self { child, input, messages, next: 0, updates, requests, choice: "once" })
+        let (updates, requests, file_requests) = (Vec::new(), Vec::new(), Vec::new());
+        let (documents, saves, choice) = (HashMap::new(), true, "once");
+        Ok(Self {
+            child,
+            input,
+            messages,
+            next: 0,
+            updates,
+            requests,
+            choice,
+            documents,
+            saves,
+            file_requests,
+        })
     }
 
     fn write(&mut self, line: &str) -> Result<()> {
@@ -77,6 +99,10 @@ impl Editor {
                 self.updates.push(message["params"]["update"].clone());
                 Ok(None)
             }
+            Some("fs/read_text_file" | "fs/write_text_file") => {
+                self.serve_file(&message)?;
+                Ok(None)
+            }
             Some(_) => {
                 let outcome = json!({"outcome": "selected", "optionId": self.choice});
                 let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {"outcome": outcome}});
@@ -86,6 +112,30 @@ impl Editor {
             }
             None => Ok(Some(message)),
         }
+    }
+
+    /// Answers a request about a file.
+    fn serve_file(&mut self, message: &Value) -> Result<()> {
+        let params = &message["params"];
+        let path = params["path"].as_str().context("no path")?.to_owned();
+        self.file_requests.push(json!({"method": message["method"], "path": path}));
+        let answer = if message["method"] == "fs/write_text_file" {
+            let content = params["content"].as_str().context("no content")?;
+            if self.saves {
+                std::fs::write(&path, content)?;
+            }
+            self.documents.insert(path, content.to_owned());
+            json!({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+        } else {
+            match self.documents.get(&path) {
+                Some(text) => json!({"jsonrpc": "2.0", "id": message["id"], "result": {"content": text}}),
+                None => {
+                    let error = json!({"code": -32002, "message": "no such document"});
+                    json!({"jsonrpc": "2.0", "id": message["id"], "error": error})
+                }
+            }
+        };
+        self.write(&answer.to_string())
     }
 
     /// Waits for the response of a request.

@@ -6,6 +6,7 @@
 mod abort;
 mod access;
 mod acp;
+mod acp_client;
 mod anthropic;
 mod attach;
 mod attacks;
@@ -23,6 +24,7 @@ mod debug;
 #[cfg(target_os = "linux")]
 mod degraded;
 mod demo;
+mod editor;
 mod escape;
 mod examples;
 mod faults;

@@ -32,6 +32,8 @@ pub(crate) enum Shape {
     OneOf(&'static [&'static str]),
     /// A list of values of a type.
     List(&'static Self),
+    /// A value of a type, or a list of such values.
+    OneOrMore(&'static Self),
     /// An object with values of a type and any keys.
     Map(&'static Self),
     /// An object with these known keys.
@@ -211,6 +213,11 @@ pub(crate) const AGENT_KEYS: &[(&str, Shape)] = &[
     ("permission", PERMISSION),
     ("name", Shape::Text),
     ("sandbox", sandbox::MODE),
+    ("type", Shape::OneOf(&["acp"])),
+    ("command", Shape::OneOrMore(&Shape::Text)),
+    ("args", TEXTS),
+    ("environment", Shape::Map(&Shape::Text)),
+    ("cwd", Shape::Text),
 ];
 
 /// The keys of one provider.
@@ -285,7 +292,7 @@ fn walk<'a>(node: &'a Node, shape: &Shape, path: &mut Vec<Step<'a>>) -> Result<(
             walk(node, one, path)?;
             walk(node, other, path)
         }
-        (Shape::List(entry), Kind::List(nodes)) => nodes
+        (Shape::List(entry) | Shape::OneOrMore(entry), Kind::List(nodes)) => nodes
             .iter()
             .enumerate()
             .try_for_each(|(index, node)| descend(node, entry, Step::Index(index), path)),
@@ -383,7 +390,7 @@ fn matches_scalar(node: &Node, shape: &Shape) -> bool {
                 && !text.split('/').any(|component| component == "..")
                 && !excluded.contains(&text.trim_end_matches('/'))
         }
-        (Shape::Either(plain, _), _) => matches_scalar(node, plain),
+        (Shape::Either(plain, _) | Shape::OneOrMore(plain), _) => matches_scalar(node, plain),
         (Shape::Both(one, other), _) => matches_scalar(node, one) && matches_scalar(node, other),
         _ => false,
     }
@@ -407,6 +414,7 @@ fn describe_shape(shape: &Shape) -> String {
         Shape::Budget => "a whole number of at least 0 or `false`".to_owned(),
         Shape::OneOf(choices) => format!("one of `{}`", choices.join("`, `")),
         Shape::List(_) => "a list".to_owned(),
+        Shape::OneOrMore(entry) => format!("{} or a list", describe_shape(entry)),
         Shape::Map(_) | Shape::Record(_) | Shape::Hosts(_) => "an object".to_owned(),
         Shape::Both(one, _) => describe_shape(one),
         Shape::Either(plain, object) => format!("{} or {}", describe_shape(plain), describe_shape(object)),

@@ -137,6 +137,8 @@ pub const TRUST: &str = "OPENCODE_TRUST";
 pub const SANDBOX_OUTER: &str = "OPENCODE_SANDBOX_OUTER";
 /// The strongest mechanism that the sandbox may use.
 pub const SANDBOX_MECHANISM: &str = "OPENCODE_SANDBOX_MECHANISM";
+/// The channel of the editor in whose terminal the program runs.
+pub const EDITOR_CHANNEL: &str = "OPENCODE_EDITOR";
 /// Credentials as JSON, instead of the files.
 pub const AUTH_CONTENT: &str = "OPENCODE_AUTH_CONTENT";
 /// The password of the server.
@@ -210,6 +212,18 @@ pub const STY: &str = "STY";
 pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
 /// The program that reads git passwords from the user. Its path names the editor in whose terminal the program runs.
 pub const GIT_ASKPASS: &str = "GIT_ASKPASS";
+/// A script of Visual Studio Code's git extension. Its path names the editor in whose terminal the program runs.
+pub const VSCODE_GIT_ASKPASS_MAIN: &str = "VSCODE_GIT_ASKPASS_MAIN";
+/// Set in the terminal of Visual Studio Code on another machine.
+pub const VSCODE_IPC_HOOK_CLI: &str = "VSCODE_IPC_HOOK_CLI";
+/// Set in the terminal of Visual Studio Code.
+pub const VSCODE_INJECTION: &str = "VSCODE_INJECTION";
+/// Set in the terminal of Zed.
+pub const ZED_TERM: &str = "ZED_TERM";
+/// The socket of Neovim, set in its terminal.
+pub const NVIM: &str = "NVIM";
+/// Set in the terminals of Emacs.
+pub const INSIDE_EMACS: &str = "INSIDE_EMACS";
 /// Set in the terminal of JetBrains' editors.
 pub const TERMINAL_EMULATOR: &str = "TERMINAL_EMULATOR";
 /// The version of the VTE terminal library, as in GNOME's terminal.
@@ -246,6 +260,10 @@ pub const OWN: &[(&str, &str)] = &[
     ),
     (SANDBOX_OUTER, "a container already is a sandbox, like `sandbox.outer`"),
     (SANDBOX_MECHANISM, "the strongest mechanism that the sandbox uses: `landlock` or `none` (default: any)"),
+    (
+        EDITOR_CHANNEL,
+        "the channel of the editor in whose terminal the program runs: `<editor>:<port>:<token>`",
+    ),
     (AUTH_CONTENT, "credentials as JSON, instead of the files"),
     (SERVER_PASSWORD, "the password of the server"),
     (SERVER_USERNAME, "the user name of the server (default: `opencode`)"),
@@ -326,6 +344,12 @@ pub const SHARED: &[(&str, &str)] = &[
         GIT_ASKPASS,
         "the program that reads git passwords from the user; its path names the editor of the terminal",
     ),
+    (VSCODE_GIT_ASKPASS_MAIN, "a script of Visual Studio Code; its path names the editor of the terminal"),
+    (VSCODE_IPC_HOOK_CLI, "set in the terminal of Visual Studio Code on another machine"),
+    (VSCODE_INJECTION, "set in the terminal of Visual Studio Code"),
+    (ZED_TERM, "set in the terminal of Zed"),
+    (NVIM, "the socket of Neovim, set in its terminal"),
+    (INSIDE_EMACS, "set in the terminals of Emacs"),
     (TERMINAL_EMULATOR, "set in the terminal of JetBrains' editors"),
     (VTE_VERSION, "the version of the VTE terminal library, which has links since 0.50"),
     (KONSOLE_VERSION, "set in KDE's terminal, which has links"),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use codewright_config::SandboxMode;
 use codewright_proto::{SessionId, Signal, Toast, ToastVariant};
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Map, Value, json};
@@ -404,7 +405,8 @@ async fn start(inner: &Arc<Inner>, instance: &Arc<Instance>, hook: &Hook) -> Res
     let (shared, of, author) = (inner.clone(), instance.clone(), hook.author);
     let confining = tokio::task::spawn_blocking(move || {
         let of_repository = author == Author::Repository;
-        confine(&shared, &of, ServerProgram { program: "/bin/sh", args: &[], of_repository })
+        let required = SandboxMode::Off;
+        confine(&shared, &of, ServerProgram { program: "/bin/sh", args: &[], of_repository, required })
     });
     let sandbox = confining.await.unwrap_or_else(|error| Err(error.to_string()))?;
     let root = instance.programs.root().display().to_string();

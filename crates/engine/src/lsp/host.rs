@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use codewright_config::SandboxMode;
 use codewright_lsp::{Host, Launch, Servers};
 use codewright_proto::Signal;
 use codewright_workspace::{Author, Command, TreeOptions};
@@ -40,7 +41,8 @@ impl Host for EngineHost {
     fn command(&self, launch: &Launch) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
         let Launch { server, program, args, root, environment, of_repository } = launch;
-        let sandboxed = ServerProgram { program, args, of_repository: *of_repository };
+        let (of_repository, required) = (*of_repository, SandboxMode::Off);
+        let sandboxed = ServerProgram { program, args, of_repository, required };
         let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
         let set = inner.child_env.set.iter().cloned();
         let own = environment.iter().map(|(name, value)| (name.clone(), value.clone()));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
+use codewright_config::SandboxMode;
 use codewright_mcp::auth::Web;
 use codewright_mcp::{Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Servers};
 use codewright_proto::Signal;
@@ -71,7 +72,8 @@ impl Host for EngineHost {
         if !directory.is_dir() {
             return Err(format!("`cwd` names `{}`, which is not a directory.", directory.display()));
         }
-        let program = ServerProgram { program: &local.program, args: &local.args, of_repository };
+        let (program, args, required) = (&local.program, &local.args, SandboxMode::Off);
+        let program = ServerProgram { program, args, of_repository, required };
         let sandbox = sandbox::server::confine(&inner, &self.instance, program)?;
         let set = inner.child_env.set.iter().cloned();
         let own = local.environment.iter().map(|(name, value)| (name.clone(), value.clone()));

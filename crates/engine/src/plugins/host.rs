@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
+use codewright_config::SandboxMode;
 use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Host, Level as HostLevel, Runtime};
 use codewright_proto::{Signal, Toast, ToastVariant};
 use codewright_workspace::{Author, Command};
@@ -45,7 +46,8 @@ impl Host for EngineHost {
         let program = runtime.program.to_string_lossy().into_owned();
         // Without arguments, because the user's sandbox lets a server write the paths among them.
         let of_repository = self.owner == Owner::Repository;
-        let sandboxed = ServerProgram { program: &program, args: &[], of_repository };
+        let required = SandboxMode::Off;
+        let sandboxed = ServerProgram { program: &program, args: &[], of_repository, required };
         let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
         self.note(Level::Info, None, &format!("starting `{program}` for plugins"));
         Ok(Command {

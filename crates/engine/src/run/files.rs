@@ -225,6 +225,8 @@ impl Files {
     /// Adds the changes of commands since the snapshot before them.
     async fn compare(&self, state: &mut State, cancel: &CancellationToken) {
         let Some(before) = state.before.take() else { return };
+        // Reported changes precede the comparison, because the command may have changed the same files after them.
+        self.keep_said(state).await;
         let Some(after) = look(&self.instance, cancel).await else { return };
         state.is_touched |= before.tree != after.tree;
         if let Err(error) = self.instance.snapshots.report_difference(&mut state.step, &before, &after).await

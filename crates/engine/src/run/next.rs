@@ -7,6 +7,7 @@ use codewright_proto::{Message, MessageWithParts, PartBody};
 use super::compact::plan::{marker, open_request};
 use super::refusal::is_refused;
 use super::structured;
+use crate::acp::model::PROVIDER;
 
 /// The text before a command that the user ran, for the model.
 pub(crate) const RAN: &str = "The following tool was executed by the user";
@@ -86,6 +87,8 @@ pub(crate) fn next(transcript: &[MessageWithParts], when_refused: WhenRefused) -
     let done = answers.count();
     match answer.finish.as_deref() {
         _ if done < pieces => Next::Subtask { nth: done },
+        // Another agent runs its calls itself, so its answer is whole. It is never repeated after a call.
+        _ if called && answer.provider_id == PROVIDER => Next::Idle,
         _ if called => Next::Step,
         // Text does not answer a prompt that requested a value. A step that gives up has an error.
         Some(_) if answer.parent_id == *prompt.info.id() && wants_value(prompt) => Next::Step,

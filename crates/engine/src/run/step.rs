@@ -169,11 +169,22 @@ pub(crate) async fn stopped_early(
 
 /// Records the file changes of an aborted step. If that takes longer, they are recorded in the background.
 pub(crate) async fn leave_files(inner: &Arc<Inner>, files: &Arc<Files>, recorder: &mut Recorder) {
+    leave_files_after(inner, files, recorder, std::future::ready(())).await;
+}
+
+/// Does the same after other work, during which files can still change.
+pub(crate) async fn leave_files_after(
+    inner: &Arc<Inner>,
+    files: &Arc<Files>,
+    recorder: &mut Recorder,
+    work: impl Future<Output = ()> + Send + 'static,
+) {
     let (message, files) = (recorder.message(), files.clone());
     let (session_id, message_id) = (message.session_id.clone(), message.id.clone());
     let (found, patch) = oneshot::channel();
     let inner_ = inner.clone();
     inner.tasks.spawn(async move {
+        work.await;
         let Some(patch) = files.close().await.patch else { return };
         let Err(patch) = found.send(patch) else { return };
         let part = Part { id: inner_.ids.part(), session_id: session_id.clone(), message_id, body: patch };

@@ -84,7 +84,7 @@ pub(crate) fn start(
     instance.tasks.spawn(carry(work));
 }
 
-fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
+pub(crate) fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
     let parts = transcript.last()?.parts.iter();
     let texts = parts.filter_map(|part| match &part.body {
         PartBody::Text(text) if text.synthetic != Some(true) && text.ignored != Some(true) => {
@@ -143,7 +143,7 @@ async fn ask(inner: &Inner, model: &Model, request: &Request) -> Option<String> 
 }
 
 /// Returns the first line with text, without reasoning, quotes and control characters.
-fn clean(answer: &str) -> Option<String> {
+pub(crate) fn clean(answer: &str) -> Option<String> {
     let answer = answer.rsplit_once("</think>").map_or(answer, |(_, rest)| rest);
     let line = answer.lines().map(str::trim).find(|line| !line.is_empty())?;
     let line: String = line.chars().filter(|c| !c.is_control()).collect();

@@ -1,4 +1,4 @@
-//! The sandbox of MCP servers and language servers.
+//! The sandbox of MCP servers, language servers and other agents.
 //!
 //! A server runs in the sandbox of the user's mode. A server of the user's configuration also has the network and writes
 //! the home directory, because most are started by a package manager and work on the user's files. A server of a
@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use codewright_config::SandboxMode;
 use codewright_proto::SessionId;
 use codewright_workspace::{Confined, Network};
 
@@ -49,6 +50,8 @@ pub(crate) struct ServerProgram<'a> {
     pub(crate) args: &'a [String],
     /// Whether a repository's configuration starts it.
     pub(crate) of_repository: bool,
+    /// The mode that its callers require.
+    pub(crate) required: SandboxMode,
 }
 
 /// Returns the sandbox of a server. `None` if nothing restricts it. Blocks.
@@ -69,9 +72,17 @@ pub(crate) fn confine(
     let consent = if server.of_repository { Consent::Missing } else { Consent::Given };
     let support = tokio::runtime::Handle::current().block_on(inner.sandbox_support());
     let id = SessionId::parse(SANDBOX_ID).map_err(|error| error.to_string())?;
-    let restricted = Subject::new(inner, instance, &id, &[]).confine(&support, consent)?;
-    let widen = |confined: Arc<Confined>| {
-        if server.of_repository { confined } else { widened(&confined, inner, server.args) }
+    let subject = Subject { required: server.required, ..Subject::new(inner, instance, &id, &[]) };
+    let restricted = subject.confine(&support, consent)?;
+    let widen = |confined: Arc<Confined>| match server.required {
+        _ if server.of_repository => confined,
+        // Its caller must change nothing, so neither does a program that works for it.
+        SandboxMode::ReadOnly => {
+            let mut confined = Confined::clone(&confined);
+            confined.sandbox.network = Network::Open;
+            Arc::new(confined)
+        }
+        SandboxMode::Workspace | SandboxMode::Off => widened(&confined, inner, server.args),
     };
     Ok(restricted.map(|restricted| widen(restricted.confined)))
 }

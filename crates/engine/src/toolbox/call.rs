@@ -22,6 +22,7 @@ use codewright_tools::{
     AnyTool, Ask, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output, PermissionRequests,
     Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, trim,
 };
+use codewright_workspace::Documents;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -51,6 +52,8 @@ use super::cx::tool_cx;
 
 /// The deadline for computing which permissions a call needs.
 const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
+/// The number of callers of a subagent whose editors are looked up.
+const MAX_CALLERS: usize = 64;
 /// The number of characters of invalid arguments that are quoted to the model.
 const MAX_QUOTED_CHARS: usize = 2000;
 
@@ -242,6 +245,7 @@ impl CallCx {
             let call_id = Some(granted.tool.call_id.as_str());
             cx.env.set.extend(self.extensions.shell_env(cwd, session, call_id).await);
         }
+        let _running = tool.facts().starts_commands.then(|| self.inner.documents.command_runs());
         tool.run(input, &cx).await.or_else(|error| match error {
             // The output of an aborted call so far is kept.
             ToolError::Cancelled(Some(output)) => Ok(*output),
@@ -366,9 +370,11 @@ impl CallCx {
         let skills = self.instance.skills(&self.caller.rules).into();
         let known = self.inner.known.of(&self.session_id);
         let read_rules = self.read_rules(tool.facts()).await?;
+        let documents = self.documents().await;
         let can_delegate = self.selection.offered.iter().any(|tool| tool.name() == Task::NAME);
         Ok(ToolCx {
             effects,
+            documents,
             permission_requests,
             read_rules,
             skills,
@@ -380,6 +386,21 @@ impl CallCx {
             can_delegate,
             ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)
         })
+    }
+
+    /// The documents of the user's editor. A subagent has those of its callers.
+    async fn documents(&self) -> Option<Arc<dyn Documents>> {
+        if self.inner.documents.is_empty() {
+            return None;
+        }
+        let mut id = self.session_id.clone();
+        for _ in 0..MAX_CALLERS {
+            if let Some(documents) = self.inner.documents.of(&id, &self.inner.jobs) {
+                return Some(documents);
+            }
+            id = self.inner.store.session(&id).await.ok()??.parent_id?;
+        }
+        None
     }
 
     /// The rules that filter the files which a tool finds.

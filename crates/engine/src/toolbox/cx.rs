@@ -29,6 +29,7 @@ pub(crate) fn tool_cx(
         worktree: instance.worktree.root.clone(),
         judged: Judged::default(),
         opening: Opening::default(),
+        documents: None,
         home: Some(inner.dirs.home.clone()),
         bounds: instance.settled.bounds,
         output_dir: inner.dirs.tool_output(),

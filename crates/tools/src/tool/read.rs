@@ -1,18 +1,20 @@
 //! Reads a file or lists a directory.
 
 mod nested;
+mod text;
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
 use codewright_workspace::{
-    Access, Error, Held, Kind, Node, Page, Place, Window, Withheld, list, read_lines, sniff,
+    Access, Error, Held, Kind, MAX_TEXT_BYTES, Node, Page, Place, Window, Withheld, list, read_lines, sniff,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::nested::LoadedInstructions;
 pub(crate) use self::nested::reminder_at;
+pub use self::text::ReadText;
 use crate::ask::file_patterns;
 use crate::known::Stamp;
 use crate::reading::{node, remark};
@@ -141,7 +143,10 @@ fn read(held: &Held, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
         Kind::Text => {
             // The stamp is taken before reading, so that a change during the read is noticed.
             let stamp = Stamp::of(held);
-            let output = text(&mut file, held, input, cx)?;
+            let output = match held.document(MAX_TEXT_BYTES) {
+                Some(document) => text(&mut document.as_bytes(), held, input, cx)?,
+                None => text(&mut file, held, input, cx)?,
+            };
             cx.known.saw(&held.place.real, stamp);
             let workspace = cx.workspace();
             let is_readable = |place: &Place| cx.read_rules.access_of(&workspace, place) == Access::Open;
@@ -208,7 +213,7 @@ fn facts(preview: &str, truncated: bool) -> serde_json::Map<String, Value> {
     ])
 }
 
-fn text(file: &mut File, held: &Held, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
+fn text(file: &mut impl std::io::Read, held: &Held, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
     let offset = input.offset();
     let window = Window { offset, limit: input.limit(), limit_bytes: MAX_BYTES };
     let page = read_lines(file, &held.place.real, window, &cx.cancel)?;

@@ -170,6 +170,14 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
         KeyCode::Char('d') => return next_source(state),
         KeyCode::Char('r') => return load(state),
         KeyCode::Char('?') => review.help = true,
+        KeyCode::Char('o') => {
+            let Some(change) = review.shown_change() else { return Vec::new() };
+            if state.options.channel.is_none() {
+                state.warn("no editor that shows changes was found: this terminal has no editor channel");
+                return Vec::new();
+            }
+            return vec![Cmd::ShowChange(Box::new(change))];
+        }
         _ => {}
     }
     Vec::new()

@@ -4,6 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
 use super::{act, applies};
+use crate::channel::Context;
 use crate::fuzzy;
 use crate::keys::ACTIONS;
 use crate::msg::Cmd;
@@ -28,7 +29,7 @@ pub(super) fn refresh(state: &mut State) -> Vec<Cmd> {
         return Vec::new();
     }
     if let Some((from, word)) = state.prompt.mention().map(|(from, word)| (from, word.to_owned())) {
-        let offers = agents(state, &word);
+        let offers = named(state, &word);
         let kept = offered(state, from, |pick| matches!(pick, Pick::File(_)));
         let symbols = offered_symbols(state, from, &word);
         offer(state, from, word.clone(), offers.into_iter().chain(kept).chain(symbols).collect());
@@ -60,7 +61,7 @@ pub(super) fn add_files(state: &mut State, query: &str, files: Vec<String>) {
         pick: Pick::File(file),
     });
     let symbols = offered_symbols(state, from, &word);
-    let offers = agents(state, &word).into_iter().chain(files).chain(symbols).collect();
+    let offers = named(state, &word).into_iter().chain(files).chain(symbols).collect();
     offer(state, from, word, offers);
 }
 
@@ -104,7 +105,7 @@ fn offered(state: &State, from: usize, is_kept: impl Fn(&Pick) -> bool) -> Vec<O
 fn offered_symbols(state: &State, from: usize, word: &str) -> Vec<Offer> {
     let matches = |pick: &Pick| match pick {
         Pick::Symbol(symbol) => fuzzy::score(word, &symbol.name).is_some(),
-        Pick::Action(_) | Pick::Command(_) | Pick::File(_) | Pick::Agent(_) => false,
+        Pick::Action(_) | Pick::Command(_) | Pick::File(_) | Pick::Agent(_) | Pick::Editor(_) => false,
     };
     offered(state, from, matches)
 }
@@ -132,6 +133,18 @@ fn commands(state: &State, name: &str) -> Vec<Offer> {
     let mut scored: Vec<(i64, Offer)> = own.chain(served).collect();
     scored.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.label.cmp(&b.label)));
     scored.into_iter().map(|(_, offer)| offer).collect()
+}
+
+/// Returns the agents, and what the editor offers.
+fn named(state: &State, word: &str) -> Vec<Offer> {
+    let contexts = state.options.channel.iter().flat_map(|_| Context::ALL);
+    let contexts = contexts.filter(|context| fuzzy::score(word, context.name()).is_some());
+    let offer = |context: Context| Offer {
+        label: format!("@{}", context.name()),
+        detail: context.detail().to_owned(),
+        pick: Pick::Editor(context),
+    };
+    contexts.map(offer).chain(agents(state, word)).collect()
 }
 
 fn agents(state: &State, word: &str) -> Vec<Offer> {
@@ -184,6 +197,10 @@ fn accept(state: &mut State, from: usize, offer: Offer, entered: bool) -> Vec<Cm
             }
             state.prompt.editor.replace(range, &format!("/{name} "));
             Vec::new()
+        }
+        Pick::Editor(context) => {
+            state.prompt.editor.delete(range);
+            vec![Cmd::ReadContext(context)]
         }
         Pick::Agent(name) => {
             state.prompt.editor.delete(range);

@@ -8,7 +8,7 @@ use crate::clipboard::Clip;
 use crate::layer::skills::Skill;
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Reply, StartData};
-use crate::prompt::Draft;
+use crate::prompt::{Body, Draft};
 use crate::state::{Route, State};
 
 /// Applies the result of a command.
@@ -79,6 +79,10 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
         Reply::Pasted(Ok(Clip::Text(text))) => return super::paste(state, &text),
         Reply::Pasted(Ok(Clip::Picture(picture))) => state.prompt.attach_picture(&picture),
         Reply::Pasted(Err(error)) => state.warn(error),
+        Reply::Context(Ok(attachment)) => {
+            state.prompt.attach(attachment.label, Body::Paste(attachment.text));
+        }
+        Reply::Context(Err(why)) => state.warn(why),
         Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
         Reply::Failed(text) => state.fail(text),
         Reply::Done(text) => state.notify(text, ToastVariant::Success),

@@ -11,7 +11,7 @@ use crate::review::{DrawOptions, Focus, LoadState, Review};
 use crate::state::State;
 use crate::wrap;
 
-const HELP: [(&str, &str); 14] = [
+const HELP: [(&str, &str); 15] = [
     ("up, down, k, j", "a line"),
     ("pageup, pagedown, space", "a page"),
     ("ctrl+u, ctrl+d", "half a page"),
@@ -23,6 +23,7 @@ const HELP: [(&str, &str); 14] = [
     ("m", "mark as reviewed until it changes again"),
     ("d", "working tree, branch, session, last turn"),
     ("v", "side by side or unified"),
+    ("o", "show in the editor of this terminal"),
     ("t", "show or hide the tree"),
     ("r", "reload"),
     ("q, esc", "close"),
