@@ -70,10 +70,12 @@ pub(crate) fn complete(request: &mut ApiRequest, directory: &str) {
 /// Fails with the reason if the plugin may not make it.
 pub(crate) fn restrict(request: &mut ApiRequest, directory: &str) -> Result<(), String> {
     check(&request.method, &request.path)?;
-    // The tools of a prompt become permission rules.
-    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-    if body.get("tools").is_some() {
-        return Err("a plugin of a repository cannot choose the tools of a prompt".to_owned());
+    if !request.body.is_empty() {
+        let body: Value =
+            serde_json::from_slice(&request.body).map_err(|_| "the body is not JSON".to_owned())?;
+        check_body(&body)?;
+        // The server reads exactly what was checked, also if a key occurs twice.
+        request.body = body.to_string().into_bytes();
     }
     if let Some((path, query)) = request.path.split_once('?') {
         let is_place = |pair: &&str| {
@@ -86,6 +88,30 @@ pub(crate) fn restrict(request: &mut ApiRequest, directory: &str) -> Result<(), 
     }
     request.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("x-opencode-"));
     request.headers.push((DIRECTORY.to_owned(), encoded(directory)));
+    Ok(())
+}
+
+/// Checks what a prompt contains.
+fn check_body(body: &Value) -> Result<(), String> {
+    // The tools of a prompt become permission rules.
+    if body.get("tools").is_some() {
+        return Err("a plugin of a repository cannot choose the tools of a prompt".to_owned());
+    }
+    let parts = body.get("parts").and_then(Value::as_array).into_iter().flatten();
+    for part in parts {
+        let url = part["url"].as_str().unwrap_or_default();
+        // The server reads attached files and resources with the rights of the user.
+        let is_allowed = match part["type"].as_str() {
+            Some("text") => true,
+            Some("file") => url.starts_with("data:") && part.get("source").is_none_or(Value::is_null),
+            _ => false,
+        };
+        if !is_allowed {
+            return Err(
+                "a plugin of a repository can only send text and `data:` files in a prompt".to_owned()
+            );
+        }
+    }
     Ok(())
 }
 
@@ -130,6 +156,44 @@ mod tests {
         assert_eq!(request.headers, [(DIRECTORY.to_owned(), "%2Fown".to_owned())]);
         request.body = b"{\"tools\": {\"bash\": true}}".to_vec();
         assert!(restrict(&mut request, "/own").is_err());
+    }
+
+    #[test]
+    fn a_prompt_of_a_repository_reads_no_files() {
+        for (body, is_allowed) in [
+            (r#"{"parts": [{"type": "text", "text": "x"}], "noReply": true}"#, true),
+            (
+                r#"{"parts": [{"type": "file", "mime": "image/png", "url": "data:image/png;base64,AA=="}]}"#,
+                true,
+            ),
+            (r#"{"parts": [{"type": "file", "mime": "image/png", "url": "file:///home/a/.ssh/id"}]}"#, false),
+            (r#"{"parts": [{"type": "file", "mime": "text/plain", "url": "/home/a/.ssh/id"}]}"#, false),
+            (r#"{"parts": [{"type": "file", "url": "data:,x", "source": {"type": "resource"}}]}"#, false),
+            (r#"{"parts": [{"type": "subtask", "prompt": "x"}]}"#, false),
+            (r#"{"parts": [{"type": "agent", "name": "x"}]}"#, false),
+            (r#"{"parts": [{"text": "x"}]}"#, false),
+            ("parts", false),
+        ] {
+            let mut request = ApiRequest {
+                method: "POST".to_owned(),
+                path: "/session/s/message".to_owned(),
+                headers: Vec::new(),
+                body: body.as_bytes().to_vec(),
+            };
+            assert_eq!(restrict(&mut request, "/own").is_ok(), is_allowed, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_first_of_two_equal_keys_is_not_sent() {
+        let mut request = ApiRequest {
+            method: "POST".to_owned(),
+            path: "/session/s/message".to_owned(),
+            headers: Vec::new(),
+            body: br#"{"parts": [{"type": "agent"}], "parts": []}"#.to_vec(),
+        };
+        restrict(&mut request, "/own").unwrap();
+        assert_eq!(request.body, b"{\"parts\":[]}");
     }
 
     #[test]
