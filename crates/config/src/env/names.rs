@@ -243,7 +243,10 @@ pub const OWN: &[(&str, &str)] = &[
         "the decision for repositories without one: `ask` (default), `all` (trust) or `none` (do not trust)",
     ),
     (SANDBOX_OUTER, "a container already is a sandbox, like `sandbox.outer`"),
-    (SANDBOX_MECHANISM, "the strongest mechanism that the sandbox uses: `landlock` or `none` (default: any)"),
+    (
+        SANDBOX_MECHANISM,
+        "the strongest mechanism that the sandbox uses: `bubblewrap` (which also makes the mounts), `landlock`, `landlock:VERSION` or `none` (default: any)",
+    ),
     (AUTH_CONTENT, "credentials as JSON, instead of the files"),
     (SERVER_PASSWORD, "the password of the server"),
     (SERVER_USERNAME, "the user name of the server (default: `opencode`)"),

@@ -40,7 +40,9 @@ impl Host for EngineHost {
     fn command(&self, launch: &Launch) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
         let Launch { server, program, args, root, environment, of_repository } = launch;
-        let sandboxed = ServerProgram { program, args, of_repository: *of_repository };
+        // A server in the project is the repository's, whoever configured it.
+        let of_repository = *of_repository || Path::new(program).starts_with(self.instance.programs.root());
+        let sandboxed = ServerProgram { program, args, of_repository };
         let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
         let set = inner.child_env.set.iter().cloned();
         let own = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
