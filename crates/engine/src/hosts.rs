@@ -48,7 +48,8 @@ impl Origin {
     /// Fails if the proxy cannot be started. The command must then not run.
     pub(crate) fn connect(self, restricted: Restricted) -> Result<Restricted, String> {
         let is_complete = restricted.confined.mechanism.is_complete();
-        if self.instance.sandbox.network != NetworkAccess::Proxy || !is_complete {
+        let is_open = restricted.confined.sandbox.network == Network::Open;
+        if self.instance.sandbox.network != NetworkAccess::Proxy || is_open || !is_complete {
             return Ok(restricted);
         }
         let hosts =

@@ -18,8 +18,8 @@ use codewright_config::{Dirs, Env, NetworkAccess, SandboxConfig, SandboxMode, en
 use codewright_proto::SessionId;
 use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use codewright_workspace::{
-    Confined, Guarded, Mechanism, Network, Probe, Sandbox, TEMPORARY, make_private_directory, normalize,
-    physical,
+    Confined, Guarded, Mechanism, Network, Probe, Sandbox, TEMPORARY, folded_name, make_private_directory,
+    normalize, physical,
 };
 
 use crate::inner::Inner;
@@ -128,7 +128,7 @@ impl<'a> Subject<'a> {
             Enforcement::Lacking(_) | Enforcement::Outer | Enforcement::Whole => {}
         }
         let is_lifted = self.mode() != SandboxMode::ReadOnly
-            && self.granted.iter().any(|ask| ask.permission == Ask::SANDBOX);
+            && self.granted.iter().any(|ask| ask.permission == Ask::SANDBOX && !is_about_network(ask));
         if support.mechanism == Mechanism::Nothing || is_lifted {
             return Ok(None);
         }
@@ -184,8 +184,15 @@ impl<'a> Subject<'a> {
             show: self.visible(),
             temporary,
             // A proxy belongs to one command, see `hosts`.
-            network: if self.config.network == NetworkAccess::Open { Network::Open } else { Network::Off },
+            network: if self.has_whole_network() { Network::Open } else { Network::Off },
         })
+    }
+
+    /// Whether the command has the network of the machine, by the configuration or by a reply about this command.
+    fn has_whole_network(&self) -> bool {
+        let is_granted =
+            || self.granted.iter().any(|ask| ask.permission == Ask::SANDBOX && is_about_network(ask));
+        self.config.network == NetworkAccess::Open || self.mode() != SandboxMode::ReadOnly && is_granted()
     }
 
     /// The caches of build tools: those of the project, or some that end with the session.
@@ -317,6 +324,11 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Whether a permission to leave the sandbox is one to use the network of the machine alone.
+fn is_about_network(ask: &Ask) -> bool {
+    ask.metadata.contains_key(Ask::OPEN_NETWORK)
+}
+
 /// Whether the path is a directory and not a link to one.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
@@ -355,15 +367,39 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Removes the names of granted paths, and those of the directories above them, from the guarded ones.
-fn allow(guarded: &mut [Guarded], granted: &[PathBuf]) {
-    for path in granted.iter().flat_map(|path| path.ancestors()) {
-        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        let name = name.to_string_lossy().to_lowercase();
-        for row in guarded.iter_mut().filter(|row| row.directory == directory) {
-            row.patterns.retain(|pattern| !control::matches_name(pattern, &name));
+/// Opens the guarded names of granted paths, and nothing else in the guarded directories that contain one.
+fn allow(guarded: &mut Vec<Guarded>, granted: &[PathBuf]) {
+    for path in granted {
+        let mut is_inside = false;
+        let parts: Vec<&Path> = path.ancestors().collect();
+        // From the outermost directory to the path itself.
+        for part in parts.into_iter().rev() {
+            let (Some(directory), Some(name)) = (part.parent(), part.file_name()) else { continue };
+            let is_everything =
+                |row: &Guarded| row.directory == directory && row.patterns == [Guarded::EVERYTHING];
+            if is_inside && !guarded.iter().any(is_everything) {
+                let (directory, patterns) = (directory.to_owned(), vec![Guarded::EVERYTHING.to_owned()]);
+                guarded.push(Guarded { directory, patterns, except: Vec::new() });
+            }
+            let (name, is_whole) = (name.to_string_lossy(), granted.iter().any(|other| other == part));
+            let folded = folded_name(&name);
+            let matches = |pattern: &String| control::matches_name(pattern, &folded);
+            let rows = guarded.iter_mut().filter(|row| row.directory == directory);
+            for row in rows.filter(|row| row.patterns.iter().any(matches)) {
+                is_inside = true;
+                row.except.extend(names(&name, is_whole));
+            }
+            if is_inside && is_whole {
+                break;
+            }
         }
     }
+}
+
+/// The names that belong to a granted path, or to a directory above it. Git writes a file by renaming another one.
+fn names(name: &str, is_whole: bool) -> Vec<String> {
+    let lock = is_whole.then(|| format!("{name}.lock"));
+    [name.to_owned()].into_iter().chain(lock).map(|name| folded_name(&name)).collect()
 }
 
 /// The directory of a repository that git writes: `.git`, or the main repository of a linked worktree.
@@ -399,6 +435,7 @@ fn administration(directory: &Path) -> Vec<Guarded> {
     let row = |directory: PathBuf, names: &[&str]| Guarded {
         directory,
         patterns: names.iter().map(|&name| name.to_owned()).collect(),
+        except: Vec::new(),
     };
     let mut rows = vec![row(directory.to_owned(), GIT_FILES)];
     let below = |name: &str| {
@@ -455,7 +492,9 @@ mod tests {
     fn is_guarded(sandbox: &Sandbox, path: &Path) -> bool {
         let name = path.file_name().unwrap().to_string_lossy();
         let rows = sandbox.guarded.iter().filter(|row| row.directory == path.parent().unwrap());
-        rows.flat_map(|row| &row.patterns).any(|pattern| control::matches_name(pattern, &name))
+        rows.filter(|row| !row.except.contains(&folded_name(&name)))
+            .flat_map(|row| &row.patterns)
+            .any(|pattern| control::matches_name(pattern, &name))
     }
 
     #[test]
@@ -476,6 +515,26 @@ mod tests {
         let sandbox = sandbox(&root, &[ask(Certainty::Stated)]);
         assert!(!is_guarded(&sandbox, &config) && sandbox.write.contains(&config));
         assert!(is_guarded(&sandbox, &root.join("work/.git/hooks")));
+    }
+
+    #[test]
+    fn a_granted_file_opens_no_other_file_of_its_directory() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        create_dir_all(root.join("work/.git/hooks")).unwrap();
+        for directory in [".git/hooks", ".claude/commands/deep"] {
+            let file = format!("{directory}/one");
+            let sandbox = sandbox(&root, &[Ask::new("edit", vec![file.clone()])]);
+            let at = |name: &str| root.join("work").join(name);
+            for open in [&file, directory, &format!("{file}.lock")] {
+                assert!(!is_guarded(&sandbox, &at(open)), "{open}");
+            }
+            for closed in ["two", "one.x", "one.lock.x"] {
+                assert!(is_guarded(&sandbox, &at(directory).join(closed)), "{directory}/{closed}");
+            }
+        }
+        let sandbox = sandbox(&root, &[Ask::new("edit", vec![".claude/commands/one".to_owned()])]);
+        assert!(is_guarded(&sandbox, &root.join("work/.claude/settings.json")));
     }
 
     #[test]

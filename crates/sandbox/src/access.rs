@@ -1,8 +1,8 @@
 //! Resolves the paths of a sandbox into one ordered list of rules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{canonicalize, symlink_metadata};
-use std::io::ErrorKind;
+use std::io::{Error as IoError, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Sandbox, TEMPORARY};
@@ -11,9 +11,18 @@ use crate::{Error, Sandbox, TEMPORARY};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Access {
     Write,
+    /// The same, and the path cannot be renamed.
+    Pin,
     Show,
     Protect,
     Hide,
+}
+
+impl Access {
+    /// Whether the content of a path can be written.
+    pub(crate) fn is_writable(self) -> bool {
+        matches!(self, Self::Write | Self::Pin)
+    }
 }
 
 /// A path that exists, without links, and the access to it.
@@ -42,40 +51,68 @@ pub(crate) fn rules(sandbox: &Sandbox) -> Result<Vec<Rule>, Error> {
         (&sandbox.hide, Access::Hide),
     ];
     let mut rules: BTreeMap<PathBuf, (Access, bool)> = BTreeMap::new();
+    let mut directories = Directories::default();
     for (paths, access) in lists {
         for path in paths {
-            let Some((path, is_directory)) = resolve(path, access)? else { continue };
+            let Some((path, is_directory)) = directories.resolve(path, access)? else { continue };
             let rule = rules.entry(path).or_insert((access, is_directory));
             rule.0 = rule.0.max(access);
+        }
+    }
+    for row in sandbox.guarded.iter().filter(|row| !row.except.is_empty()) {
+        let Some((path, true)) = directories.resolve(&row.directory, Access::Pin)? else { continue };
+        let above = rules.range(..=path.clone()).rev().find(|(above, _)| path.starts_with(above));
+        if above.is_some_and(|(_, (access, _))| *access == Access::Write) {
+            rules.insert(path, (Access::Pin, true));
         }
     }
     // The order of a map of paths compares components, so a directory precedes its content.
     Ok(rules.into_iter().map(|(path, (access, is_directory))| Rule { path, access, is_directory }).collect())
 }
 
-/// The path without links, and whether it is a directory. `None` if it does not exist.
-fn resolve(path: &Path, access: Access) -> Result<Option<(PathBuf, bool)>, Error> {
-    let failed = |source| Error::Path { path: path.to_owned(), source };
-    let resolved = match canonicalize(path) {
-        Ok(resolved) => resolved,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
+/// The directories that were resolved. Most paths share a few of them, and most of them are missing.
+#[derive(Default)]
+struct Directories(HashMap<PathBuf, Result<PathBuf, ErrorKind>>);
+
+impl Directories {
+    /// The path without links, and whether it is a directory. `None` if it does not exist.
+    fn resolve(&mut self, path: &Path, access: Access) -> Result<Option<(PathBuf, bool)>, Error> {
+        match self.find(path) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+                // The command runs as the same user, so it cannot reach the path either. A path that must not be
+                // written is an error instead, because a command may change the permissions of a directory that it can
+                // write.
+                ErrorKind::PermissionDenied if matches!(access, Access::Hide | Access::Show) => Ok(None),
+                _ => Err(Error::Path { path: path.to_owned(), source: error }),
+            },
         }
-        // The command runs as the same user, so it cannot reach the path either. A path that must not be written
-        // is an error instead, because a command may change the permissions of a directory that it can write.
-        Err(error)
-            if error.kind() == ErrorKind::PermissionDenied
-                && matches!(access, Access::Hide | Access::Show) =>
-        {
-            return Ok(None);
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    match symlink_metadata(&resolved) {
-        Ok(metadata) => Ok(Some((resolved, metadata.is_dir()))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(error)),
     }
+
+    fn find(&mut self, path: &Path) -> Result<(PathBuf, bool), IoError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return followed(path) };
+        let resolved = self.directory(parent)?.join(name);
+        let metadata = symlink_metadata(&resolved)?;
+        if metadata.is_symlink() { followed(&resolved) } else { Ok((resolved, metadata.is_dir())) }
+    }
+
+    fn directory(&mut self, path: &Path) -> Result<PathBuf, IoError> {
+        if let Some(known) = self.0.get(path) {
+            return known.clone().map_err(IoError::from);
+        }
+        let found = self.find(path).map(|(resolved, _)| resolved);
+        let kept = found.as_ref().map(Clone::clone).map_err(IoError::kind);
+        self.0.insert(path.to_owned(), kept);
+        found
+    }
+}
+
+/// The path without any link, and whether it is a directory.
+fn followed(path: &Path) -> Result<(PathBuf, bool), IoError> {
+    let resolved = canonicalize(path)?;
+    let is_directory = symlink_metadata(&resolved)?.is_dir();
+    Ok((resolved, is_directory))
 }
 
 /// Whether a rule for `path` decides about nothing, because the rule above it already has the same access.
@@ -99,7 +136,8 @@ pub(crate) fn without_repetitions(rules: Vec<Rule>) -> Vec<Rule> {
         let rule = &rules[at];
         let above = rules[..at].iter().rev().find(|above| rule.path.starts_with(&above.path));
         above.is_some_and(|above| {
-            (above.access, rule.access) == (Access::Write, Access::Write)
+            above.access.is_writable()
+                && rule.access == Access::Write
                 && (is_replaced(&above.path) || !is_replaced(&rule.path))
         })
     };

@@ -27,7 +27,7 @@ impl Sandbox {
         let path = resolved(path);
         let rules = rules(self)?;
         let rule = rules.iter().rev().find(|rule| path.starts_with(&rule.path));
-        let has_private_directory = matches!(mechanism, Mechanism::Bubblewrap(_));
+        let has_private_directory = matches!(mechanism, Mechanism::Bubblewrap(..));
         if path.starts_with(&self.temporary) {
             return Ok(None);
         }
@@ -46,8 +46,8 @@ impl Sandbox {
         Ok(match rule.map(|rule| rule.access) {
             Some(Access::Hide) => path.exists().then_some(Blocked::Hidden),
             Some(Access::Protect) => Some(Blocked::Protected),
-            Some(Access::Write) if is_guarded() => Some(Blocked::Protected),
-            Some(Access::Write) => None,
+            Some(Access::Write | Access::Pin) if is_guarded() => Some(Blocked::Protected),
+            Some(Access::Write | Access::Pin) => None,
             Some(Access::Show) | None => Some(Blocked::ReadOnly),
         })
     }
@@ -69,7 +69,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::{Guarded, Network};
+    use crate::{Guarded, Mounter, Network};
 
     #[test]
     fn a_path_is_blocked_by_the_longest_rule() {
@@ -85,13 +85,17 @@ mod tests {
         let sandbox = Sandbox {
             write: vec![at("work")],
             protect: vec![at("work/.git/config")],
-            guarded: vec![Guarded { directory: at("work"), patterns: vec![".mcp.json".to_owned()] }],
+            guarded: vec![Guarded {
+                directory: at("work"),
+                patterns: vec![".mcp.json".to_owned()],
+                except: Vec::new(),
+            }],
             hide: vec![at("home/.ssh")],
             show: Vec::new(),
             temporary: at("private"),
             network: Network::Off,
         };
-        let mechanism = Mechanism::Bubblewrap("/usr/bin/bwrap".into());
+        let mechanism = Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper);
         for (name, expected) in [
             ("work/src/new", None),
             ("work/.git/config", Some(Blocked::Protected)),

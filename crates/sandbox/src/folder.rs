@@ -31,6 +31,13 @@ pub(crate) enum Reached {
 impl Folder {
     /// Opens an absolute path.
     pub(crate) fn open(path: &Path) -> Result<Reached, Error> {
+        #[cfg(target_os = "linux")]
+        match Self::open_at_once(path) {
+            Ok(folder) => return Ok(Reached::Folder(folder)),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Reached::Missing),
+            // The component with a link or without permissions is found below.
+            Err(_) => {}
+        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut folder = openat(CWD, "/", flags, Mode::empty())?;
         let mut walked = PathBuf::from("/");
@@ -60,6 +67,13 @@ impl Folder {
             };
         }
         Ok(Reached::Folder(Self(folder)))
+    }
+
+    /// Opens an absolute path with one call. Every link is an error of its own.
+    #[cfg(target_os = "linux")]
+    fn open_at_once(path: &Path) -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), rustix::fs::ResolveFlags::NO_SYMLINKS).map(Self)
     }
 
     /// Whether the directory has an entry of this name.

@@ -34,9 +34,15 @@ pub struct Guarded {
     pub directory: PathBuf,
     /// Names as [`folded_name`] returns them, which may start or end with `*`.
     pub patterns: Vec<String>,
+    /// Names as [`folded_name`] returns them that are not guarded, although a pattern matches. A directory with such names
+    /// cannot be exchanged.
+    pub except: Vec<String>,
 }
 
 impl Guarded {
+    /// The pattern that matches every name.
+    pub const EVERYTHING: &'static str = "*";
+
     /// The paths that exist.
     ///
     /// # Errors
@@ -78,6 +84,9 @@ impl Guarded {
     /// Whether a name is guarded.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let name = folded_name(name);
+        if self.except.contains(&name) {
+            return false;
+        }
         self.patterns.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
             (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),
             (Some(end), None) => name.ends_with(end),
@@ -189,14 +198,14 @@ impl Guard {
     pub fn new(guarded: Vec<Guarded>) -> Result<Self, Error> {
         let mut guard =
             Self { rows: Vec::new(), known: HashSet::new(), links: Vec::new(), renamed: Vec::new() };
+        let mut seen: HashSet<PathBuf> = HashSet::new();
         for guarded in guarded {
             let path = resolved(&guarded.directory);
-            let present =
-                Guarded { directory: path.clone(), patterns: guarded.patterns.clone() }.existing()?;
+            let present = Guarded { directory: path.clone(), ..guarded.clone() }.existing()?;
             let above = guarded.directory.ancestors().map(Path::to_owned);
             for entry in present.iter().cloned().chain(above) {
-                if let Ok(target) = read_link(&entry)
-                    && !guard.links.iter().any(|(known, _)| *known == entry)
+                if seen.insert(entry.clone())
+                    && let Ok(target) = read_link(&entry)
                 {
                     guard.links.push((entry, target));
                 }
@@ -291,13 +300,16 @@ impl Row {
         };
         let mut outcome = Ok(());
         let mut found: HashSet<String> = HashSet::new();
-        // These are found among any number of entries.
-        let exact = self.guarded.patterns.iter().filter(|pattern| !pattern.contains('*'));
-        found.extend(exact.filter(|name| folder.has(name)).cloned());
         let most = if moment == Moment::Over { MAX_LAST_ENTRIES } else { MAX_ENTRIES };
         match self.guarded.names(&folder, most) {
             Ok(names) => found.extend(names),
-            Err(error) => outcome = Err(error),
+            Err(error) => {
+                outcome = Err(error);
+                // These are found among any number of entries.
+                let exact = self.guarded.patterns.iter().filter(|pattern| !pattern.contains('*'));
+                let exact = exact.filter(|name| self.guarded.matches(name) && folder.has(name));
+                found.extend(exact.cloned());
+            }
         }
         for name in found.into_iter().filter(|name| !known.contains(&self.path.join(name))) {
             match rename_away(&folder, &name, |to| self.guarded.matches(to)) {
@@ -391,7 +403,7 @@ mod tests {
 
     fn guard(directory: &Path, patterns: &[&str]) -> Guard {
         let patterns = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
-        Guard::new(vec![Guarded { directory: directory.to_owned(), patterns }]).unwrap()
+        Guard::new(vec![Guarded { directory: directory.to_owned(), patterns, except: Vec::new() }]).unwrap()
     }
 
     #[test]

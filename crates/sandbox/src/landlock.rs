@@ -38,6 +38,8 @@ const DEVICES: &[&str] = &[
 /// The files that a process can open.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Paths {
+    /// The version of the interface.
+    version: u32,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
 }
@@ -54,14 +56,14 @@ impl Paths {
     /// # Errors
     ///
     /// Fails if a path cannot be resolved, or if there are too many rules.
-    pub(crate) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
+    pub(crate) fn new(sandbox: &Sandbox, version: u32) -> Result<Self, Error> {
         let rules = rules(sandbox)?;
-        let mut paths = Self::default();
+        let mut paths = Self { version, ..Self::default() };
         allow(Path::new("/"), &rules, &mut paths.read)?;
         for rule in &rules {
             match rule.access {
                 Access::Show => paths.read.push(rule.path.clone()),
-                Access::Write => paths.write.push(rule.path.clone()),
+                Access::Write | Access::Pin => paths.write.push(rule.path.clone()),
                 Access::Protect | Access::Hide => {}
             }
         }
@@ -76,14 +78,15 @@ impl Paths {
     /// Fails if the kernel enforces nothing.
     pub(crate) fn restrict(&self) -> Result<(), Error> {
         let failed = |error: landlock::RulesetError| Error::Kernel(format!("Landlock: {error}"));
-        let ruleset = Ruleset::default()
-            .handle_access(AccessFs::from_all(NEWEST))
-            .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal))
-            .map_err(failed)?;
+        let abi =
+            KNOWN.into_iter().find(|(_, version)| *version == self.version).map_or(NEWEST, |(abi, _)| abi);
+        let ruleset = Ruleset::default().handle_access(AccessFs::from_all(abi)).map_err(failed)?;
+        let scopes = Scope::from_all(abi);
+        let ruleset = if scopes.is_empty() { ruleset } else { ruleset.scope(scopes).map_err(failed)? };
         let mut created = ruleset.create().map_err(failed)?;
-        let read = AccessFs::from_read(NEWEST);
+        let read = AccessFs::from_read(abi);
         // A device file would give root the content of a disk.
-        let write = AccessFs::from_all(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
+        let write = AccessFs::from_all(abi) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
         for (list, access) in [(&self.read, read), (&self.write, write)] {
             for path in list {
                 created = add(created, path, access)?;

@@ -9,9 +9,16 @@ use crate::mechanism::Mechanism;
 use crate::{Error, Network, Sandbox, TEMPORARY, bubblewrap, forward, seatbelt};
 
 #[cfg(target_os = "linux")]
-use crate::{landlock::Paths, privilege::Users, seccomp::Sockets};
+use crate::{
+    bubblewrap::Mounter,
+    landlock::Paths,
+    mounts::Frame,
+    privilege::Users,
+    seccomp::Sockets,
+    steps::{PROXY, Step, can_write, steps},
+};
 
-/// The first argument that makes the program restrict itself. The next one is the text of an [`Inner`].
+/// The first argument that makes the program restrict itself. The text of an [`Inner`] follows, and its mounts.
 pub const CONFINE: &str = "__confine";
 
 /// Variables with which programs fail at once if a host cannot be reached. They would try again for more than a minute.
@@ -48,6 +55,9 @@ pub struct Launch {
 pub struct Inner {
     /// The socket of the proxy, if connections must be forwarded.
     forward: Option<PathBuf>,
+    /// The mounts that the helper makes.
+    #[cfg(target_os = "linux")]
+    frame: Option<Frame>,
     #[cfg(target_os = "linux")]
     paths: Option<Paths>,
     #[cfg(target_os = "linux")]
@@ -68,17 +78,27 @@ impl Launch {
     ) -> Result<Self, Error> {
         match mechanism {
             #[cfg(target_os = "linux")]
-            Mechanism::Bubblewrap(program) => {
-                let bubblewrap::Arguments { words: mut args, covered } =
-                    bubblewrap::arguments(sandbox, helper, directory)?;
-                args.push(bubblewrap::HELPER.into());
-                args.extend(Inner::in_namespaces(sandbox).arguments()?);
+            Mechanism::Bubblewrap(program, mounter) => {
+                let steps = steps(sandbox)?;
+                // The helper that makes mounts is not restricted yet, so no command may be able to exchange it.
+                let (args, covered) = if *mounter == Mounter::Helper && !can_write(&steps, helper) {
+                    let mut args = bubblewrap::namespaces(&sandbox.network);
+                    args.push(helper.into());
+                    args.extend(Inner::with_mounts(sandbox, &steps, directory)?);
+                    (args, Vec::new())
+                } else {
+                    let bubblewrap::Arguments { words: mut args, covered } =
+                        bubblewrap::arguments(sandbox, steps, helper, directory);
+                    args.push(bubblewrap::HELPER.into());
+                    args.extend(Inner::in_namespaces(sandbox).arguments()?);
+                    (args, covered)
+                };
                 let env = variables(Path::new(TEMPORARY), sandbox);
                 Ok(Self { program: program.clone(), args, env, needs_helper: true, covered })
             }
             #[cfg(target_os = "linux")]
-            Mechanism::Landlock(_) => {
-                let args = Inner::with_landlock(sandbox)?.arguments()?.into();
+            Mechanism::Landlock(version) => {
+                let args = Inner::with_landlock(sandbox, *version)?.arguments()?.into();
                 let env = variables(&sandbox.temporary, sandbox);
                 Ok(Self { program: helper.to_owned(), args, env, needs_helper: true, covered: Vec::new() })
             }
@@ -114,40 +134,68 @@ fn variables(temporary: &Path, sandbox: &Sandbox) -> Vec<(String, String)> {
     variables
 }
 
+#[cfg(target_os = "linux")]
 impl Inner {
-    #[cfg(target_os = "linux")]
+    /// In namespaces whose mounts bubblewrap has made.
     fn in_namespaces(sandbox: &Sandbox) -> Self {
         let forward = match &sandbox.network {
-            Network::Proxy(_) => Some(bubblewrap::PROXY.into()),
+            Network::Proxy(_) => Some(PROXY.into()),
             Network::Off | Network::Open => None,
         };
-        Self { forward, paths: None, sockets: Sockets::Any }
+        Self { forward, frame: None, paths: None, sockets: Sockets::Any }
     }
 
-    #[cfg(target_os = "linux")]
-    fn with_landlock(sandbox: &Sandbox) -> Result<Self, Error> {
+    fn with_landlock(sandbox: &Sandbox, version: u32) -> Result<Self, Error> {
         // The namespace of the machine has no free port that only this command can reach, so there is no proxy.
         let sockets = if sandbox.network == Network::Open { Sockets::Any } else { Sockets::Pairs };
-        Ok(Self { forward: None, paths: Some(Paths::new(sandbox)?), sockets })
+        Ok(Self { forward: None, frame: None, paths: Some(Paths::new(sandbox, version)?), sockets })
+    }
+
+    /// The arguments of a helper that makes the mounts.
+    fn with_mounts(sandbox: &Sandbox, steps: &[Step], directory: &Path) -> Result<Vec<OsString>, Error> {
+        let real = |path: &Path| {
+            std::fs::canonicalize(path).map_err(|source| Error::Path { path: path.to_owned(), source })
+        };
+        let proxy = match &sandbox.network {
+            Network::Proxy(socket) => Some(real(socket)?),
+            Network::Off | Network::Open => None,
+        };
+        let frame = Frame::new(directory, steps.len());
+        let frame = Frame { temporary: Some(real(&sandbox.temporary)?), proxy, ..frame };
+        let arguments = Self { frame: Some(frame), ..Self::in_namespaces(sandbox) }.arguments()?;
+        Ok(arguments.into_iter().chain(steps.iter().map(Step::word)).collect())
+    }
+
+    /// The arguments of a helper that makes the mounts of every sandbox and no others.
+    pub(crate) fn probe() -> Result<[OsString; 2], Error> {
+        let frame = Some(Frame::new(Path::new("/"), 0));
+        Self { forward: None, frame, paths: None, sockets: Sockets::Any }.arguments()
     }
 
     /// The arguments of the helper.
-    #[cfg(target_os = "linux")]
     fn arguments(&self) -> Result<[OsString; 2], Error> {
         let text = serde_json::to_string(self).map_err(|error| Error::Kernel(error.to_string()))?;
         Ok([CONFINE.into(), text.into()])
     }
 }
 
-/// Applies the restrictions to the calling thread and to all processes that it starts from now on.
+/// Applies the restrictions to the calling thread and to all processes that it starts from now on. Takes their arguments
+/// from the beginning of `args`. The process must have one thread.
 ///
 /// # Errors
 ///
 /// Fails if the text is not an [`Inner`] or a restriction cannot be applied. The command must then not be
 /// started.
 #[cfg(target_os = "linux")]
-pub fn restrict(text: &str) -> Result<(), Error> {
-    let inner: Inner = serde_json::from_str(text).map_err(|error| Error::Kernel(error.to_string()))?;
+pub fn restrict(args: &mut impl Iterator<Item = OsString>) -> Result<(), Error> {
+    let text = args.next().unwrap_or_default();
+    let inner: Inner =
+        serde_json::from_str(&text.to_string_lossy()).map_err(|error| Error::Kernel(error.to_string()))?;
+    if let Some(frame) = &inner.frame {
+        let steps: Option<Vec<Step>> = args.take(frame.steps).map(|word| Step::parse(&word)).collect();
+        let steps = steps.filter(|steps| steps.len() == frame.steps);
+        frame.build(&steps.ok_or_else(|| Error::Kernel("a mount is not valid".to_owned()))?)?;
+    }
     if let Some(socket) = inner.forward {
         forward::start(socket).map_err(|error| Error::Kernel(format!("the proxy's port: {error}")))?;
     }
@@ -165,6 +213,6 @@ pub fn restrict(text: &str) -> Result<(), Error> {
 ///
 /// Always fails.
 #[cfg(not(target_os = "linux"))]
-pub fn restrict(_: &str) -> Result<(), Error> {
+pub fn restrict(_: &mut impl Iterator<Item = OsString>) -> Result<(), Error> {
     Err(Error::Unsupported("this system restricts processes from outside".to_owned()))
 }

@@ -4,8 +4,8 @@
 //! line for the strongest mechanism of this machine ([`Mechanism`]):
 //!
 //! - Linux with bubblewrap: separate user, mount, pid, ipc and network namespaces, with a read-only root
-//!   directory. Inside, the program itself is started once more; it restricts system calls ([`restrict`]) and
-//!   starts the command.
+//!   directory. Inside, the program itself is started once more; it makes the mounts, restricts system calls
+//!   ([`restrict`]) and starts the command.
 //! - Linux without bubblewrap: Landlock and a system call filter. This is weaker, see [`Mechanism::gaps`].
 //! - macOS: a profile for `sandbox-exec`.
 //!
@@ -22,9 +22,12 @@ mod light;
 mod mechanism;
 mod seatbelt;
 mod sockets;
+mod steps;
 
 #[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod mounts;
 #[cfg(target_os = "linux")]
 mod privilege;
 #[cfg(target_os = "linux")]
@@ -33,6 +36,7 @@ mod seccomp;
 use std::path::PathBuf;
 
 pub use blocked::Blocked;
+pub use bubblewrap::Mounter;
 pub use guard::{Guard, Guarded, Place, Renamed, folded_name};
 pub use launch::{CONFINE, Inner, Launch, restrict};
 pub use light::with_writes;

@@ -1,5 +1,6 @@
 //! The mechanisms that can enforce a sandbox, and which of them works on this machine.
 
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use crate::bubblewrap;
+use crate::bubblewrap::{self, Mounter};
 
 /// The time that bubblewrap gets to prove that it works.
 const PROBE_TIME: Duration = Duration::from_secs(5);
@@ -24,12 +25,14 @@ const CONTAINER_MARKS: &[&str] = &["/.dockerenv", "/run/.containerenv"];
 
 /// The interface of Landlock that also restricts signals and abstract sockets.
 const LANDLOCK_WITH_SCOPES: u32 = 6;
+/// The interface of Landlock that also restricts truncation.
+const LANDLOCK_WITH_TRUNCATION: u32 = 3;
 
 /// A way to enforce a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mechanism {
     /// bubblewrap at this path.
-    Bubblewrap(PathBuf),
+    Bubblewrap(PathBuf, Mounter),
     /// Landlock with this interface version, and a system call filter.
     Landlock(u32),
     /// `sandbox-exec` of macOS.
@@ -43,7 +46,7 @@ impl Mechanism {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Bubblewrap(_) => "bubblewrap",
+            Self::Bubblewrap(..) => "bubblewrap",
             Self::Landlock(_) => "landlock",
             Self::Seatbelt => "seatbelt",
             Self::Nothing => "none",
@@ -53,7 +56,7 @@ impl Mechanism {
     /// Whether all promises of a sandbox hold.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        matches!(self, Self::Bubblewrap(_) | Self::Seatbelt)
+        matches!(self, Self::Bubblewrap(..) | Self::Seatbelt)
     }
 
     /// Whether a command cannot write anything outside its private directory if nothing else is writable.
@@ -65,19 +68,20 @@ impl Mechanism {
 
     /// The promises that do not hold, as short sentences.
     #[must_use]
-    pub fn gaps(&self) -> &'static [&'static str] {
+    pub fn gaps(&self) -> Vec<&'static str> {
         match self {
-            Self::Bubblewrap(_) | Self::Seatbelt => &[],
-            Self::Landlock(version) if *version < 4 => &[
-                "Protected files inside a writable directory can be written.",
-                "Commands see all processes.",
-                "Commands can connect to no network at all, not even through the proxy.",
-            ],
-            Self::Landlock(_) => &[
-                "Protected files inside a writable directory can be written.",
-                "Commands see all processes.",
-            ],
-            Self::Nothing => &["Commands can do everything that you can do."],
+            Self::Bubblewrap(..) | Self::Seatbelt => Vec::new(),
+            Self::Landlock(version) => {
+                let gaps = [
+                    (u32::MAX, "Protected files inside a writable directory can be written."),
+                    (u32::MAX, "Commands see all processes."),
+                    (u32::MAX, "Commands have no network, not even through the proxy."),
+                    (LANDLOCK_WITH_SCOPES, "Commands can send signals to your other processes."),
+                    (LANDLOCK_WITH_TRUNCATION, "Commands can empty files that they cannot write otherwise."),
+                ];
+                gaps.into_iter().filter(|(since, _)| version < since).map(|(_, gap)| gap).collect()
+            }
+            Self::Nothing => vec!["Commands can do everything that you can do."],
         }
     }
 }
@@ -99,41 +103,51 @@ pub enum Strongest {
     /// All mechanisms may be used.
     #[default]
     Any,
-    /// Only Landlock may be used.
-    Landlock,
+    /// bubblewrap has to make the mounts.
+    Bubblewrap,
+    /// Only Landlock may be used, at most with this interface version.
+    Landlock(u32),
     /// No mechanism may be used.
     Nothing,
 }
 
 impl Strongest {
-    /// Parses a name in the environment: `landlock` or `none`. Anything else means all mechanisms.
+    /// Parses a name in the environment: `bubblewrap`, `landlock`, `landlock:VERSION` or `none`. Anything else means all
+    /// mechanisms.
     #[must_use]
     pub fn parse(name: &str) -> Self {
         match name {
-            "landlock" => Self::Landlock,
+            "bubblewrap" => Self::Bubblewrap,
+            "landlock" => Self::Landlock(u32::MAX),
             "none" => Self::Nothing,
-            _ => Self::Any,
+            name => {
+                let version = name.strip_prefix("landlock:").and_then(|version| version.parse().ok());
+                version.map_or(Self::Any, Self::Landlock)
+            }
         }
     }
 }
 
-/// Finds the strongest mechanism. `helper` is a program that exits with 0 when it is called with
-/// `helper_args`; bubblewrap must be able to start it. This starts a process and waits for it, so the result
-/// should be kept.
+/// Finds the strongest mechanism. `helper` is this program; with [`CONFINE`](crate::CONFINE) and `probe` as its last
+/// argument it exits with 0. This starts processes and waits for them, so the result should be kept.
 #[must_use]
-pub fn detect(helper: &Path, helper_args: &[&str], strongest: Strongest) -> Probe {
+pub fn detect(helper: &Path, probe: &str, strongest: Strongest) -> Probe {
     let in_container = CONTAINER_MARKS.iter().any(|mark| Path::new(mark).exists());
     let mut reasons = Vec::new();
     let mechanism = if strongest == Strongest::Nothing {
         reasons.push("the environment excludes all mechanisms".to_owned());
         Mechanism::Nothing
-    } else if cfg!(target_os = "linux") && strongest == Strongest::Landlock {
-        reasons.push("the environment excludes bubblewrap".to_owned());
-        landlock(&mut reasons)
     } else if cfg!(target_os = "linux") {
-        bubblewrap_that_works(helper, helper_args, &mut reasons)
-            .map(Mechanism::Bubblewrap)
-            .unwrap_or_else(|| landlock(&mut reasons))
+        match strongest {
+            Strongest::Landlock(most) => {
+                reasons.push("the environment excludes bubblewrap".to_owned());
+                landlock(most, &mut reasons)
+            }
+            Strongest::Any | Strongest::Bubblewrap | Strongest::Nothing => {
+                bubblewrap_that_works(helper, probe, strongest, &mut reasons)
+                    .unwrap_or_else(|| landlock(u32::MAX, &mut reasons))
+            }
+        }
     } else if cfg!(target_os = "macos") && Path::new(crate::seatbelt::PROGRAM).exists() {
         Mechanism::Seatbelt
     } else {
@@ -143,8 +157,13 @@ pub fn detect(helper: &Path, helper_args: &[&str], strongest: Strongest) -> Prob
     Probe { mechanism, reasons, in_container }
 }
 
-/// The path of bubblewrap if a process can be started in namespaces with it.
-fn bubblewrap_that_works(helper: &Path, args: &[&str], reasons: &mut Vec<String>) -> Option<PathBuf> {
+/// bubblewrap, if a process can be started in namespaces with it.
+fn bubblewrap_that_works(
+    helper: &Path,
+    probe: &str,
+    strongest: Strongest,
+    reasons: &mut Vec<String>,
+) -> Option<Mechanism> {
     let path = bubblewrap::DIRECTORIES
         .iter()
         .map(|directory| Path::new(directory).join(bubblewrap::NAME))
@@ -153,12 +172,41 @@ fn bubblewrap_that_works(helper: &Path, args: &[&str], reasons: &mut Vec<String>
         reasons.push("bubblewrap is not installed (package `bubblewrap`)".to_owned());
         return None;
     };
-    let mut command = Command::new(&path);
+    if strongest == Strongest::Any && tried(&path, &mounting(helper, probe)).is_ok() {
+        return Some(Mechanism::Bubblewrap(path, Mounter::Helper));
+    }
+    let args = bubblewrap::EVERYTHING.iter().map(OsString::from);
+    let last = [helper.into(), crate::CONFINE.into(), probe.into()];
+    match tried(&path, &args.chain(last).collect::<Vec<_>>()) {
+        Ok(()) => Some(Mechanism::Bubblewrap(path, Mounter::Bubblewrap)),
+        Err(reason) => {
+            reasons.push(reason);
+            None
+        }
+    }
+}
+
+/// The arguments for a helper that makes mounts.
+#[cfg(target_os = "linux")]
+fn mounting(helper: &Path, probe: &str) -> Vec<OsString> {
+    let mut args = bubblewrap::namespaces(&crate::Network::Off);
+    args.push(helper.into());
+    // Without its text the helper fails, and the other way is used.
+    args.extend(crate::Inner::probe().into_iter().flatten());
+    args.push(probe.into());
+    args
+}
+
+/// No helper makes mounts on other systems.
+#[cfg(not(target_os = "linux"))]
+fn mounting(_: &Path, _: &str) -> Vec<OsString> {
+    Vec::new()
+}
+
+/// Whether bubblewrap works with these arguments.
+fn tried(path: &Path, args: &[OsString]) -> Result<(), String> {
+    let mut command = Command::new(path);
     command
-        .args(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-net", "--as-pid-1"])
-        .args(["--die-with-parent", "--cap-drop", "ALL"])
-        .args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--"])
-        .arg(helper)
         .args(args)
         .current_dir("/")
         .env_clear()
@@ -166,17 +214,8 @@ fn bubblewrap_that_works(helper: &Path, args: &[&str], reasons: &mut Vec<String>
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .process_group(0);
-    match command.spawn().map(finish) {
-        Ok(Ok(())) => Some(path),
-        Ok(Err(reason)) => {
-            reasons.push(format!("bubblewrap does not work here: {reason}"));
-            None
-        }
-        Err(error) => {
-            reasons.push(format!("bubblewrap cannot be started: {error}"));
-            None
-        }
-    }
+    let child = command.spawn().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
+    finish(child).map_err(|reason| format!("bubblewrap does not work here: {reason}"))
 }
 
 /// Waits for the proof, and returns the first line of its errors if it failed. Nothing of it remains.
@@ -230,9 +269,9 @@ fn written(mut errors: ChildStderr) -> Vec<u8> {
 }
 
 #[cfg(target_os = "linux")]
-fn landlock(reasons: &mut Vec<String>) -> Mechanism {
+fn landlock(most: u32, reasons: &mut Vec<String>) -> Mechanism {
     match crate::landlock::version() {
-        Some(version) => Mechanism::Landlock(version),
+        Some(version) => Mechanism::Landlock(version.min(most.max(1))),
         None => {
             reasons.push("the kernel has no Landlock, or it is switched off".to_owned());
             Mechanism::Nothing
@@ -241,7 +280,7 @@ fn landlock(reasons: &mut Vec<String>) -> Mechanism {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn landlock(_: &mut Vec<String>) -> Mechanism {
+fn landlock(_: u32, _: &mut Vec<String>) -> Mechanism {
     Mechanism::Nothing
 }
 

@@ -32,7 +32,7 @@ fn profile(sandbox: &Sandbox) -> Result<String, Error> {
     line(&mut text, "allow file-write*", &sandbox.temporary)?;
     for rule in rules(sandbox)? {
         match rule.access {
-            Access::Write => {
+            Access::Write | Access::Pin => {
                 line(&mut text, "allow file-read*", &rule.path)?;
                 line(&mut text, "allow file-write*", &rule.path)?;
             }
@@ -46,7 +46,7 @@ fn profile(sandbox: &Sandbox) -> Result<String, Error> {
     }
     for guarded in &sandbox.guarded {
         for pattern in &guarded.patterns {
-            if !pattern.contains('*') {
+            if !pattern.contains('*') && !guarded.except.contains(pattern) {
                 line(&mut text, "deny file-write*", &guarded.directory.join(pattern))?;
             }
         }
@@ -99,7 +99,11 @@ mod tests {
         let sandbox = Sandbox {
             write: vec![root.clone()],
             protect: vec![root.join(".git")],
-            guarded: vec![crate::Guarded { directory: root.clone(), patterns: vec![".claude".to_owned()] }],
+            guarded: vec![crate::Guarded {
+                directory: root.clone(),
+                patterns: vec![".claude".to_owned()],
+                except: Vec::new(),
+            }],
             hide: vec![root.join("secret")],
             show: Vec::new(),
             temporary: root.clone(),

@@ -76,8 +76,11 @@ impl Ask {
     /// The metadata key of a permission request that only a rule or an approval with exactly its pattern grants.
     pub const EXACT: &'static str = "exact";
 
-    /// The permission to run a command without the sandbox. It always needs a reply, unless a rule denies it.
+    /// The permission to run a command without the sandbox, or with [`Ask::OPEN_NETWORK`]. It always needs a reply, unless a rule denies it.
     pub const SANDBOX: &'static str = "sandbox";
+
+    /// The metadata key of the permission to run a command in the sandbox with the network of the machine.
+    pub const OPEN_NETWORK: &'static str = "network";
 
     /// The metadata key of the reason why this machine cannot restrict the command. It then needs a reply, or a rule of
     /// the user that names it.

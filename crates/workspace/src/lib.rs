@@ -20,7 +20,8 @@ mod watch;
 
 pub use beneath::{Node, Opening, Status, fixed_directory};
 pub use codewright_sandbox::{
-    Blocked, CONFINE, Guarded, Mechanism, Network, Probe, Renamed, Sandbox, Strongest, TEMPORARY, folded_name,
+    Blocked, CONFINE, Guarded, Mechanism, Mounter, Network, Probe, Renamed, Sandbox, Strongest, TEMPORARY,
+    folded_name,
 };
 pub use diff::{Diff, unified};
 pub use documents::Documents;

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use confined::{Confined, Connections, RefusedHost, confine, probe_sandbox, sandbox_support};
@@ -155,7 +155,8 @@ pub async fn run(
         return run_to_end(command, limits, cancel, watch).await;
     };
     let mut guard = confined.guard()?;
-    let mut tick = interval(GUARD_EVERY);
+    // The guard knows the present state.
+    let mut tick = interval_at(Instant::now() + GUARD_EVERY, GUARD_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (stop, mut failure) = (cancel.child_token(), None);
     let mut starts = 0;

@@ -22,6 +22,7 @@ old = {'x86_64': {'clone': 56, 'unshare': 272}, 'aarch64': {'clone': 220, 'unsha
 limits = {
     'landlock': [(444, ENOSYS, 0)],
     'openat2': [(437, ENOSYS, 0)],
+    'mounts': [(428, ENOSYS, 0)],
     'namespaces': [(old['clone'], EPERM, NEWUSER), (old['unshare'], EPERM, NEWUSER), (435, ENOSYS, 0)],
 }
 code = b''
@@ -152,6 +153,50 @@ fn without_both_nothing_is_enforced_and_commands_need_a_reply() -> Result<()> {
     let tried = behind(&stage, &launcher, &["sandbox", "run", "--", "touch", "made"]).finish()?;
     assert!(tried.code != Some(0) && !stage.project.path("made").exists());
     check_has(&tried.stderr, &["cannot enforce the sandbox"]);
+    Ok(())
+}
+
+#[test]
+fn an_old_landlock_restricts_less_and_every_command_needs_a_reply() -> Result<()> {
+    const VARIABLE: &str = "CODEWRIGHT_SANDBOX_MECHANISM";
+    for (version, gaps) in [(6, 3), (5, 4), (2, 5), (1, 5)] {
+        let stage = stage()?;
+        let run = |args: &[&str]| behind(&stage, &[], args).env(VARIABLE, format!("landlock:{version}"));
+        let found: Value = serde_json::from_str(&run(&["sandbox", "--json"]).finish()?.success()?.stdout)?;
+        if found["mechanism"] != "landlock" {
+            return Ok(());
+        }
+        assert_eq!(found["gaps"].as_array().map(Vec::len), Some(gaps), "{found}");
+        // What the interface restricts is restricted.
+        let line = "touch inside; ! touch /etc/codewright-outside";
+        let tried = run(&["sandbox", "run", "--", "sh", "-c", line]).env("CODEWRIGHT_SANDBOX_OUTER", "1");
+        tried.finish()?.success()?;
+        let done = run(&["run", "--sandbox", "read-only", "go"]).finish()?.success()?;
+        let is_asked = done.stderr.contains("auto-rejecting");
+        assert_eq!(is_asked, version < 6, "{version}: {}", done.stderr);
+        assert!(!stage.project.path("made").exists());
+    }
+    Ok(())
+}
+
+#[test]
+fn without_its_own_mounts_the_helper_leaves_them_to_bubblewrap() -> Result<()> {
+    let stage = stage()?;
+    if report(&stage, &[])?["complete"] != true {
+        return Ok(());
+    }
+    let line = "touch inside; ! touch /etc/outside && ! touch .git/hooks/one && cat /proc/self/mountinfo";
+    let mut tables = Vec::new();
+    for launcher in [&[][..], &without("mounts")[..]] {
+        if !is_usable(&stage, &[launcher, &["env"]].concat())? {
+            return Ok(());
+        }
+        assert_eq!(report(&stage, launcher)?["complete"], true);
+        let done =
+            behind(&stage, launcher, &["sandbox", "run", "--", "sh", "-c", line]).finish()?.success()?;
+        tables.push(done.stdout.contains("/dev/codewright "));
+    }
+    assert_eq!(tables, [false, true]);
     Ok(())
 }
 

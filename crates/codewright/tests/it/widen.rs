@@ -15,6 +15,10 @@ const WRITER: &str = "import sys\nfor path in sys.argv[1:]:\n  try:\n    open(pa
                       print('wrote', path)\n  except OSError as error:\n    print(path + ':', error.strerror)\n    \
                       sys.exit(1)\n";
 
+/// Ways from one writable hook to others.
+const EVIL: &str = "cd .git/hooks; echo evil > post-commit; echo evil > pre-push; echo evil > present; rm -f present; cd ..
+mv hooks moved && mkdir hooks; echo evil > hooks/post-merge; ln -s ../moved hooks/pre-rebase; mv hooks/pre-commit hooks/commit-msg\n";
+
 /// A stage in which the model makes these calls of `bash`, one in each turn.
 fn stage(calls: &[Value]) -> Result<Stage> {
     let script = calls
@@ -173,6 +177,123 @@ fn protected_files_and_secrets_are_granted_by_name() -> Result<()> {
     );
     assert_eq!(stage.project.read(".mcp.json")?, "changed");
     assert!(!stage.project.path(".claude.json").exists());
+    Ok(())
+}
+
+#[test]
+fn a_granted_hook_opens_no_other_hook() -> Result<()> {
+    let call = |command: &str| json!({ "command": command, "sandbox": {"write": [".git/hooks/pre-commit"]} });
+    // The way in which git writes files, and the ways around the grant.
+    let replaced =
+        "cd .git/hooks && echo one > pre-commit.lock && mv pre-commit.lock pre-commit && echo replaced";
+    let removed = "rm .git/hooks/pre-commit && echo removed";
+    let calls = [call(replaced), call("python3 evil.py"), call(removed)];
+    let stage = stage(&[&calls[..], &calls[..]].concat())?;
+    if !is_enforced(&stage)? {
+        return Ok(());
+    }
+    // The user would be asked about the files that a command line names.
+    stage.project.write("evil.sh", EVIL)?;
+    stage.project.write("evil.py", "import subprocess\nsubprocess.run(['sh', 'evil.sh'])\nprint('end')\n")?;
+    let hooks = stage.project.path(".git/hooks");
+    std::fs::create_dir_all(&hooks)?;
+    for entry in std::fs::read_dir(&hooks)? {
+        std::fs::remove_file(entry?.path())?;
+    }
+    // With an entry, and without any.
+    for present in [true, false] {
+        let file = hooks.join("present");
+        if present {
+            std::fs::write(&file, "kept")?
+        } else {
+            std::fs::remove_file(&file)?
+        }
+        let (_server, url) = stage.serve()?;
+        let mut outputs = Vec::new();
+        for _ in 0..3 {
+            let session = begin(&url, stage.project.directory())?;
+            while let Some(asked) = question(&url, &session)? {
+                reply(&url, &asked, "once")?;
+            }
+            outputs.push(crate::support::get(&url, &format!("/session/{session}/message"))?.to_string());
+            let names: Vec<String> = std::fs::read_dir(&hooks)?
+                .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+                .collect::<std::io::Result<_>>()?;
+            let allowed =
+                |name: &String| name.starts_with("blocked-") || name == "pre-commit" || name == "present";
+            assert!(names.iter().all(allowed), "{names:?} {outputs:?}");
+            if present {
+                assert_eq!(std::fs::read_to_string(&file)?, "kept", "{outputs:?}");
+            }
+            assert_eq!(hooks.join("pre-commit").exists(), outputs.len() == 1, "{outputs:?}");
+            std::fs::write(hooks.join("pre-commit"), "one")?;
+        }
+        for (output, word) in outputs.iter().zip(["replaced", "end", "removed"]) {
+            check_has(output, &[word]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_network_of_the_machine_needs_a_reply_for_each_command() -> Result<()> {
+    let server = codewright_testkit::FileServer::start()?;
+    server.write("hello", "hello from outside")?;
+    // A program that knows no proxy.
+    let command = format!("curl -sS --noproxy '*' http://{}/hello", server.host());
+    let call = json!({ "command": command, "sandbox": {"network": "open"} });
+    let stage = stage(&[json!({ "command": command }), call.clone(), call.clone(), call.clone(), call])?;
+    if !is_enforced(&stage)? {
+        return Ok(());
+    }
+    crate::permissions::rules(&stage, json!({"*": "allow", "sandbox": "allow", "network": "allow"}))?;
+    stage.run(["--auto", "go"])?.success()?;
+    assert!(!stage.results(1)?[0].contains("hello from outside"));
+    // No rule and no automatic reply grants it, and an agent that must not write never gets it.
+    let done = stage.run(["--auto", "go"])?.success()?;
+    check_has(&done.stderr, &["permission requested: sandbox"]);
+    stage.run(["--auto", "--agent", "plan", "go"])?.success()?;
+    let (_server, url) = stage.serve()?;
+    let session = begin(&url, stage.project.directory())?;
+    let asked = question(&url, &session)?.context("there is no request")?;
+    assert_eq!((&asked["permission"], &asked["always"]), (&json!("sandbox"), &json!([])));
+    assert_eq!(asked["patterns"], json!(["open network", command]));
+    reply(&url, &asked, "always")?;
+    while let Some(asked) = question(&url, &session)? {
+        reply(&url, &asked, "once")?;
+    }
+    let text = crate::support::get(&url, &format!("/session/{session}/message"))?.to_string();
+    check_has(&text, &["hello from outside"]);
+    // The next one asks again.
+    let session = begin(&url, stage.project.directory())?;
+    let asked = question(&url, &session)?.context("there is no request")?;
+    assert_eq!(asked["permission"], "sandbox");
+    reply(&url, &asked, "reject")?;
+    Ok(())
+}
+
+#[test]
+fn hosts_that_a_call_names_are_granted_before_it_runs() -> Result<()> {
+    let stage = stage(&[
+        json!({"command": "true", "sandbox": {"network": ["example.invalid:443"]}}),
+        json!({"command": "true", "sandbox": {"network": ["example.invalid:70000"]}}),
+    ])?;
+    if !is_enforced(&stage)? {
+        return Ok(());
+    }
+    let (_server, url) = stage.serve()?;
+    let session = begin(&url, stage.project.directory())?;
+    let asked = question(&url, &session)?.context("there is no request")?;
+    assert_eq!(
+        (&asked["permission"], &asked["patterns"]),
+        (&json!("network"), &json!(["example.invalid:443"]))
+    );
+    reply(&url, &asked, "once")?;
+    assert!(question(&url, &session)?.is_none());
+    let session = begin(&url, stage.project.directory())?;
+    assert!(question(&url, &session)?.is_none());
+    let text = crate::support::get(&url, &format!("/session/{session}/message"))?.to_string();
+    check_has(&text, &["is not a host with a port"]);
     Ok(())
 }
 

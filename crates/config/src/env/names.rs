@@ -259,7 +259,10 @@ pub const OWN: &[(&str, &str)] = &[
         "the decision for repositories without one: `ask` (default), `all` (trust) or `none` (do not trust)",
     ),
     (SANDBOX_OUTER, "a container already is a sandbox, like `sandbox.outer`"),
-    (SANDBOX_MECHANISM, "the strongest mechanism that the sandbox uses: `landlock` or `none` (default: any)"),
+    (
+        SANDBOX_MECHANISM,
+        "the strongest mechanism that the sandbox uses: `bubblewrap` (which also makes the mounts), `landlock`, `landlock:VERSION` or `none` (default: any)",
+    ),
     (
         EDITOR_CHANNEL,
         "the channel of the editor in whose terminal the program runs: `<editor>:<port>:<token>`",

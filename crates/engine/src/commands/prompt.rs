@@ -333,6 +333,7 @@ impl Sessions<'_> {
             tool: None,
             command: command.to_owned(),
             user: User::Present,
+            granted: Vec::new(),
         })
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Origin {
     /// The command, for the user.
     pub(crate) command: String,
     pub(crate) user: User,
+    /// The hosts that were granted with the command, as rules name them.
+    pub(crate) granted: Vec<String>,
 }
 
 impl Origin {
@@ -47,6 +49,7 @@ impl Origin {
             tool: None,
             command: command.to_owned(),
             user: User::Absent,
+            granted: Vec::new(),
         })
     }
 }

@@ -73,6 +73,7 @@ impl Questions {
         match judged {
             Ok(Action::Allow) => Ok(()),
             Ok(Action::Deny) => Err(Reason::Denied),
+            Ok(Action::Ask) if origin.granted.contains(&host) => Ok(()),
             Ok(Action::Ask) => {
                 let mut outcome = self.question(origin, target, &host)?;
                 let outcome = outcome.wait_for(Option::is_some).await;

@@ -41,7 +41,9 @@ impl Host for EngineHost {
     fn command(&self, launch: &Launch) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
         let Launch { server, program, args, root, environment, of_repository } = launch;
-        let (of_repository, required) = (*of_repository, SandboxMode::Off);
+        // A server in the project is the repository's, whoever configured it.
+        let of_repository = *of_repository || Path::new(program).starts_with(self.instance.programs.root());
+        let required = SandboxMode::Off;
         let sandboxed = ServerProgram { program, args, of_repository, required };
         let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
         let set = inner.child_env.set.iter().cloned();

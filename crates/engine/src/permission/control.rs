@@ -179,7 +179,9 @@ pub(crate) fn guarded(directory: &Path) -> Vec<Guarded> {
         let directory = above.iter().fold(directory.to_owned(), |path, name| path.join(name));
         match guarded.iter_mut().find(|known| known.directory == directory) {
             Some(known) => known.patterns.push((*name).to_owned()),
-            None => guarded.push(Guarded { directory, patterns: vec![(*name).to_owned()] }),
+            None => {
+                guarded.push(Guarded { directory, patterns: vec![(*name).to_owned()], except: Vec::new() })
+            }
         }
     }
     guarded

@@ -17,7 +17,7 @@ pub(crate) struct Held {
 impl Held {
     /// Returns what the kernel holds of a call.
     pub(crate) fn of(mechanism: &Mechanism) -> Self {
-        Self { has_private_temporary: matches!(mechanism, Mechanism::Bubblewrap(_)) }
+        Self { has_private_temporary: matches!(mechanism, Mechanism::Bubblewrap(..)) }
     }
 
     /// Whether the command sees only its private directory under this name.
@@ -35,11 +35,13 @@ fn is_private(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use codewright_workspace::Mounter;
+
     use super::*;
 
     #[test]
     fn only_names_in_the_private_directory_are_held() {
-        let held = Held::of(&Mechanism::Bubblewrap("/usr/bin/bwrap".into()));
+        let held = Held::of(&Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper));
         for (directory, expected) in [
             ("/tmp", true),
             ("/tmp/codewright-missing/x", true),
@@ -57,6 +59,8 @@ mod tests {
     #[test]
     fn a_directory_of_the_machine_in_the_temporary_one_is_not_held() {
         let folder = tempfile::Builder::new().tempdir_in(TEMPORARY).unwrap();
-        assert!(!Held::of(&Mechanism::Bubblewrap("/usr/bin/bwrap".into())).covers(folder.path()));
+        assert!(
+            !Held::of(&Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper)).covers(folder.path())
+        );
     }
 }

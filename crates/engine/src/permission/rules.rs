@@ -193,6 +193,19 @@ impl PermissionRules {
         }
     }
 
+    /// Reports whether the rules deny at least one pattern of a permission.
+    pub(crate) fn denies_some(&self, permission: &str) -> bool {
+        let repositories =
+            self.0.iter().filter_map(|layer| layer.limits.as_ref()).map(|limits| &*limits.repository);
+        self.layers().chain(repositories).any(|rules| {
+            let about = rules.iter().rev().filter(|rule| matches(&rule.permission, permission));
+            // The rules before one about everything have no effect.
+            let mut done = false;
+            let mut effective = about.take_while(|rule| !std::mem::replace(&mut done, rule.pattern == "*"));
+            effective.any(|rule| rule.action == Action::Deny)
+        })
+    }
+
     /// Returns the rules of each layer without those of a repository.
     pub(crate) fn user_layers(&self) -> impl Iterator<Item = &[Rule]> {
         self.0.iter().map(|layer| layer.limits.as_ref().map_or(&*layer.rules, |limits| &*limits.user))

@@ -133,6 +133,8 @@ fn reason(support: &Probe) -> String {
 
 #[cfg(test)]
 mod tests {
+    use codewright_workspace::Mounter;
+
     use super::*;
 
     fn probe(mechanism: Mechanism) -> Probe {
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn a_mode_is_whole_only_if_the_mechanism_keeps_all_of_its_promises() {
         use SandboxMode::{Off, ReadOnly, Workspace};
-        let bubblewrap = || Mechanism::Bubblewrap("/usr/bin/bwrap".into());
+        let bubblewrap = || Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper);
         for (mode, mechanism, is_whole) in [
             (Workspace, bubblewrap(), true),
             (ReadOnly, bubblewrap(), true),

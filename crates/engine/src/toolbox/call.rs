@@ -283,6 +283,7 @@ impl CallCx {
             tool: Some(granted.tool.clone()),
             command: input["command"].as_str().unwrap_or_default().to_owned(),
             user: User::Present,
+            granted: granted.hosts(),
         }
     }
 

@@ -35,7 +35,7 @@ fn value(status: &SandboxStatus) -> Value {
         value["mechanism"] = support.mechanism.name().into();
         value["enforced"] = is_enforced.into();
         value["reasons"] = support.reasons.clone().into();
-        value["gaps"] = support.mechanism.gaps().to_vec().into();
+        value["gaps"] = support.mechanism.gaps().into();
     }
     value
 }

@@ -16,7 +16,7 @@ use crate::Error;
 
 /// The path of the running program, whatever its file is now.
 const OWN: &str = "/proc/self/exe";
-/// The argument that makes the helper end at once, which proves that it can be started.
+/// The argument that makes the helper end before a command, which proves that it can be started and what it can do.
 const PROBE: &str = "probe";
 /// The exit code if a command is not started because it cannot be restricted.
 const NOT_RESTRICTED: u8 = 126;
@@ -71,7 +71,7 @@ pub fn sandbox_support(confinement: &Confinement) -> &'static Probe {
 #[must_use]
 pub fn probe_sandbox(confinement: &Confinement, strongest: Strongest) -> Probe {
     match helper(confinement) {
-        Ok(helper) => detect(&helper, &[codewright_sandbox::CONFINE, PROBE], strongest),
+        Ok(helper) => detect(&helper, PROBE, strongest),
         Err(error) => {
             Probe { mechanism: Mechanism::Nothing, reasons: vec![error.to_string()], in_container: false }
         }
@@ -101,19 +101,21 @@ fn unsupervised() -> Error {
     codewright_sandbox::Error::Unsupported("commands have no supervisor".to_owned()).into()
 }
 
-/// Restricts this process and then supervises a command: the text of the restrictions, [`crate::SUPERVISE`], and its
-/// arguments.
+/// Restricts this process and then supervises a command: the restrictions, [`crate::SUPERVISE`], and its arguments.
 #[must_use]
-pub fn confine(mut args: impl Iterator<Item = OsString>) -> ExitCode {
-    let text = args.next().unwrap_or_default();
-    if text == PROBE {
+pub fn confine(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut args = args.peekable();
+    if args.peek().is_some_and(|first| first == PROBE) {
         return ExitCode::SUCCESS;
     }
     // A command must not take over its supervisor, which ends it.
     super::deny_tracing();
-    match restrict(&text.to_string_lossy()) {
-        Ok(()) if args.next().is_some_and(|first| first == SUPERVISE) => supervise(args),
-        Ok(()) => ExitCode::FAILURE,
+    match restrict(&mut args) {
+        Ok(()) => match args.next() {
+            Some(first) if first == SUPERVISE => supervise(args),
+            Some(first) if first == PROBE => ExitCode::SUCCESS,
+            Some(_) | None => ExitCode::FAILURE,
+        },
         Err(error) => {
             // Stderr may be closed.
             drop(writeln!(std::io::stderr(), "the command was not started: {error}"));

@@ -392,7 +392,11 @@ mod tests {
     use super::*;
 
     fn names(root: &Path, directory: &str) -> Names {
-        let guarded = Guarded { directory: root.join(directory), patterns: vec!["config*".to_owned()] };
+        let guarded = Guarded {
+            directory: root.join(directory),
+            patterns: vec!["config*".to_owned()],
+            except: Vec::new(),
+        };
         let guard = Guard::new(vec![guarded]).expect("the directory is readable");
         let places = guard.places().expect("there is no link");
         Names::new(places, &[root.to_owned()])

@@ -16,6 +16,7 @@ fn nested(house: &House) -> Sandbox {
     let row = |directory: &str, patterns: &[&str]| Guarded {
         directory: house.path(directory),
         patterns: patterns.iter().map(|&pattern| pattern.to_owned()).collect(),
+        except: Vec::new(),
     };
     let guarded = vec![
         row("work", &[".mcp.json", ".envrc"]),

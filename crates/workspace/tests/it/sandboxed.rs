@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_workspace::{
-    Author, Command, Confined, Confinement, End, Ended, Guarded, Limits, Mechanism, Network, Sandbox, run,
-    sandbox_support,
+    Author, Command, Confined, Confinement, End, Ended, Guarded, Limits, Mechanism, Mounter, Network,
+    Sandbox, run, sandbox_support,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +48,7 @@ impl House {
             guarded: vec![Guarded {
                 directory: self.path("work"),
                 patterns: vec!["opencode.json*".to_owned(), ".claude".to_owned()],
+                except: Vec::new(),
             }],
             hide: vec![self.path("home/.ssh"), PathBuf::from("/run")],
             show: Vec::new(),
@@ -61,7 +62,17 @@ impl House {
     }
 
     pub(crate) async fn run_in(&self, sandbox: Sandbox, mechanism: &Mechanism, line: &str) -> Ended {
-        let command = Command {
+        self.run_command(self.command(sandbox, mechanism, line)).await
+    }
+
+    /// Runs a line with another program as supervisor.
+    async fn run_by(&self, program: PathBuf, mechanism: &Mechanism, line: &str) -> Ended {
+        let command = self.command(self.sandbox(), mechanism, line);
+        self.run_command(Command { confinement: Confinement::Supervisor(program), ..command }).await
+    }
+
+    fn command(&self, sandbox: Sandbox, mechanism: &Mechanism, line: &str) -> Command {
+        Command {
             program: "/bin/sh".into(),
             args: vec!["-c".into(), line.into()],
             directory: self.path("work"),
@@ -70,7 +81,10 @@ impl House {
             confinement: confinement(),
             author: Author::Model,
             sandbox: Some(Arc::new(Confined { sandbox, mechanism: mechanism.clone(), connections: None })),
-        };
+        }
+    }
+
+    async fn run_command(&self, command: Command) -> Ended {
         let limits = Limits { timeout: SOON, lines: 1000, bytes: 50_000, spill: self.path("spill/out") };
         run(command, limits, &CancellationToken::new(), &mut |_| {}).await.expect("started")
     }
@@ -85,7 +99,12 @@ pub(crate) fn confinement() -> Confinement {
 pub(crate) fn mechanisms() -> Vec<Mechanism> {
     let strongest = sandbox_support(&confinement());
     let mut mechanisms = vec![strongest.mechanism.clone()];
-    if matches!(strongest.mechanism, Mechanism::Bubblewrap(_)) {
+    if let Mechanism::Bubblewrap(program, mounter) = &strongest.mechanism {
+        if *mounter == Mounter::Helper {
+            mechanisms.push(Mechanism::Bubblewrap(program.clone(), Mounter::Bubblewrap));
+        } else {
+            eprintln!("skipped: mounts of the helper");
+        }
         mechanisms.push(Mechanism::Landlock(6));
     } else {
         eprintln!("skipped: bubblewrap: {:?}", strongest.reasons);
@@ -332,4 +351,31 @@ fn is_running(argument: &str) -> bool {
     processes
         .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
         .any(|line| line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes()))
+}
+
+#[tokio::test]
+async fn mounts_of_the_helper_leave_no_right_and_no_device_that_can_be_changed() {
+    for mechanism in mechanisms() {
+        if !matches!(mechanism, Mechanism::Bubblewrap(_, Mounter::Helper)) {
+            continue;
+        }
+        let house = House::new();
+        let line = "grep -c '^Cap.*[1-9a-f]$' /proc/self/status; chmod 600 /dev/null 2>&1; \
+                    echo x > /dev/null && ls -l /dev/null | cut -c1-10; umount /run 2>&1; ls /run; \
+                    touch /dev/shm/x /tmp/y && ls $ROOT/private; cat /proc/self/uid_map | tr -s ' '";
+        let (end, text) = exit(&house.run(&mechanism, line).await);
+        let expected = ["0\n", "Read-only file system", "crw-rw-rw-", "y\n", " 1"];
+        assert!(expected.iter().all(|part| text.contains(part)) && end == End::Exited(0), "{end:?} {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_commands_can_exchange_makes_no_mounts() {
+    let Some(mechanism) = complete() else { return };
+    let house = House::new();
+    let program = house.path("work/program");
+    std::fs::copy(env!("CARGO_BIN_EXE_supervise"), &program).expect("copied");
+    let line = "grep -c ' /dev/codewright ' /proc/self/mountinfo; touch /etc/codewright-was-here 2> /dev/null || echo held";
+    let (end, text) = exit(&house.run_by(program, &mechanism, line).await);
+    assert_eq!((end, text.as_str()), (End::Exited(0), "1\nheld"));
 }

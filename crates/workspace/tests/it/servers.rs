@@ -75,6 +75,7 @@ fn guarded(house: &House, directory: &str, patterns: &[&str]) -> Guarded {
     Guarded {
         directory: house.path(directory),
         patterns: patterns.iter().map(|one| (*one).to_owned()).collect(),
+        except: Vec::new(),
     }
 }
 

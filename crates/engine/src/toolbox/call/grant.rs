@@ -9,7 +9,7 @@ use codewright_tools::{AnyTool, Ask, Implied, Task, Tool as _, ToolCx};
 use serde_json::Value;
 
 use super::{ASKS_DEADLINE, CallCx, Failure, Granted, failure, wider, within};
-use crate::permission::gate::By;
+use crate::permission::gate::{By, NETWORK};
 use crate::permission::held::Held;
 use crate::run::recorder::Call;
 use crate::sandbox::enforcement::{Enforcement, enforcement, mode};
@@ -88,9 +88,11 @@ impl CallCx {
     async fn wider(&self, input: &Value) -> Result<Vec<Ask>, Failure> {
         let (input, inner, instance) = (input.clone(), self.inner.clone(), self.instance.clone());
         let mode = mode(&self.inner, &self.instance, self.caller.rules.sandbox());
+        let (network, denies_hosts) = (self.instance.sandbox.network, self.caller.rules.denies_some(NETWORK));
         let found = tokio::task::spawn_blocking(move || {
             let (directory, worktree) = (instance.directory.as_path(), instance.worktree.root.as_path());
-            wider::asks(&input, &wider::Place { mode, directory, worktree, dirs: &inner.dirs })
+            let dirs = &inner.dirs;
+            wider::asks(&input, &wider::Place { mode, directory, worktree, dirs, network, denies_hosts })
         });
         found.await.unwrap_or_else(|error| Err(error.to_string())).map_err(Failure::Told)
     }
@@ -112,6 +114,12 @@ impl Granted {
     /// The granted requests.
     pub(super) fn asks(&self) -> &[Ask] {
         &self.asks
+    }
+
+    /// The granted hosts, as rules name them.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        let asks = self.asks.iter().filter(|ask| ask.permission == NETWORK);
+        asks.flat_map(|ask| ask.patterns.iter().cloned()).collect()
     }
 
     /// Returns the part of a request that is not granted yet.

@@ -6,16 +6,21 @@
 
 use std::path::{Path, PathBuf};
 
-use codewright_config::{Dirs, SandboxMode};
+use codewright_config::{Dirs, NetworkAccess, SandboxMode};
+use codewright_proxy::Target;
 use codewright_tools::{Ask, Implied, UNKNOWN};
 use codewright_workspace::Workspace;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::permission::gate::NETWORK;
+
 /// The name of the argument.
 const ARGUMENT: &str = "sandbox";
 /// The largest number of entries of each list.
 const MAX_ENTRIES: usize = 20;
+/// The pattern that tells users that a command needs the network of the machine.
+const OPEN_NETWORK: &str = "open network";
 /// The longest entry.
 const MAX_BYTES: usize = 4096;
 
@@ -28,6 +33,24 @@ pub(super) struct Wider {
     #[serde(default)]
     read: Vec<String>,
     mode: Option<Off>,
+    network: Option<Hosts>,
+}
+
+/// The network that can be requested.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+enum Hosts {
+    /// The network of the machine, without the proxy.
+    Whole(Open),
+    /// Hosts with their ports, through the proxy.
+    Named(Vec<String>),
+}
+
+/// The word for the whole network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Open {
+    Open,
 }
 
 /// The only mode that can be requested.
@@ -45,6 +68,10 @@ pub(super) struct Place<'a> {
     pub(super) directory: &'a Path,
     pub(super) worktree: &'a Path,
     pub(super) dirs: &'a Dirs,
+    /// The configured network of commands.
+    pub(super) network: NetworkAccess,
+    /// Whether rules deny the connection to some hosts.
+    pub(super) denies_hosts: bool,
 }
 
 /// Returns the permission requests for the wider access that a call names.
@@ -74,15 +101,69 @@ pub(super) fn asks(input: &Value, place: &Place<'_>) -> Result<Vec<Ask>, String>
     if !wider.read.is_empty() {
         asks.push(place.reads(&base, &wider.read)?);
     }
+    if let Some(hosts) = &wider.network {
+        asks.extend(place.connections(hosts, command)?);
+    }
     if wider.mode.is_some() {
-        let mut ask = Ask::new(Ask::SANDBOX, vec![command.to_owned()]);
-        ask.always.clear();
-        asks.push(ask);
+        asks.push(always_asking(command));
     }
     Ok(asks.into_iter().map(|ask| ask.with("command", command)).collect())
 }
 
+/// The request to run a command without a restriction. It always needs a reply.
+fn always_asking(command: &str) -> Ask {
+    let mut ask = Ask::new(Ask::SANDBOX, vec![command.to_owned()]);
+    ask.always.clear();
+    ask
+}
+
 impl Place<'_> {
+    /// The request for a network. The whole network needs a reply, and hosts what the rules about them require.
+    fn connections(&self, hosts: &Hosts, command: &str) -> Result<Option<Ask>, String> {
+        let entries = match hosts {
+            Hosts::Named(entries) => entries,
+            Hosts::Whole(Open::Open) if self.network == NetworkAccess::Open => return Ok(None),
+            // Services of the machine could write for the command.
+            Hosts::Whole(Open::Open) if self.mode == SandboxMode::ReadOnly => {
+                return Err(
+                    "This agent must not write, so it cannot use the network of the machine. Name the hosts \
+                            with their ports."
+                        .to_owned(),
+                );
+            }
+            Hosts::Whole(Open::Open) if self.denies_hosts => {
+                return Err("Permission rules deny some hosts, so the network of the machine cannot be used. Name the \
+                            hosts with their ports."
+                    .to_owned());
+            }
+            Hosts::Whole(Open::Open) => {
+                let mut ask = always_asking(command).with(Ask::OPEN_NETWORK, "open");
+                // Clients that do not know the metadata show it.
+                ask.patterns.insert(0, OPEN_NETWORK.to_owned());
+                return Ok(Some(ask));
+            }
+        };
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        if self.network == NetworkAccess::Off {
+            return Err("The configuration switches the network of commands off. Only `\"network\": \"open\"` can be \
+                        requested."
+                .to_owned());
+        }
+        if entries.len() > MAX_ENTRIES {
+            return Err(format!("The argument `sandbox` has more than {MAX_ENTRIES} hosts."));
+        }
+        let host = |entry: &String| {
+            let target = Target::of_authority(entry, None).map(|target| target.to_string());
+            target.map_err(|_| format!("`{}` is not a host with a port.", entry.escape_debug()))
+        };
+        let patterns = entries.iter().map(host).collect::<Result<Vec<_>, _>>()?;
+        let mut ask = Ask::new(NETWORK, patterns);
+        ask.always.clone_from(&ask.patterns);
+        Ok(Some(ask))
+    }
+
     /// The requests to write files and directories, and to use the directories outside that contain them.
     fn writes(&self, base: &Path, entries: &[String]) -> Result<Vec<Ask>, String> {
         let workspace = self.workspace()?;
@@ -184,7 +265,7 @@ mod tests {
         }
     }
 
-    /// The requests for an argument, as a permission with its patterns.
+    /// The requests for an argument, as a permission with its patterns. `off` and `denies` describe the configuration.
     fn found(mode: SandboxMode, argument: &Value) -> Result<Vec<(String, String)>, String> {
         let folder = tempfile::TempDir::new_in("/var/tmp").unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -194,7 +275,19 @@ mod tests {
         std::os::unix::fs::symlink(root.join("out"), root.join("work/link")).unwrap();
         let dirs = dirs(&root.join("home"));
         let work = root.join("work");
-        let place = Place { mode, directory: &work, worktree: &work, dirs: &dirs };
+        let network = if argument["off"] == true { NetworkAccess::Off } else { NetworkAccess::Proxy };
+        let place = Place {
+            mode,
+            directory: &work,
+            worktree: &work,
+            dirs: &dirs,
+            network,
+            denies_hosts: argument["denies"] == true,
+        };
+        let mut argument = argument.clone();
+        if let Some(argument) = argument.as_object_mut() {
+            argument.retain(|key, _| key != "off" && key != "denies");
+        }
         let text = argument.to_string().replace("ROOT", &root.to_string_lossy());
         let input = json!({"command": "make", "sandbox": serde_json::from_str::<Value>(&text).unwrap()});
         let asks = asks(&input, &place)?;
@@ -222,6 +315,13 @@ mod tests {
             (json!({"write": [".git/config"]}), pairs(&[("edit", ".git/config")])),
             (json!({"read": ["~/.ssh/id"]}), pairs(&[("read", "../home/.ssh/id")])),
             (json!({"mode": "off"}), pairs(&[("sandbox", "make")])),
+            (json!({"network": "open"}), pairs(&[("sandbox", "open network make")])),
+            (json!({"network": "open", "off": true}), pairs(&[("sandbox", "open network make")])),
+            (
+                json!({"network": ["Example.com.:443", "[::1]:22"]}),
+                pairs(&[("network", "example.com:443 [::1]:22")]),
+            ),
+            (json!({"network": []}), pairs(&[])),
         ] {
             assert_eq!(found(Workspace, &argument), Ok(expected), "{argument}");
         }
@@ -241,6 +341,14 @@ mod tests {
             (Workspace, json!({"write": [""]})),
             (Workspace, json!({"read": ["~/data/auth.json"]})),
             (Workspace, json!({"read": ["~"]})),
+            (Workspace, json!({"network": "off"})),
+            (Workspace, json!({"network": ["example.com"]})),
+            (Workspace, json!({"network": ["example.com:70000"]})),
+            (Workspace, json!({"network": ["*:443"]})),
+            (Workspace, json!({"network": vec!["a.com:1"; MAX_ENTRIES + 1]})),
+            (Workspace, json!({"network": ["a.com:1"], "off": true})),
+            (Workspace, json!({"network": "open", "denies": true})),
+            (ReadOnly, json!({"network": "open"})),
             (Workspace, json!({"everything": true})),
             (Workspace, json!("off")),
             (Workspace, json!({"write": vec!["x"; MAX_ENTRIES + 1]})),
@@ -248,5 +356,6 @@ mod tests {
             assert!(found(mode, &argument).is_err(), "{mode} {argument}");
         }
         assert!(found(ReadOnly, &json!({"read": ["~/.ssh/id"]})).is_ok());
+        assert!(found(ReadOnly, &json!({"network": ["a.com:1"]})).is_ok());
     }
 }

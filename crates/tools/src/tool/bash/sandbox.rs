@@ -77,8 +77,15 @@ pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec
                 }
             }
         }
-        if confined.sandbox.network == Network::Off && has(&tail, NOT_CONNECTED) {
-            found.push("The network is off.".to_owned());
+        if confined.sandbox.network != Network::Open && has(&tail, NOT_CONNECTED) {
+            let reason = match confined.sandbox.network {
+                Network::Proxy(_) => {
+                    "Programs have only the network that the proxy in their environment provides."
+                }
+                Network::Off | Network::Open => "The network is off.",
+            };
+            found.push(reason.to_owned());
+            request.has_network = true;
         }
     }
     let mut notes = Vec::new();
@@ -96,6 +103,7 @@ pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec
 struct Request {
     write: Vec<PathBuf>,
     read: Vec<PathBuf>,
+    has_network: bool,
 }
 
 impl Request {
@@ -109,6 +117,9 @@ impl Request {
             if !paths.is_empty() {
                 wider.insert(key.to_owned(), list(paths));
             }
+        }
+        if self.has_network {
+            wider.insert("network".to_owned(), "open".into());
         }
         if wider.is_empty() {
             return " Do not try to avoid the sandbox; tell the user what the command needs.".to_owned();
@@ -128,7 +139,7 @@ fn has(text: &str, messages: &[&str]) -> bool {
 /// The paths in the errors of an output that the sandbox restricts in a way that explains the error.
 fn blocked_paths(confined: &Confined, output: &str, directory: &Path) -> Vec<(PathBuf, Blocked)> {
     let written = match confined.mechanism {
-        Mechanism::Bubblewrap(_) => NOT_WRITTEN,
+        Mechanism::Bubblewrap(..) => NOT_WRITTEN,
         Mechanism::Landlock(_) | Mechanism::Seatbelt | Mechanism::Nothing => NOT_PERMITTED,
     };
     let mut looked_up: Vec<PathBuf> = Vec::new();
