@@ -4,6 +4,7 @@
 //! the directory is opened again with the same configuration.
 
 pub(crate) mod host;
+mod install;
 pub(crate) mod operations;
 
 use std::collections::HashMap;
@@ -14,6 +15,9 @@ use codewright_config::env::EXPERIMENTAL_LSP_TY;
 use codewright_config::{Config, Env, Parts};
 use codewright_lsp::{Python, Servers, Spec};
 use tokio_util::task::TaskTracker;
+
+use crate::inner::Inner;
+use crate::instance::Instance;
 
 /// The number of directories whose servers keep running. Those of the least recently used one end for another.
 const MAX_DIRECTORIES: usize = 16;
@@ -32,6 +36,12 @@ pub(crate) fn of(config: &Config, parts: Option<&Parts>, env: &Env) -> Vec<Spec>
     let python = if env.is_on(EXPERIMENTAL_LSP_TY) { Python::Ty } else { Python::Pyright };
     let parts = parts.map(|parts| (&parts.user.raw, &parts.repository.raw));
     codewright_lsp::configured(&config.raw, parts, python)
+}
+
+/// Returns the block of the system text about errors, if the configuration wants it and there are any.
+pub(crate) fn errors(inner: &Inner, instance: &Instance) -> Option<String> {
+    let servers = instance.prompt.diagnostics.then(|| inner.lsp.find(&instance.directory)).flatten()?;
+    Some(format!("Errors that language servers report now:\n{}", servers.summary()?))
 }
 
 impl LspTable {
@@ -58,6 +68,16 @@ impl LspTable {
         let servers = create();
         open.insert(directory.to_owned(), Entry { servers: servers.clone(), used: now });
         (servers, closed.into_iter().map(|entry| entry.servers).collect())
+    }
+
+    /// The servers of a directory, if there are any.
+    fn find(&self, directory: &Path) -> Option<Servers> {
+        self.lock().get(directory).map(|entry| entry.servers.clone())
+    }
+
+    /// The servers of all directories.
+    fn all(&self) -> Vec<Servers> {
+        self.lock().values().map(|entry| entry.servers.clone()).collect()
     }
 
     /// Ends the servers of a directory in the background.

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use codewright_lsp::{Host, Launch, Servers};
+use codewright_lsp::{Host, Launch, Provided, Servers, Wanted};
 use codewright_proto::Signal;
 use codewright_workspace::{Author, Command, TreeOptions};
 use serde_json::json;
 
+use super::install;
 use crate::inner::Inner;
 use crate::instance::{Instance, watcher};
 use crate::journal::Level;
@@ -56,6 +57,13 @@ impl Host for EngineHost {
             sandbox,
             author: Author::Model,
         })
+    }
+
+    fn provide(&self, wanted: &Wanted<'_>) -> Provided {
+        match self.inner.upgrade() {
+            Some(inner) => install::provide(&inner, &self.instance, wanted),
+            None => Provided::Disabled,
+        }
     }
 
     fn watched(&self) -> Option<TreeOptions> {

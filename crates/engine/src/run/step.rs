@@ -24,6 +24,7 @@ use crate::error::{describe, message_error};
 use crate::extension;
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::lsp;
 use crate::mcp;
 use crate::packages;
 use crate::permission::session::session_rules;
@@ -70,7 +71,8 @@ pub(crate) async fn step(
             cancel.run_until_cancelled(servers_ready(inner, &instance, &prompt)).await;
             cancel.run_until_cancelled(packages::install::ready(inner, &instance)).await;
             let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
-            let surroundings = &Surroundings { date: first_day(inner, &transcript), tree };
+            let errors = lsp::errors(inner, &instance);
+            let surroundings = &Surroundings { date: first_day(inner, &transcript), tree, errors };
             let (session, prompt, transcript) = (&context.session, &prompt, transcript.as_slice());
             let extensions = &extension::open::ready(inner, &instance).await;
             let cx = Preparing { inner, session, prompt, transcript, surroundings, extensions };
