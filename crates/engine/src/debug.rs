@@ -130,7 +130,7 @@ impl Instances<'_> {
         let surroundings = Surroundings {
             date: self.0.zone.date(now),
             tree: instance.file_tree(&prompt.session_id, &rules).await,
-            errors: lsp::errors(self.0, instance),
+            errors: lsp::host::errors(self.0, instance),
         };
         let sources = SystemSources {
             prompt: &prompt,

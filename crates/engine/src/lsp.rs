@@ -16,9 +16,6 @@ use codewright_config::{Config, Env, Parts};
 use codewright_lsp::{Python, Servers, Spec};
 use tokio_util::task::TaskTracker;
 
-use crate::inner::Inner;
-use crate::instance::Instance;
-
 /// The number of directories whose servers keep running. Those of the least recently used one end for another.
 const MAX_DIRECTORIES: usize = 16;
 
@@ -36,12 +33,6 @@ pub(crate) fn of(config: &Config, parts: Option<&Parts>, env: &Env) -> Vec<Spec>
     let python = if env.is_on(EXPERIMENTAL_LSP_TY) { Python::Ty } else { Python::Pyright };
     let parts = parts.map(|parts| (&parts.user.raw, &parts.repository.raw));
     codewright_lsp::configured(&config.raw, parts, python)
-}
-
-/// Returns the block of the system text about errors, if the configuration wants it and there are any.
-pub(crate) fn errors(inner: &Inner, instance: &Instance) -> Option<String> {
-    let servers = instance.prompt.diagnostics.then(|| inner.lsp.find(&instance.directory)).flatten()?;
-    Some(format!("Errors that language servers report now:\n{}", servers.summary()?))
 }
 
 impl LspTable {

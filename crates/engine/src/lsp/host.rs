@@ -37,6 +37,12 @@ pub(crate) fn servers(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Option<Se
     Some(servers)
 }
 
+/// Returns the block of the system text about errors, if the configuration wants it and there are any.
+pub(crate) fn errors(inner: &Inner, instance: &Instance) -> Option<String> {
+    let servers = instance.prompt.diagnostics.then(|| inner.lsp.find(&instance.directory)).flatten()?;
+    Some(format!("Errors that language servers report now:\n{}", servers.summary()?))
+}
+
 impl Host for EngineHost {
     fn command(&self, launch: &Launch) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };

@@ -71,7 +71,7 @@ pub(crate) async fn step(
             cancel.run_until_cancelled(servers_ready(inner, &instance, &prompt)).await;
             cancel.run_until_cancelled(packages::install::ready(inner, &instance)).await;
             let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
-            let errors = lsp::errors(inner, &instance);
+            let errors = lsp::host::errors(inner, &instance);
             let surroundings = &Surroundings { date: first_day(inner, &transcript), tree, errors };
             let (session, prompt, transcript) = (&context.session, &prompt, transcript.as_slice());
             let extensions = &extension::open::ready(inner, &instance).await;
