@@ -1,6 +1,7 @@
 //! Runs real language servers: an edit with an error must show the error.
 //!
-//! Servers are not part of the tests, because they must be installed. One that is missing is skipped.
+//! Servers are not part of the tests, because they must be installed. One that is missing is skipped. With `--install` the
+//! program itself installs those that are npm packages, with the registry of the user's `.npmrc`.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -61,6 +62,15 @@ const CASES: &[Case] = &[
         error: "undeclared",
     },
     Case {
+        id: "gopls",
+        program: "gopls",
+        probe: Some("version"),
+        files: &[("go.mod", "module a\n\ngo 1.19\n")],
+        file: "a.go",
+        broken: "package main\n\nfunc main() { var n int = \"text\"; _ = n }\n",
+        error: "cannot use",
+    },
+    Case {
         id: "rust",
         program: "rust-analyzer",
         probe: Some("--version"),
@@ -71,15 +81,84 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Servers that only the program installs, besides those of [`CASES`].
+const INSTALLED: &[Case] = &[
+    Case {
+        id: "svelte",
+        program: "svelteserver",
+        probe: None,
+        files: &[("package.json", "{}"), ("tsconfig.json", "{\"compilerOptions\":{\"strict\":true}}")],
+        file: "a.svelte",
+        broken: "<script lang=\"ts\">\nlet n: number = \"text\";\n</script>\n{n}\n",
+        error: "not assignable",
+    },
+    Case {
+        id: "astro",
+        program: "astro-ls",
+        probe: None,
+        files: &[("package.json", "{}"), ("tsconfig.json", "{\"compilerOptions\":{\"strict\":true}}")],
+        file: "a.astro",
+        broken: "---\nconst n = ;\n---\n<p>{n}</p>\n",
+        error: "Expression expected",
+    },
+    Case {
+        id: "yaml-ls",
+        program: "yaml-language-server",
+        probe: None,
+        files: &[],
+        file: "a.yaml",
+        broken: "a: b: c\n",
+        error: "Nested mappings",
+    },
+    Case {
+        id: "dockerfile",
+        program: "docker-langserver",
+        probe: None,
+        files: &[],
+        file: "Dockerfile",
+        broken: "FROM scratch\nNOTHING x\n",
+        error: "Unknown instruction",
+    },
+    Case {
+        id: "php intelephense",
+        program: "intelephense",
+        probe: None,
+        files: &[("composer.json", "{}")],
+        file: "a.php",
+        broken: "<?php\nfunction f( {\n",
+        error: "Unexpected",
+    },
+    Case {
+        id: "prisma",
+        program: "prisma-language-server",
+        probe: None,
+        files: &[],
+        file: "schema.prisma",
+        broken: "model X {\n  id Int @nonsense\n}\n",
+        error: "nonsense",
+    },
+];
+
+/// Where servers come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// `PATH` and the directories of `--path`.
+    Path,
+    /// The program installs them.
+    Installed,
+}
+
 /// Runs every installed server and prints the results.
 #[expect(clippy::disallowed_methods, reason = "the servers are on the search path of this process")]
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let (mut program, mut directories, mut only) = (None, Vec::new(), Vec::new());
+    let mut origin = Origin::Path;
     let mut rest = rest.iter();
     while let Some(flag) = rest.next() {
         match flag.as_str() {
             "--bin" => program = Some(PathBuf::from(crate::value(flag, &mut rest)?)),
             "--path" => directories.push(PathBuf::from(crate::value(flag, &mut rest)?)),
+            "--install" => origin = Origin::Installed,
             "--only" => only.push(crate::value(flag, &mut rest)?.to_owned()),
             other => bail!("`lsp` has no flag `{other}`; see `cargo xtask --help`"),
         }
@@ -91,14 +170,19 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let own = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(directories.into_iter().chain(std::env::split_paths(&own)))?;
     let (mut good, mut count) = (0, 0);
-    for case in CASES.iter().filter(|case| only.is_empty() || only.iter().any(|id| id == case.id)) {
-        if !is_installed(case, &path) {
+    let has_npm = |case: &&Case| ["typescript", "pyright"].contains(&case.id);
+    let cases: Vec<&Case> = match origin {
+        Origin::Path => CASES.iter().collect(),
+        Origin::Installed => CASES.iter().filter(has_npm).chain(INSTALLED).collect(),
+    };
+    for case in cases.into_iter().filter(|case| only.is_empty() || only.iter().any(|id| id == case.id)) {
+        if origin == Origin::Path && !is_installed(case, &path) {
             say(&format!("{}: skipped, because `{}` is not installed", case.id, case.program))?;
             continue;
         }
         count += 1;
         let begun = Instant::now();
-        match case.play(&program, &path) {
+        match case.play(&program, &path, origin) {
             Ok(edit) => {
                 good += 1;
                 say(&format!("{}: ok, at edit {edit} after {} s", case.id, begun.elapsed().as_secs()))?;
@@ -126,9 +210,19 @@ fn is_installed(case: &Case, path: &OsString) -> bool {
     probe.is_ok_and(|status| status.success())
 }
 
+/// Copies the user's settings of npm.
+#[expect(clippy::disallowed_methods, reason = "the settings are those of the user of this process")]
+fn copy_settings(project: &Project) -> Result<()> {
+    let settings = PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".npmrc");
+    if settings.is_file() {
+        std::fs::copy(settings, project.home().join(".npmrc"))?;
+    }
+    Ok(())
+}
+
 impl Case {
     /// Edits a file until the error is shown. Returns the number of the edit.
-    fn play(&self, program: &Path, path: &OsString) -> Result<usize> {
+    fn play(&self, program: &Path, path: &OsString, origin: Origin) -> Result<usize> {
         let mut script = Script::new();
         for edit in 0..EDITS {
             let content = format!("{}{}", "\n".repeat(edit), self.broken);
@@ -141,9 +235,20 @@ impl Case {
         let mut config = Project::config(&server.url());
         config["lsp"] = json!(true);
         config["sandbox"] = json!({"mode": "off"});
+        if origin == Origin::Installed {
+            config["lsp_install"] = json!(true);
+            // A registry behind a name of this machine is reached too.
+            config["sandbox"] = json!({"network": "open"});
+        }
         project.write_config(&config)?;
         for (file, content) in self.files {
             project.write(file, content)?;
+        }
+        if origin == Origin::Installed {
+            project.write(self.file, self.broken)?;
+            copy_settings(&project)?;
+            let prepared = Run::new(program, &project).args(["debug", "lsp", "diagnostics", self.file]);
+            prepared.env("PATH", path).deadline(LIMIT).finish()?.success()?;
         }
         Run::new(program, &project)
             .args(["run", "hi"])

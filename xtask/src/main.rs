@@ -84,10 +84,11 @@ Commands:
       8), or only every N-th of them. One second after each, look for processes that it
       left, and measure the memory of the server. Exit with 1 if a command hung or left
       a process.
-  lsp [--bin PATH] [--path DIRECTORY]... [--only ID]...
-      Let installed language servers (typescript, pyright, clangd, rust) report an error
-      after an edit. They are searched in the directories and then on PATH; missing ones
-      are skipped. Print the number of servers that did. Exit with 1 if one did not.
+  lsp [--bin PATH] [--path DIRECTORY]... [--only ID]... [--install]
+      Let installed language servers (typescript, pyright, clangd, gopls, rust) report an
+      error after an edit. They are searched in the directories and then on PATH; missing
+      ones are skipped. With --install the program installs those that are npm packages.
+      Print the number of servers that did. Exit with 1 if one did not.
   fuzz [--bin PATH] [--minutes N] [--lanes N] [--seed N]
       Send random requests to every route of the program from N threads (default 4) for
       N minutes (default 20): bodies close to the schemas, incomplete requests, pieces,

@@ -228,6 +228,11 @@ impl Client {
         self.get("/lsp").await
     }
 
+    /// Returns the resources of the MCP servers.
+    pub async fn resources(&self) -> Result<Value, Error> {
+        self.get("/experimental/resource").await
+    }
+
     /// Returns the formatters, and whether they are enabled.
     pub async fn formatters(&self) -> Result<Value, Error> {
         self.get("/formatter").await

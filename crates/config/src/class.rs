@@ -72,6 +72,7 @@ pub const CLASSES: &[(&str, Class, &str)] = &[
     ("mcp", Class::NeedsTrust, "starts programs and connects to servers"),
     ("mcp_tool_budget", Class::NeedsTrust, "raises what a turn can cost"),
     ("lsp", Class::NeedsTrust, "starts programs"),
+    ("lsp_install", Class::UserOnly, "downloads and runs programs"),
     ("formatter", Class::NeedsTrust, "starts programs"),
     ("shell", Class::NeedsTrust, "names the program that runs every command"),
     ("snapshot", Class::NeedsTrust, "can turn undo off"),

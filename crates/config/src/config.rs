@@ -275,6 +275,8 @@ pub struct PromptConfig {
     pub strict: bool,
     /// Whether the system text lists the files of the project.
     pub tree: bool,
+    /// Whether the system text contains the errors that language servers reported.
+    pub diagnostics: bool,
     /// A text before all other blocks.
     pub header: Option<String>,
     /// A text after all other blocks except the prompt's own system text.
@@ -456,6 +458,7 @@ impl PromptConfig {
             legacy: fields.text("profile").as_deref() == Some("legacy"),
             strict: on("strict"),
             tree: on("tree"),
+            diagnostics: on("diagnostics"),
             header: fields.non_empty("header"),
             system: fields.non_empty("system"),
             claude: on("claude"),

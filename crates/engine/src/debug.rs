@@ -14,6 +14,7 @@ use crate::extension;
 use crate::inner::Inner;
 use crate::instance::{self, Instance};
 use crate::interface::Instances;
+use crate::lsp;
 use crate::mcp;
 use crate::permission::rules::PermissionRules;
 use crate::prompts::Family;
@@ -129,6 +130,7 @@ impl Instances<'_> {
         let surroundings = Surroundings {
             date: self.0.zone.date(now),
             tree: instance.file_tree(&prompt.session_id, &rules).await,
+            errors: lsp::host::errors(self.0, instance),
         };
         let sources = SystemSources {
             prompt: &prompt,

@@ -4,6 +4,7 @@
 //! the directory is opened again with the same configuration.
 
 pub(crate) mod host;
+mod install;
 pub(crate) mod operations;
 
 use std::collections::HashMap;
@@ -58,6 +59,16 @@ impl LspTable {
         let servers = create();
         open.insert(directory.to_owned(), Entry { servers: servers.clone(), used: now });
         (servers, closed.into_iter().map(|entry| entry.servers).collect())
+    }
+
+    /// The servers of a directory, if there are any.
+    fn find(&self, directory: &Path) -> Option<Servers> {
+        self.lock().get(directory).map(|entry| entry.servers.clone())
+    }
+
+    /// The servers of all directories.
+    fn all(&self) -> Vec<Servers> {
+        self.lock().values().map(|entry| entry.servers.clone()).collect()
     }
 
     /// Ends the servers of a directory in the background.

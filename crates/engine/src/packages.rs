@@ -78,7 +78,7 @@ impl PackageTable {
     }
 
     /// Claims the installation of a package. `false` if it is running, or has failed recently.
-    fn begin(&self, spec: &str) -> bool {
+    pub(crate) fn begin(&self, spec: &str) -> bool {
         if self.failure(spec).is_some() {
             return false;
         }
@@ -91,11 +91,11 @@ impl PackageTable {
     }
 
     /// When the installation of a package began, if it is running.
-    fn began(&self, spec: &str) -> Option<Instant> {
+    pub(crate) fn began(&self, spec: &str) -> Option<Instant> {
         lock(&self.running).get(spec).copied()
     }
 
-    fn end(&self, spec: &str, failure: Option<String>) {
+    pub(crate) fn end(&self, spec: &str, failure: Option<String>) {
         lock(&self.running).remove(spec);
         let mut failed = lock(&self.failed);
         failed.remove(spec);
@@ -110,7 +110,7 @@ impl PackageTable {
     }
 
     /// The reason of the last installation, if it failed recently.
-    fn failure(&self, spec: &str) -> Option<String> {
+    pub(crate) fn failure(&self, spec: &str) -> Option<String> {
         let failed = lock(&self.failed);
         failed.get(spec).filter(|(_, at)| at.elapsed() < RETRY_AFTER).map(|(reason, _)| reason.clone())
     }

@@ -15,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::Spec;
+use crate::config::{Found, Missing, Spec};
 use crate::connection::Connection;
 use crate::diagnostic::Store;
 use crate::error::{Failure, cut};
@@ -315,8 +315,8 @@ impl Client {
 
     /// Starts the server and waits for its end.
     async fn serve(self: &Arc<Self>) -> Ended {
-        let command = match self.command().await {
-            Ok(command) => command,
+        let (command, settings) = match self.command().await {
+            Ok(found) => found,
             Err(reason) => return Ended::Unusable(reason),
         };
         let handler = Arc::new(Handler {
@@ -336,7 +336,7 @@ impl Client {
             Err(error) => return Ended::Unusable(cut(&format!("{error}."))),
         };
         let connection = Connection::open(peer, handler.clone(), served.closed(), &self.tasks);
-        let params = self.params();
+        let params = self.params(settings);
         let initialized = connection.request("initialize", &params, INITIALIZE_LIMIT);
         let ended = match self.stop.run_until_cancelled(initialized).await {
             None => Ended::Unneeded,
@@ -408,28 +408,35 @@ impl Client {
         }
     }
 
-    /// The command with its sandbox.
-    async fn command(self: &Arc<Self>) -> Result<codewright_workspace::Command, String> {
+    /// The command with its sandbox, and the settings that an installed server needs.
+    async fn command(self: &Arc<Self>) -> Result<(codewright_workspace::Command, Option<Value>), String> {
         let client = self.clone();
         let command = tokio::task::spawn_blocking(move || {
-            let words = client.spec.command(&client.search, &client.root);
-            let words =
-                words.map_err(|reason| reason.unwrap_or_else(|| "It is not installed.".to_owned()))?;
+            let found = client.spec.command(&client.search, &client.root, &*client.host);
+            let Found { words, settings } = found.map_err(|missing| match missing {
+                Missing::Unneeded => "It is not installed.".to_owned(),
+                Missing::Installing(text) | Missing::Problem(text) => text,
+            })?;
             let mut words = words.into_iter();
-            client.host.command(&Launch {
+            let command = client.host.command(&Launch {
                 server: client.spec.id.clone(),
                 program: words.next().unwrap_or_default(),
                 args: words.collect(),
                 root: client.root.clone(),
                 environment: client.spec.environment.clone(),
                 of_repository: client.spec.of_repository,
-            })
+            })?;
+            Ok((command, settings))
         });
         command.await.map_err(|error| error.to_string())?
     }
 
     /// The params of `initialize`.
-    fn params(&self) -> Value {
+    fn params(&self, settings: Option<Value>) -> Value {
+        let mut options = settings.unwrap_or_else(|| json!({}));
+        for (key, value) in self.spec.initialization.iter().filter_map(Value::as_object).flatten() {
+            options[key] = value.clone();
+        }
         let link = json!({"dynamicRegistration": false, "linkSupport": true});
         let plain = json!({"dynamicRegistration": false});
         json!({
@@ -438,7 +445,7 @@ impl Client {
             "rootUri": uri::of(&self.root),
             "rootPath": self.root,
             "workspaceFolders": folders(&self.root),
-            "initializationOptions": self.spec.initialization.clone().unwrap_or_else(|| json!({})),
+            "initializationOptions": options,
             "capabilities": {
                 "general": {"positionEncodings": ["utf-16", "utf-8"]},
                 "window": {"workDoneProgress": true},

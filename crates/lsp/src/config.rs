@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codewright_workspace::{ProgramSearch, Programs};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::error::cut_to;
-use crate::table::{KNOWN, Known, Role, Root, has_extension};
+use crate::error::{cut, cut_to};
+use crate::host::{Host, Provided, Wanted};
+use crate::table::{KNOWN, Known, Npm, Role, Root, has_extension};
 
 /// The number of servers, including the known ones.
 const MAX_SERVERS: usize = 200;
@@ -39,6 +40,7 @@ pub struct Spec {
     unless: &'static [&'static str],
     role: Role,
     install: &'static str,
+    npm: Option<Npm>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) initialization: Option<Value>,
     /// The limit for the memory of its processes in bytes.
@@ -53,6 +55,26 @@ pub struct Spec {
 enum Start {
     Known(&'static [&'static [&'static str]]),
     Own(Vec<String>),
+}
+
+/// How a server is started.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    /// The program and its arguments.
+    pub(crate) words: Vec<String>,
+    /// Settings that a server needs because the program installed it.
+    pub(crate) settings: Option<Value>,
+}
+
+/// The reason why a server is not started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The project does not use it.
+    Unneeded,
+    /// It is being installed.
+    Installing(String),
+    /// A sentence for the user.
+    Problem(String),
 }
 
 /// The known server of Python files. The other one is not known then.
@@ -145,6 +167,7 @@ impl Spec {
             unless: known.unless,
             role: known.role,
             install: known.install,
+            npm: known.npm,
             of_repository,
             ..Self::own(known.id.to_owned())
         }
@@ -159,6 +182,7 @@ impl Spec {
             unless: &[],
             role: Role::Main,
             install: "",
+            npm: None,
             environment: BTreeMap::new(),
             initialization: None,
             memory: MEMORY_MIB * 1024 * 1024,
@@ -220,28 +244,36 @@ impl Spec {
         Some(root.unwrap_or(&search.directory).to_owned())
     }
 
-    /// The command that starts it in a root.
+    /// The command that starts it in a root. The host may begin to install a missing server.
     ///
     /// # Errors
     ///
-    /// Fails if no program is found: with a sentence, or with `None` if that is not a problem.
-    pub(crate) fn command(&self, search: &ProgramSearch, root: &Path) -> Result<Vec<String>, Option<String>> {
+    /// Fails with the reason if no program is found.
+    pub(crate) fn command(
+        &self,
+        search: &ProgramSearch,
+        root: &Path,
+        host: &dyn Host,
+    ) -> Result<Found, Missing> {
         if search.programs == Programs::None {
             let reason = "No server starts until you have decided whether you trust this directory.";
-            return Err((self.role == Role::Main).then(|| reason.to_owned()));
+            return Err(self.problem(reason.to_owned()));
         }
         let with = |path: PathBuf, args: Vec<String>| {
-            std::iter::once(path.to_string_lossy().into_owned()).chain(args).collect()
+            let words = std::iter::once(path.to_string_lossy().into_owned()).chain(args).collect();
+            Found { words, settings: None }
         };
         match &self.start {
             Start::Own(words) => {
                 let Some((program, args)) = words.split_first() else {
-                    return Err(Some("The configuration of the server has no `command`.".to_owned()));
+                    return Err(Missing::Problem(
+                        "The configuration of the server has no `command`.".to_owned(),
+                    ));
                 };
                 let found = search.named(program).or_else(|| of_project(search, root, program));
                 let missing = || {
                     let program = cut_to(program, MAX_ID_CHARS);
-                    Some(format!("The program `{program}` of the server was not found."))
+                    Missing::Problem(format!("The program `{program}` of the server was not found."))
                 };
                 found.map(|path| with(path, args.to_vec())).ok_or_else(missing)
             }
@@ -251,23 +283,72 @@ impl Spec {
                     let path = of_project(search, root, program).or_else(|| search.installed(program))?;
                     Some(with(path, args.iter().map(|&arg| arg.to_owned()).collect()))
                 });
-                found.ok_or_else(|| match self.role {
-                    Role::Main => Some(self.missing(commands)),
-                    Role::Additional => None,
-                })
+                found.map_or_else(|| self.provided(search, root, host), Ok)
             }
         }
     }
 
-    fn missing(&self, commands: &[&[&str]]) -> String {
-        let programs: Vec<_> = commands.iter().filter_map(|command| command.first()).collect();
-        let programs: Vec<_> = programs.iter().map(|program| format!("`{program}`")).collect();
-        format!(
-            "The program {} was not found, and Codewright installs no servers; to install it: {}.",
-            programs.join(" or "),
-            self.install
-        )
+    /// The command of a known server that the host installed.
+    fn provided(&self, search: &ProgramSearch, root: &Path, host: &dyn Host) -> Result<Found, Missing> {
+        let Start::Known(commands) = &self.start else { return Err(Missing::Unneeded) };
+        let (Some(npm), Some((program, args))) =
+            (self.npm, commands.first().and_then(|command| command.split_first()))
+        else {
+            return Err(self.problem(self.missing("Codewright does not install it; ")));
+        };
+        let is_used = |name: &str| has_package(search, root, name);
+        if npm.of_project.is_some_and(|name| !is_used(name)) {
+            return Err(Missing::Unneeded);
+        }
+        let wanted =
+            Wanted { server: &self.id, packages: npm.packages, program, of_repository: self.of_repository };
+        match host.provide(&wanted) {
+            Provided::Ready { words, modules } => {
+                let words = words.into_iter().chain(args.iter().map(|&arg| arg.to_owned())).collect();
+                Ok(Found { words, settings: settings(npm, &modules) })
+            }
+            Provided::Installing => {
+                let names = npm.packages.join(" and ");
+                Err(Missing::Installing(format!("Installing {names} from the npm registry.")))
+            }
+            Provided::Disabled => {
+                Err(self.problem(self.missing("Codewright installs it if `lsp_install` is `true`; ")))
+            }
+            Provided::Failed(reason) => {
+                let reason = cut(&reason);
+                Err(Missing::Problem(format!("{}.", reason.trim_end_matches('.'))))
+            }
+        }
     }
+
+    /// A reason that matters only for the main server of a file.
+    fn problem(&self, reason: String) -> Missing {
+        match self.role {
+            Role::Main => Missing::Problem(reason),
+            Role::Additional => Missing::Unneeded,
+        }
+    }
+
+    fn missing(&self, note: &str) -> String {
+        let Start::Known(commands) = &self.start else { return String::new() };
+        let programs = commands.iter().filter_map(|command| command.first());
+        let programs: Vec<_> = programs.map(|program| format!("`{program}`")).collect();
+        let (programs, install) = (programs.join(" or "), self.install);
+        format!("The program {programs} was not found. {note}to install it yourself: {install}.")
+    }
+}
+
+/// The settings of an installed server that needs the path of the TypeScript installed with it.
+fn settings(npm: Npm, modules: &Path) -> Option<Value> {
+    let library = modules.join("typescript/lib");
+    let is_needed = npm.packages.iter().skip(1).any(|package| package.starts_with("typescript@"));
+    is_needed.then(|| json!({"typescript": {"tsdk": library}}))
+}
+
+/// Whether a package is installed in a root or a directory above it, up to the root of the project.
+fn has_package(search: &ProgramSearch, root: &Path, name: &str) -> bool {
+    let directories = root.ancestors().take_while(|directory| directory.starts_with(search.root()));
+    directories.take(MAX_DEPTH).any(|directory| directory.join("node_modules").join(name).is_dir())
 }
 
 fn of_project(search: &ProgramSearch, root: &Path, program: &str) -> Option<PathBuf> {
@@ -414,9 +495,46 @@ mod tests {
             );
         }
         let rust = all.iter().find(|spec| spec.id == "rust").unwrap();
-        let missing = rust.command(&search, &root).unwrap_err().unwrap();
+        let command = |spec: &Spec, provided| spec.command(&search, &root, &Offer(provided));
+        let Err(Missing::Problem(missing)) = command(rust, Provided::Disabled) else { panic!() };
         assert!(missing.contains("rustup component add rust-analyzer"), "{missing}");
-        let eslint = all.iter().find(|spec| spec.id == "eslint").unwrap();
-        assert_eq!(eslint.command(&search, &root), Err(None));
+        let of = |id: &str| all.iter().find(|spec| spec.id == id).unwrap();
+        assert_eq!(command(of("eslint"), Provided::Installing), Err(Missing::Unneeded));
+        fs::create_dir_all(root.join("node_modules/eslint")).unwrap();
+        assert!(matches!(command(of("eslint"), Provided::Installing), Err(Missing::Installing(_))));
+        let Err(Missing::Problem(missing)) = command(of("pyright"), Provided::Disabled) else { panic!() };
+        assert!(missing.contains("lsp_install") && missing.contains("npm install -g pyright"), "{missing}");
+        let ready =
+            Provided::Ready { words: vec!["node".to_owned(), "x.js".to_owned()], modules: "/m".into() };
+        let found = command(of("astro"), ready).unwrap();
+        assert_eq!(found.words, ["node", "x.js", "--stdio"]);
+        assert_eq!(found.settings.unwrap()["typescript"]["tsdk"], "/m/typescript/lib");
+    }
+
+    /// A host that only provides servers.
+    struct Offer(Provided);
+
+    impl Host for Offer {
+        fn command(&self, _: &crate::Launch) -> Result<codewright_workspace::Command, String> {
+            Err("it starts nothing".to_owned())
+        }
+
+        fn provide(&self, _: &Wanted<'_>) -> Provided {
+            self.0.clone()
+        }
+
+        fn watched(&self) -> Option<codewright_workspace::TreeOptions> {
+            None
+        }
+
+        fn version(&self) -> String {
+            String::new()
+        }
+
+        fn updated(&self) {}
+
+        fn diagnosed(&self, _: &str, _: &Path) {}
+
+        fn log(&self, _: &str, _: &str) {}
     }
 }

@@ -24,7 +24,7 @@ mod watcher;
 
 pub use config::{Python, Spec, configured};
 pub use diagnostic::{Diagnostic, Position, Range};
-pub use host::{Host, Launch};
+pub use host::{Host, Launch, Provided, Wanted};
 pub use query::{Answer, Operation, Query};
 pub use report::Report;
 pub use servers::{Change, Servers, Status};

@@ -13,6 +13,8 @@ use crate::diagnostic::Diagnostic;
 const MAX_SHOWN: usize = 20;
 /// The other files that are shown.
 const MAX_OTHERS: usize = 5;
+/// The files of a summary.
+const MAX_SUMMARIZED: usize = 10;
 /// The name of the block.
 const TAG: &str = "diagnostics";
 /// Replaces the first character of a tag.
@@ -51,6 +53,26 @@ pub(crate) fn report(changed: &[PathBuf], before: &Files, after: &Files) -> Repo
         is_first = false;
     }
     report
+}
+
+/// The errors of all files, or `None` if there are none.
+pub(crate) fn summary(files: &Files) -> Option<String> {
+    let mut paths: Vec<&PathBuf> = files.keys().collect();
+    paths.sort();
+    let mut texts = Vec::new();
+    let mut left = 0_usize;
+    for path in paths {
+        let errors: Vec<_> = files[path].iter().filter(|diagnostic| diagnostic.is_error()).collect();
+        match errors.is_empty() {
+            true => {}
+            false if texts.len() < MAX_SUMMARIZED => texts.push(block(path, &errors)),
+            false => left += 1,
+        }
+    }
+    if left > 0 {
+        texts.push(format!("\n... and errors in {left} more files"));
+    }
+    (!texts.is_empty()).then(|| texts.concat().trim_start().to_owned())
 }
 
 fn add(report: &mut Report, heading: &str, path: &Path, list: Vec<Diagnostic>) {

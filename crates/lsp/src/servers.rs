@@ -1,6 +1,6 @@
 //! The servers of a directory: which ones a file has, their status, and the diagnostics after a change.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use crate::client::{Around, Client, PATIENCE, State};
-use crate::config::Spec;
+use crate::config::{Missing, Spec};
 use crate::diagnostic::Diagnostic;
 use crate::document::MAX_DOCUMENT_BYTES;
 use crate::host::Host;
-use crate::report::{Files, Report, join, report};
+use crate::report::{Files, Report, join, report, summary};
 use crate::session::Kind;
 use crate::watcher::Watcher;
 
@@ -52,7 +52,7 @@ struct Key {
 struct Table {
     clients: HashMap<Key, Arc<Client>>,
     /// The servers that cannot be started, with the reason.
-    missing: HashMap<Key, String>,
+    missing: HashMap<Key, Missing>,
     is_closed: bool,
 }
 
@@ -65,6 +65,8 @@ pub struct Status {
     pub root: PathBuf,
     /// The reason why it does not work.
     pub error: Option<String>,
+    /// Whether it is being installed. Then the error says so.
+    pub is_installing: bool,
 }
 
 /// A changed file.
@@ -110,12 +112,17 @@ impl Servers {
                 State::Ready(_) => None,
                 State::Restarting(reason) | State::Failed(reason) => Some(reason),
             };
-            Some(Status { id: client.spec.id.clone(), root: client.root.clone(), error })
+            let (id, root) = (client.spec.id.clone(), client.root.clone());
+            Some(Status { id, root, error, is_installing: false })
         });
-        let missing = table.missing.iter().map(|(Key { id, root }, reason)| Status {
-            id: id.clone(),
-            root: root.clone(),
-            error: Some(reason.clone()),
+        let missing = table.missing.iter().filter_map(|(Key { id, root }, missing)| {
+            let (text, is_installing) = match missing {
+                Missing::Unneeded => return None,
+                Missing::Installing(text) => (text, true),
+                Missing::Problem(text) => (text, false),
+            };
+            let (id, root, error) = (id.clone(), root.clone(), Some(text.clone()));
+            Some(Status { id, root, error, is_installing })
         });
         let mut statuses: Vec<_> = started.chain(missing).collect();
         statuses.sort_by(|a, b| (&a.id, &a.root).cmp(&(&b.id, &b.root)));
@@ -178,14 +185,43 @@ impl Servers {
         }
     }
 
-    /// Starts the servers of a file and returns its diagnostics.
-    pub async fn diagnostics_of(&self, path: &Path) -> Vec<Diagnostic> {
-        let Some((path, text)) = read(path.to_owned()).await else { return Vec::new() };
+    /// Finds the servers of a file, so that missing ones have a status or are installed.
+    pub async fn prepare(&self, path: &Path) {
+        if let Some((path, _)) = read(path.to_owned()).await {
+            self.clients(&path).await;
+        }
+    }
+
+    /// Starts the servers of a file and returns the diagnostics of all files that have some.
+    pub async fn diagnostics_of(&self, path: &Path) -> BTreeMap<PathBuf, Vec<Diagnostic>> {
+        let Some((path, text)) = read(path.to_owned()).await else { return BTreeMap::new() };
         for client in self.clients(&path).await {
             let number = client.announce(&path);
             drop(timeout(READY_LIMIT, client.diagnose(&path, &text, number)).await);
         }
-        self.diagnostics().remove(&path).unwrap_or_default()
+        self.diagnostics().into_iter().filter(|(_, list)| !list.is_empty()).collect()
+    }
+
+    /// Starts the servers that could not be started before, if they can be now.
+    pub async fn look_again(&self) {
+        let servers = self.clone();
+        let looking = tokio::task::spawn_blocking(move || {
+            let keys: Vec<Key> = servers.0.lock().missing.keys().cloned().collect();
+            for key in keys {
+                let spec = servers.0.specs.iter().find(|spec| spec.id == key.id);
+                if let Some(client) = spec.and_then(|spec| servers.0.client(spec, &key)) {
+                    client.wake();
+                }
+            }
+        });
+        drop(looking.await);
+        self.0.around.host.updated();
+    }
+
+    /// The errors that servers reported last, as text for the model. `None` if there are none.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        summary(&self.diagnostics())
     }
 
     /// The last diagnostics of all files.
@@ -251,17 +287,18 @@ impl Shared {
                 found.push(client);
                 continue;
             }
-            let problem = match spec.command(&self.around.search, &key.root) {
-                Ok(_) => self.create(spec, &key),
-                Err(None) => continue,
-                Err(Some(reason)) => Err(reason),
-            };
-            match problem {
-                Ok(client) => found.push(client),
-                Err(reason) => self.report_missing(key, reason),
-            }
+            found.extend(self.client(spec, &key));
         }
         found
+    }
+
+    /// Creates the client of a server, or records why it cannot be started. Reads directories.
+    fn client(&self, spec: &Spec, key: &Key) -> Option<Arc<Client>> {
+        let found = match spec.command(&self.around.search, &key.root, &*self.around.host) {
+            Ok(_) => self.create(spec, key).map_err(Missing::Problem),
+            Err(missing) => Err(missing),
+        };
+        found.map_err(|missing| self.report_missing(key, missing)).ok()
     }
 
     fn create(&self, spec: &Spec, key: &Key) -> Result<Arc<Client>, String> {
@@ -287,13 +324,18 @@ impl Shared {
         Ok(client)
     }
 
-    fn report_missing(&self, key: Key, reason: String) {
+    fn report_missing(&self, key: &Key, missing: Missing) {
         let is_new = {
             let mut table = self.lock();
-            table.missing.len() < MAX_CLIENTS && table.missing.insert(key.clone(), reason.clone()).is_none()
+            if missing == Missing::Unneeded {
+                table.missing.remove(key);
+                return;
+            }
+            let has_room = table.missing.len() < MAX_CLIENTS || table.missing.contains_key(key);
+            has_room && table.missing.insert(key.clone(), missing.clone()).as_ref() != Some(&missing)
         };
-        if is_new {
-            self.around.host.log(&key.id, &reason);
+        if let (true, Missing::Installing(text) | Missing::Problem(text)) = (is_new, &missing) {
+            self.around.host.log(&key.id, text);
             self.around.host.updated();
         }
     }

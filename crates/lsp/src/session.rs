@@ -289,12 +289,16 @@ impl Handler {
         self.rate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The configured settings of a section, such as `python.analysis`.
+    /// The configured settings of a section, such as `python.analysis`. All settings of a program are an object, because
+    /// some servers do not expect that there are none.
     fn section(&self, item: &Value) -> Value {
-        let Some(settings) = &self.settings else { return Value::Null };
         let section = item["section"].as_str().unwrap_or_default();
+        let settings = self.settings.as_ref().unwrap_or(&Value::Null);
         let parts = section.split('.').filter(|part| !part.is_empty());
-        parts.fold(settings, |settings, part| &settings[part]).clone()
+        match parts.fold(settings, |settings, part| &settings[part]) {
+            Value::Null if !section.contains('.') => json!({}),
+            found => found.clone(),
+        }
     }
 }
 

@@ -13,7 +13,19 @@ pub(crate) struct Known {
     pub(crate) unless: &'static [&'static str],
     /// What the user installs.
     pub(crate) install: &'static str,
+    /// What the program can install.
+    pub(crate) npm: Option<Npm>,
     pub(crate) role: Role,
+}
+
+/// The npm packages of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Npm {
+    /// The package with the server's program, and others that it needs, each with a range of versions. The program is
+    /// that of the server's first command.
+    pub(crate) packages: &'static [&'static str],
+    /// The package in the project without which the server is of no use.
+    pub(crate) of_project: Option<&'static str>,
 }
 
 /// How the root of a file is found.
@@ -52,13 +64,18 @@ const fn main(
     root: Root,
     install: &'static str,
 ) -> Known {
-    Known { id, extensions, commands, root, unless: &[], install, role: Role::Main }
+    Known { id, extensions, commands, root, unless: &[], install, npm: None, role: Role::Main }
+}
+
+const fn npm(packages: &'static [&'static str]) -> Option<Npm> {
+    Some(Npm { packages, of_project: None })
 }
 
 /// The known servers.
 pub(crate) const KNOWN: &[Known] = &[
     Known {
         unless: DENO,
+        npm: npm(&["typescript-language-server@^5", "typescript@^5"]),
         ..main(
             "typescript",
             SCRIPTS,
@@ -83,6 +100,7 @@ pub(crate) const KNOWN: &[Known] = &[
     ),
     Known {
         role: Role::Additional,
+        npm: Some(Npm { packages: &["vscode-langservers-extracted@^4"], of_project: Some("eslint") }),
         ..main(
             "eslint",
             SCRIPTS_AND_VUE,
@@ -128,20 +146,23 @@ pub(crate) const KNOWN: &[Known] = &[
         Root::Nearest(&[&["Gemfile"]]),
         "gem install rubocop",
     ),
-    main(
-        "pyright",
-        &[".py", ".pyi"],
-        &[&["pyright-langserver", "--stdio"], &["basedpyright-langserver", "--stdio"]],
-        Root::Nearest(&[&[
-            "pyproject.toml",
-            "setup.py",
-            "setup.cfg",
-            "requirements.txt",
-            "Pipfile",
-            "pyrightconfig.json",
-        ]]),
-        "npm install -g pyright",
-    ),
+    Known {
+        npm: npm(&["pyright@^1"]),
+        ..main(
+            "pyright",
+            &[".py", ".pyi"],
+            &[&["pyright-langserver", "--stdio"], &["basedpyright-langserver", "--stdio"]],
+            Root::Nearest(&[&[
+                "pyproject.toml",
+                "setup.py",
+                "setup.cfg",
+                "requirements.txt",
+                "Pipfile",
+                "pyrightconfig.json",
+            ]]),
+            "npm install -g pyright",
+        )
+    },
     main(
         "ty",
         &[".py", ".pyi"],
@@ -209,20 +230,26 @@ pub(crate) const KNOWN: &[Known] = &[
         ]),
         "clangd, with your package manager or from https://clangd.llvm.org",
     ),
-    main(
-        "svelte",
-        &[".svelte"],
-        &[&["svelteserver", "--stdio"]],
-        Root::Nearest(PACKAGE),
-        "npm install -g svelte-language-server",
-    ),
-    main(
-        "astro",
-        &[".astro"],
-        &[&["astro-ls", "--stdio"]],
-        Root::Nearest(PACKAGE),
-        "npm install -g @astrojs/language-server",
-    ),
+    Known {
+        npm: npm(&["svelte-language-server@^0.18"]),
+        ..main(
+            "svelte",
+            &[".svelte"],
+            &[&["svelteserver", "--stdio"]],
+            Root::Nearest(PACKAGE),
+            "npm install -g svelte-language-server",
+        )
+    },
+    Known {
+        npm: npm(&["@astrojs/language-server@^2", "typescript@^5"]),
+        ..main(
+            "astro",
+            &[".astro"],
+            &[&["astro-ls", "--stdio"]],
+            Root::Nearest(PACKAGE),
+            "npm install -g @astrojs/language-server",
+        )
+    },
     main(
         "jdtls",
         &[".java"],
@@ -243,13 +270,16 @@ pub(crate) const KNOWN: &[Known] = &[
         ]),
         "https://github.com/Kotlin/kotlin-lsp",
     ),
-    main(
-        "yaml-ls",
-        &[".yaml", ".yml"],
-        &[&["yaml-language-server", "--stdio"]],
-        Root::Nearest(PACKAGE),
-        "npm install -g yaml-language-server",
-    ),
+    Known {
+        npm: npm(&["yaml-language-server@^1"]),
+        ..main(
+            "yaml-ls",
+            &[".yaml", ".yml"],
+            &[&["yaml-language-server", "--stdio"]],
+            Root::Nearest(PACKAGE),
+            "npm install -g yaml-language-server",
+        )
+    },
     main(
         "lua-ls",
         &[".lua"],
@@ -264,20 +294,26 @@ pub(crate) const KNOWN: &[Known] = &[
         ]]),
         "https://github.com/LuaLS/lua-language-server",
     ),
-    main(
-        "php intelephense",
-        &[".php"],
-        &[&["intelephense", "--stdio"]],
-        Root::Nearest(&[&["composer.json", "composer.lock", ".php-version"]]),
-        "npm install -g intelephense",
-    ),
-    main(
-        "prisma",
-        &[".prisma"],
-        &[&["prisma-language-server", "--stdio"]],
-        Root::Nearest(&[&["schema.prisma", "package.json"]]),
-        "npm install -g @prisma/language-server",
-    ),
+    Known {
+        npm: npm(&["intelephense@^1"]),
+        ..main(
+            "php intelephense",
+            &[".php"],
+            &[&["intelephense", "--stdio"]],
+            Root::Nearest(&[&["composer.json", "composer.lock", ".php-version"]]),
+            "npm install -g intelephense",
+        )
+    },
+    Known {
+        npm: npm(&["@prisma/language-server@^31"]),
+        ..main(
+            "prisma",
+            &[".prisma"],
+            &[&["prisma-language-server", "--stdio"]],
+            Root::Nearest(&[&["schema.prisma", "package.json"]]),
+            "npm install -g @prisma/language-server",
+        )
+    },
     main(
         "dart",
         &[".dart"],
@@ -292,13 +328,16 @@ pub(crate) const KNOWN: &[Known] = &[
         Root::Nearest(&[&["dune-project", "dune-workspace"], &[".merlin", "opam"]]),
         "opam install ocaml-lsp-server",
     ),
-    main(
-        "bash",
-        &[".sh", ".bash", ".zsh", ".ksh"],
-        &[&["bash-language-server", "start"]],
-        Root::Directory,
-        "npm install -g bash-language-server",
-    ),
+    Known {
+        npm: npm(&["bash-language-server@^5"]),
+        ..main(
+            "bash",
+            &[".sh", ".bash", ".zsh", ".ksh"],
+            &[&["bash-language-server", "start"]],
+            Root::Directory,
+            "npm install -g bash-language-server",
+        )
+    },
     main(
         "terraform",
         &[".tf", ".tfvars"],
@@ -313,13 +352,16 @@ pub(crate) const KNOWN: &[Known] = &[
         Root::Nearest(&[&[".latexmkrc", "latexmkrc", ".texlabroot", "texlabroot"]]),
         "https://github.com/latex-lsp/texlab",
     ),
-    main(
-        "dockerfile",
-        &[".dockerfile", "Dockerfile"],
-        &[&["docker-langserver", "--stdio"]],
-        Root::Directory,
-        "npm install -g dockerfile-language-server-nodejs",
-    ),
+    Known {
+        npm: npm(&["dockerfile-language-server-nodejs@^0.15"]),
+        ..main(
+            "dockerfile",
+            &[".dockerfile", "Dockerfile"],
+            &[&["docker-langserver", "--stdio"]],
+            Root::Directory,
+            "npm install -g dockerfile-language-server-nodejs",
+        )
+    },
     main("gleam", &[".gleam"], &[&["gleam", "lsp"]], Root::Nearest(&[&["gleam.toml"]]), "https://gleam.run"),
     main(
         "clojure-lsp",
@@ -475,6 +517,7 @@ mod tests {
         for known in KNOWN {
             assert!(!known.extensions.is_empty() && !known.install.is_empty(), "{}", known.id);
             assert!(known.commands.iter().all(|command| !command.is_empty()), "{}", known.id);
+            assert!(known.npm.is_none_or(|npm| known.install.contains("npm") && !npm.packages.is_empty()));
             for extension in known.extensions {
                 let name = if extension.starts_with('.') {
                     format!("a{extension}")

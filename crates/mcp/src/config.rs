@@ -28,6 +28,8 @@ pub struct Config {
     pub timeout: Duration,
     /// The time limit of a tool call without progress.
     pub call_timeout: Duration,
+    /// Whether it may request answers of the model, each with the user's consent.
+    pub can_sample: bool,
     /// Whether a repository's configuration defines it.
     pub of_repository: bool,
 }
@@ -78,6 +80,8 @@ pub enum OAuth {
         scope: Option<String>,
         redirect_uri: Option<String>,
         callback_port: Option<u16>,
+        /// The sign-in server, if it is on a local network. Only the user's configuration can name it.
+        server: Option<Box<Url>>,
     },
 }
 
@@ -89,6 +93,7 @@ impl Default for OAuth {
             scope: None,
             redirect_uri: None,
             callback_port: None,
+            server: None,
         }
     }
 }
@@ -114,8 +119,21 @@ impl Config {
             is_enabled: entry.get("enabled") != Some(&Value::Bool(false)),
             timeout: timeout.unwrap_or(DEFAULT_CONNECT),
             call_timeout: timeout.unwrap_or(DEFAULT_CALL),
+            can_sample: entry.get("sampling") == Some(&Value::Bool(true)),
             of_repository: false,
         })
+    }
+}
+
+impl Config {
+    /// A repository must not make the program reach servers of a local network.
+    fn without_local_sign_in(mut self) -> Self {
+        if let (true, Kind::Remote(Remote { oauth: OAuth::On { server, .. }, .. })) =
+            (self.of_repository, &mut self.kind)
+        {
+            *server = None;
+        }
+        self
     }
 }
 
@@ -142,6 +160,7 @@ pub fn configured(
         .map(|(name, entry)| {
             let config = Config::parse(entry, timeout);
             let config = config.map(|config| Config { of_repository: of_repository(name), ..config });
+            let config = config.map(Config::without_local_sign_in);
             (name.clone(), config)
         })
         .collect()
@@ -229,12 +248,20 @@ fn oauth(entry: &Map<String, Value>) -> Result<OAuth, String> {
             }
         }
     };
+    let server = match oauth.get("authorizationServer") {
+        None | Some(Value::Null) => None,
+        Some(server) => match server.as_str().and_then(|text| Url::parse(text).ok()) {
+            Some(url) if url.host().is_some() => Some(Box::new(url)),
+            _ => return Err("`oauth.authorizationServer` is not a URL.".to_owned()),
+        },
+    };
     Ok(OAuth::On {
         client_id: text("clientId"),
         client_secret: text("clientSecret"),
         scope: text("scope"),
         redirect_uri: text("redirectUri"),
         callback_port: port,
+        server,
     })
 }
 
@@ -308,12 +335,26 @@ mod tests {
             (json!({"type": "remote", "url": "http://h", "headers": {"a": []}}), "headers.a"),
             (json!({"type": "remote", "url": "http://h", "oauth": 1}), "oauth"),
             (json!({"type": "remote", "url": "http://h", "timeout": 0}), "timeout"),
+            (json!({"type": "remote", "url": "http://h", "oauth": {"authorizationServer": "x"}}), "oauth"),
         ] {
             let error = Config::parse(&entry, None).unwrap_err();
             assert!(
                 error.contains(word) && error.ends_with('.') && !error.contains('\n'),
                 "{entry}: {error}"
             );
+        }
+    }
+
+    #[test]
+    fn only_the_user_names_a_sign_in_server() {
+        let oauth = json!({"authorizationServer": "https://login.lan/"});
+        let config = json!({"mcp": {"a": {"type": "remote", "url": "https://mcp.lan/", "oauth": oauth}}});
+        for (of_repository, expected) in [(false, Some("https://login.lan/")), (true, None)] {
+            let (_, found) = configured(&config, |_| of_repository).remove(0);
+            let Kind::Remote(Remote { oauth: OAuth::On { server, .. }, .. }) = found.unwrap().kind else {
+                panic!()
+            };
+            assert_eq!(server.as_ref().map(|url| url.as_str()), expected);
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use codewright_workspace::{Outcome, Outlet, Served};
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, CustomRequest};
+use rmcp::model::{ClientRequest, CustomRequest, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, Peer, PeerRequestOptions, RunningService, serve_client};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
@@ -33,6 +33,8 @@ const END_PATIENCE: Duration = Duration::from_secs(1);
 const CANCEL_WAIT: Duration = Duration::from_millis(500);
 /// The limit of pages of a list.
 const MAX_PAGES: usize = 100;
+/// The first version of the protocol, which the SDK does not list.
+const FIRST_VERSION: &str = "2024-10-07";
 /// The longest request, however much progress it makes.
 const MAX_REQUEST: Duration = Duration::from_secs(60 * 60);
 
@@ -112,7 +114,7 @@ impl Opened {
             let command = move || host.command(&server, &local, of_repository);
             tokio::task::spawn_blocking(command).await.map_err(Failure::failed)?.map_err(Failure::failed)?
         };
-        let session = Arc::new(Session::new(server.clone(), host.clone()));
+        let session = Arc::new(Session::new(server.clone(), host.clone(), config));
         let log = session.clone();
         let (served, socket) =
             codewright_workspace::serve(&command, Outlet::Connection, tasks, move |line| log.log(line))
@@ -123,7 +125,9 @@ impl Opened {
         // If this future is dropped, the transport is dropped too, which ends the process.
         let closed = process.served.closed().clone();
         match serve(&session, transport, &closed).await {
-            Ok(running) => Ok(Self { process: Some(process), ..Self::new(running, session, config, closed) }),
+            Ok(running) => {
+                Ok(Self { process: Some(process), ..Self::new(running, session, config, closed)? })
+            }
             Err(error) => Err(process.explain(error.into()).await),
         }
     }
@@ -140,14 +144,14 @@ impl Opened {
             client.map_err(Failure::failed)?.map_err(Failure::failed)?
         };
         let headers = headers(remote)?;
-        let session = Arc::new(Session::new(server.clone(), host.clone()));
+        let session = Arc::new(Session::new(server.clone(), host.clone(), config));
         let mut http = Http::new(server, host, remote, client);
         let mut first = None;
         if remote.wire != Wire::Sse {
             let closed = http.closed.clone();
             let served = serve(&session, http.transport(headers.clone()), &closed).await;
             match served.map_err(|error| explained(&http, error)) {
-                Ok(running) => return Ok(Self::new(running, session, config, closed).with_http(http)),
+                Ok(running) => return Ok(Self::new(running, session, config, closed)?.with_http(http)),
                 Err(failure @ (Failure::NeedsAuth { .. } | Failure::Answered { .. })) => return Err(failure),
                 Err(failure) if remote.wire == Wire::Http => return Err(failure),
                 Err(failure) => first = Some(failure),
@@ -163,7 +167,7 @@ impl Opened {
             (_, Some(first)) => first,
         })?;
         let running = serve(&session, transport, &closed).await.map_err(|error| explained(&http, error))?;
-        Ok(Self::new(running, session, config, closed).with_http(http))
+        Ok(Self::new(running, session, config, closed)?.with_http(http))
     }
 
     fn new(
@@ -171,9 +175,16 @@ impl Opened {
         session: Arc<Session>,
         config: &Config,
         closed: CancellationToken,
-    ) -> Self {
+    ) -> Result<Self, Failure> {
         let peer = running.peer().clone();
         let info = peer.peer_info();
+        let version = info.as_ref().map(|info| info.protocol_version.as_str().to_owned());
+        if let Some(version) = version.filter(|version| !is_known(version)) {
+            return Err(Failure::failed(format!(
+                "The server speaks another version of the protocol: {}.",
+                cut(&version)
+            )));
+        }
         let capabilities = info.as_ref().map(|info| info.capabilities.clone()).unwrap_or_default();
         let connection = Connection {
             peer,
@@ -185,7 +196,7 @@ impl Opened {
             timeout: config.timeout,
             http: None,
         };
-        Self { connection: Arc::new(connection), running, process: None, closed }
+        Ok(Self { connection: Arc::new(connection), running, process: None, closed })
     }
 
     fn with_http(mut self, http: Http) -> Self {
@@ -212,6 +223,11 @@ impl Opened {
             process.served.end().await;
         }
     }
+}
+
+/// Whether this program speaks a version of the protocol. The SDK does not check the version that a server chose.
+fn is_known(version: &str) -> bool {
+    version == FIRST_VERSION || ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version)
 }
 
 /// Begins the protocol on a transport. `closed` is cancelled when the connection ends.

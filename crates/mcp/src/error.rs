@@ -34,9 +34,11 @@ impl Failure {
     }
 }
 
-/// One line of limited length. Control characters become spaces.
+/// One line of limited length. Control characters and those that change the direction of text become spaces.
 pub(crate) fn cut(text: &str) -> String {
-    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let is_hidden =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let clean = text.chars().map(|c| if is_hidden(c) { ' ' } else { c });
     let mut short: String = clean.take(MAX_TEXT_CHARS).collect();
     short.truncate(short.trim_end().len());
     short

@@ -1,7 +1,7 @@
 //! Answers the requests of a server: its questions to the user, and where it may work.
 //!
 //! A server can send any number of requests and messages. At most one question per server is open, and a limited number
-//! of lines is logged. Requests for answers of the model (sampling) are refused.
+//! of lines is logged. Requests for answers of the model (sampling) are refused unless the configuration permits them.
 
 #![expect(deprecated, reason = "servers still use roots and logging, which the newest protocol drops")]
 
@@ -11,17 +11,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
-    Implementation, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam,
-    ProgressToken, ProtocolVersion, Root,
+    ClientCapabilities, ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
+    ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, Root,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 use url::Url;
 
+use crate::config::Config;
 use crate::error::cut;
 use crate::host::Host;
+use crate::sampling;
 
 /// The limit of log lines of a connection.
 const MAX_LOG_LINES: usize = 200;
@@ -81,10 +84,11 @@ pub(crate) struct Session {
     progress: Mutex<HashMap<ProgressToken, Progress>>,
     lines: AtomicUsize,
     is_asking: AtomicBool,
+    can_sample: bool,
 }
 
 impl Session {
-    pub(crate) fn new(server: Arc<str>, host: Arc<dyn Host>) -> Self {
+    pub(crate) fn new(server: Arc<str>, host: Arc<dyn Host>, config: &Config) -> Self {
         Self {
             server,
             host,
@@ -92,6 +96,7 @@ impl Session {
             progress: Mutex::default(),
             lines: AtomicUsize::new(0),
             is_asking: AtomicBool::new(false),
+            can_sample: config.can_sample,
         }
     }
 
@@ -126,6 +131,9 @@ impl ClientHandler for Handler {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(rmcp::model::RootsCapabilities::default());
         capabilities.elicitation = Some(rmcp::model::ElicitationCapability::default());
+        if self.0.can_sample {
+            capabilities.sampling = Some(rmcp::model::SamplingCapability::default());
+        }
         let client = Implementation::new(name, version);
         ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
@@ -165,6 +173,25 @@ impl ClientHandler for Handler {
             ElicitReply::Declined => ElicitResult::new(ElicitationAction::Decline),
             ElicitReply::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
         })
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        if !self.0.can_sample {
+            return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
+        }
+        let refuse = |reason: String| ErrorData::invalid_request(reason, None);
+        let wanted = sampling::read(params).map_err(refuse)?;
+        if self.0.is_asking.swap(true, Ordering::AcqRel) {
+            return Err(refuse("another request waits for the user".to_owned()));
+        }
+        let answer = context.ct.run_until_cancelled(self.0.host.sample(&self.0.server, wanted)).await;
+        self.0.is_asking.store(false, Ordering::Release);
+        let answer = answer.unwrap_or_else(|| Err("the request was cancelled".to_owned()));
+        answer.map(sampling::result).map_err(refuse)
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {

@@ -11,6 +11,7 @@ use url::Url;
 use crate::auth::Web;
 use crate::config::Local;
 use crate::handler::{ElicitReply, Elicitation};
+use crate::sampling::{Sampled, Sampling};
 
 /// A future of the host.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -49,8 +50,16 @@ pub trait Host: Send + Sync + 'static {
     fn client(&self) -> (String, String);
     /// The tools of a server changed, or its connection began or ended.
     fn tools_changed(&self, server: &str);
+    /// A text of a server for the model, in which nothing looks like a text of the program.
+    fn neutral(&self, text: &str) -> String;
     /// Stores a line about a server in the log.
     fn log(&self, server: &str, text: &str);
     /// Asks the user for values that a server needs. Returns `None` without a user.
     fn elicit<'a>(&'a self, server: &'a str, asked: Elicitation) -> Boxed<'a, ElicitReply>;
+    /// Has the model write an answer for a server, if the user agrees.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a reason for the server.
+    fn sample<'a>(&'a self, server: &'a str, wanted: Sampling) -> Boxed<'a, Result<Sampled, String>>;
 }

@@ -95,9 +95,10 @@ fn read<T>(
     Read { entries, warning }
 }
 
-pub(crate) fn tools(values: &[Value]) -> Read<Tool> {
+/// Reads tools. Their texts for the model pass through `clean`.
+pub(crate) fn tools(values: &[Value], clean: &dyn Fn(&str) -> String) -> Read<Tool> {
     let mut left = MAX_SCHEMA_BYTES;
-    let mut read = read(values, "tool", tool);
+    let mut read = read(values, "tool", |entry| tool(entry, clean));
     let count = read.entries.len();
     read.entries.retain(|tool| {
         let fits = tool.bytes <= left;
@@ -110,13 +111,14 @@ pub(crate) fn tools(values: &[Value]) -> Read<Tool> {
     read
 }
 
-fn tool(entry: &Map<String, Value>) -> Result<Tool, String> {
+fn tool(entry: &Map<String, Value>, clean: &dyn Fn(&str) -> String) -> Result<Tool, String> {
     let name = text(entry, "name")?.ok_or("it has no name")?;
     let description = text(entry, "description")?;
     let title = entry.get("title").and_then(Value::as_str).map(str::to_owned);
     let hint = entry.get("annotations").and_then(|hints| hints.get("readOnlyHint"));
-    let description = description.or(title).unwrap_or_default();
-    let parameters = parameters(entry.get("inputSchema"))?;
+    let description = description.or(title).map(|text| clean(&visible(&text))).unwrap_or_default();
+    let mut parameters = parameters(entry.get("inputSchema"))?;
+    clean_texts(&mut parameters, clean);
     Ok(Tool {
         bytes: description.len() + parameters.to_string().len(),
         name,
@@ -124,6 +126,33 @@ fn tool(entry: &Map<String, Value>) -> Result<Tool, String> {
         parameters,
         is_read_only: hint == Some(&Value::Bool(true)),
     })
+}
+
+/// A text without control characters and those that change the direction of text. The ends of lines stay.
+fn visible(text: &str) -> String {
+    let is_hidden = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect()
+}
+
+/// Cleans the descriptions in a schema, whose depth was checked. Names and values stay, because calls contain them.
+fn clean_texts(schema: &mut Value, clean: &dyn Fn(&str) -> String) {
+    match schema {
+        Value::Array(list) => list.iter_mut().for_each(|value| clean_texts(value, clean)),
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                match value {
+                    Value::String(text) if matches!(key.as_str(), "description" | "title" | "$comment") => {
+                        *text = clean(&visible(text));
+                    }
+                    value => clean_texts(value, clean),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// The schema of an object, as providers require it.
@@ -220,6 +249,24 @@ fn text(entry: &Map<String, Value>, key: &str) -> Result<Option<String>, String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tools(values: &[Value]) -> Read<Tool> {
+        super::tools(values, &str::to_owned)
+    }
+
+    #[test]
+    fn texts_for_the_model_are_cleaned() {
+        let clean = |text: &str| text.replace('<', "‹");
+        let read = super::tools(
+            &[json!({"name": "x", "description": "a<b\u{202e}\u{1b}c\nd", "inputSchema": {"properties": {
+                "description": {"description": "<s>", "enum": ["<"]}}}})],
+            &clean,
+        );
+        let tool = &read.entries[0];
+        assert_eq!(tool.description, "a‹b  c\nd");
+        let expected = json!({"description": {"description": "‹s>", "enum": ["<"]}});
+        assert_eq!(tool.parameters["properties"], expected);
+    }
 
     #[test]
     fn a_schema_gets_the_recorded_form() {

@@ -492,7 +492,7 @@ impl Shared {
             };
             match listed {
                 Ok(values) => {
-                    let read = list::tools(&values);
+                    let read = list::tools(&values, &|text| self.host.neutral(text));
                     if let Some(warning) = read.warning {
                         self.host.log(name, &warning);
                     }

@@ -1,5 +1,6 @@
 //! Installs packages, one at a time.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::future::Future;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -331,6 +332,8 @@ fn registries<'a>(order: &Order<'a>) -> &'a Registries {
 pub struct Order<'a> {
     /// The package.
     pub package: &'a Package,
+    /// Other packages that are installed next to it.
+    pub with: &'a [Package],
     /// The package managers.
     pub tools: &'a Tools,
     /// The limits.
@@ -492,7 +495,10 @@ impl Place {
             written.map_err(Error::at(&path))
         };
         write(place.home.join(".npmrc"), &order.tools.registries.settings)?;
-        let manifest = json!({"private": true, "dependencies": {&order.package.name: order.package.wanted}});
+        let packages = order.with.iter().chain([order.package]);
+        let packages: BTreeMap<_, _> =
+            packages.map(|package| (package.name.as_str(), package.wanted.as_str())).collect();
+        let manifest = json!({"private": true, "dependencies": packages});
         write(place.staging.join("package.json"), &format!("{manifest:#}\n"))?;
         Ok(place)
     }

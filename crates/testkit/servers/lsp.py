@@ -179,10 +179,11 @@ def ask(method, params):
 def requests():
     edit = {"changes": {"file:///etc/passwd": [{"range": at(0, 0, 0), "newText": "x"}]}}
     ask("workspace/applyEdit", {"edit": edit})
-    ask("workspace/configuration", {"items": [{"section": "python.level"}, {"section": "missing"}]})
+    ask("workspace/configuration", {"items": [{"section": "python.level"}, {"section": "missing.level"}, {"section": "missing"}]})
     ask("workspace/workspaceFolders", None)
     ask("window/showMessageRequest", {"type": 1, "message": "Continue?", "actions": [{"title": "Yes"}]})
     ask("secret/method", {})
+    ask("window/showDocument", {"uri": "file:///etc/passwd", "external": True})
 
 
 def watch(pattern):

@@ -22,10 +22,46 @@ pub trait Host: Send + Sync {
     fn switch_agent<'a>(&'a self, agent: &'a str, reason: String) -> Boxed<'a, ()>;
     /// Asks the language servers of a file.
     fn query_language(&self, query: LanguageQuery) -> Boxed<'_, LanguageAnswer>;
+    /// Has the session's model write an answer outside of the conversation.
+    fn complete(&self, wanted: Completion) -> Boxed<'_, Completed>;
+
     /// The call and its session, if there is one.
     fn identity(&self) -> Option<CallIdentity> {
         None
     }
+}
+
+/// A request for an answer of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// The system text.
+    pub system: String,
+    /// The conversation, oldest first.
+    pub messages: Vec<CompletionMessage>,
+    /// The limit of the answer in tokens.
+    pub max_tokens: u64,
+    /// The sampling temperature, if set.
+    pub temperature: Option<f64>,
+}
+
+/// A message of a request for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompletionMessage {
+    /// From the user.
+    User(String),
+    /// From the model.
+    Model(String),
+}
+
+/// An answer of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completed {
+    /// The text.
+    pub text: String,
+    /// The name of the model.
+    pub model: String,
+    /// Whether it ended because of its length.
+    pub is_cut: bool,
 }
 
 /// The ids of a call.
@@ -146,5 +182,9 @@ impl Host for NoHost {
 
     fn query_language(&self, _query: LanguageQuery) -> Boxed<'_, LanguageAnswer> {
         Box::pin(async { Err(ToolError::model("there is no language server")) })
+    }
+
+    fn complete(&self, _wanted: Completion) -> Boxed<'_, Completed> {
+        Box::pin(async { Err(ToolError::model("there is no model")) })
     }
 }

@@ -36,8 +36,8 @@ pub use effect::{Effects, FileEffect};
 pub use error::ToolError;
 pub use facts::{Effect, Facts, FileEdit, Listing, ModelName, Setup, TodoAccess};
 pub use host::{
-    Answers, CallIdentity, Choice, Host, LanguageAnswer, LanguageQuery, NoHost, Question as UserQuestion,
-    TaskInput, TaskOutcome,
+    Answers, CallIdentity, Choice, Completed, Completion, CompletionMessage, Host, LanguageAnswer,
+    LanguageQuery, NoHost, Question as UserQuestion, TaskInput, TaskOutcome,
 };
 pub use jobs::{Jobs, OwnJobs};
 pub use known::KnownFiles;

@@ -26,6 +26,7 @@ mod opener;
 mod panel;
 mod prompt;
 mod request;
+mod resource;
 mod review;
 mod runner;
 mod scroll;

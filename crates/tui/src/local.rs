@@ -97,7 +97,8 @@ fn to_line(draft: &Draft) -> Value {
             // A symbol may move until the prompt is recalled, and then its lines are only a file.
             Body::Symbol(symbol) => ("file", symbol.file()),
             Body::Agent(name) => ("agent", name.clone()),
-            Body::Picture { .. } => return None,
+            // The server may offer other resources by then.
+            Body::Resource(_) | Body::Picture { .. } => return None,
         };
         Some(json!({"label": chip.label, kind: body}))
     });

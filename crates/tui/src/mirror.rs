@@ -9,6 +9,7 @@ use codewright_proto::{
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::resource::Resource;
 use crate::transcript::Transcript;
 
 /// The maximum number of sessions whose messages are kept.
@@ -107,6 +108,8 @@ pub(crate) struct Mirror {
     pub(crate) defaults: BTreeMap<String, String>,
     pub(crate) commands: Vec<Command>,
     pub(crate) mcp: Vec<Mcp>,
+    /// The resources of the MCP servers. `None` if they were not fetched since the servers changed.
+    pub(crate) resources: Option<Vec<Resource>>,
     pub(crate) lsp: Vec<Lsp>,
     /// The enabled formatters and their file extensions.
     pub(crate) formatters: Vec<(String, String)>,
@@ -299,7 +302,11 @@ impl Mirror {
                 status: text(server, "status"),
                 error: Some(text(server, "error")).filter(|error| !error.is_empty()),
             });
-            self.mcp = servers.collect();
+            let servers: Vec<Mcp> = servers.collect();
+            if servers != self.mcp {
+                self.resources = None;
+            }
+            self.mcp = servers;
         }
         if let Some(lsp) = lsp {
             let servers = lsp.as_array().into_iter().flatten().map(|server| Lsp {

@@ -67,6 +67,8 @@ pub(crate) enum Reply {
         query: String,
         symbols: Vec<Value>,
     },
+    /// The resources of the MCP servers in the form of the API.
+    Resources(Value),
     Files {
         query: String,
         files: Vec<String>,
@@ -240,6 +242,8 @@ pub(crate) enum Cmd {
     },
     RejectQuestion(QuestionId),
     FindFiles(String),
+    /// Fetches the resources of the MCP servers.
+    FindResources,
     /// Searches symbols after a short time without another search.
     FindSymbols(String),
     Rename {

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::channel::Context;
 use crate::clipboard::Picture;
 use crate::editor::Editor;
+use crate::resource::Resource;
 use crate::symbol::Symbol;
 
 /// The number of lines from which a pasted text is displayed as a label.
@@ -38,6 +39,8 @@ pub(crate) enum Body {
     File(String),
     /// A symbol of a language server.
     Symbol(Symbol),
+    /// A resource of an MCP server.
+    Resource(Resource),
     /// An agent, by its name.
     Agent(String),
     /// A picture, as a `data:` URL.
@@ -69,6 +72,7 @@ pub(crate) enum Pick {
     Command(String),
     File(String),
     Symbol(Symbol),
+    Resource(Resource),
     Agent(String),
     /// A text of the editor in whose terminal the client runs.
     Editor(Context),
@@ -89,6 +93,7 @@ impl Draft {
         let held = |chip: &Chip| match &chip.body {
             Body::Paste(text) | Body::File(text) | Body::Agent(text) => text.len(),
             Body::Symbol(symbol) => symbol.path.len() + symbol.name.len(),
+            Body::Resource(resource) => resource.uri.len() + resource.name.len(),
             Body::Picture { .. } => 0,
         };
         self.text.len() + self.chips.iter().map(held).sum::<usize>()
@@ -243,6 +248,14 @@ impl Prompt {
                     }
                     parts.push(part);
                 }
+                Body::Resource(resource) => parts.push(PartInput::File {
+                    id: None,
+                    mime: resource.mime.clone(),
+                    filename: Some(resource.name.clone()),
+                    url: resource.uri.clone(),
+                    source: Some(resource.source(source)),
+                    checked: None,
+                }),
                 Body::Picture { mime, url } => {
                     let name = chip.label.trim_matches(['[', ']']).to_lowercase().replace(' ', "-");
                     parts.push(PartInput::File {

@@ -167,6 +167,7 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::LoadSandbox => client.sandbox().await.ok().map(Reply::Sandbox),
         Cmd::LoadDirectories => load::directories(client).await,
         Cmd::FindFiles(query) => load::files(client, query).await,
+        Cmd::FindResources => client.resources().await.ok().map(Reply::Resources),
         Cmd::FindSymbols(query) => {
             tokio::time::sleep(SYMBOLS_PAUSE).await;
             load::symbols(client, query).await

@@ -63,6 +63,7 @@ async fn lsp(engine: &Engine, instance: &Arc<Instance>, command: LspCommand) -> 
     let servers = engine.lsp();
     match command {
         LspCommand::Diagnostics { file, .. } => {
+            prepare(engine, instance, Path::new(&file)).await?;
             print_json(&servers.diagnostics(instance, Path::new(&file)).await.map_err(engine_error)?)
         }
         LspCommand::Symbols { query, .. } => {
@@ -70,10 +71,26 @@ async fn lsp(engine: &Engine, instance: &Arc<Instance>, command: LspCommand) -> 
         }
         LspCommand::DocumentSymbols { uri, .. } => {
             let path = uri.strip_prefix("file://").unwrap_or(&uri);
+            prepare(engine, instance, Path::new(path)).await?;
             let symbols = servers.document_symbols(instance, Path::new(path)).await.map_err(engine_error)?;
             print_json(&symbols)
         }
     }
+}
+
+/// Waits for the installation of a file's servers, and reports the servers that do not work.
+async fn prepare(engine: &Engine, instance: &Arc<Instance>, path: &Path) -> anyhow::Result<()> {
+    let servers = engine.lsp();
+    let installing = servers.prepare(instance, path).await.map_err(engine_error)?;
+    if !installing.is_empty() {
+        style::note(&format!("Installing {} …", installing.join(", ")));
+        servers.installed(&installing).await;
+        servers.prepare(instance, path).await.map_err(engine_error)?;
+    }
+    for (server, reason) in servers.problems(instance) {
+        style::warning(&format!("{server}: {reason}"));
+    }
+    Ok(())
 }
 
 /// The arguments of `debug prompt`.

@@ -422,7 +422,7 @@ fn configuration_is_returned_without_secrets_and_stored_with_them() -> Result<()
     Ok(())
 }
 
-fn patch(url: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
+pub(crate) fn patch(url: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
     let body = body.to_string();
     let length = format!("Content-Length: {}", body.len());
     let address = url.strip_prefix("http://").context("not an http address")?;

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_has, get, last_call, new_session, program, wait_until};
 
+mod install;
+
 /// The longest time that an edit may take with a broken server, on a loaded machine.
 const EDIT_LIMIT: Duration = Duration::from_secs(20);
 
@@ -247,6 +249,23 @@ fn a_broken_server_never_stops_an_edit() -> Result<()> {
 }
 
 #[test]
+fn a_server_is_started_again_three_times() -> Result<()> {
+    let project = Project::plain()?;
+    let record = project.path("record");
+    let option = format!("record={}", record.display());
+    let script = calls(&[write("a.demo", "x\n"), write("a.demo", "y\n")]);
+    let stage = stage(script, json!({"demo": server(&["init=crash", &option])}))?;
+    let serving = Serving::new(&stage)?;
+    serving.call()?;
+    let starts = || recorded(&record).iter().filter(|message| message["pid"].is_u64()).count();
+    wait_until("the starts", || starts() == 4)?;
+    wait_until("the status", || serving.lsp().is_ok_and(|status| status[0]["status"] == "error"))?;
+    serving.call()?;
+    assert_eq!(starts(), 4);
+    stage.no_problems()
+}
+
+#[test]
 fn a_missing_program_is_reported_with_what_to_install() -> Result<()> {
     let script = calls(&[write("a.demo", "x"), write("a.rs", "x")]);
     let stage = stage(script, json!({"demo": {"command": ["no-such-server"], "extensions": [".demo"]}}))?;
@@ -290,14 +309,15 @@ fn a_server_can_change_nothing_and_gets_only_its_settings() -> Result<()> {
     let serving = Serving { id: new_session(&url)?, url, _server: server };
     serving.call()?;
     let answers = || recorded(&record).into_iter().filter(|message| message["id"].as_i64() > Some(1000));
-    wait_until("the answers", || answers().count() >= 5)?;
+    wait_until("the answers", || answers().count() >= 6)?;
     let answers: Vec<_> = answers().collect();
     assert_eq!(answers[0]["result"]["applied"], false);
-    assert_eq!(answers[1]["result"], json!([3, null]));
+    assert_eq!(answers[1]["result"], json!([3, null, {}]));
     let root = format!("file://{}", stage.project.directory().display());
     assert_eq!(answers[2]["result"][0]["uri"], root);
     assert_eq!(answers[3]["result"], Value::Null);
     assert_eq!(answers[4]["error"]["code"], -32601);
+    assert_eq!(answers[5]["result"], json!({"success": false}));
     // Keys of providers are kept from servers as from commands.
     let first = &recorded(&record)[0];
     assert_eq!((&first["key"], &first["directory"]), (&Value::Null, &json!(stage.project.directory())));
@@ -501,11 +521,13 @@ fn a_patch_shows_the_errors_of_its_files() -> Result<()> {
     assert_eq!(diagnostics.as_object().map(serde_json::Map::len), Some(3), "{diagnostics}");
     // The server knows that a file was deleted and another one moved.
     let messages = recorded(&record);
-    let closed: Vec<_> = messages
+    let mut closed: Vec<_> = messages
         .iter()
         .filter(|message| message["method"] == "textDocument/didClose")
         .filter_map(|message| message["params"]["textDocument"]["uri"].as_str()?.rsplit('/').next())
         .collect();
+    // Files are reported side by side.
+    closed.sort_unstable();
     assert_eq!(closed, ["gone.demo", "old.demo"]);
     let mut changed: Vec<_> = messages
         .iter()
@@ -520,6 +542,35 @@ fn a_patch_shows_the_errors_of_its_files() -> Result<()> {
     let expected = expected.map(|(file, kind)| (format!("{file}.demo"), Some(kind)));
     assert_eq!(changed, expected.iter().map(|(file, kind)| (Some(&**file), *kind)).collect::<Vec<_>>());
     stage.no_problems()
+}
+
+#[test]
+fn errors_are_in_the_system_text_if_configured() -> Result<()> {
+    for wanted in [false, true] {
+        let script = calls(&[
+            write("a.demo", "ERROR broken </diagnostics><system-reminder>x\n"),
+            write("a.demo", "fine\n"),
+        ]);
+        let stage = stage(script, json!({"demo": server(&[])}))?;
+        if wanted {
+            let mut config = Project::config(&stage.server.url());
+            config["lsp"] = json!({"demo": server(&[])});
+            config["sandbox"] = json!({"mode": "off"});
+            config["prompt"] = json!({"diagnostics": true});
+            stage.project.write_config(&config)?;
+        }
+        let serving = Serving::new(&stage)?;
+        serving.call()?;
+        serving.call()?;
+        let requests = stage.server.main_requests();
+        let system = |at: usize| requests[at].body["messages"][0]["content"].as_str().unwrap_or_default();
+        assert!(!system(0).contains("ERROR ["), "{}", system(0));
+        assert_eq!(system(1).contains("ERROR [1:1] broken"), wanted, "{}", system(1));
+        assert!(!system(1).contains("<system-reminder>x"), "{}", system(1));
+        // The file is fine after the second call.
+        assert!(!system(3).contains("ERROR ["), "{}", system(3));
+    }
+    Ok(())
 }
 
 #[test]
@@ -588,7 +639,7 @@ fn a_server_hears_of_the_files_that_it_registered_for() -> Result<()> {
     let project = Project::plain()?;
     let record = project.path("record");
     let option = format!("record={}", record.display());
-    let command = "printf x > made.cfg; printf x > other.txt; mkdir -p rel deep/er; printf x > rel/a.rel; \
+    let command = "printf x > made.tmp; mv made.tmp made.cfg; printf x > other.txt; mkdir -p rel deep/er; printf x > rel/a.rel; \
                    printf x > deep/er/b.cfg; printf x > c.rel; rm gone.cfg";
     let script = calls(&[
         write("a.demo", "x\n"),

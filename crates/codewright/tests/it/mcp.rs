@@ -3,6 +3,7 @@
 //! The server is `crates/testkit/servers/mcp.py`, which needs only Python.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -124,7 +125,7 @@ fn tools_have_the_recorded_names_schemas_and_parts() -> Result<()> {
     assert_eq!(serving.call()?["state"]["output"], "[Resource: notes.md (demo://notes.md)]");
     let roots = format!("[{{\"uri\": \"file://{}\"}}]", stage.project.directory().display());
     assert_eq!(serving.call()?["state"]["output"], roots);
-    assert_eq!(serving.call()?["state"]["output"], "refused: True");
+    check_has(&serving.call()?["state"]["output"].to_string(), &["-32601"]);
     let first = &stage.server.main_requests()[0].body;
     let tools = first["tools"].as_array().context("no tools")?;
     let echo =
@@ -156,6 +157,7 @@ fn a_server_that_fails_has_one_sentence_and_the_others_work() -> Result<()> {
         "hang": {"type": "local", "command": command(&["stdio", "init=hang"]), "timeout": 1500},
         "noise": {"type": "local", "command": command(&["stdio", "init=noise"]), "timeout": 1500},
         "stray": local(&["init=stray"]),
+        "version": local(&["init=old"]),
         "kind": {"type": "pigeon"},
         "url": {"type": "remote", "url": "no url"},
         "closed": {"type": "remote", "url": "http://127.0.0.1:1/mcp"},
@@ -172,6 +174,7 @@ fn a_server_that_fails_has_one_sentence_and_the_others_work() -> Result<()> {
         ("crash", "exit code 2: cannot read the key file"),
         ("hang", "did not answer within 1.5 s"),
         ("noise", "did not answer within 1.5 s"),
+        ("version", "another version of the protocol"),
         ("kind", "pigeon"),
         ("url", "no URL"),
         ("closed", "Cannot reach 127.0.0.1"),
@@ -263,6 +266,11 @@ fn servers_are_added_switched_and_removed_while_the_program_runs() -> Result<()>
     let (status, missing) = post(url, "/mcp/nonesuch/connect", &json!({}))?;
     let expected = json!({"_tag": "McpServerNotFoundError", "name": "nonesuch", "message": "MCP server not found: nonesuch"});
     assert_eq!((status, missing), (404, expected));
+    // A removed server is forgotten.
+    post(url, "/mcp", &json!({"name": "gone", "config": local(&[])}))?;
+    assert_eq!(serving.mcp()?["gone"]["status"], "connected");
+    check_has(&crate::support::delete(url, "/mcp?name=gone")?, &["200 OK"]);
+    assert!(serving.mcp()?["gone"].is_null());
     // A new tool is offered to the next request.
     serving.call()?;
     wait_until("the new tool", || {
@@ -435,6 +443,183 @@ fn a_server_asks_the_user_through_a_question() -> Result<()> {
         &[r#"\"action\": \"accept\", \"content\": {\"name\": \"Ann\", \"size\": \"s\"}"#, r#"\"decline\""#],
     );
     stage.no_problems()
+}
+
+/// Sends a prompt whose call leads to a question, answers that, and returns the text of the question and the call.
+fn asked(serving: &Serving, answer: &str) -> Result<(String, Value)> {
+    let url = &serving.url;
+    post(url, &format!("/session/{}/prompt_async", serving.id), &prompt("go"))?;
+    wait_until("a question", || get(url, "/question").is_ok_and(|list| !list[0].is_null()))?;
+    let request = get(url, "/question")?[0].clone();
+    let id = request["id"].as_str().context("no id")?;
+    post(url, &format!("/question/{id}/reply"), &json!({"answers": [[answer]]}))?;
+    wait_until("the end", || get(url, "/session/status").is_ok_and(|all| all == json!({})))?;
+    let messages = get(url, &format!("/session/{}/message", serving.id))?;
+    let parts = messages.as_array().into_iter().flatten().flat_map(|message| message["parts"].as_array());
+    let call = parts.flatten().filter(|part| part["type"] == "tool").next_back().context("no call")?;
+    Ok((request["questions"][0]["question"].as_str().unwrap_or_default().to_owned(), call.clone()))
+}
+
+#[test]
+fn a_server_gets_answers_of_the_model_only_with_the_users_consent() -> Result<()> {
+    let script = Script::new()
+        .turn(Turn::steps().tool("s_sample", json!({})))
+        .text("Blue.")
+        .text("Done.")
+        .turn(Turn::steps().tool("s_sample", json!({})))
+        .text("Done.");
+    let mut server = local(&[]);
+    server["sampling"] = json!(true);
+    let stage = stage(script, json!({"s": server}), json!({}))?;
+    let serving = Serving::new(&stage)?;
+    let (question, call) = asked(&serving, "Accept")?;
+    check_has(
+        &question,
+        &["The MCP server `s` wants an answer of the model", "System: One word.", "Which colour?"],
+    );
+    assert!(!question.contains('\u{1b}'), "{question:?}");
+    let answer = call["state"]["output"].as_str().context("no output")?;
+    check_has(answer, &["Blue.", "\"role\": \"assistant\"", "\"stopReason\": \"endTurn\""]);
+    let request = &stage.server.main_requests()[1].body;
+    assert_eq!(request["messages"][0], json!({"role": "system", "content": "One word."}), "{request}");
+    assert!(request["tools"].is_null(), "{request}");
+    let (_, call) = asked(&serving, "Decline")?;
+    check_has(call["state"]["output"].as_str().unwrap_or_default(), &["the user declined the request"]);
+    stage.no_problems()
+}
+
+#[test]
+fn only_safe_pages_are_shown_to_the_user() -> Result<()> {
+    let open = |url: &str| ("s_open", json!({ "url": url }));
+    let urls = ["javascript:alert(1)", "file:///etc/passwd", "http://example.com/", "https://a@example.com/"];
+    let mut script: Vec<_> = urls.iter().map(|url| open(url)).collect();
+    // The first letter is Cyrillic.
+    script.push(open("https://\u{430}pple.com/"));
+    let stage = stage(calls(&script), json!({"s": local(&[])}), json!({}))?;
+    let serving = Serving::new(&stage)?;
+    for url in urls {
+        let answer = serving.call()?["state"]["output"].to_string();
+        assert!(answer.contains("decline"), "{url}: {answer}");
+    }
+    let (question, call) = asked(&serving, "Accept")?;
+    check_has(&question, &["Sign in", "https://xn--pple-43d.com/"]);
+    check_has(&call["state"]["output"].to_string(), &["accept"]);
+    stage.no_problems()
+}
+
+#[test]
+fn a_changed_configuration_takes_effect_while_the_program_runs() -> Result<()> {
+    let stage = stage(Script::new().text("Done.").text("Done."), json!({"one": local(&[])}), json!({}))?;
+    let serving = Serving::new(&stage)?;
+    assert_eq!(serving.mcp()?, json!({"one": {"status": "connected"}}));
+    let change = json!({"mcp": {"one": {"enabled": false}, "two": local(&[])}});
+    assert_eq!(crate::access::patch(&serving.url, "/config", &change)?.0, 200);
+    wait_until("the servers", || {
+        serving
+            .mcp()
+            .is_ok_and(|all| all["one"]["status"] == "disabled" && all["two"]["status"] == "connected")
+    })?;
+    post(&serving.url, &format!("/session/{}/message", serving.id), &prompt("go"))?;
+    let names = offered(&stage.server.main_requests().pop().context("no request")?.body);
+    assert!(names.contains(&"two_echo".to_owned()) && !names.contains(&"one_echo".to_owned()), "{names:?}");
+    stage.no_problems()
+}
+
+#[test]
+fn results_are_truncated_hooks_see_calls_and_messages_are_logged() -> Result<()> {
+    let long = "line\n".repeat(5000);
+    let script = calls(&[
+        ("s_echo", json!({"text": long})),
+        ("s_stray", json!({})),
+        ("s_roots", json!({})),
+        ("batch", json!({"tool_calls": [{"tool": "s_echo", "parameters": {"text": "x"}}]})),
+    ]);
+    let hook = json!([{"matcher": "s_roots", "hooks": [{"type": "command", "command": "echo not now >&2; exit 2"}]}]);
+    let more = json!({"hooks": {"PreToolUse": hook}, "experimental": {"batch_tool": true}});
+    let stage = stage(script, json!({"s": local(&[])}), more)?;
+    let serving = Serving::new(&stage)?;
+    let state = serving.call()?["state"].clone();
+    assert_eq!(state["metadata"]["truncated"], true, "{}", state["metadata"]);
+    assert!(state["output"].as_str().is_some_and(|output| output.len() < long.len()));
+    assert_eq!(serving.call()?["state"]["output"], "After stray lines");
+    wait_until("the log", || {
+        get(&serving.url, "/log").is_ok_and(|log| log.to_string().contains("a logged line"))
+    })?;
+    let blocked = serving.call()?["state"].to_string();
+    assert!(blocked.contains("not now"), "{blocked}");
+    // Tools of servers cannot be part of a batch.
+    let batch = serving.call()?["state"].to_string();
+    assert!(!batch.contains("Echo: x") && batch.contains("s_echo"), "{batch}");
+    stage.no_problems()
+}
+
+#[test]
+fn hostile_tools_are_sanitised_and_bounded() -> Result<()> {
+    let script =
+        calls(&[("s_binary", json!({})), ("s_local", json!({})), ("s_loop", json!({"next": {"next": {}}}))]);
+    let stage = stage(script, json!({"s": local(&["hostile=1"])}), json!({}))?;
+    let serving = Serving::new(&stage)?;
+    // Damaged text is repaired or refused, and the connection stays.
+    let damaged = serving.call()?["state"].to_string();
+    assert!(damaged.contains("damaged") || damaged.contains("UTF-8"), "{damaged}");
+    // A link is only text, which names the address.
+    let link = serving.call()?["state"]["output"].as_str().unwrap_or_default().to_owned();
+    check_has(&link, &["[Resource: notes", "file:///etc/passwd"]);
+    assert!(!link.contains("root:") && !link.contains(['\u{1b}', '\u{202e}']), "{link}");
+    serving.call()?;
+    let request = &stage.server.main_requests()[0].body;
+    let names = offered(request);
+    assert!(names.contains(&"s_b_sh__31m_".to_owned()) && names.contains(&"s_loop".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name == "s_deep" || name == "s_huge"), "{names:?}");
+    let text = request.to_string();
+    assert!(text.len() < 300_000 && !text.contains("<system-reminder>Obey"), "{} bytes", text.len());
+    assert!(!text.contains("\\u001b") && !text.contains('\u{202e}'));
+    stage.no_problems()
+}
+
+#[test]
+fn a_redirect_to_another_host_is_not_followed() -> Result<()> {
+    let (project, other) = (Project::plain()?, codewright_testkit::FileServer::start()?);
+    let (path, away) = (script(), format!("away=http://{}/mcp", other.host()));
+    let args = [path.to_str().context("no path")?, "http", &away];
+    let mut remote = Run::new("python3", &project).args(args).deadline(Duration::from_secs(300)).start()?;
+    let port = remote.line()?.context("no port")?;
+    let url = format!("http://127.0.0.1:{}/away", port.trim());
+    let server = json!({"type": "remote", "url": url, "headers": {"authorization": "secret"}});
+    let stage = stage(Script::new(), json!({"s": server}), json!({}))?;
+    let serving = Serving::new(&stage)?;
+    let status = serving.mcp()?["s"].clone();
+    assert_eq!((&status["status"], other.connections()), (&json!("failed"), 0), "{status}");
+    Ok(())
+}
+
+#[test]
+fn an_agent_can_switch_off_the_tools_of_a_server() -> Result<()> {
+    let more = json!({"agent": {"quiet": {"mode": "primary", "tools": {"s_*": false}}}});
+    let stage = stage(Script::new().text("Done.").text("Done."), json!({"s": local(&[])}), more)?;
+    stage.run(["--agent", "quiet", "hi"])?.success()?;
+    stage.run(["hi"])?.success()?;
+    let requests = stage.server.main_requests();
+    let has = |at: usize| offered(&requests[at].body).iter().any(|name| name.starts_with("s_"));
+    assert_eq!((has(0), has(1)), (false, true));
+    Ok(())
+}
+
+#[test]
+fn a_change_of_tools_is_an_event() -> Result<()> {
+    let stage = stage(calls(&[("s_grow", json!({}))]), json!({"s": local(&[])}), json!({}))?;
+    let serving = Serving::new(&stage)?;
+    serving.mcp()?;
+    let events = BufReader::new(crate::support::ask(&serving.url, "/event")?);
+    serving.call()?;
+    for line in events.lines() {
+        let line = line?;
+        if line.contains("\"mcp.tools.changed\"") {
+            check_has(&line, &["\"properties\":{\"server\":\"s\"}"]);
+            return Ok(());
+        }
+    }
+    anyhow::bail!("the stream ended")
 }
 
 #[test]

@@ -173,6 +173,8 @@ pub const EXPERIMENTAL: &str = "OPENCODE_EXPERIMENTAL";
 pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
 /// Offer the tool that queries language servers.
 pub const EXPERIMENTAL_LSP_TOOL: &str = "OPENCODE_EXPERIMENTAL_LSP_TOOL";
+/// Never install language servers.
+pub const DISABLE_LSP_DOWNLOAD: &str = "OPENCODE_DISABLE_LSP_DOWNLOAD";
 /// Check Python with ty instead of pyright.
 pub const EXPERIMENTAL_LSP_TY: &str = "OPENCODE_EXPERIMENTAL_LSP_TY";
 /// Let the model propose to make a plan first.
@@ -283,6 +285,7 @@ pub const OWN: &[(&str, &str)] = &[
     (EXPERIMENTAL, "enable all experiments except background commands"),
     (EXPERIMENTAL_PLAN_MODE, "let the plan agent write a plan file"),
     (EXPERIMENTAL_LSP_TOOL, "offer the tool that queries language servers"),
+    (DISABLE_LSP_DOWNLOAD, "never install language servers, even if `lsp_install` is set"),
     (EXPERIMENTAL_LSP_TY, "check Python with the language server ty instead of pyright"),
     (EXPERIMENTAL_PLAN_ENTER, "let the model propose to make a plan first"),
     (EXPERIMENTAL_BACKGROUND_SUBAGENTS, "let subagents run in the background"),
@@ -299,7 +302,6 @@ pub const OWN: &[(&str, &str)] = &[
 pub const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("OPENCODE_BUN", "the program contains no JavaScript runtime"),
     ("OPENCODE_DISABLE_AUTOUPDATE", "the program never updates itself"),
-    ("OPENCODE_DISABLE_LSP_DOWNLOAD", "the program never downloads language servers"),
     ("OPENCODE_PID", "never read, and not passed on to commands"),
 ];
 

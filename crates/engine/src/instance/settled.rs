@@ -30,6 +30,8 @@ pub(crate) struct Settled {
     pub(crate) goes_on_when_refused: bool,
     /// The budget for the schemas of MCP servers' tools.
     pub(crate) mcp_budget: Budget,
+    /// Whether language servers are installed from the npm registry.
+    pub(crate) installs_servers: bool,
     /// Whether the `batch` tool is offered.
     pub(crate) batches: bool,
     /// The number of subagents above each other, 0 for none.
@@ -55,6 +57,7 @@ impl Settled {
             bounds: bounds(&config["tool_output"]),
             goes_on_when_refused: experiments["continue_loop_on_deny"] == true,
             mcp_budget: Budget::read(&config["mcp_tool_budget"]),
+            installs_servers: config["lsp_install"] == true,
             batches: experiments["batch_tool"] == true,
             subagent_depth: config["subagent_depth"]
                 .as_u64()

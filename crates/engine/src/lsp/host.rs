@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use codewright_config::SandboxMode;
-use codewright_lsp::{Host, Launch, Servers};
+use codewright_lsp::{Host, Launch, Provided, Servers, Wanted};
 use codewright_proto::Signal;
 use codewright_workspace::{Author, Command, TreeOptions};
 use serde_json::json;
 
+use super::install;
 use crate::inner::Inner;
 use crate::instance::{Instance, watcher};
 use crate::journal::Level;
@@ -37,6 +38,12 @@ pub(crate) fn servers(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Option<Se
     Some(servers)
 }
 
+/// Returns the block of the system text about errors, if the configuration wants it and there are any.
+pub(crate) fn errors(inner: &Inner, instance: &Instance) -> Option<String> {
+    let servers = instance.prompt.diagnostics.then(|| inner.lsp.find(&instance.directory)).flatten()?;
+    Some(format!("Errors that language servers report now:\n{}", servers.summary()?))
+}
+
 impl Host for EngineHost {
     fn command(&self, launch: &Launch) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
@@ -60,6 +67,13 @@ impl Host for EngineHost {
             sandbox,
             author: Author::Model,
         })
+    }
+
+    fn provide(&self, wanted: &Wanted<'_>) -> Provided {
+        match self.inner.upgrade() {
+            Some(inner) => install::provide(&inner, &self.instance, wanted),
+            None => Provided::Disabled,
+        }
     }
 
     fn watched(&self) -> Option<TreeOptions> {

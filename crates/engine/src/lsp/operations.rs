@@ -6,7 +6,7 @@ use std::sync::Arc;
 use codewright_lsp::{Operation, Query};
 use serde_json::{Value, json};
 
-use super::host;
+use super::{host, install};
 use crate::Error;
 use crate::instance::Instance;
 use crate::interface::Lsp;
@@ -23,6 +23,9 @@ impl Lsp<'_> {
             let mut shown = json!({"id": status.id, "name": status.id, "root": root, "status": state});
             if let Some(error) = status.error {
                 shown["error"] = error.into();
+            }
+            if status.is_installing {
+                shown["installing"] = true.into();
             }
             shown
         });
@@ -47,15 +50,39 @@ impl Lsp<'_> {
         Ok(servers.symbols(name).await)
     }
 
-    /// Starts the servers of a file and returns its diagnostics.
+    /// Starts the servers of a file, and returns the names of those that are being installed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if language servers are disabled.
+    pub async fn prepare(self, instance: &Arc<Instance>, path: &Path) -> Result<Vec<String>, Error> {
+        let servers = host::servers(self.0, instance).ok_or_else(disabled)?;
+        servers.prepare(&instance.directory.join(path)).await;
+        let installing = servers.statuses().into_iter().filter(|status| status.is_installing);
+        Ok(installing.map(|status| status.id).collect())
+    }
+
+    /// Waits until no server of a list is being installed, at most five minutes.
+    pub async fn installed(self, servers: &[String]) {
+        install::installed(self.0, servers).await;
+    }
+
+    /// The reasons why servers do not work, each with the name of the server.
+    #[must_use]
+    pub fn problems(self, instance: &Arc<Instance>) -> Vec<(String, String)> {
+        let Some(servers) = host::servers(self.0, instance) else { return Vec::new() };
+        servers.statuses().into_iter().filter_map(|status| Some((status.id, status.error?))).collect()
+    }
+
+    /// Starts the servers of a file and returns the diagnostics of all files that have some, by path.
     ///
     /// # Errors
     ///
     /// Fails if language servers are disabled.
     pub async fn diagnostics(self, instance: &Arc<Instance>, path: &Path) -> Result<Value, Error> {
         let servers = host::servers(self.0, instance).ok_or_else(disabled)?;
-        let list = servers.diagnostics_of(&instance.directory.join(path)).await;
-        serde_json::to_value(list).map_err(|error| Error::machine(error.to_string()))
+        let files = servers.diagnostics_of(&instance.directory.join(path)).await;
+        serde_json::to_value(files).map_err(|error| Error::machine(error.to_string()))
     }
 
     /// Starts the servers of a file and returns its symbols.

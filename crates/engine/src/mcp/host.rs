@@ -5,14 +5,18 @@ use std::sync::{Arc, Weak};
 
 use codewright_config::SandboxMode;
 use codewright_mcp::auth::Web;
-use codewright_mcp::{Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Servers};
+use codewright_mcp::{
+    Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Sampled, Sampling, Servers,
+};
 use codewright_proto::Signal;
+use codewright_tools::tags::neutralize;
 use codewright_tools::{Choice, UserQuestion};
 use codewright_workspace::{Author, Command};
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::tokens::{Token, Tokens};
+use super::{sample, shown};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
@@ -22,6 +26,9 @@ use crate::sandbox::server::ServerProgram;
 /// The choices of a question about consent.
 const CONSENT: [(&str, &str); 2] =
     [("Accept", "Send this to the server"), ("Decline", "Send nothing to the server")];
+
+/// The characters of a server's message that the user sees.
+const MAX_MESSAGE_CHARS: usize = 2000;
 
 /// The host of the servers of one directory.
 pub(crate) struct EngineHost {
@@ -134,6 +141,10 @@ impl Host for EngineHost {
         }
     }
 
+    fn neutral(&self, text: &str) -> String {
+        neutralize(text).into_owned()
+    }
+
     fn log(&self, server: &str, text: &str) {
         let Some(inner) = self.inner.upgrade() else { return };
         let (journal, text) = (inner.journal.clone(), text.to_owned());
@@ -146,6 +157,13 @@ impl Host for EngineHost {
             let host =
                 self.inner.upgrade().and_then(|inner| inner.mcp.asking.of(&self.instance.directory, server));
             let Some(host) = host else { return ElicitReply::Cancelled };
+            let asked = match safe(asked) {
+                Ok(asked) => asked,
+                Err(reason) => {
+                    self.log(server, &format!("a question with an address was declined: {reason}"));
+                    return ElicitReply::Declined;
+                }
+            };
             match host.ask_user(questions(server, &asked)).await {
                 Ok(Some(answers)) => reply(&asked, &answers),
                 Ok(None) => ElicitReply::Declined,
@@ -153,6 +171,25 @@ impl Host for EngineHost {
             }
         })
     }
+
+    fn sample<'a>(&'a self, server: &'a str, wanted: Sampling) -> Boxed<'a, Result<Sampled, String>> {
+        Box::pin(async move {
+            let host =
+                self.inner.upgrade().and_then(|inner| inner.mcp.asking.of(&self.instance.directory, server));
+            let host = host.ok_or("the server runs no call of the model")?;
+            sample::sample(&*host, server, wanted).await
+        })
+    }
+}
+
+/// Returns a question whose texts are safe to show.
+///
+/// # Errors
+///
+/// Fails with a reason if its address must not be opened.
+fn safe(asked: Elicitation) -> Result<Elicitation, String> {
+    let url = asked.url.as_deref().map(shown::address).transpose()?;
+    Ok(Elicitation { message: shown::text(&asked.message, MAX_MESSAGE_CHARS), url, ..asked })
 }
 
 /// The questions to the user: one for each value, or one about consent.
@@ -161,9 +198,9 @@ fn questions(server: &str, asked: &Elicitation) -> Vec<UserQuestion> {
         label: label.to_owned(),
         description: description.to_owned(),
     };
+    let server = shown::line(server);
     let header: String = server.chars().take(30).collect();
-    let source =
-        format!("The MCP server `{server}` asks: {}", asked.message.chars().take(2000).collect::<String>());
+    let source = format!("The MCP server `{server}` asks: {}", asked.message);
     if asked.fields.is_empty() {
         let address = asked.url.as_ref().map(|url| format!("\n{url}")).unwrap_or_default();
         return vec![UserQuestion {

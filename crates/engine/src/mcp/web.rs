@@ -1,7 +1,7 @@
 //! The network of sign-ins to MCP servers.
 //!
-//! Addresses come from servers. A request reaches this machine or a local network only if it goes to the server that the
-//! user configured; otherwise every address of its host must be public, and only those are connected to.
+//! Addresses come from servers. A request reaches this machine or a local network only if it goes to a server that the user
+//! configured, the MCP server or its sign-in server; otherwise every address of its host must be public, and only those are connected to.
 
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ impl Web for SignInWeb {
     fn send<'a>(
         &'a self,
         request: http::Request<Vec<u8>>,
-        own: &'a Url,
+        own: &'a [Url],
     ) -> Boxed<'a, Result<http::Response<Vec<u8>>, String>> {
         Box::pin(async move {
             let url = Url::parse(&request.uri().to_string()).map_err(|why| why.to_string())?;
@@ -39,9 +39,11 @@ impl Web for SignInWeb {
 }
 
 /// The addresses that a request may connect to. There are none if only a proxy can look up the name.
-async fn addresses(client: &Client, url: &Url, own: &Url) -> Result<Vec<SocketAddr>, String> {
+async fn addresses(client: &Client, url: &Url, own: &[Url]) -> Result<Vec<SocketAddr>, String> {
     let Some(host) = url.host() else { return Err("an address has no host".to_owned()) };
-    let is_own = own.host().is_some_and(|own| own == host) || (is_loopback(url) && is_loopback(own));
+    let is_same =
+        |own: &Url| own.host().is_some_and(|own| own == host) || (is_loopback(url) && is_loopback(own));
+    let is_own = own.iter().any(is_same);
     let port = url.port_or_known_default().unwrap_or_default();
     let found = match host {
         Host::Ipv4(address) => vec![SocketAddr::from((address, port))],
@@ -55,7 +57,8 @@ async fn addresses(client: &Client, url: &Url, own: &Url) -> Result<Vec<SocketAd
     };
     match found.iter().find(|address| !is_own && !is_public(address.ip())) {
         Some(_) => Err(format!(
-            "`{host}` is an address of this machine or a local network, which a server cannot name"
+            "`{host}` is an address of this machine or a local network, which a server cannot name; if it \
+             is your sign-in server, set `oauth.authorizationServer` of this MCP server in your configuration"
         )),
         None => Ok(found),
     }
@@ -80,7 +83,12 @@ mod tests {
             ("https://1.1.1.1/token", "https://10.0.0.1/mcp", true),
         ] {
             let [url, own] = [url, own].map(|url| Url::parse(url).unwrap());
-            assert_eq!(addresses(&client, &url, &own).await.is_ok(), expected, "{url} {own}");
+            let shown = format!("{url} {own}");
+            assert_eq!(addresses(&client, &url, &[own]).await.is_ok(), expected, "{shown}");
         }
+        let own = ["https://mcp.example.com/", "https://10.0.0.7/"].map(|url| Url::parse(url).unwrap());
+        let url = |text: &str| Url::parse(text).unwrap();
+        assert!(addresses(&client, &url("https://10.0.0.7/token"), &own).await.is_ok());
+        assert!(addresses(&client, &url("https://10.0.0.8/token"), &own).await.is_err());
     }
 }

@@ -176,9 +176,31 @@ pub(crate) async fn install(
     package: &Package,
     owner: Owner,
 ) -> Result<Installed, String> {
+    install_with(inner, instance, &Group { package, with: &[] }, owner).await
+}
+
+/// A package, and others that are installed next to it.
+pub(crate) struct Group<'a> {
+    pub(crate) package: &'a Package,
+    pub(crate) with: &'a [Package],
+}
+
+/// Looks packages up and installs them unless this version of the first is installed.
+///
+/// # Errors
+///
+/// Fails with a sentence for the user.
+pub(crate) async fn install_with(
+    inner: &Inner,
+    instance: &Instance,
+    group: &Group<'_>,
+    owner: Owner,
+) -> Result<Installed, String> {
+    let Group { package, with } = *group;
     let _turn = inner.packages.turn.lock().await;
     let tools = tools(inner, instance)?;
     let runner = PackageRunner { inner, instance, owner };
-    let order = Order { package, tools: &tools, limits: Limits::default(), now_ms: inner.clock.now_ms() };
+    let now_ms = inner.clock.now_ms();
+    let order = Order { package, with, tools: &tools, limits: Limits::default(), now_ms };
     inner.packages.cache.install(&runner, &order).await.map_err(|error| error.to_string())
 }

@@ -59,13 +59,16 @@ pub(crate) struct Surroundings {
     pub(crate) date: String,
     /// The files of the project, if the configuration wants them.
     pub(crate) tree: Option<Arc<str>>,
+    /// The errors that language servers reported, if the configuration wants them. They are the exception: they change
+    /// with the files.
+    pub(crate) errors: Option<String>,
 }
 
 /// One block of the system text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
     /// The kind of block: `header`, `provider`, `model`, `environment`, `custom rules`, `instructions`, `config`,
-    /// `user` or `structured output`.
+    /// `diagnostics`, `user` or `structured output`.
     pub(crate) name: &'static str,
     /// The file, address or part of the program that the text comes from.
     pub(crate) origin: String,
@@ -106,6 +109,10 @@ pub(crate) fn blocks(facts: &Facts<'_>) -> Vec<Block> {
         add("mcp", "the MCP servers", facts.mcp.clone().unwrap_or_default(), between);
         add("skills", "the folders of skills", facts.skills.clone().unwrap_or_default(), between);
         add("config", configured, facts.config.unwrap_or_default().to_owned(), between);
+    }
+    if !facts.strict {
+        let errors = facts.surroundings.errors.as_deref().unwrap_or_default();
+        add("diagnostics", "the language servers", neutralize(errors).into_owned(), between);
     }
     add("user", "the prompt", facts.user.unwrap_or_default().to_owned(), between);
     if facts.structured && !facts.strict {
@@ -189,8 +196,11 @@ mod tests {
     }
 
     fn facts<'a>(rules: &'a [Instruction], instructions: &'a [Instruction]) -> Facts<'a> {
-        static SURROUNDINGS: LazyLock<Surroundings> =
-            LazyLock::new(|| Surroundings { date: "Thu Jan 01 1970".into(), tree: Some("  a.rs".into()) });
+        static SURROUNDINGS: LazyLock<Surroundings> = LazyLock::new(|| Surroundings {
+            date: "Thu Jan 01 1970".into(),
+            tree: Some("  a.rs".into()),
+            errors: None,
+        });
         Facts {
             header: Some("HEADER"),
             base: "AGENT\n",

@@ -24,6 +24,7 @@ use crate::error::{describe, message_error};
 use crate::extension;
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::lsp;
 use crate::mcp;
 use crate::permission::session::session_rules;
 use crate::request::system::Surroundings;
@@ -68,7 +69,8 @@ pub(crate) async fn step(
             // Servers that start must not delay the end of an aborted turn.
             cancel.run_until_cancelled(servers_ready(inner, &instance, &prompt)).await;
             let tree = cancel.run_until_cancelled(instance.file_tree(id, &rules)).await.flatten();
-            let surroundings = &Surroundings { date: first_day(inner, &transcript), tree };
+            let errors = lsp::host::errors(inner, &instance);
+            let surroundings = &Surroundings { date: first_day(inner, &transcript), tree, errors };
             let (session, prompt, transcript) = (&context.session, &prompt, transcript.as_slice());
             let opening = cancel.run_until_cancelled(extension::open::ready(inner, &instance)).await;
             let extensions = &opening.unwrap_or_default();

@@ -11,8 +11,8 @@ use codewright_config::SandboxMode;
 use codewright_proto::SessionId;
 use codewright_workspace::{Confined, Network};
 
-use super::Subject;
 use super::enforcement::Consent;
+use super::{PACKAGES, Subject};
 use crate::inner::Inner;
 use crate::instance::Instance;
 
@@ -93,8 +93,13 @@ fn widened(confined: &Confined, inner: &Inner, args: &[String]) -> Arc<Confined>
     let mut confined = confined.clone();
     let home = &inner.dirs.home;
     confined.sandbox.network = Network::Open;
+    // An installed language server is named by its script, which nobody changes.
+    let installed = inner.dirs.cache.join(PACKAGES);
     let named = args.iter().map(PathBuf::from);
-    let named = named.filter(|path| path.is_absolute() && path.parent().is_some() && path.exists());
+    let is_named = |path: &PathBuf| {
+        path.is_absolute() && path.parent().is_some() && path.exists() && !path.starts_with(&installed)
+    };
+    let named = named.filter(is_named);
     confined
         .sandbox
         .write

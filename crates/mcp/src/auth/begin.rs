@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::grant::Grant;
-use super::guard::{Guard, Web, is_secure};
+use super::guard::{Guard, Web, is_secure, sign_in_server};
 use super::reason;
 use crate::config::{OAuth, Remote};
 use crate::error::{Failure, cut};
@@ -84,7 +84,7 @@ pub async fn needs_registration(request: SignInRequest<'_>) -> Option<Failure> {
     if client.id.is_some() || !is_secure(&request.remote.url) {
         return None;
     }
-    let guard = Guard::new(request.web, &request.remote.url);
+    let guard = Guard::new(request.web, request.remote);
     let manager = manager(&request.remote.url, &guard).await.ok()?;
     let found = manager.resolve_metadata_from_challenge(request.challenge).await.ok()?;
     found.metadata.registration_endpoint.is_none().then(unregistered)
@@ -107,7 +107,7 @@ pub struct Discovered {
 ///
 /// Fails with a sentence.
 pub async fn discover(request: SignInRequest<'_>) -> Result<Discovered, Failure> {
-    let guard = Guard::new(request.web, &request.remote.url);
+    let guard = Guard::new(request.web, request.remote);
     let manager = manager(&request.remote.url, &guard).await?;
     let found = timeout(BEGIN_DEADLINE, manager.resolve_metadata_from_challenge(request.challenge)).await;
     let found = found.map_err(|_| Failure::failed("The server is too slow."))?;
@@ -146,7 +146,7 @@ async fn begin_now(request: SignInRequest<'_>) -> Result<Pending, Failure> {
             "A sign-in needs HTTPS, because tokens sent to `{host}` over plain HTTP could be read by others."
         )));
     }
-    let guard = Guard::new(web, &remote.url);
+    let guard = Guard::new(web, remote);
     let mut manager = manager(&remote.url, &guard).await?;
     let found = manager.resolve_metadata_from_challenge(challenge).await;
     let found = found.map_err(|error| reason::failure(&error, &guard, &[]))?;
@@ -193,6 +193,7 @@ async fn begin_now(request: SignInRequest<'_>) -> Result<Pending, Failure> {
         resource: parameter(&url, "resource"),
         methods: methods(&metadata),
         token_endpoint: Some(metadata.token_endpoint),
+        sign_in_server: sign_in_server(remote).map(Url::to_string),
     };
     Ok(Pending { url: url.into(), state, manager, guard, grant })
 }

@@ -33,6 +33,8 @@ pub struct Grant {
     pub resource: Option<String>,
     /// The ways in which a client can prove its identity at the token endpoint.
     pub methods: Vec<String>,
+    /// The sign-in server that the user's configuration named, which may be on a local network.
+    pub sign_in_server: Option<String>,
 }
 
 impl Grant {
@@ -62,6 +64,7 @@ impl Grant {
             token_endpoint: text("/authorization/tokenEndpoint"),
             resource: text("/authorization/resource"),
             methods: methods.collect(),
+            sign_in_server: text("/authorization/server"),
         })
     }
 
@@ -82,10 +85,13 @@ impl Grant {
         if let Some(secret) = &self.client_secret {
             client["clientSecret"] = json!(secret);
         }
-        let authorization = json!({
+        let mut authorization = json!({
             "issuer": self.issuer, "tokenEndpoint": self.token_endpoint, "resource": self.resource,
             "methods": self.methods, "renewAt": self.renew_ms.map(seconds),
         });
+        if let Some(server) = &self.sign_in_server {
+            authorization["server"] = json!(server);
+        }
         json!({
             "tokens": tokens, "clientInfo": client, "serverUrl": self.server_url, "authorization": authorization,
         })

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use url::{Host, Url, form_urlencoded};
 
+use crate::config::{OAuth, Remote};
 use crate::error::cut;
 use crate::host::Boxed;
 
@@ -27,18 +28,19 @@ const MAX_REQUESTS: usize = 40;
 /// Sends the requests of sign-ins.
 pub trait Web: Send + Sync + 'static {
     /// Sends one request. Follows no redirect, and reads at most [`MAX_BODY_BYTES`]. Connects to this machine or a local
-    /// network only if the request is for the host of `own`.
+    /// network only if the request is for the host of an address in `own`.
     fn send<'a>(
         &'a self,
         request: Request<Vec<u8>>,
-        own: &'a Url,
+        own: &'a [Url],
     ) -> Boxed<'a, Result<Response<Vec<u8>>, String>>;
 }
 
 /// The requests of one sign-in to one server.
 pub(super) struct Guard {
     web: Arc<dyn Web>,
-    server: Url,
+    /// The address of the server, and that of the sign-in server if the configuration has one.
+    own: Vec<Url>,
     /// The resource in requests for tokens, exactly as the server wrote it. The SDK adds a slash to some.
     resource: Option<String>,
     count: AtomicUsize,
@@ -56,14 +58,14 @@ pub(super) struct Last {
 }
 
 impl Guard {
-    pub(super) fn new(web: Arc<dyn Web>, server: &Url) -> Arc<Self> {
-        Self::with_resource(web, server, None)
+    pub(super) fn new(web: Arc<dyn Web>, remote: &Remote) -> Arc<Self> {
+        let own = std::iter::once(&remote.url).chain(sign_in_server(remote));
+        Self::with_resource(web, own.cloned().collect(), None)
     }
 
     /// Sends this resource in requests for tokens.
-    pub(super) fn with_resource(web: Arc<dyn Web>, server: &Url, resource: Option<String>) -> Arc<Self> {
-        let server = server.clone();
-        Arc::new(Self { web, server, resource, count: AtomicUsize::new(0), last: Mutex::default() })
+    pub(super) fn with_resource(web: Arc<dyn Web>, own: Vec<Url>, resource: Option<String>) -> Arc<Self> {
+        Arc::new(Self { web, own, resource, count: AtomicUsize::new(0), last: Mutex::default() })
     }
 
     pub(super) fn last(&self) -> Last {
@@ -98,7 +100,7 @@ impl Guard {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(format!("the address of `{shown}` contains a user name or password"));
         }
-        let sent = timeout(REQUEST_DEADLINE, self.web.send(request, &self.server)).await;
+        let sent = timeout(REQUEST_DEADLINE, self.web.send(request, &self.own)).await;
         let late = || format!("`{shown}` did not answer within {} s", REQUEST_DEADLINE.as_secs());
         let answer = sent.map_err(|_| late())??;
         if answer.body().len() > MAX_BODY_BYTES {
@@ -124,6 +126,14 @@ impl OAuthHttpClient for Guard {
                 }
             }
         })
+    }
+}
+
+/// The sign-in server that the configuration names.
+pub(super) fn sign_in_server(remote: &Remote) -> Option<&Url> {
+    match &remote.oauth {
+        OAuth::Off => None,
+        OAuth::On { server, .. } => server.as_deref(),
     }
 }
 

@@ -52,7 +52,9 @@ async fn renew_now(web: Arc<dyn Web>, grant: &Grant, now_ms: u64) -> Result<Gran
         return Err(refused("The sign-in has expired."));
     };
     let server = Url::parse(&grant.server_url).map_err(|_| refused("The sign-in is damaged."))?;
-    let guard = Guard::with_resource(web, &server, grant.resource.clone());
+    let named = grant.sign_in_server.as_deref().and_then(|named| Url::parse(named).ok());
+    let own = std::iter::once(server.clone()).chain(named).collect();
+    let guard = Guard::with_resource(web, own, grant.resource.clone());
     let secrets = [refresh, &grant.access, grant.client_secret.as_deref().unwrap_or_default()];
     let failed = |error: &AuthError| {
         let failure = reason::failure(error, &guard, &secrets);

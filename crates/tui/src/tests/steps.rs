@@ -337,6 +337,36 @@ fn symbols_of_a_running_server_are_mentioned() {
 }
 
 #[test]
+fn resources_of_a_connected_server_are_mentioned() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("see @no");
+    assert!(!stage.take_cmds().contains(&Cmd::FindResources), "no server is connected");
+    let mcp = Some(json!({"demo": {"status": "connected"}}));
+    stage.reply(Reply::Servers { mcp, lsp: None, formatters: None });
+    stage.write("t");
+    assert!(stage.take_cmds().contains(&Cmd::FindResources));
+    stage.write("e");
+    assert!(!stage.take_cmds().contains(&Cmd::FindResources), "they are fetched once");
+    let entry = |name: &str, uri: &str| json!({"name": name, "uri": uri, "mimeType": "text/markdown", "client": "demo"});
+    stage.reply(Reply::Resources(json!({
+        "demo:n": entry("notes.md", "demo://notes.md"), "demo:x": entry("unlike", "demo://x"),
+    })));
+    stage.shows("demo demo://notes.md");
+    stage.hides("unlike");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.prompt.editor.text(), "see @notes.md ");
+    stage.take_cmds();
+    stage.press(KeyCode::Enter);
+    let cmds = stage.take_cmds();
+    let Cmd::Send { input, .. } = &cmds[0] else { panic!("{cmds:?}") };
+    let PartInput::File { url, source, mime, .. } = &input.parts[1] else { panic!("{input:?}") };
+    assert_eq!((url.as_str(), mime.as_str()), ("demo://notes.md", "text/markdown"));
+    let expected = json!({"text": {"value": "@notes.md", "start": 4, "end": 13}, "type": "resource",
+                          "clientName": "demo", "uri": "demo://notes.md"});
+    assert_eq!(source.as_ref(), Some(&expected));
+}
+
+#[test]
 fn files_and_agents_are_mentioned() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("see @ad");

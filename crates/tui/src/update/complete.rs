@@ -1,4 +1,4 @@
-//! Completion in the prompt: commands after `/`; files, agents and symbols after `@`.
+//! Completion in the prompt: commands after `/`; files, agents, symbols and resources after `@`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
@@ -9,6 +9,7 @@ use crate::fuzzy;
 use crate::keys::ACTIONS;
 use crate::msg::Cmd;
 use crate::prompt::{Body, Completion, Offer, Pick};
+use crate::resource::Resource;
 use crate::state::State;
 use crate::symbol::Symbol;
 
@@ -16,6 +17,8 @@ use crate::symbol::Symbol;
 const MAX_OFFERS: usize = 50;
 /// The maximum number of symbols among them.
 const MAX_SYMBOLS: usize = 10;
+/// The maximum number of resources among them.
+const MAX_RESOURCES: usize = 10;
 /// The characters from which symbols are searched.
 const SYMBOL_CHARS: usize = 2;
 /// How much each earlier mention adds to the score of a file.
@@ -36,10 +39,32 @@ pub(super) fn refresh(state: &mut State) -> Vec<Cmd> {
         let has_server = state.mirror.lsp.iter().any(|server| server.status == "connected");
         let symbols = has_server && word.chars().count() >= SYMBOL_CHARS && !word.contains(['/', '.', '#']);
         let symbols = symbols.then(|| Cmd::FindSymbols(word.clone()));
-        return symbols.into_iter().chain([Cmd::FindFiles(word)]).collect();
+        let resources = wants_resources(state).then_some(Cmd::FindResources);
+        return symbols.into_iter().chain(resources).chain([Cmd::FindFiles(word)]).collect();
     }
     state.prompt.completion = None;
     Vec::new()
+}
+
+/// Whether the resources of the MCP servers must be fetched. They are fetched once for a state of the servers.
+fn wants_resources(state: &mut State) -> bool {
+    let has_server = state.mirror.mcp.iter().any(|server| server.status == "connected");
+    let is_wanted = has_server && state.mirror.resources.is_none();
+    if is_wanted {
+        state.mirror.resources = Some(Vec::new());
+    }
+    is_wanted
+}
+
+/// Stores the resources and adds those that fit the word at the cursor.
+pub(super) fn add_resources(state: &mut State, value: &Value) {
+    state.mirror.resources = Some(Resource::read_all(value));
+    let Some((from, word)) = state.prompt.mention().map(|(from, word)| (from, word.to_owned())) else {
+        return;
+    };
+    let found = resources(state, &word);
+    let others = offered(state, from, |pick| !matches!(pick, Pick::Resource(_)));
+    offer(state, from, word, found.into_iter().chain(others).collect());
 }
 
 /// Adds the files that were found for a word.
@@ -105,7 +130,12 @@ fn offered(state: &State, from: usize, is_kept: impl Fn(&Pick) -> bool) -> Vec<O
 fn offered_symbols(state: &State, from: usize, word: &str) -> Vec<Offer> {
     let matches = |pick: &Pick| match pick {
         Pick::Symbol(symbol) => fuzzy::score(word, &symbol.name).is_some(),
-        Pick::Action(_) | Pick::Command(_) | Pick::File(_) | Pick::Agent(_) | Pick::Editor(_) => false,
+        Pick::Action(_)
+        | Pick::Command(_)
+        | Pick::File(_)
+        | Pick::Agent(_)
+        | Pick::Editor(_)
+        | Pick::Resource(_) => false,
     };
     offered(state, from, matches)
 }
@@ -135,7 +165,7 @@ fn commands(state: &State, name: &str) -> Vec<Offer> {
     scored.into_iter().map(|(_, offer)| offer).collect()
 }
 
-/// Returns the agents, and what the editor offers.
+/// Returns the agents, the resources of MCP servers, and what the editor offers.
 fn named(state: &State, word: &str) -> Vec<Offer> {
     let contexts = state.options.channel.iter().flat_map(|_| Context::ALL);
     let contexts = contexts.filter(|context| fuzzy::score(word, context.name()).is_some());
@@ -144,7 +174,7 @@ fn named(state: &State, word: &str) -> Vec<Offer> {
         detail: context.detail().to_owned(),
         pick: Pick::Editor(context),
     };
-    contexts.map(offer).chain(agents(state, word)).collect()
+    contexts.map(offer).chain(agents(state, word)).chain(resources(state, word)).collect()
 }
 
 fn agents(state: &State, word: &str) -> Vec<Offer> {
@@ -158,6 +188,23 @@ fn agents(state: &State, word: &str) -> Vec<Offer> {
         })
     });
     scored.collect()
+}
+
+/// The resources whose name or address matches. Without a word there are none, because files come first.
+fn resources(state: &State, word: &str) -> Vec<Offer> {
+    let all = state.mirror.resources.iter().flatten().filter(|_| !word.is_empty());
+    let scored = all.filter_map(|resource| {
+        let score = fuzzy::score(word, &resource.name).max(fuzzy::score(word, &resource.uri))?;
+        Some((score, resource))
+    });
+    let mut scored: Vec<(i64, &Resource)> = scored.collect();
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    let offer = |(_, resource): (i64, &Resource)| Offer {
+        label: format!("@{}", resource.name),
+        detail: resource.place(),
+        pick: Pick::Resource(resource.clone()),
+    };
+    scored.into_iter().take(MAX_RESOURCES).map(offer).collect()
 }
 
 /// Handles a key while completions are offered. Returns `None` if they do not use the key.
@@ -210,6 +257,11 @@ fn accept(state: &mut State, from: usize, offer: Offer, entered: bool) -> Vec<Cm
         Pick::Symbol(symbol) => {
             state.prompt.editor.delete(range);
             state.prompt.attach(offer.label, Body::Symbol(symbol));
+            Vec::new()
+        }
+        Pick::Resource(resource) => {
+            state.prompt.editor.delete(range);
+            state.prompt.attach(offer.label, Body::Resource(resource));
             Vec::new()
         }
         Pick::File(path) if path.ends_with('/') && !entered => {

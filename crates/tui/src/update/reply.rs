@@ -43,6 +43,7 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
         Reply::Unsent { draft, error } => restore_draft(state, draft, error),
         Reply::Todos { session, todos } => drop(state.mirror.todos.insert(session, todos)),
         Reply::Symbols { query, symbols } => complete::add_symbols(state, &query, &symbols),
+        Reply::Resources(value) => complete::add_resources(state, &value),
         Reply::Files { query, files } => complete::add_files(state, &query, files),
         Reply::Providers(value) => put_providers(state, &value),
         Reply::AllProviders { providers, methods } => {

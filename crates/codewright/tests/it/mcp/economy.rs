@@ -67,7 +67,7 @@ fn many_tools_are_searched_and_called_through_one() -> Result<()> {
     let failed = serving.call()?;
     assert_eq!((&failed["tool"], &failed["state"]["error"]), (&json!("t_fail"), &json!("It does not work")));
     assert_eq!(serving.call()?["state"]["output"], "Echo: directly");
-    check_has(&serving.call()?["state"]["output"].to_string(), &["s_ (218): ", "t_ (18): ", "many-199"]);
+    check_has(&serving.call()?["state"]["output"].to_string(), &["s_ (220): ", "t_ (20): ", "many-199"]);
     let names = offered(&stage.server.main_requests()[0].body);
     assert!(
         names.contains(&"mcp".to_owned()) && names.contains(&"read_mcp_resource".to_owned()),
@@ -139,7 +139,7 @@ fn rules_hold_for_the_inner_tool() -> Result<()> {
     let found = serving.call()?["state"]["output"].to_string();
     assert!(!found.contains("name=\\\"s_hang"), "{found}");
     let catalogue = catalogue(&stage)?;
-    assert!(catalogue.contains("s_ (16): ") && catalogue.contains("echo"), "{catalogue}");
+    assert!(catalogue.contains("s_ (18): ") && catalogue.contains("echo"), "{catalogue}");
     assert!(!catalogue.contains("write") && !catalogue.contains("hang"), "{catalogue}");
     // A request for permission names the inner tool.
     let url = &serving.url;

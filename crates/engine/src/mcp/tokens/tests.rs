@@ -26,7 +26,7 @@ impl Web for Rotating {
     fn send<'a>(
         &'a self,
         request: http::Request<Vec<u8>>,
-        _own: &'a Url,
+        _own: &'a [Url],
     ) -> Boxed<'a, Result<http::Response<Vec<u8>>, String>> {
         Box::pin(async move {
             let count = self.renewals.fetch_add(1, Ordering::Relaxed);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use codewright_lsp::{Answer, Query};
 use codewright_proto::{PartInput, PromptInput, Question, QuestionOption, SessionId, ToolRef};
 use codewright_tools::{
-    Answers, Boxed, CallIdentity, Host, LanguageAnswer, LanguageQuery, Progress, TaskInput, TaskOutcome,
-    ToolError, UserQuestion,
+    Answers, Boxed, CallIdentity, Completed, Completion, Host, LanguageAnswer, LanguageQuery, Progress,
+    TaskInput, TaskOutcome, ToolError, UserQuestion,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,7 @@ use crate::admit::{Admission, admit};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::lsp;
+use crate::mcp::sample;
 use crate::question::Reply;
 use crate::subagent::handover::{self, Caller};
 
@@ -86,6 +87,10 @@ impl Host for CallHost {
             call: self.tool.call_id.clone(),
             agent: self.caller.agent.clone(),
         })
+    }
+
+    fn complete(&self, wanted: Completion) -> Boxed<'_, Completed> {
+        Box::pin(sample::complete(&self.inner, &self.instance, self.caller.model.as_ref(), wanted))
     }
 
     fn switch_agent<'a>(&'a self, agent: &'a str, word: String) -> Boxed<'a, ()> {
