@@ -207,19 +207,28 @@ BEFORE is nil if there was no file."
               (codewright-files--add file nil 'exact))))))
     found))
 
+;; Differences.
+
 (defun codewright-files-diff (file)
   "Return the changes of FILE as a unified diff, or nil if there are none.
 Signal an error if the text before is not known."
   (let* ((known (or (codewright-files-changed file) (error "Codewright has not changed %s" file)))
-         (before (or (nth 1 known) (error "The text of %s before the change is not known" file)))
-         (old (make-temp-file "codewright-old-"))
-         (new (make-temp-file "codewright-new-"))
-         (coding-system-for-write 'utf-8-unix)
-         (coding-system-for-read 'utf-8-unix))
+         (before (or (nth 1 known) (error "The text of %s before the change is not known" file))))
+    (codewright-files-unified file
+                              (if (eq before 'missing) "" before)
+                              (or (codewright-files-text file) ""))))
+
+(defun codewright-files-unified (file before after)
+  "Return the difference between BEFORE and AFTER, texts of FILE.
+Return nil if they are equal."
+  (let ((old (make-temp-file "codewright-old-"))
+        (new (make-temp-file "codewright-new-"))
+        (coding-system-for-write 'utf-8-unix)
+        (coding-system-for-read 'utf-8-unix))
     (unwind-protect
         (with-temp-buffer
-          (write-region (if (eq before 'missing) "" before) nil old nil 'silent)
-          (write-region (or (codewright-files-text file) "") nil new nil 'silent)
+          (write-region before nil old nil 'silent)
+          (write-region after nil new nil 'silent)
           (let ((default-directory temporary-file-directory))
             (when (eq 1 (call-process "diff" nil t nil "-U1" "--label" file "--label" file old new))
               (buffer-string))))

@@ -18,6 +18,7 @@
 (require 'seq)
 (require 'url-util)
 (require 'subr-x)
+(require 'codewright-channel)
 (require 'codewright-files)
 (require 'codewright-rpc)
 
@@ -935,6 +936,10 @@ A name outside of ROOT may be anything, such as an account."
   (interactive)
   (require 'term)
   (let* ((default-directory (file-name-as-directory (codewright--directory)))
+         (channel (codewright-channel-open))
+         (process-environment (if channel
+                                  (cons (concat "CODEWRIGHT_EDITOR=" channel) process-environment)
+                                process-environment))
          (buffer (make-term "codewright-term" (codewright-find-program))))
     (with-current-buffer buffer
       (term-mode)

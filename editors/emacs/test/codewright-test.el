@@ -202,6 +202,57 @@
           (ignore-errors (kill-buffer)))))
     (should (equal sent "\e[200~@a [201~ rm \e[201~"))))
 
+(defun codewright-test-connect ()
+  "Connect to the channel as a client."
+  (let ((port (string-to-number (nth 1 (split-string (codewright-channel-open) ":")))))
+    (make-network-process :name "client" :host "127.0.0.1" :service port :coding 'utf-8-unix
+                          :noquery t :sentinel #'ignore
+                          :filter (lambda (process text)
+                                    (process-put process 'text
+                                                 (concat (process-get process 'text) text))))))
+
+(defun codewright-test-request (client method &optional params)
+  "Send METHOD with PARAMS from CLIENT, and return the answer."
+  (process-put client 'text nil)
+  (process-send-string client (concat (json-serialize `(:id 7 :method ,method :params ,params)) "\n"))
+  (codewright-test-until method (string-suffix-p "\n" (or (process-get client 'text) "")))
+  (codewright-test-json (process-get client 'text)))
+
+(ert-deftest codewright-test-the-channel-opens-files-and-reports ()
+  (let* ((file (codewright-test-file "channel.py" codewright-test-original))
+         (client (codewright-test-connect))
+         (token (nth 2 (split-string (codewright-channel-open) ":"))))
+    (should (string-match-p "\\`[0-9a-f]\\{48\\}\\'" token))
+    (should (equal (codewright-text (codewright-test-request client "hello" `(:token ,token))
+                                    "result" "editor")
+                   "emacs"))
+    (let ((answer (codewright-test-request client "open" `(:path ,file :line 2 :character 5))))
+      (should-not (codewright-get answer "error")))
+    (with-current-buffer (find-buffer-visiting file)
+      (should (equal (list (line-number-at-pos) (current-column)) '(2 4)))
+      (goto-char (point-min))
+      (push-mark (+ (point) 3) t t)
+      (setq mark-active t))
+    (pop-to-buffer-same-window (find-buffer-visiting file))
+    (let ((answer (codewright-get (codewright-test-request client "selection") "result")))
+      (should (equal (codewright-text answer "text") "def"))
+      (should (equal (codewright-get answer "end" "character") 3)))
+    (should (codewright-get (codewright-test-request client "problems") "result"))
+    (codewright-test-request client "diff" `(:path ,file :before "a\nb\n" :after "a\nc\n"))
+    (with-current-buffer "*codewright-diff*"
+      (should (string-match-p "^-b\n\\+c" (buffer-string))))
+    (dolist (bad (list "/dev/null" codewright-test-root "/missing" "relative" "/sudo::/etc/shadow" 7))
+      (should (codewright-get (codewright-test-request client "open" `(:path ,bad)) "error")))
+    (should (codewright-get (codewright-test-request client "run") "error"))
+    (delete-process client)
+    (kill-buffer (find-buffer-visiting file))
+    (dolist (line '("{\"method\":\"selection\"}" "{\"method\":\"hello\",\"params\":{\"token\":\"0\"}}"
+                    "GET / HTTP/1.1"))
+      (let ((other (codewright-test-connect)))
+        (process-send-string other (concat line "\n"))
+        (codewright-test-until "the end" (not (process-live-p other)))))
+    (codewright-test-until "no connections" (= codewright-channel--connections 0))))
+
 (ert-deftest codewright-test-a-prompt-is-answered ()
   (codewright-test-fresh)
   (goto-char (point-max))

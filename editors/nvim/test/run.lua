@@ -200,7 +200,9 @@ end)
 test("escape sequences cannot leave a paste", function()
   local sent
   local chansend, jobwait, termopen = vim.fn.chansend, vim.fn.jobwait, vim.fn.termopen
-  vim.fn.termopen = function()
+  local options
+  vim.fn.termopen = function(_, given)
+    options = given
     return 7
   end
   vim.fn.jobwait = function()
@@ -213,9 +215,65 @@ test("escape sequences cannot leave a paste", function()
   terminal.open("/bin/true", folder)
   terminal.send("a\27[201~\rrm -rf\n")
   vim.fn.chansend, vim.fn.jobwait, vim.fn.termopen = chansend, jobwait, termopen
+  assert(options.env.CODEWRIGHT_EDITOR:find("^nvim:%d+:%x+$"))
   equal(sent, "\27[200~a [201~ rm -rf \27[201~")
   vim.cmd("close")
   package.loaded["codewright.terminal"] = nil
+end)
+
+test("the channel opens files, shows differences, and reports the selection and the problems", function()
+  local uv = vim.uv or vim.loop
+  local port, token = require("codewright.channel").open():match("^nvim:(%d+):(%x+)$")
+  local function connect()
+    local client = { socket = uv.new_tcp(), text = "", is_closed = false }
+    client.socket:connect("127.0.0.1", tonumber(port), function()
+      client.socket:read_start(function(_, chunk)
+        client.text = client.text .. (chunk or "")
+        client.is_closed = client.is_closed or chunk == nil
+      end)
+    end)
+    return client
+  end
+  local function call(client, method, params)
+    client.text = ""
+    client.socket:write(vim.json.encode({ id = 7, method = method, params = params or vim.empty_dict() }) .. "\n")
+    until_true(method, function()
+      return client.is_closed or client.text:find("\n", 1, true)
+    end)
+    return client.is_closed and {} or vim.json.decode(client.text)
+  end
+  local client = connect()
+  equal(call(client, "hello", { token = token }), { id = 7, result = { editor = "nvim", version = 1 } })
+  vim.cmd("only | enew")
+  local path = folder .. "/src/util.py"
+  equal(call(client, "open", { path = path, line = 2, character = 5 }).result, vim.empty_dict())
+  equal({ vim.api.nvim_buf_get_name(0), vim.api.nvim_win_get_cursor(0) }, { path, { 2, 4 } })
+  vim.cmd("normal! gg0vj")
+  vim.cmd("normal! " .. vim.api.nvim_replace_termcodes("<Esc>", true, false, true))
+  local selection = call(client, "selection").result
+  equal({ selection.path, selection.text, selection.start, selection["end"] }, {
+    path, "def add(a, b):\n ", { line = 0, character = 0 }, { line = 1, character = 1 },
+  })
+  local problem = { lnum = 1, col = 4, message = "bad", severity = vim.diagnostic.severity.WARN }
+  vim.diagnostic.set(vim.api.nvim_create_namespace("test"), 0, { problem })
+  local found = call(client, "problems").result.problems
+  equal({ #found, found[1].severity, found[1].message, found[1].path }, { 1, "warning", "bad", path })
+  call(client, "diff", { path = path, before = "a\nb", after = "a\nc" })
+  equal({ vim.wo.diff, vim.api.nvim_buf_get_lines(0, 0, -1, false) }, { true, { "a", "c" } })
+  vim.cmd("tabclose")
+  for _, bad in ipairs({ "/dev/null", folder, folder .. "/missing", "relative", "", 7 }) do
+    assert(call(client, "open", { path = bad }).error, tostring(bad))
+  end
+  assert(call(client, "run").error)
+  client.socket:close()
+  for _, line in ipairs({ '{"method":"selection"}', '{"method":"hello","params":{"token":"' .. ("0"):rep(48) .. '"}}', "GET / HTTP/1.1" }) do
+    local other = connect()
+    other.socket:write(line .. "\n")
+    until_true("the end of " .. line, function()
+      return other.is_closed
+    end)
+    other.socket:close()
+  end
 end)
 
 -- With the program.

@@ -103,6 +103,28 @@ test("a created file is removed when it is rejected", { skip }, async () => {
   await until("no changes", () => chat.update().files.length === 0)
 })
 
+test("a buffer that is not saved is read and changed in the editor", { skip }, async (it) => {
+  await fresh()
+  const editor = await stub.open(file)
+  const unsaved = `${ORIGINAL}\n\ndef unsaved():\n    pass\n`
+  editor.document.type(unsaved)
+  chat.say("EDIT it")
+  await chat.shows("agent: Edited it.")
+  await chat.idle()
+  try {
+    // A program without files of its client changes the file on the disk.
+    if (editor.document.getText() === unsaved) return it.skip("the program does not use the files of its client")
+    assert.equal(editor.document.getText(), unsaved.replace(ORIGINAL, EDITED))
+    await until("two hunks", () => chat.update().files[0]?.hunks === 2)
+    await stub.commands.get("codewright.rejectFile")?.({ path: file })
+    assert.equal(editor.document.getText(), unsaved, "the text that was not saved is back")
+  } finally {
+    await stub.commands.get("codewright.acceptAll")?.()
+    editor.document.type(ORIGINAL)
+    await editor.document.save()
+  }
+})
+
 test("a permission request is answered in the chat", { skip }, async () => {
   await fresh()
   chat.say("RUN it")

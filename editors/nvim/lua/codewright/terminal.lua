@@ -22,8 +22,9 @@ function M.open(program, cwd)
   vim.cmd("botright vsplit")
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_win_set_buf(0, buffer)
+  local channel = require("codewright.channel").open()
   -- The program is started without a shell.
-  local job = vim.fn.termopen({ program }, { cwd = cwd })
+  local job = vim.fn.termopen({ program }, { cwd = cwd, env = channel and { CODEWRIGHT_EDITOR = channel } or nil })
   if job <= 0 then
     error(("`%s` could not be started"):format(program), 0)
   end
