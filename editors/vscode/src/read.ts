@@ -1,6 +1,5 @@
 // Reads values of unknown shape. Everything that another process or the view sends passes through these functions.
 
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 export type Fields = Record<string, unknown>
 
 /** Returns the fields of an object, or no fields for any other value. */

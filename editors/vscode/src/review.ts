@@ -12,7 +12,7 @@ export const SCHEME = "codewright-text"
 /** How many texts of differences are kept, besides those of changed files. */
 const MAX_TEXTS = 50
 /** How long the list waits for more changes. */
-const SETTLE_MS = 100
+const SETTLE_MS = 200
 
 type Node = { kind: "file"; path: string; hunks: Hunk[]; isKnown: boolean } | { kind: "hunk"; path: string; hunk: Hunk; text: string }
 
@@ -20,6 +20,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
   private readonly changes = new Changes()
   private readonly texts = new Map<string, string>()
   private readonly found = new Map<string, Hunk[]>()
+  /** The texts that were compared last, so that typing in one file does not compare the others again. */
+  private readonly compared = new Map<string, { before: string; current: string; hunks: Hunk[] }>()
   private nextText = 1
   private timer: NodeJS.Timeout | undefined
   private readonly lensesChanged = new vscode.EventEmitter<void>()
@@ -83,15 +85,15 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
   /** Compares the changed files again. A file without a difference is not listed any more. */
   async refresh(): Promise<void> {
     const files: ChangedFile[] = []
+    for (const file of this.found.keys()) if (!this.changes.has(file)) this.drop(file)
     for (const [file, before] of this.changes.entries()) {
       const current = await currentText(file).catch(() => undefined)
       if (before !== undefined && current !== undefined && before === current) {
-        this.changes.forget(file)
-        this.found.delete(file)
+        this.drop(file)
         continue
       }
-      const isComparable = before !== undefined && typeof current !== "undefined" && (current ?? "").length <= MAX_COMPARED
-      const found = isComparable ? hunks(before ?? "", current ?? "") : []
+      const isComparable = before !== undefined && current !== undefined && (current ?? "").length <= MAX_COMPARED
+      const found = isComparable ? this.compare(file, before ?? "", current ?? "") : []
       this.found.set(file, found)
       files.push({
         path: file,
@@ -107,6 +109,14 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
     this.lensesChanged.fire()
     void vscode.commands.executeCommand("setContext", "codewright.hasChanges", files.length > 0)
     void vscode.commands.executeCommand("setContext", "codewright.changedFiles", files.map((file) => file.path))
+  }
+
+  private compare(file: string, before: string, current: string): Hunk[] {
+    const known = this.compared.get(file)
+    if (known?.before === before && known.current === current) return known.hunks
+    const found = hunks(before, current)
+    this.compared.set(file, { before, current, hunks: found })
+    return found
   }
 
   // The texts of differences.
@@ -158,9 +168,14 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
   }
 
   acceptFile(file: string): Promise<void> {
+    this.drop(file)
+    return this.refresh()
+  }
+
+  private drop(file: string): void {
     this.changes.forget(file)
     this.found.delete(file)
-    return this.refresh()
+    this.compared.delete(file)
   }
 
   async rejectFile(file: string): Promise<void> {
@@ -174,6 +189,7 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
   async acceptAll(): Promise<void> {
     this.changes.clear()
     this.found.clear()
+    this.compared.clear()
     await this.refresh()
   }
 

@@ -60,10 +60,6 @@ export class Sessions {
     return [...this.open.values()]
   }
 
-  find(id: string): Session | undefined {
-    return this.open.get(id)
-  }
-
   tabs(): SessionTab[] {
     return this.all.map(({ id, title, isRunning, requests }) => ({ id, title, isRunning, isWaiting: requests.length > 0 }))
   }
@@ -235,6 +231,7 @@ export class Sessions {
         log: (line) => this.owner.log(line),
         ended: (reason) => this.ended(reason),
       })
+      this.owner.log(`Started ${program}, version ${agent.programVersion}`)
       await this.reopen(agent)
       this.agent = agent
       this.become({ name: "ready" })

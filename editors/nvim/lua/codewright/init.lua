@@ -136,7 +136,7 @@ local function permission(params, respond)
   if not session or type(params.options) ~= "table" or #state.requests >= MAX_REQUESTS then
     return respond(nil, outcome(nil))
   end
-  local request = { options = params.options, prompt = question(params), respond = respond }
+  local request = { options = params.options, prompt = question(params), respond = respond, session = session.id }
   state.requests[#state.requests + 1] = request
   -- The prompt does not begin inside of another callback.
   vim.schedule(ask_next)
@@ -347,9 +347,18 @@ end
 
 function M.cancel(session)
   session = session or M.active()
-  if session and state.rpc then
-    state.rpc:notify("session/cancel", { sessionId = session.id })
+  if not session or not state.rpc then
+    return
   end
+  -- A request that is shown stays until it is answered; the others are not shown any more.
+  for at = #state.requests, 1, -1 do
+    local request = state.requests[at]
+    if request.session == session.id and not request.is_shown then
+      table.remove(state.requests, at)
+      request.respond(nil, outcome(nil))
+    end
+  end
+  state.rpc:notify("session/cancel", { sessionId = session.id })
 end
 
 -- Lets the user choose a stored session, and opens it.
