@@ -2,7 +2,7 @@
 //!
 //! A row that claims a state of "works" or "partly" lists its tests. An entry is a module (`engine::turn`), a function
 //! (`engine::turn::an_empty_session_is_idle`), a module of the tests of the binary (`e2e::tools`), or a command
-//! (`cargo xtask web`).
+//! (`cargo xtask web`), or a script of CI (`.ci/editors`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,11 @@ fn entry_problem(entry: &str) -> Option<String> {
         let is_known =
             main.contains(&format!("Some(\"{command}\")")) || main.contains(&format!("\"{command}\" =>"));
         return (!is_known).then(|| format!("`{entry}` is not a command"));
+    }
+    if entry.starts_with(".ci/") {
+        let run = fs::read_to_string(root().join(".ci/run")).unwrap();
+        let is_run = run.lines().any(|line| line == entry) && root().join(entry).is_file();
+        return (!is_run).then(|| format!("`{entry}` is not a script of `.ci/run`"));
     }
     let mut segments: Vec<_> = entry.split("::").collect();
     let krate = match segments.remove(0) {
