@@ -13,6 +13,7 @@ mod parameters;
 mod parity;
 mod pictures;
 mod spawns;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
