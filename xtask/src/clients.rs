@@ -1,5 +1,5 @@
 //! Tests with clients of others: OpenCode's npm package (`sdk`) and terminal client (`tui`), unmodified, the official
-//! package of the Agent Client Protocol (`acp`), and the web page of the server in a browser (`web`).
+//! package of the Agent Client Protocol (`acp`).
 //!
 //! They are not part of `.ci/run`, because npm installs the clients from the network.
 
@@ -20,17 +20,9 @@ use serde_json::json;
 const VERSION: &str = "1.18.33";
 /// The script that uses the package.
 const DRIVE: &str = include_str!("clients/drive.mjs");
-/// The script that uses the page.
-const BROWSE: &str = include_str!("clients/web.mjs");
 /// The script that uses the package of the Agent Client Protocol, and the package.
 const EDIT: &str = include_str!("clients/acp.mjs");
 const EDITING: (&str, &str) = ("@agentclientprotocol/sdk", "2.4.0");
-/// The library that controls the installed browser.
-const BROWSING: (&str, &str) = ("playwright-core", "1.65.1");
-/// The names of browsers that it can control.
-const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// The deadline of the browser test.
-const BROWSE_SECONDS: &str = "400";
 /// The deadline of the package test.
 const DRIVE_SECONDS: &str = "120";
 /// The deadline of a change of the screen.
@@ -40,7 +32,7 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// Returns the search path.
 #[expect(clippy::disallowed_methods, reason = "the started programs need the search path of this process")]
-fn search() -> std::ffi::OsString {
+pub(crate) fn search() -> std::ffi::OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
@@ -54,7 +46,7 @@ pub(crate) fn program(rest: &[String]) -> Result<PathBuf> {
 }
 
 /// Returns the directory of an npm package, which is installed once in `target`.
-fn package(name: &str, version: &str) -> Result<PathBuf> {
+pub(crate) fn package(name: &str, version: &str) -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/npm").join(name.replace('/', "-"));
     let installed = root.join("node_modules").join(name);
     if !installed.join("package.json").exists() {
@@ -143,31 +135,6 @@ impl EditorScene {
     }
 }
 
-/// Tests the page with a session in a headless browser.
-pub(crate) fn web(rest: &[String]) -> Result<ExitCode> {
-    const PASSWORD: &str = "a password";
-    let program = program(rest)?;
-    let package = package(BROWSING.0, BROWSING.1)?;
-    let search = search();
-    let folders = || std::env::split_paths(&search);
-    let mut browsers = BROWSERS.iter().flat_map(|name| folders().map(move |folder| folder.join(name)));
-    let browser = browsers.find(|path| path.is_file()).context("chromium is not installed")?;
-    let model = BlockingServer::start(script())?;
-    let project = Project::git()?;
-    let mut config = Project::config(&model.url());
-    config["permission"] = json!({"bash": "ask"});
-    project.write_config(&config)?;
-    let server = Served::start(&program, &project, &[("OPENCODE_SERVER_PASSWORD", PASSWORD)])?;
-    let drive = project.home().join("drive.mjs");
-    fs::write(&drive, BROWSE)?;
-    let mut node = Command::new("timeout");
-    node.args([BROWSE_SECONDS, "node"]).arg(&drive).arg(&package).arg(browser);
-    node.args([server.url.as_str(), "opencode", PASSWORD]);
-    node.env_clear().envs(project.environment()).env("PATH", &search).current_dir(project.directory());
-    let driven = node.status().context("cannot start node")?;
-    Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
 /// Keys to type, and texts that must appear. A text that begins with `-` must disappear.
 struct Act {
     name: &'static str,
@@ -228,10 +195,6 @@ const ACTS: &[Act] = &[
     act("sessions again", &["C-x", "l"], &["Sessions", "(fork #1)"]),
     act("session deleted", &["C-d", "C-d"], &["Sessions", "Scripted title again", "-(fork #1)"]),
 ];
-
-/// A text that would execute scripts if the page did not escape it.
-const MARKUP: &str =
-    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script><b>bold</b>";
 
 /// A command of the project.
 const COMMAND: (&str, &str) = (
@@ -303,7 +266,6 @@ fn script() -> Script {
         .session("KEEP it", kept)
         .session("RUN it", [bash("echo from-bash"), text("Ran it.")])
         .session("EDIT it", edit)
-        .session("MARK it", [text(MARKUP)])
         .default_turn(answer)
 }
 

@@ -21,6 +21,7 @@ mod models;
 mod package;
 mod pictures;
 mod races;
+mod web;
 mod work;
 
 use std::io::Write as _;
@@ -76,9 +77,9 @@ Commands:
       Drive `codewright acp` as an editor, with the official TypeScript and Rust clients of
       the Agent Client Protocol: once with a model, and once with another process of the
       program as the agent. npm installs the TypeScript client when first needed.
-  web [--bin PATH]
-      Drive the web page of the server through a session in headless Chromium, which
-      must be installed. The library that controls it is installed by npm.
+  web [--bin PATH] [--only TEXT] [--firefox] [--bench | --pictures]
+      Use the web app as a user does, in headless Chromium and, if it is installed, in Firefox, or
+      measure it, or draw the pictures of its guide. npm installs the library that controls the browsers.
   hang [--bin PATH] [--every N] [--lanes N]
       Run more than 200 hostile commands through the program, twice, N at once (default
       8), or only every N-th of them. One second after each, look for processes that it
@@ -152,7 +153,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "acp" => return clients::acp(rest),
         "sdk" => return clients::sdk(rest),
         "tui" => return clients::tui(rest),
-        "web" => return clients::web(rest),
+        "web" => return web::main(rest),
         "fuzz" => return fuzz::main(rest),
         "hang" => return hang::main(rest),
         "mcp" => return mcp::main(rest),

@@ -14,6 +14,7 @@ mod parity;
 mod pictures;
 mod plugin_host;
 mod spawns;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

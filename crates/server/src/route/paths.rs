@@ -21,9 +21,6 @@ use crate::state::App;
 use crate::trace::trace;
 use crate::{Error, error};
 
-/// The path of the page for browsers, which is neither in the table nor in the API document.
-const PAGE: &str = "/";
-
 /// The services of all paths.
 pub(crate) struct Paths {
     app: App,
@@ -42,8 +39,10 @@ impl Paths {
 
     /// Returns the service of a path.
     pub(super) fn service(&self, path: &str) -> &Router {
-        if path == PAGE {
-            return self.of_page.get_or_init(|| self.finish(Router::new().route(PAGE, get(page::read))));
+        // The files of the web app are neither in the table nor in the API document.
+        if page::is_file(path) {
+            let files = || Router::new().route("/", get(page::read)).route("/{*path}", get(page::read));
+            return self.of_page.get_or_init(|| self.finish(files()));
         }
         let found = find(path).and_then(|(at, route)| Some((self.of_routes.get(at)?, route)));
         let Some((service, route)) = found else {

@@ -1,0 +1,3 @@
+// The API of the server.
+export * from "./client";
+export type * from "./types.gen";

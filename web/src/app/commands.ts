@@ -1,0 +1,120 @@
+// The table of commands: what the palette, the shortcuts page, keys and slash commands have in common.
+import { abort, compact, currentDirectory, redo, remove, share, togglePin, undoLast } from "../state/actions";
+import { exportSession } from "../state/export";
+import { attempt } from "../state/actions";
+import { isBusy, rootOf, state, transcriptOf } from "../state/mirror";
+import { placeOf } from "../state/place";
+import { prefs, setPrefs } from "../state/prefs";
+import { copy } from "../ui/code";
+import { t } from "../text";
+import type { IconName } from "../ui/icon";
+import { openAgents, openModels, openSessions, openSkills, openThemes, openVariants } from "./pickers";
+import { openTimeline, openForks, openUndo, openMove } from "../views/session/timeline";
+import { openDirectoryDialog } from "./directory";
+import { openPalette } from "./palette";
+import { go, openSession, route, showPanel, type Panel } from "./router";
+import { redraw } from "./lists";
+import { renameDialog } from "./session-menu";
+import { openTrust } from "../views/trust/trust";
+import { draftOf, focusPrompt } from "../views/session/draft";
+
+export interface Command {
+  id: string;
+  label: string;
+  group: "session" | "view" | "agent" | "system";
+  keys?: string;
+  icon?: IconName;
+  slash?: string[];
+  /** Whether the command applies now. */
+  when?: () => boolean;
+  run: () => void;
+}
+
+/** The open session, if there is one. */
+export function openId(): string | null {
+  const now = route();
+  return now.name === "session" ? now.id : null;
+}
+
+const withSession = (run: (id: string) => void) => () => {
+  const id = openId();
+  if (id) run(id);
+};
+const hasSession = () => openId() !== null;
+const panel = (name: Panel) => () => {
+  const now = route();
+  showPanel(now.name === "session" && now.panel === name ? null : name);
+};
+
+async function undo(id: string): Promise<void> {
+  const undone = await undoLast(id);
+  const message = undone ? transcriptOf(id).message(undone) : undefined;
+  const text = message?.parts().map((part) => part.part()).flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : [])).join("\n");
+  // The text comes back, so that it can be changed and sent again.
+  if (text && !draftOf(id).text()) draftOf(id).setText(text);
+  focusPrompt();
+}
+
+async function copyLast(id: string): Promise<void> {
+  const transcript = transcriptOf(id);
+  for (const message of transcript.order().map((one) => transcript.message(one)).reverse()) {
+    if (message?.info().role !== "assistant") continue;
+    const text = message.parts().map((part) => part.part()).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+    if (text) {
+      await copy(text);
+      return;
+    }
+  }
+}
+
+export const COMMANDS: Command[] = [
+  { id: "session.new", label: t.newSession, group: "session", keys: "Ctrl Alt N", icon: "add", slash: ["new", "clear"], run: () => go({ name: "new", directory: currentDirectory() }) },
+  { id: "session.list", label: t.sessions, group: "session", keys: "Ctrl Alt L", icon: "list", slash: ["sessions", "resume", "continue"], run: () => openSessions() },
+  { id: "session.directory", label: t.openDirectory, group: "session", icon: "folder", run: () => openDirectoryDialog() },
+  { id: "session.rename", label: t.renameSession, group: "session", icon: "edit", slash: ["rename"], when: hasSession, run: withSession(renameDialog) },
+  { id: "session.timeline", label: t.timeline, group: "session", keys: "Ctrl Alt G", icon: "clock", slash: ["timeline"], when: hasSession, run: withSession(openTimeline) },
+  { id: "session.fork", label: t.forkSession, group: "session", icon: "fork", slash: ["fork"], when: hasSession, run: withSession(openForks) },
+  { id: "session.undo", label: t.undo, group: "session", keys: "Ctrl Alt U", icon: "undo", slash: ["undo"], when: hasSession, run: withSession((id) => void undo(id)) },
+  { id: "session.undo.to", label: t.undoPrompt, group: "session", icon: "undo", when: hasSession, run: withSession((id) => openUndo(id)) },
+  { id: "session.redo", label: t.redo, group: "session", keys: "Ctrl Alt R", icon: "redo", slash: ["redo"], when: () => Boolean(state.sessions[openId() ?? ""]?.revert), run: withSession((id) => redo(id, false)) },
+  { id: "session.compact", label: t.compact, group: "session", icon: "spark", slash: ["compact", "summarize"], when: hasSession, run: withSession(compact) },
+  { id: "session.copy", label: t.copyLast, group: "session", keys: "Ctrl Alt Y", icon: "copy", slash: ["copy"], when: hasSession, run: withSession((id) => void copyLast(id)) },
+  { id: "session.export", label: t.exportSession, group: "session", icon: "download", slash: ["export"], when: hasSession, run: withSession((id) => void attempt(() => exportSession(id, "markdown"))) },
+  { id: "session.export.json", label: t.exportJson, group: "session", icon: "download", when: hasSession, run: withSession((id) => void attempt(() => exportSession(id, "json"))) },
+  { id: "session.share", label: t.share, group: "session", icon: "globe", slash: ["share"], when: hasSession, run: withSession(share) },
+  { id: "session.move", label: t.moveSession, group: "session", icon: "folder", slash: ["move"], when: hasSession, run: withSession(openMove) },
+  { id: "session.pin", label: `${t.pin} / ${t.unpin}`, group: "session", icon: "pin", when: hasSession, run: withSession(togglePin) },
+  { id: "session.delete", label: t.deleteSession, group: "session", icon: "trash", when: hasSession, run: withSession((id) => remove(id, redraw)) },
+  { id: "session.interrupt", label: t.stop, group: "session", keys: "Esc Esc", icon: "stop", when: () => isBusy(openId() ?? ""), run: withSession(abort) },
+  { id: "session.parent", label: t.parentSession, group: "session", icon: "back", when: () => Boolean(state.sessions[openId() ?? ""]?.parentID), run: withSession((id) => openSession(state.sessions[id]?.parentID ?? rootOf(id))) },
+  { id: "view.changes", label: t.changes, group: "view", keys: "Ctrl Alt D", icon: "diff", slash: ["diff"], when: hasSession, run: panel("changes") },
+  { id: "view.files", label: t.files, group: "view", keys: "Ctrl Alt F", icon: "file", when: hasSession, run: panel("files") },
+  { id: "view.terminal", label: t.terminal, group: "view", keys: "Ctrl Alt T", icon: "terminal", when: hasSession, run: panel("terminal") },
+  { id: "view.tasks", label: t.tasks, group: "view", icon: "list", when: hasSession, run: panel("tasks") },
+  { id: "view.status", label: t.status, group: "view", keys: "Ctrl Alt S", icon: "plug", slash: ["status", "mcps", "mcp"], when: hasSession, run: panel("status") },
+  { id: "view.sidebar", label: t.toggleSidebar, group: "view", keys: "Ctrl B", icon: "sidebar", run: () => setPrefs("sidebar", !prefs.sidebar) },
+  { id: "view.thinking", label: t.showThinking, group: "view", slash: ["thinking"], run: () => setPrefs("thinking", !prefs.thinking) },
+  { id: "view.outputs", label: t.showOutputs, group: "view", keys: "Ctrl O", slash: ["details"], run: () => setPrefs("outputs", !prefs.outputs) },
+  { id: "view.times", label: t.showTimes, group: "view", slash: ["timestamps"], run: () => setPrefs("times", !prefs.times) },
+  { id: "model.list", label: t.chooseModel, group: "agent", keys: "Ctrl Alt M", icon: "spark", slash: ["models", "model"], run: () => openModels() },
+  { id: "variant.list", label: t.chooseVariant, group: "agent", slash: ["variant"], run: () => openVariants() },
+  { id: "agent.list", label: t.chooseAgent, group: "agent", keys: "Ctrl Alt A", icon: "spark", slash: ["agents", "agent"], run: () => openAgents() },
+  { id: "skill.list", label: "Skills", group: "agent", slash: ["skills"], run: () => openSkills() },
+  { id: "provider.connect", label: t.connectProvider, group: "agent", icon: "key", slash: ["connect", "login"], run: () => go({ name: "settings", page: "providers" }) },
+  { id: "command.palette", label: t.commands, group: "system", keys: "Ctrl K", icon: "search", run: () => openPalette() },
+  { id: "theme.list", label: t.theme, group: "system", icon: "sun", slash: ["themes", "theme"], run: () => openThemes() },
+  { id: "theme.mode", label: `${t.scheme}: ${t.light} / ${t.dark}`, group: "system", icon: "sun", run: () => setPrefs("scheme", isDark() ? "light" : "dark") },
+  { id: "workspace.trust", label: t.trust, group: "system", icon: "shield", slash: ["trust"], run: () => openTrust(placeOf(currentDirectory())) },
+  { id: "settings", label: t.settings, group: "system", keys: "Ctrl ,", icon: "settings", run: () => go({ name: "settings", page: "" }) },
+  { id: "shortcuts", label: t.shortcuts, group: "system", keys: "Ctrl /", icon: "question", slash: ["help"], run: () => go({ name: "shortcuts" }) },
+  { id: "home", label: t.home, group: "system", icon: "home", run: () => go({ name: "home" }) },
+  { id: "gallery", label: t.gallery, group: "system", run: () => go({ name: "gallery" }) },
+];
+
+export function isDark(): boolean {
+  return prefs.scheme === "system" ? matchMedia("(prefers-color-scheme: dark)").matches : prefs.scheme === "dark";
+}
+
+export function applies(command: Command): boolean {
+  return command.when?.() ?? true;
+}

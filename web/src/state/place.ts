@@ -1,0 +1,124 @@
+// What the server knows about a directory: agents, models, commands, servers, trust. Each is fetched when it is first
+// needed, and again after an event that changes it.
+import { createSignal } from "solid-js";
+import { call, type Agent, type Command, type Config, type Event, type FormatterStatus, type LSPStatus, type MCPStatus, type Provider, type SandboxStatus, type Trust, type VcsFileStatus, type VcsInfo } from "../api";
+
+/** A value that is fetched when it is first read. */
+export interface Lazy<T> {
+  (): T | undefined;
+  refresh: () => Promise<void>;
+  set: (value: T) => void;
+  /** Why the last fetch failed. */
+  error: () => string;
+  /** Fetches again if the value has been read. */
+  touch: () => void;
+}
+
+function lazy<T>(fetch: () => Promise<T>): Lazy<T> {
+  const [value, setValue] = createSignal<T | undefined>(undefined);
+  const [error, setError] = createSignal("");
+  let isRead = false;
+  let mine = 0;
+  const refresh = async () => {
+    isRead = true;
+    const ticket = (mine += 1);
+    try {
+      const found = await fetch();
+      if (ticket !== mine) return;
+      setValue(() => found);
+      setError("");
+    } catch (failure) {
+      if (ticket === mine) setError(failure instanceof Error ? failure.message : String(failure));
+    }
+  };
+  const read = () => {
+    if (!isRead) void refresh();
+    return value();
+  };
+  return Object.assign(read, {
+    refresh,
+    error,
+    set: (next: T) => {
+      isRead = true;
+      mine += 1;
+      setValue(() => next);
+    },
+    touch: () => {
+      if (isRead) void refresh();
+    },
+  });
+}
+
+export interface Providers {
+  providers: Provider[];
+  default: Record<string, string>;
+}
+
+export interface Place {
+  directory: string;
+  agents: Lazy<Agent[]>;
+  providers: Lazy<Providers>;
+  commands: Lazy<Command[]>;
+  config: Lazy<Config>;
+  vcs: Lazy<VcsInfo>;
+  changes: Lazy<VcsFileStatus[]>;
+  mcp: Lazy<Record<string, MCPStatus>>;
+  lsp: Lazy<LSPStatus[]>;
+  formatters: Lazy<FormatterStatus[]>;
+  sandbox: Lazy<SandboxStatus>;
+  trust: Lazy<Trust>;
+}
+
+const MAX_PLACES = 32;
+const places = new Map<string, Place>();
+
+/** Returns the data of a directory. */
+export function placeOf(directory: string): Place {
+  const known = places.get(directory);
+  if (known) return known;
+  const query = { directory };
+  const place: Place = {
+    directory,
+    agents: lazy(() => call("GET /agent", { query })),
+    providers: lazy(() => call("GET /config/providers", { query })),
+    commands: lazy(() => call("GET /command", { query, long: true })),
+    config: lazy(() => call("GET /config", { query })),
+    vcs: lazy(() => call("GET /vcs", { query })),
+    changes: lazy(() => call("GET /vcs/status", { query })),
+    mcp: lazy(() => call("GET /mcp", { query, long: true })),
+    lsp: lazy(() => call("GET /lsp", { query })),
+    formatters: lazy(() => call("GET /formatter", { query })),
+    sandbox: lazy(() => call("GET /experimental/sandbox", { query })),
+    trust: lazy(() => call("GET /trust", { query })),
+  };
+  places.set(directory, place);
+  if (places.size > MAX_PLACES) places.delete(places.keys().next().value ?? "");
+  return place;
+}
+
+/** Fetches again what an event changes. */
+placeOf.event = (event: Event, directory: string | undefined): void => {
+  const some = directory === undefined ? [...places.values()] : [places.get(directory)].filter((place) => place !== undefined);
+  for (const place of some) {
+    // Not every event of the server has a schema.
+    const name: string = event.type;
+    switch (name) {
+      case "server.instance.disposed":
+      case "global.disposed": touchAll(place); break;
+      case "vcs.branch.updated": place.vcs.touch(); place.changes.touch(); break;
+      case "file.edited":
+      case "file.watcher.updated": place.changes.touch(); break;
+      case "lsp.updated": place.lsp.touch(); break;
+      case "mcp.tools.changed": place.mcp.touch(); place.commands.touch(); break;
+      default: if (/^(catalog|integration)\./.test(name)) place.providers.touch();
+    }
+  }
+};
+
+function touchAll(place: Place): void {
+  for (const value of Object.values(place)) if (typeof value === "function") (value as Lazy<unknown>).touch();
+}
+
+placeOf.refreshAll = (): void => {
+  for (const place of places.values()) touchAll(place);
+};

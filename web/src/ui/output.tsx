@@ -1,0 +1,26 @@
+// The output of a command, with its colours.
+import { createEffect, type JSX } from "solid-js";
+import { ansi } from "./text";
+
+/** Longer outputs show their end: a page with more text would be slow, and the file has all of it. */
+export const MAX_OUTPUT = 200_000;
+
+export function Output(props: { text: string; label: string; follow?: boolean }): JSX.Element {
+  let element!: HTMLPreElement;
+  createEffect(() => {
+    const text = props.text;
+    const cut = text.length > MAX_OUTPUT ? `…\n${text.slice(-MAX_OUTPUT)}` : text;
+    const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 24;
+    element.replaceChildren(
+      ...ansi(cut).map((run) => {
+        if (!run.class) return document.createTextNode(run.text);
+        const span = document.createElement("span");
+        span.className = run.class;
+        span.textContent = run.text;
+        return span;
+      }),
+    );
+    if (props.follow && atEnd) element.scrollTop = element.scrollHeight;
+  });
+  return <pre ref={element} class="output" tabindex={0} role="region" aria-label={props.label} dir="ltr" />;
+}

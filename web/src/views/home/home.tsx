@@ -1,0 +1,105 @@
+// Home: a prompt, what waits or runs, and the sessions of all directories.
+import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
+import { openDirectoryDialog } from "../../app/directory";
+import { groupSessions, rootSessions, waitsFor, type Group } from "../../app/lists";
+import { format, openSession } from "../../app/router";
+import { SessionMenu } from "../../app/session-menu";
+import { currentDirectory } from "../../state/actions";
+import { loadMoreSessions, state, type KnownSession } from "../../state/mirror";
+import { prefs, setPrefs, toFront } from "../../state/prefs";
+import { ago, baseName, money, shortPath } from "../../text/format";
+import { t } from "../../text";
+import { Button } from "../../ui/button";
+import { filter } from "../../ui/fuzzy";
+import { Icon } from "../../ui/icon";
+import { plain, prose } from "../../ui/text";
+import { Composer } from "../session/composer";
+
+/** Directories that are displayed as buttons. */
+const MAX_DIRECTORIES = 6;
+/** Sessions of a group before the rest is unfolded. */
+const MAX_ROWS = 60;
+
+export function HomeView(): JSX.Element {
+  const [query, setQuery] = createSignal("");
+  const groups = createMemo(() => {
+    const sessions = rootSessions();
+    return groupSessions(query() ? filter(sessions, query(), (session) => `${session.title} ${session.directory}`) : sessions);
+  });
+  const directories = createMemo(() => {
+    const all = [...prefs.directories, state.directory, ...state.projects.map((project) => project.worktree), ...rootSessions().slice(0, 50).map((session) => session.directory)];
+    return [...new Set(all)].filter((one) => one && one !== "/").slice(0, MAX_DIRECTORIES);
+  });
+  return (
+    <div class="home">
+      <div class="home-inner">
+        <h1>{t.homeTitle}</h1>
+        <Show when={state.ready} fallback={<div class="empty" role="status">{state.error || t.connecting}</div>}>
+          <div class="home-places" role="group" aria-label={t.directory}>
+            <For each={directories()}>
+              {(directory) => (
+                <button
+                  type="button" class="place" aria-pressed={directory === currentDirectory()} title={plain(directory)}
+                  onClick={() => setPrefs("directories", toFront(prefs.directories, directory, 24))}
+                >
+                  <Icon name="folder" /><span class="clip">{plain(baseName(directory))}</span>
+                </button>
+              )}
+            </For>
+            <button type="button" class="place" onClick={() => openDirectoryDialog()}><Icon name="add" />{t.openDirectory}</button>
+          </div>
+          <Show when={currentDirectory()} keyed>
+            {(directory) => <Composer id="" directory={directory} onSent={(id) => openSession(id)} />}
+          </Show>
+          <p class="home-path muted mono clip">{plain(shortPath(currentDirectory(), state.home))}</p>
+          <Show when={rootSessions().length > 0} fallback={<div class="empty"><h2>{t.noSessions}</h2><p>{t.noSessionsHint}</p></div>}>
+            <div class="search home-search">
+              <Icon name="search" />
+              <input class="field" type="search" aria-label={t.searchSessions} placeholder={t.searchSessions} value={query()} onInput={(event) => setQuery(event.currentTarget.value)} />
+            </div>
+            <For each={groups()}>{(group) => <GroupView group={group} />}</For>
+            <Show when={groups().length === 0}><p class="empty" role="status">{t.nothingFound}</p></Show>
+            <Show when={state.hasMore && !query()}><Button kind="quiet" onClick={() => void loadMoreSessions()}>{t.moreSessions}</Button></Show>
+          </Show>
+        </Show>
+      </div>
+    </div>
+  );
+}
+
+function GroupView(props: { group: Group }): JSX.Element {
+  const [isAll, setAll] = createSignal(false);
+  const rows = () => (isAll() ? props.group.sessions : props.group.sessions.slice(0, MAX_ROWS));
+  return (
+    <section class="home-group">
+      <h2>{props.group.title}</h2>
+      <ul>
+        <For each={rows()}>{(session) => <SessionRow session={session} group={props.group.id} />}</For>
+      </ul>
+      <Show when={props.group.sessions.length > rows().length}>
+        <Button small kind="quiet" onClick={() => setAll(true)}>{t.sessionsIn(props.group.sessions.length)}</Button>
+      </Show>
+    </section>
+  );
+}
+
+function SessionRow(props: { session: KnownSession; group: Group["id"] }): JSX.Element {
+  const summary = () => props.session.summary;
+  return (
+    <li class="session-row">
+      <a class="session-link" href={format({ name: "session", id: props.session.id, panel: null, message: null })}>
+        <span class={`dot ${props.group === "waiting" ? "warn" : props.group === "running" ? "busy" : "none"}`} />
+        <span class="session-title clip">{prose(props.session.title) || t.untitled}</span>
+        <Show when={props.group === "waiting"}><span class="badge warn">{waitsFor(props.session.id)}</span></Show>
+        <Show when={prefs.pinned.includes(props.session.id)}><Icon name="pin" /></Show>
+        <span class="session-facts muted">
+          <Show when={(summary()?.files ?? 0) > 0}><span class="tabular"><span class="plus">+{summary()?.additions}</span> <span class="minus">−{summary()?.deletions}</span></span></Show>
+          <Show when={(props.session.cost ?? 0) > 0}><span class="tabular">{money(props.session.cost ?? 0)}</span></Show>
+          <span class="clip session-place">{plain(baseName(props.session.directory))}</span>
+          <span class="tabular session-time">{ago(props.session.time.updated)}</span>
+        </span>
+      </a>
+      <SessionMenu id={props.session.id} />
+    </li>
+  );
+}

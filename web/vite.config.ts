@@ -1,0 +1,63 @@
+// The build of the app. All names are relative, so that the app works below any path.
+import { defineConfig, type Plugin } from "vite";
+import solid from "vite-plugin-solid";
+
+/**
+ * Makes Solid create its templates through a Trusted Types policy.
+ *
+ * The server's content policy forbids text as markup. Solid's templates are constants of the build, and this module
+ * is the only one that can use the policy, so no text of a model can reach it.
+ */
+function trustedTemplates(): Plugin {
+  const before = "    t.innerHTML = html;";
+  return {
+    name: "trusted-templates",
+    enforce: "pre",
+    transform(code, id) {
+      if (!/solid-js\/web\/dist\/\w+\.js/.test(id)) return null;
+      if (code.split(before).length !== 2) throw new Error("solid-js/web creates templates in another way");
+      const policy =
+        "const templates = globalThis.trustedTypes?.createPolicy('codewright', { createHTML: (text) => text })" +
+        " ?? { createHTML: (text) => text };\n";
+      return policy + code.replace(before, "    t.innerHTML = templates.createHTML(html);");
+    },
+  };
+}
+
+/**
+ * Makes the terminal emulator write its rules in ways that the content policy allows: into an element whose text becomes a
+ * style sheet (`views/terminal/styles.ts`), and into style properties instead of attributes.
+ */
+function terminalStyles(): Plugin {
+  const [element, attribute] = ['createElement("style")', '.setAttribute("style",'];
+  return {
+    name: "terminal-styles",
+    enforce: "pre",
+    transform(code, id) {
+      if (!/@xterm\/xterm\/lib\/xterm\.mjs/.test(id)) return null;
+      if (!code.includes(element) || !code.includes(attribute)) throw new Error("the terminal emulator writes styles in another way");
+      return code.replaceAll(element, 'createElement("terminal-style")').replaceAll(attribute, ".style.cssText=(");
+    },
+  };
+}
+
+export default defineConfig({
+  base: "./",
+  plugins: [trustedTemplates(), terminalStyles(), solid()],
+  publicDir: false,
+  build: {
+    outDir: ".build",
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    assetsInlineLimit: 0,
+    rollupOptions: {
+      output: {
+        entryFileNames: "assets/[name]-[hash].js",
+        chunkFileNames: "assets/[name]-[hash].js",
+        assetFileNames: "assets/[name]-[hash][extname]",
+      },
+    },
+  },
+  test: { environment: "node", include: ["test/**/*.test.ts"] },
+} as Parameters<typeof defineConfig>[0]);

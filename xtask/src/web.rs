@@ -1,0 +1,57 @@
+//! Tests the web app in browsers, measures it, and draws the pictures of its guide.
+//!
+//! The acts are scripts in `web/acts`. They start the program and the scripted model themselves, because some of them
+//! restart a server or use two. This module finds the browsers and installs the libraries.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::clients::{package, program, search};
+
+/// The library that controls installed browsers, and the one that finds problems of accessibility.
+const BROWSING: (&str, &str) = ("playwright-core", "1.65.1");
+const CHECKING: (&str, &str) = ("axe-core", "4.14.1");
+/// The names of browsers.
+const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+const FIREFOX: [&str; 2] = ["firefox-esr", "firefox"];
+/// The deadline of all acts.
+const ACTS_SECONDS: &str = "600";
+
+/// Runs the acts, or with `--bench` the measurements, or with `--pictures` the pictures.
+pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
+    let (mut bin, mut passed) = (Vec::new(), Vec::new());
+    let mut rest = rest.iter();
+    while let Some(flag) = rest.next() {
+        match flag.as_str() {
+            "--bin" => bin = vec![flag.clone(), crate::value(flag, &mut rest)?.to_owned()],
+            "--bench" | "--pictures" | "--firefox" => passed.push(flag.clone()),
+            "--only" => passed.extend([flag.clone(), crate::value(flag, &mut rest)?.to_owned()]),
+            other => bail!("`web` has no flag `{other}`; see `cargo xtask --help`"),
+        }
+    }
+    let program = program(&bin)?;
+    let playwright = package(BROWSING.0, BROWSING.1)?;
+    let axe = package(CHECKING.0, CHECKING.1)?;
+    let chromium = browser(&CHROMIUM).context("chromium is not installed")?;
+    let acts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web/acts/run.mjs");
+    let mut node = Command::new("timeout");
+    node.args([ACTS_SECONDS, "node"]).arg(acts);
+    node.arg("--program").arg(program).arg("--xtask").arg(std::env::current_exe()?);
+    node.arg("--playwright").arg(playwright).arg("--axe").arg(axe).arg("--chromium").arg(chromium);
+    if let Some(path) = browser(&FIREFOX) {
+        node.arg("--firefox-path").arg(path);
+    }
+    node.args(passed).env_clear().env("PATH", search());
+    let done = node.status().context("cannot start node")?;
+    Ok(if done.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the first installed browser.
+fn browser(names: &[&str]) -> Option<PathBuf> {
+    let search: OsString = search();
+    let folders: Vec<PathBuf> = std::env::split_paths(&search).collect();
+    names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|path| path.is_file())
+}
