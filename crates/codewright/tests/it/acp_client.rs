@@ -12,6 +12,10 @@ use serde_json::{Value, json};
 use crate::sandbox::is_enforced;
 use crate::support::{Stage, check_harmless, check_has, get, new_session, post, prompt, wait_until};
 
+/// A program that writes, and that no reading of the command line can see through.
+const WRITER: &str = "import sys\ntry:\n  open(sys.argv[1], 'w').write('changed')\nexcept OSError as error:\n  \
+                      print(error.strerror)\n  sys.exit(1)\n";
+
 /// A file that gets one line for each start of the agent and each prompt.
 fn log(stage: &Stage) -> PathBuf {
     stage.project.home().join("agent.log")
@@ -385,7 +389,10 @@ fn an_agent_runs_in_the_sandbox() -> Result<()> {
         assert_eq!(stage.project.path("inside.txt").exists(), written, "{mode}");
         assert_eq!(say(&file)?, "Read-only file system", "{mode}");
         // Its terminals are in the same sandbox as our commands.
-        let terminal = serving.say(&format!("term python3 -c \"open('{}', 'w')\"", file.display()))?;
+        stage.project.write("writer.py", WRITER)?;
+        // No rule recognizes this spelling.
+        let spelled = file.to_string_lossy().replace("/var", "/var/./");
+        let terminal = serving.say(&format!("term python3 writer.py {spelled}"))?;
         check_has(&text(&terminal), &["Exit 1", "Read-only file system"]);
         assert!(!file.exists());
     }
