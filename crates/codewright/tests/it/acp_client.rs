@@ -10,7 +10,7 @@ use codewright_testkit::{Project, Running, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::sandbox::is_enforced;
-use crate::support::{Stage, check_harmless, check_has, get, new_session, post, prompt, wait_until};
+use crate::support::{Stage, check_harmless, check_has, get, new_session, post, prompt, serve, wait_until};
 
 /// A program that writes, and that no reading of the command line can see through.
 const WRITER: &str = "import sys\ntry:\n  open(sys.argv[1], 'w').write('changed')\nexcept OSError as error:\n  \
