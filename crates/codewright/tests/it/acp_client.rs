@@ -359,7 +359,6 @@ fn the_agent_of_a_repository_needs_trust() -> Result<()> {
     assert_eq!(logged(&stage), "", "nothing was started");
     let shown = untrusted(&["trust", "show"]).finish()?;
     check_has(&shown.stdout, &["start the program of the agent `other`: python3"]);
-    // The trusted agent of a repository has no network and cannot write the home directory, so it has no log.
     let trusted = Serving::new(&stage)?;
     assert_eq!(text(&trusted.say("hello")?), "Hello from the agent.");
     Ok(())
