@@ -107,31 +107,34 @@ pub(crate) fn acp(rest: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A project for an editor, and the home of the agent that answers in place of a model.
+/// A project for an editor, and its model.
 struct EditorScene {
     project: Project,
     _model: BlockingServer,
-    _agent: Project,
 }
 
 impl EditorScene {
     fn new(program: &Path, mode: &str) -> Result<Self> {
         let model = BlockingServer::start(script())?;
-        let (project, agent) = (Project::git()?, Project::plain()?);
+        let project = Project::git()?;
         let mut config = Project::config(&model.url());
         config["permission"] = json!({"bash": "ask"});
-        agent.write_config(&config)?;
-        // Commands of the agent are confined by the outer process.
-        let own = agent.environment().into_iter();
-        let own = own.filter_map(|(name, value)| Some((name.to_owned(), json!(value.to_str()?))));
-        let environment: serde_json::Map<_, _> = own.collect();
+        // The sandbox of the agent lets it write the home directory of its user.
+        let home = project.home().join("agent");
+        fs::create_dir_all(home.join(".config/opencode"))?;
+        fs::write(home.join(".config/opencode/opencode.json"), config.to_string())?;
+        let environment = json!({
+            "HOME": home, "XDG_CONFIG_HOME": home.join(".config"), "XDG_DATA_HOME": home.join(".local/share"),
+            "XDG_STATE_HOME": home.join(".local/state"), "XDG_CACHE_HOME": home.join(".cache"),
+            "CODEWRIGHT_SANDBOX_OUTER": "1",
+        });
         config["agent"] = json!({"other": {
             "type": "acp", "command": [program, "acp"], "environment": environment, "description": "Another agent",
         }});
         config["default_agent"] = json!(mode);
         project.write_config(&config)?;
         project.write("src/util.py", "def add(a, b):\n    return a + b\n")?;
-        Ok(Self { project, _model: model, _agent: agent })
+        Ok(Self { project, _model: model })
     }
 }
 

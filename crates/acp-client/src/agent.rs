@@ -75,6 +75,11 @@ impl Session {
         &self.id
     }
 
+    /// Waits until no prompt of the session runs.
+    pub async fn idle(&self) {
+        drop(self.turn.lock().await);
+    }
+
     /// Returns what the owner remembers.
     #[must_use]
     pub fn memory(&self) -> Memory {

@@ -49,12 +49,12 @@ class Agent:
             elif message.get("id") == id:
                 return message
 
-    def update(self, session, kind, **fields):
+    def update(self, session, name, **fields):
         send({"method": "session/update",
-              "params": {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}})
+              "params": {"sessionId": session, "update": {"sessionUpdate": name, **fields}}})
 
-    def say(self, session, text, kind="agent_message_chunk"):
-        self.update(session, kind, content={"type": "text", "text": text})
+    def say(self, session, text, name="agent_message_chunk"):
+        self.update(session, name, content={"type": "text", "text": text})
 
     def run(self):
         while True:
@@ -122,6 +122,15 @@ class Agent:
         self.update(session, "tool_call_update", toolCallId="2", status="completed",
                     content=[{"type": "diff", "path": path, "oldText": "old\n", "newText": "new\n"}])
         self.say(session, "Changed.")
+
+    def do_try(self, session, rest):
+        """Tries to write a file itself."""
+        try:
+            with open(rest, "w") as file:
+                file.write("changed")
+            self.say(session, "wrote it")
+        except OSError as error:
+            self.say(session, error.strerror)
 
     def do_ask(self, session, rest):
         call = {"toolCallId": "1", "title": "Remove it", "kind": "execute", "rawInput": {"command": rest or "rm x"}}

@@ -4,14 +4,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::{Project, Running, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_harmless, check_has, get, new_session, post, prompt, wait_until};
+use crate::sandbox::is_enforced;
+use crate::support::{Stage, check_harmless, check_has, get, new_session, post, prompt, serve, wait_until};
+
+/// A program that writes, and that no reading of the command line can see through.
+const WRITER: &str = "import sys\ntry:\n  open(sys.argv[1], 'w').write('changed')\nexcept OSError as error:\n  \
+                      print(error.strerror)\n  sys.exit(1)\n";
 
 /// A file that gets one line for each start of the agent and each prompt.
 fn log(stage: &Stage) -> PathBuf {
@@ -346,35 +349,51 @@ fn the_agent_of_a_repository_needs_trust() -> Result<()> {
     let stage = stage(Script::new().text("A model."), &[], json!({"agent": {}}))?;
     let entry = json!({"agent": {"other": entry(&stage, &[])}});
     stage.project.write("opencode.json", entry.to_string())?;
-    let serving = Serving::new(&stage)?;
-    let (status, reply) = post(&serving.url, &format!("/session/{}/message", serving.id), &{
-        let mut body = prompt("hello");
-        body["agent"] = json!("other");
-        body
-    })?;
-    ensure!(status == 400, "{status}: {reply}");
-    thread::sleep(Duration::from_millis(50));
+    let untrusted =
+        |args: &[&'static str]| stage.program(args.iter().copied()).env("CODEWRIGHT_TRUST", "ask");
+    let (server, url) = serve(untrusted(&["serve"]))?;
+    let id = new_session(&url)?;
+    let serving = Serving { server, url, id };
+    let refused = serving.say("hello").err().map(|error| error.to_string()).unwrap_or_default();
+    check_has(&refused, &["400", "agent `other` not found"]);
     assert_eq!(logged(&stage), "", "nothing was started");
-    let listed = stage.program(["trust", "show"]).finish()?;
-    check_has(
-        &format!("{}{}", listed.stdout, listed.stderr),
-        &["start the program of the agent `other`: python3"],
-    );
+    let shown = untrusted(&["trust", "show"]).finish()?;
+    check_has(&shown.stdout, &["start the program of the agent `other`: python3"]);
+    let trusted = Serving::new(&stage)?;
+    assert_eq!(text(&trusted.say("hello")?), "Hello from the agent.");
     Ok(())
 }
 
 #[test]
 fn an_agent_runs_in_the_sandbox() -> Result<()> {
-    let stage = stage(Script::new(), &[], json!({"sandbox": {"mode": "workspace"}}))?;
-    let report = stage.program(["sandbox", "status"]).finish()?;
-    if !report.stdout.contains("bubblewrap") {
-        println!("skipped: bubblewrap does not work here");
-        return Ok(());
+    // The sandbox replaces `/tmp`.
+    let outside = tempfile::TempDir::new_in("/var/tmp")?;
+    let file = outside.path().join("file");
+    for (mode, inside, written) in
+        [("workspace", "wrote it", true), ("read-only", "Read-only file system", false)]
+    {
+        let stage = stage(Script::new(), &[], json!({}))?;
+        let mut config = Project::config(&stage.server.url());
+        config["agent"] = json!({"other": entry(&stage, &[])});
+        config["agent"]["other"]["sandbox"] = json!(mode);
+        // In this mode the agent cannot write its log.
+        config["agent"]["other"]["args"][1] = json!("/dev/null");
+        stage.project.write_config(&config)?;
+        if !is_enforced(&stage)? {
+            return Ok(());
+        }
+        let serving = Serving::new(&stage)?;
+        let say = |path: &Path| serving.say(&format!("try {}", path.display())).map(|answer| text(&answer));
+        assert_eq!(say(&stage.project.path("inside.txt"))?, inside, "{mode}");
+        assert_eq!(stage.project.path("inside.txt").exists(), written, "{mode}");
+        assert_eq!(say(&file)?, "Read-only file system", "{mode}");
+        // Its terminals are in the same sandbox as our commands.
+        stage.project.write("writer.py", WRITER)?;
+        // No rule recognizes this spelling.
+        let spelled = file.to_string_lossy().replace("/var", "/var/./");
+        let terminal = serving.say(&format!("term python3 writer.py {spelled}"))?;
+        check_has(&text(&terminal), &["Exit 1", "Read-only file system"]);
+        assert!(!file.exists());
     }
-    let serving = Serving::new(&stage)?;
-    let tools = serving.say("tools")?;
-    assert_eq!(text(&tools), "Changed.");
-    let out = serving.say("term echo x > /etc/codewright-test || echo kept")?;
-    check_has(&text(&out), &["kept"]);
     Ok(())
 }

@@ -14,7 +14,9 @@ use codewright_acp_client::schema::{
     ContentChunk, PlanEntry, PlanEntryPriority, PlanEntryStatus, PromptResponse, SessionUpdate, StopReason,
     ToolCall, ToolCallUpdate,
 };
-use codewright_acp_client::{Agent, Event as AgentEvent, Request, Responder, Session as AgentSession, Turn};
+use codewright_acp_client::{
+    Agent, Event as AgentEvent, Request, Responder, Session as AgentSession, Spec, Turn,
+};
 use codewright_config::{AcpProgram, AgentSpec};
 use codewright_llm::{FinishReason, ModelEvent, Usage};
 use codewright_proto::{Event, MessageError, MessageWithParts, PromptModel, Session, Todo, UserMessage};
@@ -57,6 +59,8 @@ const MAX_TEXT_BYTES: usize = 16 << 20;
 const FRAME: Duration = Duration::from_millis(16);
 /// The shortest time between two stored plans.
 const PLAN_EVERY: Duration = Duration::from_millis(200);
+/// The number of starts of an agent whose earlier prompt ends its process.
+const MAX_STARTS: u32 = 3;
 /// The number of titles that an agent can give to a session in one answer.
 const MAX_TITLES: usize = 8;
 /// The number of entries of a plan, and the length of one.
@@ -174,9 +178,8 @@ async fn begin(
         session_rules(inner, instance, session, &prompt.agent).await.map_err(|error| unknown(&error))?;
     let failed = |error: codewright_acp_client::Error| error_of(prompt, &error);
     let started = host::spec(spec, named, rules.sandbox());
-    let agent = host::agents(inner, instance).connect(&started).await.map_err(failed)?;
     let key = recorder.message().session_id.to_string();
-    let mut opened = agent.session(&key, &instance.directory).await.map_err(failed)?;
+    let (agent, mut opened) = connected(inner, instance, &started, &key).await.map_err(failed)?;
     let place = |known: &String| transcript.iter().position(|message| message.info.id().as_str() == known);
     let mut known = opened.memory().message.map(|known| place(&known));
     if known == Some(None) {
@@ -192,6 +195,27 @@ async fn begin(
     let at = transcript.iter().position(|message| *message.info.id() == prompt.id).unwrap_or_default();
     let content = blocks(transcript, at, receiver);
     Ok(Began { agent, session: opened, content, rules })
+}
+
+/// Returns a running agent and its session for a key, when an earlier prompt of it has ended.
+async fn connected(
+    inner: &Arc<Inner>,
+    instance: &Arc<Instance>,
+    spec: &Spec,
+    key: &str,
+) -> Result<(Arc<Agent>, Arc<AgentSession>), codewright_acp_client::Error> {
+    let agents = host::agents(inner, instance);
+    let mut attempt = 1;
+    loop {
+        let agent = agents.connect(spec).await?;
+        let session = agent.session(key, &instance.directory).await?;
+        session.idle().await;
+        // An earlier prompt that did not stop has ended the process.
+        if !agent.is_closed() || attempt == MAX_STARTS {
+            return Ok((agent, session));
+        }
+        attempt += 1;
+    }
 }
 
 /// Names a new session after its first prompt, because there may be no model that could write a title. Returns the title.

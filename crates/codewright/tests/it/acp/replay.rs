@@ -68,7 +68,9 @@ fn script() -> Script {
     let file = |name: &str| json!({"filePath": name, "content": "line1\n"});
     Script::new()
         .turn(
-            Turn::text("Working on it. ")
+            Turn::steps()
+                .reasoning("thinking here")
+                .text("Working on it. ")
                 .tool("bash", json!({"command": "echo hi", "description": "say hi"})),
         )
         .turn(Turn::steps().tool("write", file("acp.txt")))
