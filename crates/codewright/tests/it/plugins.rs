@@ -95,7 +95,8 @@ impl Scene {
     fn body(&self, n: usize) -> Result<Value> {
         let requests = self.stage.server.main_requests();
         let count = requests.len();
-        Ok(requests.into_iter().nth(n).with_context(|| format!("there are {count} requests"))?.body)
+        let request = requests.into_iter().nth(n).with_context(|| format!("there are {count} requests"))?;
+        Ok(request.body.as_ref().clone())
     }
 
     /// The names of the offered tools.
