@@ -63,10 +63,13 @@ pub(crate) fn summary(files: &Files) -> Option<String> {
     let mut left = 0_usize;
     for path in paths {
         let errors: Vec<_> = files[path].iter().filter(|diagnostic| diagnostic.is_error()).collect();
-        match errors.is_empty() {
-            true => {}
-            false if texts.len() < MAX_SUMMARIZED => texts.push(block(path, &errors)),
-            false => left += 1,
+        if errors.is_empty() {
+            continue;
+        }
+        if texts.len() < MAX_SUMMARIZED {
+            texts.push(block(path, &errors));
+        } else {
+            left += 1;
         }
     }
     if left > 0 {

@@ -28,12 +28,16 @@ const SCRIPT: &str = include_str!("../../../crates/testkit/servers/mcp.py");
 const SCRIPT_NAME: &str = "mcp.py";
 /// The number of servers.
 const SERVERS: usize = 5;
-/// The tools of each server besides the 18 that it always has, so that all have 200.
-const MORE_TOOLS: usize = 22;
+/// The tools of each server besides the 20 that it always has, so that all have 200.
+const MORE_TOOLS: usize = 20;
 /// The usual mode of the sandbox, which watches the protected names of each server.
 const SANDBOX: &str = "workspace";
 /// The number of calls between two readings of the clock.
 const CALLS: usize = 20;
+/// The calls of each kind before them.
+const WARM: usize = 8;
+/// The time after a turn in which its work ends.
+const AFTER: Duration = Duration::from_millis(100);
 /// The time until the program has returned memory and is at rest. Threads without work end after ten seconds.
 pub(super) const SETTLE: Duration = Duration::from_secs(15);
 /// The time for which wake-ups are counted.
@@ -194,26 +198,29 @@ fn switches(process: Pid) -> Result<HashMap<OsString, u64>> {
 fn calls(binary: &Path) -> Result<f64> {
     let echo = || Turn::steps().tool("on0_echo", json!({"text": "x"}));
     let read = || Turn::steps().tool("read", json!({"filePath": "file.txt"}));
-    let mut script = Script::new().text("Done.");
-    // The first round warms up.
-    for _ in 0..2 {
-        script = (0..CALLS).fold(script, |script, _| script.turn(read()).text("Done."));
-        script = (0..CALLS).fold(script, |script, _| script.turn(echo()).text("Done."));
-    }
+    // They alternate, because a longer conversation costs more. The first pairs warm up.
+    let pair = |script: Script, _| script.turn(read()).text("Done.").turn(echo()).text("Done.");
+    let script = (0..WARM + CALLS).fold(Script::new().text("Done."), pair);
     let one = servers("on", &[], json!({}));
     let stage = Stage::start(binary, &json!({"mcp": {"on0": one["on0"]}}), script)?;
-    let round = || -> Result<f64> {
+    let turn = || -> Result<f64> {
         let before = own_cpu_ms(stage.pid())?;
-        for _ in 0..CALLS {
-            stage.prompt()?;
-        }
-        Ok((own_cpu_ms(stage.pid())? - before) / CALLS as f64)
+        stage.prompt()?;
+        // The work after a turn belongs to it.
+        thread::sleep(AFTER);
+        Ok(own_cpu_ms(stage.pid())? - before)
     };
-    let (_, _) = (round()?, round()?);
-    let (read, echo) = (round()?, round()?);
+    for _ in 0..2 * WARM {
+        turn()?;
+    }
+    let mut more = 0.0;
+    for _ in 0..CALLS {
+        let read = turn()?;
+        more += turn()? - read;
+    }
     let messages = request(&stage.address, "GET", &format!("/session/{}/message", stage.session), None)?;
     let done = messages.to_string().matches("Echo: x").count();
-    ensure!(done >= 2 * CALLS, "{done} calls");
+    ensure!(done >= WARM + CALLS, "{done} calls");
     stage.end()?;
-    Ok(echo - read)
+    Ok(more / CALLS as f64)
 }

@@ -456,7 +456,7 @@ fn asked(serving: &Serving, answer: &str) -> Result<(String, Value)> {
     wait_until("the end", || get(url, "/session/status").is_ok_and(|all| all == json!({})))?;
     let messages = get(url, &format!("/session/{}/message", serving.id))?;
     let parts = messages.as_array().into_iter().flatten().flat_map(|message| message["parts"].as_array());
-    let call = parts.flatten().filter(|part| part["type"] == "tool").next_back().context("no call")?;
+    let call = parts.flatten().rfind(|part| part["type"] == "tool").context("no call")?;
     Ok((request["questions"][0]["question"].as_str().unwrap_or_default().to_owned(), call.clone()))
 }
 
