@@ -263,7 +263,10 @@ const tmux = ((): boolean => {
   }
 })()
 
-test("a reference is sent into the terminal client", { skip: skip || (tmux ? false : "tmux is not installed") }, async () => {
+// The terminal client of a program that does not know the channel is not tested with it.
+const knowsChannel = stage !== undefined && readFileSync(program).includes("the selected text in the editor")
+
+test("the terminal client gets references, and reads the selection", { skip: skip || (tmux ? false : "tmux is not installed") }, async () => {
   const editor = await stub.open(file)
   stub.select(editor, new Range(0, 0, 2, 0))
   await stub.commands.get("codewright.openTerminal")?.()
@@ -271,16 +274,24 @@ test("a reference is sent into the terminal client", { skip: skip || (tmux ? fal
   assert.ok(terminal)
   const options = terminal.options as { shellPath: string; shellArgs: string[]; env: Record<string, string>; cwd: string }
   // What the editor does with these options: it runs the program in a terminal.
-  const socket = path.join(folder, "tmux.socket")
+  const server = ["-S", path.join(folder, "tmux.socket")]
   const env = Object.entries(options.env).flatMap(([name, value]) => ["-e", `${name}=${value}`])
-  execFileSync("tmux", ["-S", socket, "new-session", "-d", "-x", "100", "-y", "30", "-c", options.cwd, ...env, options.shellPath, ...options.shellArgs])
-  const screen = (): string => execFileSync("tmux", ["-S", socket, "capture-pane", "-p"], { encoding: "utf8" })
+  const size = ["-x", "100", "-y", "30", "-c", options.cwd]
+  execFileSync("tmux", [...server, "new-session", "-d", ...size, ...env, options.shellPath, ...options.shellArgs])
+  const screen = (): string => execFileSync("tmux", [...server, "capture-pane", "-p"], { encoding: "utf8" })
+  const press = (...keys: string[]): unknown => execFileSync("tmux", [...server, "send-keys", ...keys])
   try {
     await until("the terminal client", () => screen().includes("Ask anything"))
     await stub.commands.get("codewright.sendReference")?.()
     await until("the reference", () => screen().includes("@src/util.py#L1-2"))
+    if (knowsChannel) {
+      press("-l", "@selec")
+      await until("the completion", () => screen().includes("the selected text in the editor"))
+      press("Enter")
+      await until("the selection", () => screen().includes("[util.py:1-2]"))
+    }
   } finally {
-    execFileSync("tmux", ["-S", socket, "kill-server"])
+    execFileSync("tmux", [...server, "kill-server"])
     stub.closeTerminal(terminal)
   }
 })
