@@ -4,7 +4,8 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 mod client;
 mod debug;
@@ -42,7 +43,13 @@ impl Cli {
     /// others. If that fails, the whole definition decides, which also writes help and errors.
     pub(crate) fn read(args: &[OsString]) -> Result<Self, clap::Error> {
         let usual = args.get(1..).and_then(Self::usual);
-        usual.map_or_else(|| Self::try_parse_from(args), Ok)
+        let cli = usual.map_or_else(|| Self::try_parse_from(args), Ok)?;
+        if cli.command.is_some() && cli.tui.common.sandbox.is_some() {
+            // It would belong to the terminal client alone, and the command would run with less protection than requested.
+            let message = "write `--sandbox` after the command";
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        Ok(cli)
     }
 
     fn usual(args: &[OsString]) -> Option<Self> {
@@ -148,6 +155,21 @@ pub(crate) enum ListFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sandbox_before_a_command_is_an_error_and_not_ignored() {
+        for (line, is_error) in [
+            ("--sandbox read-only run hi", true),
+            ("--sandbox read-only sandbox", true),
+            ("--sandbox read-only", false),
+            ("sandbox --sandbox read-only", false),
+            ("run --sandbox read-only hi", false),
+        ] {
+            let args: Vec<_> =
+                ["codewright"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
+            assert_eq!(Cli::read(&args).is_err(), is_error, "{line}");
+        }
+    }
 
     #[test]
     fn a_usual_command_is_parsed_as_by_the_whole_definition() {

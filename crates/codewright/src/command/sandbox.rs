@@ -74,7 +74,7 @@ fn text(report: &SandboxReport) -> Result<String, std::fmt::Error> {
     for gap in report.support.mechanism.gaps() {
         writeln!(text, "not enforced: {gap}")?;
     }
-    if report.support.in_container && !report.has_outer {
+    if report.support.in_container && !report.has_outer && !report.support.mechanism.is_complete() {
         writeln!(text, "This is a container. If it is a sandbox already, set `sandbox.outer` to `true`.")?;
     }
     writeln!(text, "network     {}", report.network.name())?;

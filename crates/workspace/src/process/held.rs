@@ -1,6 +1,6 @@
 //! A running program, confined together with everything that it starts.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{PipeReader, PipeWriter, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
@@ -123,6 +123,9 @@ impl Held {
         builder.envs(command.env.iter().map(|(name, value)| (name, value)));
         if let Some(launch) = &launch {
             builder.envs(launch.env.iter().map(|(name, value)| (name, value)));
+            if launch.needs_helper {
+                postpone(&mut builder, command);
+            }
         }
         let spawned =
             origin::spawn(command.author, || spawn(builder, lifeline, ends.input), |(child, _)| child.id());
@@ -254,6 +257,19 @@ fn launched(launch: Option<&Launch>, program: &Path) -> tokio::process::Command 
     let mut builder = tokio::process::Command::new(&launch.program);
     builder.args(&launch.args);
     builder
+}
+
+/// Gives the variables that load code to the command alone. A library that they name would otherwise run in the programs
+/// that build the sandbox, where nothing restricts it yet.
+fn postpone(builder: &mut tokio::process::Command, command: &Command) {
+    let inherited = std::env::vars_os()
+        .filter(|(name, _)| !command.env_remove.iter().any(|other| name == other.as_str()));
+    let own = command.env.iter().map(|(name, value)| (name.into(), value.into()));
+    for (name, value) in inherited.chain(own).filter(|(name, _)| supervisor::loads_code(name)) {
+        let mut later = OsString::from(supervisor::LATER);
+        later.push(&name);
+        builder.env_remove(&name).env(later, value);
+    }
 }
 
 fn unsupported(reason: &str) -> codewright_sandbox::Error {

@@ -12,7 +12,7 @@
 //! It has a separate session, so a command has no terminal to prompt on, and its signals are blocked, so
 //! that only KILL and STOP have an effect. With a terminal, that is the terminal of the session.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -28,6 +28,13 @@ pub(super) const CONNECTED_INPUT: &str = "<";
 pub(super) const END: u8 = b'e';
 /// The variable that marks all processes of one command.
 pub(super) const MARK: &str = "CODEWRIGHT_COMMAND";
+
+/// The beginning of the name of a variable that only the command gets, without this beginning.
+pub(super) const LATER: &str = "CODEWRIGHT_LATER_";
+/// Variables with which the system's libraries load other code, besides those of [`LOADER`].
+const CODE: [&str; 4] = ["GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "MALLOC_TRACE"];
+/// The beginning of the variables of the loader.
+const LOADER: &str = "LD_";
 
 /// The time for processes that a command left running to end.
 pub(super) const DRAIN: Duration = Duration::from_millis(250);
@@ -47,6 +54,11 @@ pub fn deny_tracing() {
     #[cfg(target_os = "linux")]
     // It fails only on a kernel without this call, and the program works without it.
     let _ = nix::sys::prctl::set_dumpable(false);
+}
+
+/// Whether a variable makes a program load code.
+pub(super) fn loads_code(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(LOADER) || CODE.contains(&name))
 }
 
 /// Runs a program and everything that it starts, to their end. The arguments are a terminal's path, [`NO_TERMINAL`],
@@ -85,7 +97,7 @@ mod linux {
     use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
     use nix::unistd::{Pid, getpid, read, setsid, tcsetpgrp};
 
-    use super::{CONNECTED_INPUT, CONNECTION, DRAIN, END, KILLED, LOOK_EVERY, NO_TERMINAL, POLITE};
+    use super::{CONNECTED_INPUT, CONNECTION, DRAIN, END, KILLED, LATER, LOOK_EVERY, NO_TERMINAL, POLITE};
 
     /// The shells' exit code for a missing program.
     const NOT_FOUND: u8 = 127;
@@ -143,6 +155,11 @@ mod linux {
         let is_connected = terminal == CONNECTION || terminal == CONNECTED_INPUT;
         if terminal == CONNECTED_INPUT {
             command.stdout(stderr().as_fd().try_clone_to_owned()?);
+        }
+        for (name, value) in std::env::vars_os() {
+            if let Some(own) = name.to_str().and_then(|name| name.strip_prefix(LATER)) {
+                command.env_remove(&name).env(own, value);
+            }
         }
         // The first terminal that the leader of a session opens becomes the session's.
         let terminal = match terminal {

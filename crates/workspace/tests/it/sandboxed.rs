@@ -379,3 +379,17 @@ async fn a_program_that_commands_can_exchange_makes_no_mounts() {
     let (end, text) = exit(&house.run_by(program, &mechanism, line).await);
     assert_eq!((end, text.as_str()), (End::Exited(0), "1\nheld"));
 }
+
+#[tokio::test]
+async fn variables_that_load_code_reach_the_command_alone() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let mut command = house.command(house.sandbox(), &mechanism, "echo $LD_PRELOAD; env | grep -c LATER");
+        command.env.push(("LD_PRELOAD".to_owned(), "/codewright-missing.so".to_owned()));
+        let (_, text) = exit(&house.run_command(command).await);
+        let errors = text.lines().filter(|line| line.contains("cannot be preloaded")).count();
+        // The shell, `env` and `grep` complain, and no program that builds the sandbox.
+        assert_eq!(errors, 3, "{mechanism:?} {text}");
+        assert!(text.contains("/codewright-missing.so\n") && text.ends_with('0'), "{mechanism:?} {text}");
+    }
+}
