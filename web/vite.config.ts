@@ -59,5 +59,5 @@ export default defineConfig({
       },
     },
   },
-  test: { environment: "node", include: ["test/**/*.test.ts"] },
+  test: { environment: "node", include: ["test/**/*.test.ts"], setupFiles: ["test/setup.ts"] },
 } as Parameters<typeof defineConfig>[0]);

@@ -87,7 +87,7 @@ export function script(directory) {
       { match: "BREAKIT", turns: [{ http_error: { status: 400, body: { error: { message: "the model is out of order" } } } }] },
       { match: "HOSTILE", turns: [HOSTILE] },
       { match: "CODEBIG", turns: [`\`\`\`js\n${"const a = 1; // line\n".repeat(3_000)}\`\`\`\n\nEnd of code.`] },
-    ],
+    ].map((session) => ({ ...session, loop: true })),
     default: "Hello from the **model**.",
   };
 }

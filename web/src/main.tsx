@@ -11,6 +11,7 @@ import { base, isOwn } from "./api/server";
 import { Shell } from "./app/shell";
 import { connect, refuse } from "./state/mirror";
 import { followTheme } from "./state/themes";
+import { registerWorker } from "./state/version";
 import { ServerGate } from "./views/sign-in/sign-in";
 
 /** The servers that the user confirmed in this tab. */
@@ -41,5 +42,6 @@ function App() {
 }
 
 whenUnauthorized(refuse);
+registerWorker();
 const root = document.getElementById("app");
 if (root) render(() => <App />, root);

@@ -11,8 +11,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::clients::{package, program, search};
 
-/// The library that controls installed browsers, and the one that finds problems of accessibility.
-const BROWSING: (&str, &str) = ("playwright-core", "1.65.1");
+/// The library that controls installed browsers, and the one that finds problems of accessibility. Newer versions of the
+/// first send commands that the Firefox of distributions does not know.
+const BROWSING: (&str, &str) = ("playwright-core", "1.58.2");
 const CHECKING: (&str, &str) = ("axe-core", "4.14.1");
 /// The names of browsers.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];

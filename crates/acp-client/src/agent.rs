@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v1::{
     AgentCapabilities, ClientCapabilities, ContentBlock, FileSystemCapabilities, Implementation,
     InitializeRequest, InitializeResponse, NewSessionRequest, NewSessionResponse, PromptRequest,
 };
-use codewright_workspace::{Outcome, Served, serve};
+use codewright_workspace::{Outcome, Outlet, Served, serve};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -104,7 +104,7 @@ impl Agent {
         let failed = |why: &str| Error::Failed(format!("the agent `{}` cannot start: {why}", spec.name));
         let command = command.map_err(|error| failed(&error.to_string()))?.map_err(|why| failed(&why))?;
         let (logged, name) = (host.clone(), spec.name.clone());
-        let (served, socket) = serve(&command, tasks, move |line| logged.log(&name, line))
+        let (served, socket) = serve(&command, Outlet::Connection, tasks, move |line| logged.log(&name, line))
             .map_err(|error| failed(&error.to_string()))?;
         // A start that is given up ends the process.
         let guard = served.closed().clone().drop_guard();

@@ -44,7 +44,7 @@ export function address(route: string, input: { path?: Record<string, unknown>; 
   const path = template.replace(/\{\*?(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input.path?.[name] ?? "")));
   const url = new URL(path.slice(1), base);
   for (const [name, value] of Object.entries(input.query ?? {})) {
-    if (value !== undefined && value !== null && value !== "") url.searchParams.set(name, String(value));
+    if (value !== undefined && value !== null) url.searchParams.set(name, String(value));
   }
   return url;
 }

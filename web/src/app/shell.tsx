@@ -1,6 +1,7 @@
 // The frame around all views.
 import { createEffect, createSignal, For, lazy, Match, onCleanup, onMount, Show, Suspense, Switch, type JSX } from "solid-js";
 import { state } from "../state/mirror";
+import { hasUpdate } from "../state/version";
 import { prefs, setPrefs } from "../state/prefs";
 import { t } from "../text";
 import { Button } from "../ui/button";
@@ -63,6 +64,9 @@ export function Shell(): JSX.Element {
           />
           <Show when={state.connection === "lost"}>
             <div class="banner" role="status"><Icon name="warn" />{t.connectionLost}</div>
+          </Show>
+          <Show when={hasUpdate()}>
+            <div class="banner update" role="status">{t.newVersion}<Button small onClick={() => location.reload()}>{t.reload}</Button></div>
           </Show>
           <Suspense fallback={<div class="empty">{t.loading}</div>}>
             <Switch fallback={<HomeView />}>

@@ -96,9 +96,10 @@ export async function rename(id: string, title: string): Promise<void> {
   putSession(await call("PATCH /session/{sessionID}", { path: { sessionID: id }, body: { title } }));
 }
 
+/** Archives a session. Without a time it is restored. */
 export function archive(id: string, archived: number | undefined): void {
   void attempt(async () => {
-    putSession(await call("PATCH /session/{sessionID}", { path: { sessionID: id }, body: { time: archived === undefined ? {} : { archived } } }));
+    putSession(await call("PATCH /session/{sessionID}", { path: { sessionID: id }, body: { time: { archived: archived ?? 0 } } }));
     if (archived !== undefined) leave(id);
   });
 }

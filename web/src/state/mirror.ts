@@ -9,6 +9,7 @@ import { follow, type StreamState } from "../api/stream";
 import { fail, toast } from "../ui/toast";
 import { t } from "../text";
 import { placeOf } from "./place";
+import { lookForUpdate } from "./version";
 import { coalesce, Transcript, type TranscriptEvent } from "./transcript";
 
 /** Sessions of a page of the list. */
@@ -78,7 +79,9 @@ export function listen(listener: Listener): () => void {
 // Sessions
 
 export function putSession(session: KnownSession): void {
-  set("sessions", session.id, reconcile({ ...state.sessions[session.id], ...session }));
+  // Only the list of all directories has the project.
+  const project = session.project ?? state.sessions[session.id]?.project;
+  set("sessions", session.id, reconcile(project ? { ...session, project } : session));
 }
 
 /** Returns a session, and fetches it if it is not known. */
@@ -338,11 +341,14 @@ export function connect(): void {
       isIgnored,
       onState: (connection, attempt) => {
         if (connection === "open") {
-          if (wasLost) toast({ text: t.connectedAgain, kind: "good" });
+          if (wasLost) {
+            toast({ text: t.connectedAgain, kind: "good" });
+            void lookForUpdate();
+          }
           wasLost = false;
           void refresh();
         }
-        if (connection === "lost" && state.ready && attempt > 1) wasLost = true;
+        if (connection === "lost" && state.ready && attempt > 0) wasLost = true;
         setAttempt(attempt);
         set("connection", connection);
       },

@@ -3,12 +3,18 @@
 // Each message and each part is a signal of its own, so that a change draws only what it changed. Text that streams is
 // collected and applied once a frame.
 import { batch, createSignal, type Accessor, type Setter } from "solid-js";
-import { callWithHeaders, type Event, type Message, type Part } from "../api";
+import { call, callWithHeaders, type Event, type Message, type Part } from "../api";
 
 /** The messages of a page. */
 const PAGE = 60;
+/** The older messages of a page. */
+const OLDER = 150;
 /** Events that are kept while a page loads. More than that load it again. */
 const MAX_QUEUED = 5_000;
+/** The waits before a growing text is fetched again. The server stores it every 100 ms, a long one less often. */
+const JOIN_MS = [300, 500, 1_000, 2_000, 4_000];
+/** The characters that a fetched text and the deltas must have in common to be sure that nothing is missing. */
+const SURE = 24;
 
 type Of<Type extends Event["type"]> = Extract<Event, { type: Type }>;
 export type TranscriptEvent = Of<"message.updated"> | Of<"message.removed"> | Of<"message.part.updated"> | Of<"message.part.removed"> | Of<"message.part.delta">;
@@ -65,6 +71,8 @@ export class Transcript {
   /** Events that arrived while the newest page loads. */
   #queue: TranscriptEvent[] | null = null;
   #generation = 0;
+  /** The deltas of texts that were growing when they were fetched, until it is known where they continue. */
+  readonly #joining = new Map<string, string>();
 
   constructor(session: string) {
     this.session = session;
@@ -83,6 +91,7 @@ export class Transcript {
   async refresh(): Promise<void> {
     const mine = (this.#generation += 1);
     this.#queue = [];
+    this.#joining.clear();
     this.#setLoading(true);
     try {
       const { reply, headers } = await callWithHeaders("GET /session/{sessionID}/message", {
@@ -94,7 +103,11 @@ export class Transcript {
       this.#queue = null;
       batch(() => {
         this.#merge(reply, headers.get("x-next-cursor"));
-        this.#replay(queued);
+        for (const { info, parts } of reply) {
+          if (info.role !== "assistant" || info.time.completed) continue;
+          for (const part of parts) if (isGrowing(part)) this.#join(info.id, part.id);
+        }
+        for (const event of queued) this.#apply(event);
         this.#setLoaded(true);
         this.#setError("");
       });
@@ -138,25 +151,35 @@ export class Transcript {
     );
   }
 
-  /** Applies the events that arrived during a fetch. Texts may already contain the beginning of their deltas. */
-  #replay(events: TranscriptEvent[]): void {
-    const deltas = new Map<string, { message: string; text: string }>();
-    for (const event of events) {
-      if (event.type !== "message.part.delta") {
-        if (event.type === "message.part.updated") deltas.delete(event.properties.part.id);
-        this.#apply(event);
-        continue;
+  /**
+   * Finds where the deltas of a growing text continue the fetched one, which is older than they are. The text is fetched
+   * again until its end contains the first deltas.
+   */
+  #join(messageID: string, partID: string): void {
+    this.#joining.set(partID, "");
+    const mine = this.#generation;
+    const look = async (attempt: number): Promise<void> => {
+      await new Promise((resolve) => setTimeout(resolve, JOIN_MS[attempt]));
+      // A complete part may have arrived meanwhile.
+      if (mine !== this.#generation || !this.#joining.has(partID)) return;
+      const isLast = attempt === JOIN_MS.length - 1;
+      let part: Part | undefined;
+      try {
+        const reply = await call("GET /session/{sessionID}/message/{messageID}", { path: { sessionID: this.session, messageID } });
+        part = reply.parts.find((one) => one.id === partID);
+      } catch {
+        // The next attempt may succeed, and the complete part follows in any case.
       }
-      const { partID, messageID, delta } = event.properties;
-      const before = deltas.get(partID);
-      deltas.set(partID, { message: messageID, text: (before?.text ?? "") + delta });
-    }
-    for (const [id, { message, text }] of deltas) {
-      const node = this.#messages.get(message)?.part(id);
-      const part = node?.part();
-      if (!node || !part || !("text" in part)) continue;
-      node.set({ ...part, text: part.text + text.slice(overlap(part.text, text)) } as Part);
-    }
+      const deltas = this.#joining.get(partID);
+      if (mine !== this.#generation || deltas === undefined) return;
+      const text = part && "text" in part ? part.text : "";
+      const common = overlap(text, deltas);
+      if (!isLast && (!part || common < Math.min(SURE, deltas.length))) return look(attempt + 1);
+      this.#joining.delete(partID);
+      const node = this.#messages.get(messageID)?.part(partID);
+      if (node && part && "text" in part) node.set({ ...part, text: text + deltas.slice(common) } as Part);
+    };
+    void look(0);
   }
 
   /** Loads the page before the oldest message. */
@@ -167,7 +190,7 @@ export class Transcript {
     try {
       const { reply, headers } = await callWithHeaders("GET /session/{sessionID}/message", {
         path: { sessionID: this.session },
-        query: { limit: PAGE, before: this.#cursor },
+        query: { limit: OLDER, before: this.#cursor },
       });
       if (mine !== this.#generation) return;
       batch(() => {
@@ -213,6 +236,7 @@ export class Transcript {
         // A part without a message belongs to one that was removed or is not loaded.
         const node = this.#messages.get(part.messageID);
         if (!node) break;
+        this.#joining.delete(part.id);
         const known = node.part(part.id);
         if (known) known.set(part);
         else node.setParts((parts) => insertPart(parts, new PartNode(part)));
@@ -226,6 +250,11 @@ export class Transcript {
       case "message.part.delta": {
         const { messageID, partID, field, delta } = event.properties;
         if (field !== "text") break;
+        const waiting = this.#joining.get(partID);
+        if (waiting !== undefined) {
+          this.#joining.set(partID, waiting + delta);
+          break;
+        }
         const node = this.#messages.get(messageID)?.part(partID);
         const part = node?.part();
         if (node && part && "text" in part) node.set({ ...part, text: part.text + delta } as Part);
@@ -247,6 +276,11 @@ export class Transcript {
     this.#messages.set(info.id, new MessageNode(info, []));
     this.#setOrder([...order.slice(0, at), info.id, ...order.slice(at)]);
   }
+}
+
+/** Returns whether a part is a text that is still being written. */
+function isGrowing(part: Part): boolean {
+  return (part.type === "text" || part.type === "reasoning") && part.time?.end === undefined;
 }
 
 function insertPart(parts: PartNode[], part: PartNode): PartNode[] {

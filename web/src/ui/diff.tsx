@@ -54,7 +54,7 @@ function FileDiff(props: Props & { file: FilePatch }): JSX.Element {
       <Show when={props.file.isBinary}>
         <div class="diff-gap">{t.binary}</div>
       </Show>
-      <div class="diff-scroll" tabindex={0} role="region" aria-label={t.diffOf(plain(name()))}>
+      <div class="diff-scroll" tabindex={0} role="group" aria-label={t.diffOf(plain(name()))}>
         <div class="diff-body">
           <For each={hunks()}>
             {(hunk) => (

@@ -12,6 +12,8 @@ const FILE = /^(?:\.{0,2}\/)?[\w@.+-]+(?:\/[\w@.+-]+)*\.\w{1,8}(?:(?::|#L)\d+(?:
 const MAX_DEPTH = 16;
 
 export interface Options {
+  /** The level of the last heading. */
+  headings: { last: number };
   /** Opens a file that the text names. */
   onFile?: ((path: string, line: number | undefined) => void) | undefined;
 }
@@ -34,10 +36,12 @@ function one(token: Token, options: Options, depth: number): Node[] {
   switch (token.type) {
     case "space": case "def": return [];
     case "heading": {
-      const level = Math.min(Math.max((token as Tokens.Heading).depth, 1), 6) as 1 | 2 | 3 | 4 | 5 | 6;
-      // The page has its own first levels.
-      const heading = make(`h${Math.min(level + 2, 6)}` as "h3", ...inside());
-      heading.className = `h${level}`;
+      const depth = Math.min(Math.max((token as Tokens.Heading).depth, 1), 6);
+      // The page has the first level, and readers of headings expect that no level is skipped.
+      const level = Math.min(depth + 1, options.headings.last + 1, 6);
+      options.headings.last = level;
+      const heading = make(`h${level}` as "h2", ...inside());
+      heading.className = `h${depth}`;
       return [heading];
     }
     case "paragraph": return [make("p", ...inside())];
@@ -113,7 +117,7 @@ function table(token: Tokens.Table, options: Options, depth: number): Node {
   const frame = make("div", make("table", make("thead", row(token.header, "th")), make("tbody", ...token.rows.map((cells) => row(cells, "td")))));
   frame.className = "table";
   frame.tabIndex = 0;
-  frame.role = "region";
+  frame.role = "group";
   frame.ariaLabel = t.table;
   return frame;
 }

@@ -13,6 +13,7 @@ const MAX_BLOCK = 32 * 1024;
 export class MarkdownBlocks {
   #root: HTMLElement;
   #options: Options;
+  #headings = { last: 1 };
   #text = "";
   /** The blocks before this position do not change any more. */
   #stable = 0;
@@ -22,9 +23,9 @@ export class MarkdownBlocks {
   #isComplete = false;
   #frame = 0;
 
-  constructor(root: HTMLElement, options: Options) {
+  constructor(root: HTMLElement, options: Omit<Options, "headings">) {
     this.#root = root;
-    this.#options = options;
+    this.#options = { ...options, headings: this.#headings };
   }
 
   /** Displays a text. A text that begins with the one before continues it. */
@@ -45,6 +46,7 @@ export class MarkdownBlocks {
   #reset(): void {
     this.#root.replaceChildren();
     this.#stable = 0;
+    this.#headings.last = 1;
     this.#tail = null;
     this.#openCode = null;
   }
@@ -101,7 +103,8 @@ export class MarkdownBlocks {
       this.#openCode = { element: block, length: this.#text.length };
       nodes = [block];
     } else {
-      nodes = render(tokens, this.#options);
+      // The headings of a block that is not complete do not count.
+      nodes = render(tokens, { ...this.#options, headings: { ...this.#headings } });
     }
     if (this.#tail) this.#tail.replaceChildren(...nodes);
     else this.#root.append((this.#tail = this.#block(nodes)));

@@ -22,5 +22,5 @@ export function Output(props: { text: string; label: string; follow?: boolean })
     );
     if (props.follow && atEnd) element.scrollTop = element.scrollHeight;
   });
-  return <pre ref={element} class="output" tabindex={0} role="region" aria-label={props.label} dir="ltr" />;
+  return <pre ref={element} class="output" tabindex={0} role="group" aria-label={props.label} dir="ltr" />;
 }

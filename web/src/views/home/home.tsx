@@ -31,7 +31,7 @@ export function HomeView(): JSX.Element {
     return [...new Set(all)].filter((one) => one && one !== "/").slice(0, MAX_DIRECTORIES);
   });
   return (
-    <div class="home">
+    <div class="home" tabindex={0} role="group" aria-label={t.home}>
       <div class="home-inner">
         <h1>{t.homeTitle}</h1>
         <Show when={state.ready} fallback={<div class="empty" role="status">{state.error || t.connecting}</div>}>

@@ -4,14 +4,8 @@ import { call, type McpResource } from "../../api";
 import type { Place } from "../../state/place";
 import type { IconName } from "../../ui/icon";
 import { filter } from "../../ui/fuzzy";
+import type { Completion } from "./completion-at";
 import type { Mention } from "./draft";
-
-export interface Completion {
-  kind: "@" | "/";
-  query: string;
-  start: number;
-  end: number;
-}
 
 export interface Candidate {
   label: string;
@@ -25,17 +19,6 @@ export interface Candidate {
 }
 
 const MAX_CANDIDATES = 12;
-
-/** Returns what is being completed at a position of a text. */
-export function completionAt(text: string, caret: number): Completion | null {
-  const before = text.slice(0, caret);
-  const slash = /^\/([^\s/]*)$/.exec(before);
-  if (slash) return { kind: "/", query: slash[1] ?? "", start: 0, end: caret };
-  const at = /(?:^|\s)@([^\s@]*)$/.exec(before);
-  if (!at) return null;
-  const query = at[1] ?? "";
-  return { kind: "@", query, start: caret - query.length - 1, end: caret };
-}
 
 /** Returns what fits, the best first. */
 export async function candidates(completion: Completion, place: Place): Promise<Candidate[]> {

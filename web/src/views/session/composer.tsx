@@ -12,7 +12,8 @@ import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { plain, prose } from "../../ui/text";
 import { fail, toast } from "../../ui/toast";
-import { completionAt, candidates, type Candidate, type Completion } from "./completion";
+import { candidates, type Candidate } from "./completion";
+import { completionAt, type Completion } from "./completion-at";
 import { draftOf, partsOf, type Attachment } from "./draft";
 
 const MAX_ATTACHMENT = 20 * 1024 * 1024;
@@ -60,6 +61,11 @@ export function Composer(props: Props): JSX.Element {
   });
 
   // Completion
+  createEffect(() => {
+    // Fetched before the first completion needs them.
+    place().commands();
+    place().agents();
+  });
   let ticket = 0;
   const look = async () => {
     const next = draft.isShell() ? null : completionAt(area.value, area.selectionStart);
@@ -272,7 +278,7 @@ export function Composer(props: Props): JSX.Element {
         <textarea
           id="prompt" ref={area} rows={1} dir="auto" class={draft.isShell() ? "mono" : ""} aria-label={draft.isShell() ? t.shellPlaceholder : t.promptLabel}
           placeholder={draft.isShell() ? t.shellPlaceholder : t.promptPlaceholder} value={draft.text()} spellcheck={!draft.isShell()}
-          role="combobox" aria-expanded={found().length > 0} aria-controls="completion" aria-autocomplete="list"
+          aria-controls={found().length > 0 ? "completion" : undefined} aria-autocomplete="list"
           aria-activedescendant={found().length > 0 ? `completion-${selected()}` : undefined}
           onInput={(event) => {
             recalled = -1;

@@ -91,15 +91,17 @@ function Row(props: RowProps): JSX.Element {
   const open = () => canOpen() && (chosen() ?? (props.open || prefs.outputs || false));
   return (
     <div class="tool" classList={{ open: open(), failed: props.call.error !== "", running: props.call.isRunning }}>
-      <button type="button" class="fold" aria-expanded={canOpen() ? open() : undefined} disabled={!canOpen()} onClick={() => setChosen(!open())}>
+      <div class="tool-row" onClick={() => canOpen() && setChosen(!open())}>
         <Show when={!props.call.isRunning} fallback={<span class="spinner" role="img" aria-label={t.working} />}>
           <Icon name={props.call.error ? "error" : (ICONS[props.call.name] ?? "plug")} />
         </Show>
-        <span class="tool-verb">{props.verb}</span>
+        <Show when={canOpen()} fallback={<span class="tool-verb">{props.verb}</span>}>
+          <button type="button" class="tool-verb fold" aria-expanded={open()} onClick={(event) => (event.stopPropagation(), setChosen(!open()))}>{props.verb}</button>
+        </Show>
         <span class="tool-subject clip">{props.subject}</span>
         <span class="tool-note muted tabular">{props.note}</span>
         <Show when={canOpen()}><Icon name="chevron" /></Show>
-      </button>
+      </div>
       <Show when={open()}><div class="tool-body">{props.children}</div></Show>
       <Show when={props.call.error}><ErrorText text={props.call.error} /></Show>
     </div>
@@ -248,7 +250,7 @@ function Results(props: { text: string }): JSX.Element {
     });
   });
   return (
-    <div class="output results" tabindex={0} role="region" aria-label={t.showOutput} dir="ltr">
+    <div class="output results" tabindex={0} role="group" aria-label={t.showOutput} dir="ltr">
       <For each={lines()}>
         {(row) => (
           <div>

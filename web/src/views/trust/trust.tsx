@@ -1,5 +1,5 @@
 // The dialog of workspace trust: what a repository's configuration requests, and the user's decision.
-import { createEffect, createSignal, For, onMount, Show, type JSX } from "solid-js";
+import { createEffect, createSignal, For, Show, type JSX } from "solid-js";
 import { openDialog, dialogs } from "../../app/dialogs";
 import { call, type Trust } from "../../api";
 import { currentDirectory } from "../../state/actions";
@@ -71,7 +71,6 @@ function TrustDialog(props: { place: Place; close: () => void }): JSX.Element {
   let first!: HTMLButtonElement;
   const trust = () => props.place.trust();
   const isEarly = () => isDeciding() || performance.now() - shown < EARLY_MS;
-  onMount(() => first.focus());
 
   const close = () => {
     const now = trust();
@@ -112,7 +111,7 @@ function TrustDialog(props: { place: Place; close: () => void }): JSX.Element {
           class="trust"
           foot={
             <>
-              <Button ref={(element: HTMLButtonElement) => (first = element)} onClick={close}>{isDecided(now()) ? t.close : t.trustLater}</Button>
+              <Button autofocus ref={(element: HTMLButtonElement) => (first = element)} onClick={close}>{isDecided(now()) ? t.close : t.trustLater}</Button>
               <Show when={!isDecided(now()) || now().status === "trusted"}>
                 <Button onClick={() => void decide("restrict")}>{t.trustNo}</Button>
               </Show>

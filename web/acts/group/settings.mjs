@@ -1,0 +1,129 @@
+// Settings, themes, shortcuts and the gallery.
+import { equal, ok } from "../acts.mjs";
+
+const background = (cx) => cx.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+
+export const table = [
+  { name: "the colours change to dark and back", run: async (cx) => {
+    await cx.page.keyboard.press("Control+,");
+    await cx.page.locator(".settings").waitFor();
+    const light = await background(cx);
+    await cx.press("Dark");
+    ok("dark", (await background(cx)) !== light);
+    await cx.press("Light");
+    equal("light", await background(cx), light);
+    await cx.press("System");
+  } },
+  { name: "a theme of the terminal client is used", run: async (cx) => {
+    await cx.page.getByRole("combobox", { name: "Theme" }).selectOption("dracula");
+    equal("background", await background(cx), "rgb(248, 248, 242)");
+  } },
+  { name: "themes are previewed in the picker and put back", run: async (cx) => {
+    const before = await background(cx);
+    await cx.command("Theme");
+    await cx.page.locator("dialog").getByRole("option", { name: "gruvbox" }).hover();
+    await cx.until((was) => getComputedStyle(document.body).backgroundColor !== was, before);
+    await cx.page.keyboard.press("Escape");
+    await cx.until((was) => getComputedStyle(document.body).backgroundColor === was, before);
+  } },
+  { name: "a theme file is imported", run: async (cx) => {
+    const theme = { defs: { paper: "#ffeedd" }, theme: { text: { dark: "#ffffff", light: "#111111" }, background: { dark: "#000000", light: "paper" }, primary: "#0033aa" } };
+    await cx.page.locator('input[aria-label="Import a theme file"]').setInputFiles({ name: "mine.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(theme)) });
+    await cx.until(() => getComputedStyle(document.body).backgroundColor === "rgb(255, 238, 221)");
+  } },
+  { name: "a file that is no theme is refused", run: async (cx) => {
+    await cx.page.locator('input[aria-label="Import a theme file"]').setInputFiles({ name: "other.json", mimeType: "application/json", buffer: Buffer.from('{"a":1}') });
+    await cx.shows("The file is not a theme");
+    await cx.page.getByRole("combobox", { name: "Theme" }).selectOption("codewright");
+  } },
+  { name: "choices stay after the page is loaded again", run: async (cx) => {
+    await cx.page.getByRole("switch", { name: "Show times" }).check();
+    await cx.page.reload();
+    await cx.page.locator(".settings").waitFor();
+    ok("checked", await cx.page.getByRole("switch", { name: "Show times" }).isChecked());
+    await cx.page.getByRole("switch", { name: "Show times" }).uncheck();
+  } },
+  { name: "the text size changes", run: async (cx) => {
+    const size = () => cx.page.evaluate(() => parseFloat(getComputedStyle(document.documentElement).fontSize));
+    const before = await size();
+    await cx.press("130%");
+    equal("size", Math.round(await size()), Math.round(before * 1.3));
+    await cx.press("100%");
+  } },
+  { name: "settings are searched", run: async (cx) => {
+    await cx.page.getByRole("searchbox", { name: "Search settings" }).fill("thinking");
+    equal("found", await cx.page.locator(".setting").count(), 1);
+    await cx.page.getByRole("searchbox", { name: "Search settings" }).fill("");
+  } },
+  { name: "providers are listed and searched", run: async (cx) => {
+    await cx.page.getByRole("tab", { name: "Providers" }).click();
+    await cx.page.locator(".status-row", { hasText: "Mock" }).getByText("connected").waitFor();
+    await cx.page.getByRole("searchbox", { name: "Search", exact: true }).fill("groq");
+    await cx.page.locator(".status-row", { hasText: /groq/i }).first().waitFor();
+  } },
+  { name: "a key connects a provider", run: async (cx) => {
+    await cx.page.locator(".status-row", { hasText: /groq/i }).first().getByRole("button", { name: "Connect" }).click();
+    await cx.page.getByLabel("API key").fill("gsk-test-key");
+    await cx.press("Save");
+    await cx.shows("is connected");
+    await cx.page.locator(".status-row", { hasText: /groq/i }).first().getByRole("button", { name: "Sign out" }).waitFor();
+  } },
+  { name: "a provider is disconnected", run: async (cx) => {
+    await cx.page.locator(".status-row", { hasText: /groq/i }).first().getByRole("button", { name: "Sign out" }).click();
+    await cx.page.locator(".status-row", { hasText: /groq/i }).first().getByRole("button", { name: "Connect" }).waitFor();
+  } },
+  { name: "the server and its version are shown", run: async (cx) => {
+    await cx.page.getByRole("tab", { name: "Server" }).click();
+    await cx.page.locator(".setting", { hasText: "Version" }).locator("code", { hasText: /\d+\.\d+/ }).waitFor();
+  } },
+  { name: "the shortcuts are listed", run: async (cx) => {
+    await cx.page.keyboard.press("Control+/");
+    await cx.page.locator(".keys", { hasText: "New session" }).locator("kbd", { hasText: "Alt" }).first().waitFor();
+  } },
+  { name: "the gallery shows every component", run: async (cx) => {
+    await cx.page.evaluate(() => { location.hash = "#/gallery"; });
+    for (const title of ["Buttons", "Fields", "Dialog, picker, menu, toast", "Tabs and segments", "Markdown", "Code", "Diff", "Output", "Virtual list"]) {
+      await cx.page.getByRole("heading", { name: title, exact: true }).waitFor();
+    }
+  } },
+  { name: "a dialog keeps the focus and returns it", run: async (cx) => {
+    await cx.page.getByRole("button", { name: "Dialog", exact: true }).click();
+    await cx.page.getByRole("dialog", { name: "A dialog" }).waitFor();
+    for (let presses = 0; presses < 8; presses += 1) {
+      await cx.page.keyboard.press("Tab");
+      ok("inside", await cx.page.evaluate(() => document.activeElement === document.body || document.querySelector("dialog").contains(document.activeElement)));
+    }
+    await cx.page.keyboard.press("Escape");
+    equal("focus", await cx.page.evaluate(() => document.activeElement.textContent), "Dialog");
+  } },
+  { name: "a long list has few elements and scrolls", run: async (cx) => {
+    const list = cx.page.locator(".gallery-list .virtual");
+    await list.scrollIntoViewIfNeeded();
+    ok("few", (await list.locator(".virtual-item").count()) < 200);
+    await list.evaluate((element) => { element.scrollTop = element.scrollHeight; });
+    await cx.page.getByText("Row 9999").waitFor();
+  } },
+  { name: "the sidebar is hidden and shown by a key", run: async (cx) => {
+    await cx.page.keyboard.press("Control+b");
+    await cx.page.locator(".sidebar").waitFor({ state: "detached" });
+    await cx.page.keyboard.press("Control+b");
+    await cx.page.locator(".sidebar").waitFor();
+  } },
+  { name: "a directory is opened by its path", run: async (cx) => {
+    await cx.home();
+    await cx.page.locator(".home-places").getByRole("button", { name: "Open a directory" }).click();
+    await cx.page.getByRole("textbox", { name: "Path of a directory" }).fill(`${cx.stage.directory}/src`);
+    await cx.page.keyboard.press("Enter");
+    await cx.page.locator(".head-place", { hasText: "repo/src" }).waitFor();
+  } },
+  { name: "a directory that does not exist is refused", run: async (cx) => {
+    cx.page.expected.push(/status of 4/);
+    await cx.home();
+    await cx.page.locator(".home-places").getByRole("button", { name: "Open a directory" }).click();
+    await cx.page.getByRole("textbox", { name: "Path of a directory" }).fill("/does/not/exist");
+    await cx.page.keyboard.press("Enter");
+    await cx.page.locator("dialog .notice.bad").waitFor();
+    await cx.page.keyboard.press("Escape");
+    await cx.page.locator(".place", { hasText: "repo" }).first().click();
+  } },
+];

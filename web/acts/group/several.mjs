@@ -1,0 +1,173 @@
+// Two browsers at once, lost connections, other servers, passwords, and a page that is older than the server.
+import { equal, ok } from "../acts.mjs";
+import { openPage } from "../stage.mjs";
+
+export const table = [
+  { name: "what one browser does appears in the other", run: async (cx) => {
+    cx.other = await cx.open();
+    await cx.ask("say hello");
+    await cx.shows("Hello from the model");
+    const hash = new URL(cx.page.url()).hash;
+    await cx.other.evaluate((where) => { location.hash = where; }, hash);
+    await cx.shows("Hello from the model", cx.other);
+    await cx.say("and again");
+    await cx.other.locator(".prompt", { hasText: "and again" }).waitFor();
+  } },
+  { name: "a stream is the same in both", run: async (cx) => {
+    await cx.ask("SLOWLY both");
+    await cx.shows("word5");
+    const hash = new URL(cx.page.url()).hash;
+    await cx.other.evaluate((where) => { location.hash = where; }, hash);
+    await cx.shows("word20", cx.other);
+    const text = (await cx.other.locator(".transcript .markdown").innerText()).split(" ");
+    equal("words without a gap", text.slice(0, 20), Array.from({ length: 20 }, (_, at) => `word${at}`));
+  } },
+  { name: "the other browser interrupts", run: async (cx) => {
+    await cx.press("Stop", cx.other);
+    await cx.shows("Interrupted");
+    await cx.shows("Interrupted", cx.other);
+  } },
+  { name: "a request that another browser answers disappears", run: async (cx) => {
+    await cx.ask("RUNIT both");
+    await cx.shows("Allow bash?");
+    const hash = new URL(cx.page.url()).hash;
+    await cx.other.evaluate((where) => { location.hash = where; }, hash);
+    await cx.press("Allow once", cx.other);
+    await cx.page.locator(".request").waitFor({ state: "detached" });
+    await cx.shows("Ran it.");
+  } },
+  { name: "a rename appears in the other browser", run: async (cx) => {
+    await cx.command("Rename the session", cx.other);
+    await cx.other.getByRole("textbox", { name: "Title" }).fill("Renamed elsewhere");
+    await cx.other.keyboard.press("Enter");
+    await cx.page.locator(".head h1", { hasText: "Renamed elsewhere" }).waitFor();
+  } },
+  { name: "a session that is deleted elsewhere while it is open is explained", run: async (cx) => {
+    cx.page.expected.push(/404/);
+    const id = /ses_\w+/.exec(cx.page.url())[0];
+    await cx.home(cx.other);
+    await cx.server.call("DELETE", `/session/${id}`);
+    await cx.shows("This session does not exist");
+  } },
+  { name: "a restart of the server in the middle loses nothing", run: async (cx) => {
+    cx.page.expected.push(/ERR_|Failed to load|502/);
+    cx.other.expected.push(/ERR_|Failed to load|502/);
+    await cx.ask("say hello");
+    await cx.shows("Hello from the model");
+    await cx.idle();
+    await cx.page.locator("#prompt").fill("typed before the restart");
+    const { port } = cx.server;
+    await cx.server.stop();
+    await cx.shows("Connection lost");
+    const again = await cx.stage.serve({ port, password: cx.server.password });
+    Object.assign(cx.server, again);
+    await cx.shows("Connected again");
+    equal("typed", await cx.page.locator("#prompt").inputValue(), "typed before the restart");
+    await cx.page.locator("#prompt").press("Enter");
+    await cx.page.locator(".prompt", { hasText: "typed before the restart" }).waitFor();
+    await cx.idle();
+  } },
+  { name: "what happened while the connection was lost is there after it", run: async (cx) => {
+    const id = /ses_\w+/.exec(cx.page.url())[0];
+    await cx.page.context().setOffline(true);
+    await cx.server.call("POST", `/session/${id}/message`, { parts: [{ type: "text", text: "sent meanwhile" }] });
+    await cx.page.context().setOffline(false);
+    await cx.page.reload();
+    await cx.page.locator(".prompt", { hasText: "sent meanwhile" }).waitFor();
+    const prompts = await cx.page.locator(".prompt-text").allInnerTexts();
+    equal("prompts", prompts, ["say hello", "typed before the restart", "sent meanwhile"]);
+  } },
+  { name: "another server is used only after a confirmation", run: async (cx) => {
+    cx.second = await cx.stage.serve({ password: "another secret" });
+    const url = `${cx.server.url}/?server=${encodeURIComponent(cx.second.url)}`;
+    cx.third = await openPage(cx.browser, url, { allowed: [cx.second.url], httpCredentials: { username: "opencode", password: cx.server.password, origin: cx.server.url } });
+    cx.third.expected.push(/401/);
+    cx.extra.push(cx.third);
+    await cx.shows("names another server", cx.third);
+    const before = cx.third.troubles.length;
+    await cx.press("Use this server", cx.third);
+    await cx.shows("Sign in to", cx.third);
+    equal("requests", before, 0);
+  } },
+  { name: "a wrong password is refused", run: async (cx) => {
+    await cx.third.getByLabel("Password").fill("wrong");
+    await cx.third.getByLabel("Password").press("Enter");
+    await cx.shows("The user name or the password is wrong", cx.third);
+  } },
+  { name: "the right password opens the other server", run: async (cx) => {
+    await cx.third.getByLabel("Password").fill("another secret");
+    await cx.third.getByLabel("Password").press("Enter");
+    await cx.third.locator(".home h1").waitFor();
+    await cx.third.locator("#prompt").fill("say hello");
+    await cx.third.locator("#prompt").press("Enter");
+    await cx.shows("Hello from the model", cx.third);
+  } },
+  { name: "the password is not in the address, and a reload does not ask again", run: async (cx) => {
+    ok("address", !cx.third.url().includes("secret"));
+    const local = await cx.third.evaluate(() => JSON.stringify({ ...localStorage }));
+    ok("storage", !local.includes("secret"));
+    await cx.third.reload();
+    await cx.shows("Hello from the model", cx.third);
+    await cx.second.stop();
+    cx.third.expected.push(/ERR_|Failed to load/);
+  } },
+  { name: "a newer app asks to reload the page", run: async (cx) => {
+    cx.page.expected.push(/ERR_|Failed to load|502/);
+    await cx.page.route(cx.server.url + "/", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: (await response.text()).replace(/assets\/index-[\w-]+\.js/, "assets/index-other.js") });
+    });
+    const { port } = cx.server;
+    await cx.server.stop();
+    await cx.shows("Connection lost");
+    Object.assign(cx.server, await cx.stage.serve({ port, password: cx.server.password }));
+    await cx.shows("A new version of the app is available");
+    await cx.page.unrouteAll();
+    await cx.press("Reload");
+    await cx.page.locator(".head h1").waitFor();
+  } },
+  { name: "the app works below a path of a proxy", run: async (cx) => {
+    const { createServer, request } = await import("node:http");
+    const proxy = createServer((incoming, outgoing) => {
+      if (!incoming.url.startsWith("/code/")) return outgoing.writeHead(404).end();
+      const target = new URL(incoming.url.slice(5), cx.server.url);
+      const headers = { ...incoming.headers, host: target.host };
+      const passed = request(target, { method: incoming.method, headers }, (reply) => (outgoing.writeHead(reply.statusCode, reply.headers), reply.pipe(outgoing)));
+      passed.on("error", () => outgoing.destroy());
+      outgoing.on("close", () => passed.destroy());
+      incoming.pipe(passed);
+    });
+    await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    const page = await cx.open(`http://127.0.0.1:${proxy.address().port}/code/`);
+    page.expected.push(/ERR_|Failed to load/);
+    await page.locator(".home h1").waitFor();
+    await page.locator("#prompt").fill("say hello");
+    await page.locator("#prompt").press("Enter");
+    await cx.shows("Hello from the model", page);
+    await page.context().close();
+    cx.extra.splice(cx.extra.indexOf(page), 1);
+    proxy.closeAllConnections();
+    proxy.close();
+  } },
+  { name: "the app works without storage", run: async (cx) => {
+    const page = await cx.open("about:blank");
+    await page.addInitScript(() => {
+      for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(globalThis, name, { get: () => { throw new DOMException("disabled", "SecurityError"); } });
+    });
+    await page.goto(cx.server.url);
+    await page.locator(".home h1").waitFor();
+    await page.locator("#prompt").fill("say hello");
+    await page.locator("#prompt").press("Enter");
+    await cx.shows("Hello from the model", page);
+  } },
+  { name: "a clock that is wrong does not disturb", run: async (cx) => {
+    const page = await cx.open("about:blank");
+    await page.addInitScript(() => {
+      const now = Date.now.bind(Date);
+      Date.now = () => now() - 400 * 86_400_000;
+    });
+    await page.goto(cx.server.url);
+    await page.locator(".session-row").first().waitFor();
+    await page.locator(".session-time", { hasText: "now" }).first().waitFor();
+  } },
+];
