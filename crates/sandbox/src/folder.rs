@@ -92,9 +92,9 @@ impl Folder {
         }))
     }
 
-    /// Renames an entry within the directory.
-    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        Ok(renameat(&self.0, from, &self.0, to)?)
+    /// Renames an entry to a name in the same or another directory.
+    pub(crate) fn rename(&self, from: &str, into: &Self, to: &str) -> Result<(), Error> {
+        Ok(renameat(&self.0, from, &into.0, to)?)
     }
 
     /// Gives the owner the permissions to rename entries.

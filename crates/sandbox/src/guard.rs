@@ -171,6 +171,31 @@ struct Row {
     path: PathBuf,
     /// A link to nothing that was in the way.
     dangling: Option<PathBuf>,
+    /// Where entries are moved if every name of the directory is guarded.
+    aside: Option<Aside>,
+}
+
+/// A directory for entries whose own directory gives a meaning to every name.
+#[derive(Debug)]
+struct Aside {
+    /// The directory, without links in the part that existed.
+    path: PathBuf,
+    /// The names that are guarded there.
+    guarded: Vec<Guarded>,
+}
+
+impl Aside {
+    /// The nearest directory above in which not every name is guarded. `None` if a name in the row's own directory can
+    /// be without meaning.
+    fn of(row: &Guarded, all: &[Guarded]) -> Option<Self> {
+        let is_whole = |path: &Path| {
+            all.iter().any(|row| row.directory == path && row.patterns == [Guarded::EVERYTHING])
+        };
+        let above = is_whole(&row.directory)
+            .then(|| row.directory.ancestors().skip(1).find(|path| !is_whole(path)))??;
+        let guarded = all.iter().filter(|row| row.directory == above).cloned().collect();
+        Some(Self { path: resolved(above), guarded })
+    }
 }
 
 /// An entry that a command created under a guarded name.
@@ -199,6 +224,7 @@ impl Guard {
         let mut guard =
             Self { rows: Vec::new(), known: HashSet::new(), links: Vec::new(), renamed: Vec::new() };
         let mut seen: HashSet<PathBuf> = HashSet::new();
+        let all = guarded.clone();
         for guarded in guarded {
             let path = resolved(&guarded.directory);
             let present = Guarded { directory: path.clone(), ..guarded.clone() }.existing()?;
@@ -213,7 +239,8 @@ impl Guard {
             guard.known.extend(present);
             let reached = Folder::open(&path).map_err(|source| Error::Path { path: path.clone(), source })?;
             let dangling = if let Reached::Link(link) = reached { Some(link) } else { None };
-            guard.rows.push(Row { guarded, path, dangling });
+            let aside = Aside::of(&guarded, &all);
+            guard.rows.push(Row { guarded, path, dangling, aside });
         }
         Ok(guard)
     }
@@ -312,11 +339,15 @@ impl Row {
             }
         }
         for name in found.into_iter().filter(|name| !known.contains(&self.path.join(name))) {
-            match rename_away(&folder, &name, |to| self.guarded.matches(to)) {
-                Ok(to) => renamed.push(Renamed {
-                    from: self.guarded.directory.join(&name),
-                    to: self.guarded.directory.join(to),
-                }),
+            let moved = match &self.aside {
+                None => {
+                    let to = rename_away(&folder, &name, &folder, |to| self.guarded.matches(to));
+                    to.map(|to| self.guarded.directory.join(to))
+                }
+                Some(aside) => aside.take(&folder, &name),
+            };
+            match moved {
+                Ok(to) => renamed.push(Renamed { from: self.guarded.directory.join(&name), to }),
                 // It is gone.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => outcome = outcome.and(Err(error)),
@@ -356,7 +387,7 @@ fn rename_at(path: &Path, renamed: &mut Vec<Renamed>) -> Result<(), IoError> {
     };
     // The links above existed at the start, or are handled as links of their own.
     let Reached::Folder(folder) = Folder::open(&resolved(directory))? else { return Ok(()) };
-    match rename_away(&folder, &name.to_string_lossy(), |_| false) {
+    match rename_away(&folder, &name.to_string_lossy(), &folder, |_| false) {
         Ok(to) => {
             renamed.push(Renamed { from: path.to_owned(), to: directory.join(to) });
             Ok(())
@@ -366,28 +397,45 @@ fn rename_at(path: &Path, renamed: &mut Vec<Renamed>) -> Result<(), IoError> {
     }
 }
 
-/// Renames an entry to a name in the same directory that has no meaning for any program and is not guarded. Returns the
-/// name.
-fn rename_away(folder: &Folder, name: &str, is_guarded: impl Fn(&str) -> bool) -> Result<String, IoError> {
+impl Aside {
+    /// Moves an entry of a directory here. Returns its path.
+    fn take(&self, folder: &Folder, name: &str) -> Result<PathBuf, IoError> {
+        let Reached::Folder(here) = Folder::open(&self.path)? else {
+            return Err(IoError::other("the directory for its renamed files is missing"));
+        };
+        let is_guarded = |to: &str| self.guarded.iter().any(|row| row.matches(to));
+        rename_away(folder, name, &here, is_guarded).map(|to| self.path.join(to))
+    }
+}
+
+/// Renames an entry to a name in the same or another directory that has no meaning for any program and is not guarded.
+/// Returns the name.
+fn rename_away(
+    folder: &Folder,
+    name: &str,
+    into: &Folder,
+    is_guarded: impl Fn(&str) -> bool,
+) -> Result<String, IoError> {
     let numbered = (1..=MAX_RENAMED).map(|number| format!("blocked-{number}-{name}"));
     let random = (0..MAX_RANDOM).map(|_| format!("blocked-{}-{name}", random_word()));
     // The end of a name can have a meaning.
     let short = (0..MAX_RANDOM).map(|_| format!("blocked-{}", random_word()));
     let candidates = numbered.chain(random).chain(short);
-    for to in candidates.filter(|to| !is_guarded(to) && !folder.has(to)) {
-        match folder.rename(name, &to) {
+    for to in candidates.filter(|to| !is_guarded(to) && !into.has(to)) {
+        match folder.rename(name, into, &to) {
             Ok(()) => return Ok(to),
             // The command was faster.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             // The name is too long with the addition.
             Err(error) if error.kind() == ErrorKind::InvalidFilename => {
                 let short = format!("blocked-{}", random_word());
-                return folder.rename(name, &short).map(|()| short);
+                return folder.rename(name, into, &short).map(|()| short);
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 // The command may have changed the permissions of the directory.
                 folder.make_writable()?;
-                return folder.rename(name, &to).map(|()| to);
+                into.make_writable()?;
+                return folder.rename(name, into, &to).map(|()| to);
             }
             Err(error) => return Err(error),
         }
@@ -449,6 +497,40 @@ mod tests {
         assert!(!folder.path().join(".mcp.json").exists());
         guard.check_last().unwrap();
         assert!(!folder.path().join(".yarnrc.yml").exists());
+    }
+
+    #[test]
+    fn a_directory_without_free_names_loses_what_is_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("hooks/deep");
+        std::fs::create_dir_all(&inner).unwrap();
+        let row = |directory: &Path, pattern: &str, except: &str| Guarded {
+            directory: directory.to_owned(),
+            patterns: vec![pattern.to_owned()],
+            except: vec![except.to_owned()],
+        };
+        let mut guard = Guard::new(vec![
+            row(folder.path(), "hooks", "hooks"),
+            row(folder.path(), "blocked-1-*", "-"),
+            row(&folder.path().join("hooks"), Guarded::EVERYTHING, "deep"),
+            row(&inner, Guarded::EVERYTHING, "granted"),
+        ])
+        .unwrap();
+        for name in ["granted", "other", "blocked-1-x"] {
+            write(inner.join(name), "").unwrap();
+        }
+        create_dir(folder.path().join("hooks/blocked-2")).unwrap();
+        guard.check().unwrap();
+        guard.check_last().unwrap();
+        assert!(inner.join("granted").exists());
+        assert_eq!(std::fs::read_dir(&inner).unwrap().count(), 1);
+        assert_eq!(std::fs::read_dir(folder.path().join("hooks")).unwrap().count(), 1);
+        assert_eq!(guard.renamed().len(), 3);
+        let root = folder.path().canonicalize().unwrap();
+        assert!(
+            guard.renamed().iter().all(|renamed| renamed.to.parent() == Some(&*root) && renamed.to.exists())
+        );
+        assert!(!root.join("blocked-1-other").exists(), "it is guarded there");
     }
 
     #[test]

@@ -147,14 +147,14 @@ fn put(steps: &[Step], writable: Vec<OwnedFd>, readable: Vec<OwnedFd>) -> Result
             Kind::Write => attach(&writable.next().ok_or_else(missing)?, path)?,
             Kind::Read => attach(&readable.next().ok_or_else(missing)?, path)?,
             Kind::HideDirectory => {
-                attach(&new("tmpfs", &[("mode", "0755")], MountAttrFlags::empty())?, path)?
+                attach(&new("tmpfs", &[("mode", "0755")], MountAttrFlags::empty())?, path)?;
             }
             Kind::HideFile => attach(&copy(Path::new("/dev/null"))?, path)?,
             Kind::Cover => match open(path) {
                 // A service that opens its socket again now is not covered either.
                 Err(Errno::NOENT) => {}
                 place => {
-                    attach_at(&copy(Path::new("/dev/null"))?, &place.map_err(at(path))?).map_err(at(path))?
+                    attach_at(&copy(Path::new("/dev/null"))?, &place.map_err(at(path))?).map_err(at(path))?;
                 }
             },
         }
