@@ -345,6 +345,8 @@ export function connect(): void {
   ending?.abort();
   ending = new AbortController();
   let wasLost = false;
+  // For a quick first view. The lists are fetched again when the stream is open, so nothing in between is missed.
+  if (!state.ready) void refresh();
   void follow(
     {
       onEvent: enqueue,

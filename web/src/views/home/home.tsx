@@ -18,7 +18,7 @@ import { Composer } from "../session/composer";
 /** Directories that are displayed as buttons. */
 const MAX_DIRECTORIES = 6;
 /** Sessions of a group before the rest is unfolded. */
-const MAX_ROWS = 60;
+const MAX_ROWS = 40;
 const SEARCH_MS = 200;
 
 export function HomeView(): JSX.Element {
