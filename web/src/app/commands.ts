@@ -87,6 +87,7 @@ export const COMMANDS: Command[] = [
   { id: "session.pin", label: `${t.pin} / ${t.unpin}`, group: "session", icon: "pin", when: hasSession, run: withSession(togglePin) },
   { id: "session.delete", label: t.deleteSession, group: "session", icon: "trash", when: hasSession, run: withSession((id) => remove(id, redraw)) },
   { id: "session.interrupt", label: t.stop, group: "session", keys: "Esc Esc", icon: "stop", when: () => isBusy(openId() ?? ""), run: withSession(abort) },
+  { id: "request.focus", label: t.focusRequest, group: "session", keys: "Ctrl Alt P", icon: "shield", when: () => document.querySelector(".request") !== null, run: () => document.querySelector<HTMLElement>(".request")?.focus() },
   { id: "session.parent", label: t.parentSession, group: "session", icon: "back", when: () => Boolean(state.sessions[openId() ?? ""]?.parentID), run: withSession((id) => openSession(state.sessions[id]?.parentID ?? rootOf(id))) },
   { id: "view.changes", label: t.changes, group: "view", keys: "Ctrl Alt D", icon: "diff", slash: ["diff"], when: hasSession, run: panel("changes") },
   { id: "view.files", label: t.files, group: "view", keys: "Ctrl Alt F", icon: "file", when: hasSession, run: panel("files") },
