@@ -80,6 +80,10 @@ export class Stage {
     return target;
   }
 
+  remove(path) {
+    rmSync(join(this.directory, path), { force: true });
+  }
+
   read(path) {
     return readFileSync(join(this.directory, path), "utf8");
   }

@@ -79,7 +79,8 @@ export const table = [
     await cx.press("Back");
   } },
   { name: "files are found by name", run: async (cx) => {
-    await cx.page.getByRole("searchbox", { name: "Find a file" }).fill("sumts");
+    await cx.page.getByRole("searchbox", { name: "Find a file" }).pressSequentially("sumts", { delay: 60 });
+    ok("focus", await cx.page.evaluate(() => document.activeElement.type === "search"));
     await cx.page.locator(".hit", { hasText: "src/sum.ts" }).click();
     await cx.page.locator(".line", { hasText: "export function" }).waitFor();
     await cx.press("Back");

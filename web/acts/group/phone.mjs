@@ -115,12 +115,13 @@ export const table = [
     await cx.page.evaluate((id) => { location.hash = `#/session/${id}`; }, cx.rich);
     await cx.shows("Read more in");
     await cx.page.evaluate(() => document.activeElement.blur());
-    const names = [];
-    for (let presses = 0; presses < 60; presses += 1) {
+    const wanted = new Set(["Transcript", "Prompt", "Changes", "Settings", "Attach files"]);
+    // The sidebar has two stops for each session.
+    for (let presses = 0; presses < 300 && wanted.size > 0; presses += 1) {
       await cx.page.keyboard.press("Tab");
-      names.push(await cx.page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent.slice(0, 40)));
+      wanted.delete(await cx.page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? ""));
     }
-    for (const wanted of ["Transcript", "Prompt", "Changes", "Settings", "Attach files"]) ok(`${wanted} in ${names.join("|")}`, names.includes(wanted));
+    equal("not reached", [...wanted], []);
   } },
   { name: "the app can be installed", run: async (cx) => {
     const page = await cx.open(cx.server.url, { serviceWorkers: "allow" });

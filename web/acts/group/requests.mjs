@@ -20,7 +20,7 @@ export const table = [
   { name: "a command is allowed by a key", run: async (cx) => {
     await cx.ask("FAILIT now");
     await cx.shows("Allow bash?");
-    await cx.page.locator(".request").focus();
+    await cx.page.keyboard.press("Control+Alt+p");
     await cx.page.keyboard.press("y");
     await cx.shows("Failed then.");
     await cx.page.locator(".shell .badge.bad", { hasText: "exit 3" }).waitFor();

@@ -72,6 +72,7 @@ export const table = [
     await cx.page.locator(".prompt", { hasText: "say hello" }).waitFor();
   } },
   { name: "an undo shows the files that change", run: async (cx) => {
+    cx.stage.remove("src/new.ts");
     await cx.ask("WRITEIT please");
     await cx.shows("Wrote it.");
     await cx.idle();

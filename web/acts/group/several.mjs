@@ -108,8 +108,8 @@ export const table = [
     ok("storage", !local.includes("secret"));
     await cx.third.reload();
     await cx.shows("Hello from the model", cx.third);
-    await cx.second.stop();
     cx.third.expected.push(/ERR_|Failed to load/);
+    await cx.second.stop();
   } },
   { name: "a newer app asks to reload the page", run: async (cx) => {
     cx.page.expected.push(/ERR_|Failed to load|502/);

@@ -35,7 +35,7 @@ export const table = [
     await cx.press("Close");
   } },
   { name: "Markdown has headings, lists, tables and quotes", run: async (cx) => {
-    for (const selector of ["h5, h3", "ol li", "ul li", "li.task input[type=checkbox]", "table th", "blockquote", "strong", "em"]) {
+    for (const selector of ["h2, h3", "ol li", "ul li", "li.check input[type=checkbox]", "table th", "blockquote", "strong", "em"]) {
       await cx.page.locator(`.answer .markdown :is(${selector})`).first().waitFor();
     }
     await cx.shows("& elsewhere");

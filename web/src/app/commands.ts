@@ -1,5 +1,5 @@
 // The table of commands: what the palette, the shortcuts page, keys and slash commands have in common.
-import { abort, compact, currentDirectory, redo, remove, share, togglePin, undoLast } from "../state/actions";
+import { abort, compact, currentDirectory, redo, remove, togglePin, undoLast, unshare } from "../state/actions";
 import { exportSession } from "../state/export";
 import { attempt } from "../state/actions";
 import { isBusy, rootOf, state, transcriptOf } from "../state/mirror";
@@ -14,7 +14,7 @@ import { openDirectoryDialog } from "./directory";
 import { openPalette } from "./palette";
 import { go, openSession, route, showPanel, type Panel } from "./router";
 import { redraw } from "./lists";
-import { renameDialog } from "./session-menu";
+import { renameDialog, shareDialog } from "./session-menu";
 import { openTrust } from "../views/trust/trust";
 import { draftOf, focusPrompt } from "../views/session/draft";
 
@@ -81,11 +81,13 @@ export const COMMANDS: Command[] = [
   { id: "session.copy", label: t.copyLast, group: "session", keys: "Ctrl Alt Y", icon: "copy", slash: ["copy"], when: hasSession, run: withSession((id) => void copyLast(id)) },
   { id: "session.export", label: t.exportSession, group: "session", icon: "download", slash: ["export"], when: hasSession, run: withSession((id) => void attempt(() => exportSession(id, "markdown"))) },
   { id: "session.export.json", label: t.exportJson, group: "session", icon: "download", when: hasSession, run: withSession((id) => void attempt(() => exportSession(id, "json"))) },
-  { id: "session.share", label: t.share, group: "session", icon: "globe", slash: ["share"], when: hasSession, run: withSession(share) },
+  { id: "session.share", label: t.share, group: "session", icon: "globe", slash: ["share"], when: hasSession, run: withSession(shareDialog) },
+  { id: "session.unshare", label: t.unshare, group: "session", icon: "globe", slash: ["unshare"], when: () => Boolean(state.sessions[openId() ?? ""]?.share), run: withSession(unshare) },
   { id: "session.move", label: t.moveSession, group: "session", icon: "folder", slash: ["move"], when: hasSession, run: withSession(openMove) },
   { id: "session.pin", label: `${t.pin} / ${t.unpin}`, group: "session", icon: "pin", when: hasSession, run: withSession(togglePin) },
   { id: "session.delete", label: t.deleteSession, group: "session", icon: "trash", when: hasSession, run: withSession((id) => remove(id, redraw)) },
   { id: "session.interrupt", label: t.stop, group: "session", keys: "Esc Esc", icon: "stop", when: () => isBusy(openId() ?? ""), run: withSession(abort) },
+  { id: "request.focus", label: t.focusRequest, group: "session", keys: "Ctrl Alt P", icon: "shield", when: () => document.querySelector(".request") !== null, run: () => document.querySelector<HTMLElement>(".request")?.focus() },
   { id: "session.parent", label: t.parentSession, group: "session", icon: "back", when: () => Boolean(state.sessions[openId() ?? ""]?.parentID), run: withSession((id) => openSession(state.sessions[id]?.parentID ?? rootOf(id))) },
   { id: "view.changes", label: t.changes, group: "view", keys: "Ctrl Alt D", icon: "diff", slash: ["diff"], when: hasSession, run: panel("changes") },
   { id: "view.files", label: t.files, group: "view", keys: "Ctrl Alt F", icon: "file", when: hasSession, run: panel("files") },

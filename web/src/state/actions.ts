@@ -202,6 +202,10 @@ export function share(id: string): void {
   });
 }
 
+export function unshare(id: string): void {
+  void attempt(async () => putSession(await call("DELETE /session/{sessionID}/share", { path: { sessionID: id } })));
+}
+
 export function loadChildren(id: string): void {
   if (childrenOf(id).length > 0) return;
   void attempt(async () => {

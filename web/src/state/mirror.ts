@@ -199,6 +199,16 @@ export function setTodos(id: string, todos: Todo[]): void {
   set("todos", id, reconcile(todos));
 }
 
+/** Loads the sessions that fit a search. */
+export async function searchSessions(search: string): Promise<void> {
+  try {
+    const found = await call("GET /experimental/session", { query: { roots: "true", limit: PAGE, search } });
+    batch(() => found.forEach((session) => putSession(session as KnownSession)));
+  } catch (error) {
+    fail(error);
+  }
+}
+
 // Events
 
 const isMessageEvent = (event: Event): event is TranscriptEvent => event.type.startsWith("message.");
@@ -335,6 +345,8 @@ export function connect(): void {
   ending?.abort();
   ending = new AbortController();
   let wasLost = false;
+  // For a quick first view. The lists are fetched again when the stream is open, so nothing in between is missed.
+  if (!state.ready) void refresh();
   void follow(
     {
       onEvent: enqueue,

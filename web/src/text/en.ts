@@ -5,8 +5,8 @@ export const en = {
   app: "Codewright",
   close: "Close", copy: "Copy", copied: "Copied", cancel: "Cancel", save: "Save", remove: "Remove", delete: "Delete", rename: "Rename", undo: "Undo", redo: "Redo",
   done: "Done", open: "Open", back: "Back", more: "More actions", send: "Send", stop: "Stop", retry: "Try again", search: "Search", loading: "Loading…",
-  nothingFound: "Nothing found", table: "Table", image: "Image", binary: "Binary file", dismiss: "Dismiss", add: "Add", edit: "Edit",
-  skipToContent: "Skip to content", skipToPrompt: "Skip to prompt",
+  nothingFound: "Nothing found", table: "Table", image: "Image", binary: "Binary file", edit: "Edit",
+  skipToContent: "Skip to content",
 
   // Connection
   unreachable: "The server cannot be reached", otherServer: "The reply does not come from a Codewright server",
@@ -21,7 +21,7 @@ export const en = {
   // Navigation
   home: "Home", sessions: "Sessions", newSession: "New session", settings: "Settings", status: "Status", shortcuts: "Keyboard shortcuts",
   commands: "Commands", palettePlaceholder: "Type a command or the name of a session", toggleSidebar: "Show or hide the sidebar", togglePanel: "Show or hide the panel",
-  searchSessions: "Search sessions", openDirectory: "Open a directory", directory: "Directory", projects: "Projects", allSessions: "All sessions",
+  searchSessions: "Search sessions", openDirectory: "Open a directory", directory: "Directory", allSessions: "All sessions",
   pathOfDirectory: "Path of a directory on the server's machine", gallery: "Components",
 
   // Home
@@ -29,8 +29,8 @@ export const en = {
   noSessions: "No sessions yet", noSessionsHint: "A session is a conversation about a directory. Write a prompt to begin one.",
   moreSessions: "Older sessions", pin: "Pin", unpin: "Unpin", archive: "Archive", unarchive: "Restore from the archive", archived: "Archived",
   deleted: (title: string) => `“${title}” will be deleted`, sessionsIn: (count: number) => plural(count, "session", "sessions"),
-  waitsForPermission: "needs permission", waitsForAnswer: "asks a question", isRunning: "is running", isRetrying: "tries again",
-  untitled: "Untitled session", renameSession: "Rename the session", title: "Title", deleteSession: "Delete the session", deleteHint: "The messages and the snapshots of the session are removed. This cannot be undone after a few seconds.",
+  waitsForPermission: "needs permission", waitsForAnswer: "asks a question",
+  untitled: "Untitled session", renameSession: "Rename the session", title: "Title", deleteSession: "Delete the session",
 
   // Session
   transcript: "Transcript", olderMessages: "Loading older messages…", toEnd: "To the newest message", emptySession: "Nothing here yet",
@@ -42,18 +42,18 @@ export const en = {
   sessionMissing: "This session does not exist", sessionMissingHint: "It may have been deleted in another window or by another program.",
   undone: (count: number) => `${plural(count, "message is", "messages are")} undone`, redoAll: "Redo all", undoPrompt: "Undo from here", undoHint: "The prompt, everything after it and the changes of files that they made are undone. Redo brings them back until you send another prompt.",
   forkHere: "Fork from here", copyMessage: "Copy the text", filesChange: "Files that change", noFilesChange: "No file changes",
-  attachmentTooLarge: (name: string) => `${name} is larger than 20 MiB`, attachments: "Attachments", attachFile: "Attach files", dropHere: "Drop files to attach them",
+  attachmentTooLarge: (name: string) => `${name} is larger than 20 MiB`, attachFile: "Attach files", dropHere: "Drop files to attach them",
   promptPlaceholder: "Ask anything, @ to mention files, / for commands, ! for a shell command", shellPlaceholder: "Shell command", promptLabel: "Prompt", shellMode: "Shell",
   agent: "Agent", model: "Model", variant: "Variant", defaultVariant: "default", chooseModel: "Choose a model", chooseAgent: "Choose an agent", chooseVariant: "Choose a variant",
   favourites: "Favourites", recentModels: "Recent", favourite: "favourite", noModel: "No model", noModelHint: "Connect a provider to use its models.", connectProvider: "Connect a provider",
   interruptHint: "Escape twice interrupts", context: "Context", cost: "Cost", tokensOf: (used: string, limit: string) => `${used} of ${limit} tokens`,
   tokensUsed: (used: string) => `${used} tokens`, todos: "To do", timeline: "Timeline", compact: "Summarize the conversation", exportSession: "Export as Markdown", exportJson: "Export as JSON", share: "Share", unshare: "Stop sharing",
   shareHint: "A shared session can be read by everyone who has its address.", copyLast: "Copy the last answer", showTimes: "Show times", showThinking: "Show thinking", showOutputs: "Show full outputs",
-  forkSession: "Fork the session", newPrompt: "New prompt", editQueued: "is sent before the next step", steps: (count: number) => plural(count, "step", "steps"),
-  moveSession: "Move to another directory", initialize: "Create AGENTS.md",
+  forkSession: "Fork the session", editQueued: "is sent before the next step",
+  moveSession: "Move to another directory",
 
   // Permissions and questions
-  permissionTitle: (permission: string) => `Allow ${permission}?`, allowOnce: "Allow once", allowAlways: "Allow always", reject: "Reject", rejectWhy: "Tell the model what to do instead (optional)",
+  focusRequest: "Go to what waits for you", permissionTitle: (permission: string) => `Allow ${permission}?`, allowOnce: "Allow once", allowAlways: "Allow always", reject: "Reject", rejectWhy: "Tell the model what to do instead (optional)",
   alwaysHint: (patterns: string) => `“Allow always” also allows ${patterns} from now on in this project.`, requestsWaiting: (count: number) => `${count - 1} more waiting`, inSubagent: (title: string) => `in the subagent “${title}”`,
   answer: "Answer", ownAnswer: "Your own answer", next: "Next", review: "Review", questionOf: (at: number, count: number) => `Question ${at} of ${count}`, noAnswer: "no answer", skipQuestion: "Dismiss",
 
@@ -69,21 +69,21 @@ export const en = {
   // Changes and files
   changes: "Changes", files: "Files", terminal: "Terminal", tasks: "Tasks", workingTree: "Working tree", branch: "Branch", thisSession: "Session", lastTurn: "Last turn", noChanges: "No changes", diffOf: (name: string) => `Changes of ${name}`,
   unchangedLines: (count: number) => plural(count, "unchanged line", "unchanged lines"), showAllLines: (count: number) => `Show all ${count.toLocaleString("en")} lines`, commentOnLine: (line: number) => `Comment on line ${line}`,
-  comment: "Comment", commentPlaceholder: "What should change here?", comments: (count: number) => plural(count, "comment", "comments"), addComment: "Add comment", unified: "Unified", split: "Side by side", layout: "Layout",
-  reviewed: "Reviewed", filterFiles: "Find a file", findInFiles: "Find in files", findSymbols: "Find a symbol", tooLarge: "The file is too large to be displayed", openInEditor: "Open in the editor", mention: "Mention in the prompt", ignored: "ignored",
+  comment: "Comment", commentPlaceholder: "What should change here?", addComment: "Add comment", unified: "Unified", split: "Side by side", layout: "Layout",
+  reviewed: "Reviewed", filterFiles: "Find a file", findInFiles: "Find in files", findSymbols: "Find a symbol", tooLarge: "The file is too large to be displayed", mention: "Mention in the prompt", ignored: "ignored",
   newTerminal: "New terminal", closeTerminal: "Close the terminal", exited: (code: number) => `ended with code ${code}`, terminalLost: "The connection to the terminal is lost. Connecting again…", noTerminals: "No terminal is open",
   fileTree: "File tree", viewer: "File", results: (count: number) => plural(count, "result", "results"),
 
   // Status
-  mcpServers: "MCP servers", languageServers: "Language servers", formatters: "Formatters", sandbox: "Sandbox", none: "None", connect: "Connect", disconnect: "Disconnect", authorize: "Sign in", signOut: "Sign out", enabled: "on", disabled: "off",
-  pasteCode: "Paste the address that the browser ended at, or the code", version: "Version", on: "on", off: "off",
+  mcpServers: "MCP servers", languageServers: "Language servers", formatters: "Formatters", sandbox: "Sandbox", none: "None", connect: "Connect", authorize: "Sign in", signOut: "Sign out",
+  pasteCode: "Paste the address that the browser ended at, or the code", version: "Version",
   statusOf: { connected: "connected", disabled: "off", failed: "failed", needs_auth: "needs sign-in", needs_client_registration: "needs registration", error: "failed" } as Record<string, string>,
   savedPermissions: "Granted permissions", revoke: "Revoke",
 
   // Settings
-  appearance: "Appearance", theme: "Theme", scheme: "Colours", system: "System", light: "Light", dark: "Dark", textSize: "Text size", providers: "Providers", notifications: "Notifications", notifyMe: "Notify me when a session waits or is done", notificationsBlocked: "The browser blocks notifications of this page",
-  importTheme: "Import a theme file", apiKey: "API key", connected: "connected", signInMethods: "Ways to sign in", openPage: "Open the page of the provider", code: "Code", waitingForBrowser: "Waiting for the browser…", providerConnected: (name: string) => `${name} is connected`, searchSettings: "Search settings",
-  behaviour: "Behaviour", enterSends: "Enter sends the prompt", diffsSplit: "Diffs side by side", prompts: "Prompt", display: "Display", notTheme: "The file is not a theme", models: "Models", configFiles: "Configuration", archivedSessions: "Archived sessions",
+  appearance: "Appearance", theme: "Theme", scheme: "Colours", system: "System", light: "Light", dark: "Dark", textSize: "Text size", providers: "Providers", notifyMe: "Notify me when a session waits or is done", notificationsBlocked: "The browser blocks notifications of this page",
+  importTheme: "Import a theme file", chooseFile: "Choose a file…", apiKey: "API key", connected: "connected", openPage: "Open the page of the provider", code: "Code", waitingForBrowser: "Waiting for the browser…", providerConnected: (name: string) => `${name} is connected`, searchSettings: "Search settings",
+  enterSends: "Enter sends the prompt", diffsSplit: "Diffs side by side", prompts: "Prompt", display: "Display", notTheme: "The file is not a theme", models: "Models", archivedSessions: "Archived sessions",
   newVersion: "A new version of the app is available", reload: "Reload", storageOff: "This browser stores nothing: drafts and settings end with the page",
   waitingTitle: (count: number) => `(${count})`, notifyPermission: "needs your permission", notifyQuestion: "has a question", notifyDone: "is done", notifyFailed: "failed",
 };

@@ -93,7 +93,7 @@ function list(token: Tokens.List, options: Options, depth: number): Node {
       box.checked = item.checked === true;
       box.disabled = true;
       box.ariaLabel = box.checked ? t.done : t.open;
-      element.className = "task";
+      element.className = "check";
       element.append(box);
     }
     // Items of tight lists are text without paragraphs.

@@ -25,6 +25,8 @@ interface Props {
 export function Menu(props: Props): JSX.Element {
   const id = createUniqueId();
   const [isOpen, setOpen] = createSignal(false);
+  // Most menus of a list are never opened, so they have no element until then.
+  const [isMade, setMade] = createSignal(false);
   let popover!: HTMLDivElement;
   let button!: HTMLButtonElement;
   const place = () => {
@@ -56,62 +58,65 @@ export function Menu(props: Props): JSX.Element {
         onClick={(event) => {
           event.stopPropagation();
           event.preventDefault();
+          setMade(true);
           popover.togglePopover();
         }}
       >
         {props.children}
       </Button>
-      <div
-        ref={popover}
-        id={id}
-        class="menu"
-        role="menu"
-        aria-label={props.label}
-        popover="auto"
-        onKeyDown={move}
-        onClick={(event) => event.stopPropagation()}
-        on:toggle={(event: ToggleEvent) => {
-          const open = event.newState === "open";
-          setOpen(open);
-          if (open) {
-            place();
-            popover.querySelector<HTMLElement>("[role^=menuitem]")?.focus();
-          } else if (popover.contains(document.activeElement) || document.activeElement === document.body) {
-            button.focus();
-          }
-        }}
-      >
-        <Show when={isOpen()}>
-          <For each={props.entries()}>
-            {(entry) =>
-              entry === "line" ? (
-                <hr />
-              ) : (
-                <button
-                  type="button"
-                  role={entry.checked === undefined ? "menuitem" : "menuitemcheckbox"}
-                  aria-checked={entry.checked}
-                  tabindex={-1}
-                  class={`menu-item ${entry.danger ? "danger" : ""}`}
-                  disabled={entry.disabled}
-                  onClick={() => {
-                    popover.hidePopover();
-                    entry.run();
-                  }}
-                >
-                  <Show when={entry.checked !== undefined ? entry.checked : entry.icon}>
-                    <Icon name={entry.checked ? "check" : (entry.icon ?? "check")} />
-                  </Show>
-                  <span class="clip">{entry.label}</span>
-                  <Show when={entry.keys}>
-                    <span class="key">{entry.keys}</span>
-                  </Show>
-                </button>
-              )
+      <Show when={isMade()}>
+        <div
+          ref={popover}
+          id={id}
+          class="menu"
+          role="menu"
+          aria-label={props.label}
+          popover="auto"
+          onKeyDown={move}
+          onClick={(event) => event.stopPropagation()}
+          on:toggle={(event: ToggleEvent) => {
+            const open = event.newState === "open";
+            setOpen(open);
+            if (open) {
+              place();
+              popover.querySelector<HTMLElement>("[role^=menuitem]")?.focus();
+            } else if (popover.contains(document.activeElement) || document.activeElement === document.body) {
+              button.focus();
             }
-          </For>
-        </Show>
-      </div>
+          }}
+        >
+          <Show when={isOpen()}>
+            <For each={props.entries()}>
+              {(entry) =>
+                entry === "line" ? (
+                  <hr />
+                ) : (
+                  <button
+                    type="button"
+                    role={entry.checked === undefined ? "menuitem" : "menuitemcheckbox"}
+                    aria-checked={entry.checked}
+                    tabindex={-1}
+                    class={`menu-item ${entry.danger ? "danger" : ""}`}
+                    disabled={entry.disabled}
+                    onClick={() => {
+                      popover.hidePopover();
+                      entry.run();
+                    }}
+                  >
+                    <Show when={entry.checked !== undefined ? entry.checked : entry.icon}>
+                      <Icon name={entry.checked ? "check" : (entry.icon ?? "check")} />
+                    </Show>
+                    <span class="clip">{entry.label}</span>
+                    <Show when={entry.keys}>
+                      <span class="key">{entry.keys}</span>
+                    </Show>
+                  </button>
+                )
+              }
+            </For>
+          </Show>
+        </div>
+      </Show>
     </>
   );
 }

@@ -18,7 +18,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{Agent, Client, Error, Lines, on_receive_notification, on_receive_request};
 use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::Project;
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{SinkExt, StreamExt as _};
 use tokio::time::{sleep, timeout};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 

@@ -234,7 +234,7 @@ async fn name_session(inner: &Inner, session: &Session, prompt: &str) -> Result<
 /// Returns the caller of the calls that serve the agent.
 fn caller(prompt: &UserMessage, rules: PermissionRules) -> Caller {
     let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on).map(|(tool, _)| tool.clone());
-    Caller { rules, model: None, switched_off: off.collect(), named: Vec::new() }
+    Caller { rules, agent: prompt.agent.clone(), model: None, switched_off: off.collect(), named: Vec::new() }
 }
 
 /// Returns the tools that serve the agent.

@@ -1,5 +1,5 @@
 // The files of a directory: tree, viewer, and search by name, text and symbol.
-import { createEffect, createMemo, createResource, createSignal, For, Match, on, Show, Switch, type JSX } from "solid-js";
+import { createEffect, createMemo, createResource, createSignal, For, Match, on, Show, Suspense, Switch, type JSX } from "solid-js";
 import { call, type FileNode } from "../../api";
 import { placeOf } from "../../state/place";
 import { prefs } from "../../state/prefs";
@@ -40,7 +40,7 @@ export default function FilesPanel(props: { directory: string }): JSX.Element {
         </div>
         <div class="files-body">
           <Show when={query()} fallback={<Tree directory={props.directory} path="" depth={0} />}>
-            <Found directory={props.directory} query={query()} mode={mode()} />
+            <Suspense fallback={<p class="muted files-count">{t.loading}</p>}><Found directory={props.directory} query={query()} mode={mode()} /></Suspense>
           </Show>
         </div>
       </div>
@@ -52,7 +52,7 @@ export default function FilesPanel(props: { directory: string }): JSX.Element {
 
 function Tree(props: { directory: string; path: string; depth: number }): JSX.Element {
   const [nodes] = createResource(() => ({ directory: props.directory, path: props.path || "." }), (query) => call("GET /file", { query }));
-  const sorted = createMemo(() => [...(nodes.latest ?? [])].sort((a, b) => Number(b.type === "directory") - Number(a.type === "directory") || a.name.localeCompare(b.name)));
+  const sorted = createMemo(() => (nodes.latest ?? []).filter((node) => node.name !== ".git").sort((a, b) => Number(b.type === "directory") - Number(a.type === "directory") || a.name.localeCompare(b.name)));
   return (
     <Show when={!nodes.error} fallback={<p class="notice bad">{String(nodes.error instanceof Error ? nodes.error.message : nodes.error)}</p>}>
       <ul role={props.depth === 0 ? "tree" : "group"} class="tree" aria-label={props.depth === 0 ? t.fileTree : undefined}>
@@ -102,7 +102,10 @@ function TreeNode(props: { directory: string; node: FileNode; depth: number }): 
         <span class="clip">{plain(props.node.name)}</span>
         <Show when={status()}><span class="tree-status" aria-hidden="true">{isDirectory() ? "•" : (status()[0] ?? "").toUpperCase()}</span></Show>
       </div>
-      <Show when={isOpen()}><Tree directory={props.directory} path={props.node.path} depth={props.depth + 1} /></Show>
+      <Show when={isOpen()}>
+        {/* Of its own, so that the rest of the tree stays and keeps the focus. */}
+        <Suspense><Tree directory={props.directory} path={props.node.path} depth={props.depth + 1} /></Suspense>
+      </Show>
     </li>
   );
 }
@@ -184,7 +187,12 @@ function Viewer(props: { directory: string; path: string; line: number | undefin
 
 function Lines(props: { text: string; path: string; line: number | undefined }): JSX.Element {
   const lines = createMemo(() => code(props.text).replace(/\n$/, "").split("\n"));
-  const [colours] = createResource(() => ({ text: code(props.text), language: languageOf(props.path) }), ({ text, language }) => highlightLines(text, language));
+  const [colours, setColours] = createSignal<Node[][] | null>(null);
+  createEffect(() => {
+    const text = code(props.text);
+    setColours(null);
+    void highlightLines(text, languageOf(props.path)).then((found) => code(props.text) === text && setColours(found));
+  });
   const keys = createMemo(() => lines().map((_, at) => String(at)));
   const [handle, setHandle] = createSignal<VirtualHandle>();
   createEffect(() => {
@@ -198,7 +206,7 @@ function Lines(props: { text: string; path: string; line: number | undefined }):
         return (
           <div class="line" classList={{ marked: props.line === at + 1 }} dir="ltr">
             <span class="line-number" aria-hidden="true">{at + 1}</span>
-            <code>{(colours.latest?.[at] ?? []).length > 0 ? colours.latest?.[at]?.map((node) => node.cloneNode(true)) : (lines()[at] || " ")}</code>
+            <code>{(colours()?.[at] ?? []).length > 0 ? colours()?.[at]?.map((node) => node.cloneNode(true)) : (lines()[at] || " ")}</code>
           </div>
         );
       }}

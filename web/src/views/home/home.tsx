@@ -1,11 +1,11 @@
 // Home: a prompt, what waits or runs, and the sessions of all directories.
-import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, For, on, onCleanup, Show, type JSX } from "solid-js";
 import { openDirectoryDialog } from "../../app/directory";
 import { groupSessions, rootSessions, waitsFor, type Group } from "../../app/lists";
 import { format, openSession } from "../../app/router";
 import { SessionMenu } from "../../app/session-menu";
 import { currentDirectory } from "../../state/actions";
-import { loadMoreSessions, state, type KnownSession } from "../../state/mirror";
+import { loadMoreSessions, searchSessions, state, type KnownSession } from "../../state/mirror";
 import { prefs, setPrefs, toFront } from "../../state/prefs";
 import { ago, baseName, money, shortPath } from "../../text/format";
 import { t } from "../../text";
@@ -18,10 +18,18 @@ import { Composer } from "../session/composer";
 /** Directories that are displayed as buttons. */
 const MAX_DIRECTORIES = 6;
 /** Sessions of a group before the rest is unfolded. */
-const MAX_ROWS = 60;
+const MAX_ROWS = 40;
+const SEARCH_MS = 200;
 
 export function HomeView(): JSX.Element {
   const [query, setQuery] = createSignal("");
+  // The server searches, too, because not all sessions are loaded.
+  createEffect(on(query, (text) => {
+    const timer = setTimeout(() => {
+      if (text.trim() && state.hasMore) void searchSessions(text.trim());
+    }, SEARCH_MS);
+    onCleanup(() => clearTimeout(timer));
+  }, { defer: true }));
   const groups = createMemo(() => {
     const sessions = rootSessions();
     return groupSessions(query() ? filter(sessions, query(), (session) => `${session.title} ${session.directory}`) : sessions);

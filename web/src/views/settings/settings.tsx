@@ -99,7 +99,13 @@ function ImportTheme(): JSX.Element {
       fail(error instanceof SyntaxError ? new Error(t.notTheme) : error);
     }
   };
-  return <input type="file" accept=".json,application/json" aria-label={t.importTheme} onChange={(event) => void load(event.currentTarget.files?.[0])} />;
+  let input!: HTMLInputElement;
+  return (
+    <>
+      <Button small onClick={() => input.click()}>{t.chooseFile}</Button>
+      <input ref={input} type="file" hidden accept=".json,application/json" aria-label={t.importTheme} onChange={(event) => void load(event.currentTarget.files?.[0])} />
+    </>
+  );
 }
 
 function Notify(): JSX.Element {

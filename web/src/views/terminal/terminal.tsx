@@ -109,6 +109,8 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
     };
     const resize = () => {
       fit.fit();
+      // A terminal that has ended has no size.
+      if (props.pty()?.status !== "running") return;
       const { rows, cols } = terminal;
       call("PUT /pty/{ptyID}", { path: { ptyID: props.id }, query: { directory: props.directory }, body: { size: { rows, cols } } }).catch(() => {});
     };
