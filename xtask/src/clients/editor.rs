@@ -71,7 +71,7 @@ async fn connect(program: &Path, project: &Project, mode: &'static str) -> Resul
     let input = child.stdin.take().context("no input")?;
     let output = child.stdout.take().context("no output")?;
     let broken = |error: LinesCodecError| std::io::Error::other(error.to_string());
-    let sink = FramedWrite::new(input, LinesCodec::new()).sink_map_err(broken);
+    let sink = SinkExt::<String>::sink_map_err(FramedWrite::new(input, LinesCodec::new()), broken);
     let stream = FramedRead::new(output, LinesCodec::new()).map(move |line| line.map_err(broken));
     let seen = Shared::default();
     let (asked, read, written, updated) = (seen.clone(), seen.clone(), seen.clone(), seen.clone());
