@@ -104,8 +104,9 @@ impl Agent {
         let failed = |why: &str| Error::Failed(format!("the agent `{}` cannot start: {why}", spec.name));
         let command = command.map_err(|error| failed(&error.to_string()))?.map_err(|why| failed(&why))?;
         let (logged, name) = (host.clone(), spec.name.clone());
-        let (served, socket) = serve(&command, Outlet::Connection, tasks, move |line| logged.log(&name, line))
-            .map_err(|error| failed(&error.to_string()))?;
+        let (served, socket) =
+            serve(&command, Outlet::Connection, tasks, move |line| logged.log(&name, line))
+                .map_err(|error| failed(&error.to_string()))?;
         // A start that is given up ends the process.
         let guard = served.closed().clone().drop_guard();
         let routes = Arc::new(Routes::new(&spec.name, host.clone()));

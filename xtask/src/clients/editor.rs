@@ -176,7 +176,10 @@ async fn session(
         std::fs::read_to_string(directory.join("src/util.py")).map_err(Error::into_internal_error)?;
     checks.ok("an edit", edited.contains("b + 0"))?;
     if mode == "build" {
-        let used = (lock(seen).reads, lock(seen).writes);
+        let used = {
+            let seen = lock(seen);
+            (seen.reads, seen.writes)
+        };
         checks.ok("fs/read_text_file and fs/write_text_file", used.0 > 0 && used.1 == 1)?;
     }
     say("RUN it").await?;

@@ -68,9 +68,9 @@ pub fn connect(command: &Command, outlet: Outlet) -> Result<(Connected, Peer, Er
         Outlet::Connection => (Input::Connection(other.try_clone().map_err(failed)?), Stdio::from(other)),
         // The supervisor passes its own output on as the input of the program.
         Outlet::Errors if is_supervised => {
-            (Input::ConnectedInput(other.try_clone().map_err(failed)?), Stdio::from(other))
+            (Input::Duplex(other.try_clone().map_err(failed)?), Stdio::from(other))
         }
-        Outlet::Errors => (Input::ConnectedInput(other), Stdio::from(writer.try_clone().map_err(failed)?)),
+        Outlet::Errors => (Input::Duplex(other), Stdio::from(writer.try_clone().map_err(failed)?)),
     };
     let ends = Ends { input, stdout, stderr: Stdio::from(writer) };
     // Before the start, so that nothing that the program creates counts as present.

@@ -78,7 +78,7 @@ pub(crate) enum Input<'a> {
     /// The socket that is the program's output too.
     Connection(OwnedFd),
     /// A socket. The program's output goes to its error output.
-    ConnectedInput(OwnedFd),
+    Duplex(OwnedFd),
 }
 
 impl Input<'_> {
@@ -88,7 +88,7 @@ impl Input<'_> {
             Self::Empty => supervisor::NO_TERMINAL.as_ref(),
             Self::Terminal(path) => path.as_os_str(),
             Self::Connection(_) => supervisor::CONNECTION.as_ref(),
-            Self::ConnectedInput(_) => supervisor::CONNECTED_INPUT.as_ref(),
+            Self::Duplex(_) => supervisor::CONNECTED_INPUT.as_ref(),
         }
     }
 }
@@ -286,7 +286,7 @@ fn spawn(
     match lifeline {
         None => {
             let stdin = match input {
-                Input::Connection(socket) | Input::ConnectedInput(socket) => Stdio::from(socket),
+                Input::Connection(socket) | Input::Duplex(socket) => Stdio::from(socket),
                 Input::Empty | Input::Terminal(_) => Stdio::null(),
             };
             let child = builder.stdin(stdin).process_group(0).kill_on_drop(true).spawn()?;
