@@ -54,5 +54,8 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
 fn browser(names: &[&str]) -> Option<PathBuf> {
     let search: OsString = search();
     let folders: Vec<PathBuf> = std::env::split_paths(&search).collect();
-    names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|path| path.is_file())
+    names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .find(|path| path.is_file())
 }

@@ -95,7 +95,8 @@ fn policy(query: &str) -> HeaderValue {
 /// Returns the policy sources of a server that a query names: its origin for requests and for WebSockets. A name that is
 /// not a plain origin has none.
 fn server_sources(encoded: &str) -> Option<String> {
-    let decoded = percent_decode_str(encoded).decode_utf8().ok().filter(|name| name.len() <= MAX_SERVER_BYTES)?;
+    let decoded =
+        percent_decode_str(encoded).decode_utf8().ok().filter(|name| name.len() <= MAX_SERVER_BYTES)?;
     let (scheme, rest) = decoded.split_once("://").unwrap_or(("http", &decoded));
     let socket = match scheme {
         "http" => "ws",
@@ -104,7 +105,8 @@ fn server_sources(encoded: &str) -> Option<String> {
     };
     let authority = rest.split('/').next().filter(|authority| !authority.is_empty())?;
     // No spaces, semicolons, quotes or stars: nothing that has a meaning in a policy.
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'[' | b']');
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'[' | b']');
     authority.bytes().all(is_plain).then(|| format!(" {scheme}://{authority} {socket}://{authority}"))
 }
 
@@ -150,9 +152,14 @@ mod tests {
 
     #[test]
     fn gzip_is_used_if_the_client_accepts_it() {
-        for (value, expected) in
-            [("gzip", true), ("br, gzip;q=0.5", true), ("*", true), ("br", false), ("gzip;q=0", false), ("", false)]
-        {
+        for (value, expected) in [
+            ("gzip", true),
+            ("br, gzip;q=0.5", true),
+            ("*", true),
+            ("br", false),
+            ("gzip;q=0", false),
+            ("", false),
+        ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(value));
             assert_eq!(accepts_gzip(&headers), expected, "{value}");

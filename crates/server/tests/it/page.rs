@@ -75,7 +75,9 @@ async fn the_files_of_the_app_are_kept_by_the_browser() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
     let files = loaded(&unpacked(&get(&router, "/", "gzip").await.2));
-    assert!(files.iter().any(|path| path.ends_with(".js")) && files.iter().any(|path| path.ends_with(".css")));
+    assert!(
+        files.iter().any(|path| path.ends_with(".js")) && files.iter().any(|path| path.ends_with(".css"))
+    );
     for path in &files {
         let (status, headers, content) = get(&router, path, "deflate, gzip").await;
         assert_eq!(status, 200, "{path}");
