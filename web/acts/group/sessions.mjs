@@ -121,6 +121,21 @@ export const table = [
     }
     throw new Error("it still exists");
   } },
+  { name: "a deletion is carried out if the page closes before the time to undo it", run: async (cx) => {
+    const made = await cx.server.call("POST", "/session", { title: "Closed early" });
+    const page = await cx.open();
+    const row = page.locator(".session-row", { hasText: "Closed early" });
+    await row.getByRole("button", { name: "More actions" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await row.waitFor({ state: "detached" });
+    await page.goto("about:blank");
+    for (let waits = 0; waits < 40; waits += 1) {
+      const all = await cx.server.call("GET", "/experimental/session?roots=true");
+      if (!all.some((session) => session.id === made.id)) return;
+      await cx.page.waitForTimeout(100);
+    }
+    throw new Error("it still exists");
+  } },
   { name: "a session is archived", run: async (cx) => {
     const row = cx.page.locator(".session-row", { hasText: "A better title" }).first();
     await row.getByRole("button", { name: "More actions" }).click();

@@ -59,6 +59,8 @@ export async function send(method: string, url: URL, input: { body?: unknown; he
   try {
     response = await fetch(url, {
       method,
+      // A deletion is carried out even if the page closes.
+      keepalive: method === "DELETE",
       headers,
       credentials,
       body: input.body === undefined ? null : JSON.stringify(input.body),

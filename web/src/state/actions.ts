@@ -110,7 +110,10 @@ function leave(id: string): void {
   if (now.name === "session" && now.id === id) go({ name: "home" });
 }
 
-const deleting = new Set<string>();
+/** The sessions that are about to be deleted, with what deletes them. */
+const deleting = new Map<string, () => void>();
+addEventListener("pagehide", () => deleting.forEach((run) => run()));
+
 export function isDeleting(id: string): boolean {
   return deleting.has(id);
 }
@@ -118,15 +121,17 @@ export function isDeleting(id: string): boolean {
 /** Deletes a session after a delay in which the user can undo it. */
 export function remove(id: string, redraw: () => void): void {
   const title = state.sessions[id]?.title || t.untitled;
-  deleting.add(id);
-  redraw();
-  leave(id);
-  const timer = setTimeout(() => {
+  const run = () => {
+    clearTimeout(timer);
     void attempt(() => call("DELETE /session/{sessionID}", { path: { sessionID: id } })).then(() => {
       deleting.delete(id);
       redraw();
     });
-  }, DELETE_DELAY_MS);
+  };
+  const timer = setTimeout(run, DELETE_DELAY_MS);
+  deleting.set(id, run);
+  redraw();
+  leave(id);
   toast({
     text: t.deleted(title),
     action: {

@@ -1,5 +1,5 @@
 // Settings of this browser, the providers of the server, granted permissions and archived sessions.
-import { createMemo, createResource, createSignal, For, Match, Show, Switch, type JSX } from "solid-js";
+import { createMemo, createResource, createSignal, For, Match, Show, Suspense, Switch, type JSX } from "solid-js";
 import { go, openSession, route } from "../../app/router";
 import { call, type GlobalSession } from "../../api";
 import { base } from "../../api/server";
@@ -29,14 +29,16 @@ export default function SettingsView(): JSX.Element {
   return (
     <Page title={t.settings}>
       <Tabs label={t.settings} value={page()} onChange={(name) => go({ name: "settings", page: name })} tabs={PAGES.map((name) => ({ name, label: TITLES[name] }))} />
-      <Switch>
-        <Match when={page() === "general"}><General /></Match>
-        <Match when={page() === "providers"}><Providers /></Match>
-        <Match when={page() === "permissions"}><Permissions /></Match>
-        <Match when={page() === "archive"}><Archive /></Match>
-        <Match when={page() === "status"}><StatusPanel directory={currentDirectory()} /></Match>
-        <Match when={page() === "server"}><Server /></Match>
-      </Switch>
+      <Suspense fallback={<div class="empty">{t.loading}</div>}>
+        <Switch>
+          <Match when={page() === "general"}><General /></Match>
+          <Match when={page() === "providers"}><Providers /></Match>
+          <Match when={page() === "permissions"}><Permissions /></Match>
+          <Match when={page() === "archive"}><Archive /></Match>
+          <Match when={page() === "status"}><StatusPanel directory={currentDirectory()} /></Match>
+          <Match when={page() === "server"}><Server /></Match>
+        </Switch>
+      </Suspense>
     </Page>
   );
 }

@@ -31,6 +31,8 @@ export default function TerminalPanel(props: { directory: string }): JSX.Element
     setChosen(pty.id);
   });
   const close = (pty: Pty) => void attempt(async () => {
+    // First here, so that its screen does not try to connect again.
+    mutate((all) => all?.filter((one) => one.id !== pty.id));
     await call("DELETE /pty/{ptyID}", { path: { ptyID: pty.id }, query: query() });
     await refetch();
   });
