@@ -81,13 +81,18 @@ pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
     Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Prints a line.
+fn say(line: &str) -> Result<()> {
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}
+
 /// Tests `acp` with the official clients of the Agent Client Protocol as the editor, twice: once the program answers, and
 /// once it is the client of another process of the program, which answers.
 pub(crate) fn acp(rest: &[String]) -> Result<ExitCode> {
     let program = program(rest)?;
     let package = package(EDITING.0, EDITING.1)?;
     for mode in ["build", "other"] {
-        println!("-- the agent `{mode}`, with the TypeScript client");
+        say(&format!("-- the agent `{mode}`, with the TypeScript client"))?;
         let scene = EditorScene::new(&program, mode)?;
         let project = &scene.project;
         let drive = project.home().join("drive.mjs");
@@ -99,10 +104,10 @@ pub(crate) fn acp(rest: &[String]) -> Result<ExitCode> {
         if !node.status().context("cannot start node")?.success() {
             return Ok(ExitCode::FAILURE);
         }
-        println!("-- the agent `{mode}`, with the Rust client");
+        say(&format!("-- the agent `{mode}`, with the Rust client"))?;
         let scene = EditorScene::new(&program, mode)?;
         let count = editor::drive(&program, &scene.project, mode)?;
-        println!("{count} of {count}");
+        say(&format!("{count} of {count}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -99,12 +99,7 @@ impl Engine {
         let clock = wall.steady();
         let ids = Ids::new(clock.clone());
         let store = Store::open(&dirs.data.join("codewright.db"), ids.clone(), clock.clone()).await?;
-        let set = [("AGENT", "1".to_owned()), ("OPENCODE", "1".to_owned()), ("CODEWRIGHT", "1".to_owned())];
-        let child_env = Environment {
-            set: set.map(|(name, value)| (name.to_owned(), value)).into(),
-            // A server that was started by a command of another server must not pass on that server's process id.
-            remove: env.child_removals().into_iter().chain(["OPENCODE_PID"]).map(str::to_owned).collect(),
-        };
+        let child_env = child_environment(&env);
         let shell =
             env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);
         let outputs = Outputs::new(dirs.tool_output());
@@ -407,6 +402,16 @@ fn own_directories(dirs: &Dirs, env: &Env) -> Vec<PathBuf> {
     let own = [&dirs.config, &dirs.own_config, &dirs.data, &dirs.state, &dirs.cache, &dirs.opencode_data];
     let named = env.filled(codewright_config::env::CONFIG_DIR).map(PathBuf::from);
     own.into_iter().cloned().chain(named.filter(|path| path.is_absolute())).collect()
+}
+
+/// Returns what commands get and what they do not inherit.
+fn child_environment(env: &Env) -> Environment {
+    let set = [("AGENT", "1"), ("OPENCODE", "1"), ("CODEWRIGHT", "1")];
+    Environment {
+        set: set.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        // A server that was started by a command of another server must not pass on that server's process id.
+        remove: env.child_removals().into_iter().chain(["OPENCODE_PID"]).map(str::to_owned).collect(),
+    }
 }
 
 /// Returns a path with the links of its existing part resolved.

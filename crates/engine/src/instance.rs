@@ -169,12 +169,8 @@ impl Instance {
         let stored = opening.sign_in.vault().read().map_err(|error| Error::machine(error.to_string()))?;
         let variables = remote::environment(opening.env, &stored);
         let (served, unserved) = remote::served(opening.llm, opening.dirs, opening.clock, &stored).await;
-        let input = LoadInput {
-            directory: &directory,
-            worktree: &worktree.root,
-            env: &variables,
-            dirs: opening.dirs,
-        };
+        let (dirs, env) = (opening.dirs, &variables);
+        let input = LoadInput { directory: &directory, worktree: &worktree.root, env, dirs };
         let root = if worktree.git { &worktree.root } else { &directory };
         let level = |control: &_| opening.trust.level(root, control);
         let (loaded, control) = codewright_config::open(input, &served, level)?;
@@ -190,18 +186,16 @@ impl Instance {
         add_prompts(&mut agents);
         let of_repository = parts.as_ref().map(|parts| &parts.repository);
         let mut commands = commands::commands(&config, of_repository, &worktree.root, &directory);
-        if let Some(control) = trusted.filter(|_| config.prompt.claude) {
-            commands.extend(commands::claude(control, &root.join(".claude/commands"), &commands));
-        }
+        let claude = trusted.filter(|_| config.prompt.claude);
+        commands.extend(commands::claude(claude, root, &commands));
         commands.extend(commands::of_skills(&skills, &commands));
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let configs = Configs { config: &config, parts: parts.as_deref() };
         let access = Access { credentials: &credentials, env: &variables };
         let Opening { catalog, env, dirs, llm, .. } = *opening;
         let mut models = Models::open(Search { catalog, env, dirs, llm }, configs, access, &looked_for).await;
-        if let Some(parts) = parts.as_ref().filter(|parts| parts.trust == Trust::Inert) {
-            warnings.extend(models.keep_usable(&parts.user));
-        }
+        let inert = parts.as_ref().filter(|parts| parts.trust == Trust::Inert);
+        warnings.extend(inert.into_iter().flat_map(|parts| models.keep_usable(&parts.user)));
         warnings.extend(missing(&agents, &commands, &models, &origins));
         let settled = Settled::read(&config.raw, &variables, &mut warnings);
         let warnings =

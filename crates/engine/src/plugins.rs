@@ -98,11 +98,6 @@ impl PluginTable {
         self.lock().contains_key(directory)
     }
 
-    /// Returns the extensions of a directory that exist.
-    pub(crate) fn find(&self, directory: &Path) -> Vec<Arc<HostExtension>> {
-        self.lock().get(directory).map(|entry| entry.extensions.clone()).unwrap_or_default()
-    }
-
     /// Returns the wanted extensions of a directory. Also returns those that must be closed.
     pub(crate) fn open(
         &self,

@@ -49,8 +49,7 @@ impl Checks {
             return Err(Error::internal_error().data(what));
         }
         self.0 += 1;
-        println!("ok  {what}");
-        Ok(())
+        super::say(&format!("ok  {what}")).map_err(|error| Error::internal_error().data(error.to_string()))
     }
 }
 
@@ -117,7 +116,7 @@ async fn connect(program: &Path, project: &Project, mode: &'static str) -> Resul
         .await?;
     let ended = child.wait().await?;
     ensure!(ended.success(), "the program ended with {ended}");
-    println!("ok  the program ends with its input");
+    super::say("ok  the program ends with its input")?;
     Ok(count + 1)
 }
 

@@ -47,7 +47,7 @@ impl Server {
         let (tasks, log) = (TaskTracker::new(), Arc::<Mutex<Vec<String>>>::default());
         let lines = log.clone();
         let (served, peer) = serve(&command, Outlet::Connection, &tasks, move |line| {
-            lines.lock().expect("it works").push(line.to_owned())
+            lines.lock().expect("it works").push(line.to_owned());
         })
         .expect("it works");
         Self { served, peer, log, tasks }
