@@ -14,6 +14,7 @@ mod lsp;
 mod mcp;
 mod memory;
 mod page;
+mod plugins;
 mod prompt;
 mod report;
 mod sandbox;
@@ -47,13 +48,14 @@ const RUNS: usize = 7;
 /// The largest number of runs.
 const RUNS_LIMIT: usize = 1000;
 /// The measurements besides the cases.
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     Part { name: abort::NAME, measure: abort::measure },
     Part { name: acp::NAME, measure: acp::measure },
     Part { name: confined::NAME, measure: confined::measure },
     Part { name: decode::NAME, measure: decode::measure },
     Part { name: lsp::NAME, measure: lsp::measure },
     Part { name: mcp::NAME, measure: mcp::measure },
+    Part { name: plugins::NAME, measure: plugins::measure },
     Part { name: memory::NAME, measure: memory::measure },
     Part { name: prompt::NAME, measure: prompt::measure },
     Part { name: serve::NAME, measure: serve::measure },

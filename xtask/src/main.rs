@@ -20,6 +20,7 @@ mod model;
 mod models;
 mod package;
 mod pictures;
+mod plugins;
 mod races;
 mod web;
 mod work;
@@ -54,7 +55,7 @@ Commands:
                       first. Its figures are also shown as ratios. `serve` and `store`
                       send it the same requests, `tui` only starts it
       --runs N        Counted runs of each case, after a warm-up run (default 7)
-      --only NAME     version, hi, edit, stream, pipe, size, abort, lsp, mcp, prompt, serve, decode,
+      --only NAME     version, hi, edit, stream, pipe, size, abort, lsp, mcp, plugins, prompt, serve, decode,
                       snapshot, undo, store, sandbox, tools or tui. edit, stream and pipe measure
                       hi too, because their figures are differences to it. abort measures
                       the time until a turn is aborted; serve a server, idle and under
@@ -108,6 +109,10 @@ Commands:
   pictures [--bin PATH]
       Draw the pictures of docs/tui.md again: the terminal client with the scripted
       model. The files change only if the client has changed.
+  plugins [--bin PATH]
+      Run published plugins of npm, unmodified, each alone and all together, and check the
+      types of fixture plugins against the official package. Needs npm and a runtime for
+      plugins. Print each plugin and n of n. Exit with 1 if one failed.
   races [--exchanges N] [--only TOOL]...
       Exchange a directory, a file and the parent of a project with links to outside
       directories, N times (default 1000000) against each file tool and against undo.
@@ -157,6 +162,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "fuzz" => return fuzz::main(rest),
         "hang" => return hang::main(rest),
         "mcp" => return mcp::main(rest),
+        "plugins" => return plugins::main(rest),
         "lsp" => return lsp::main(rest),
         #[cfg(target_os = "linux")]
         "sandbox" => return breakout::main(rest),

@@ -183,7 +183,8 @@ mod tests {
         }
         fs::create_dir_all(worktree.join(".git")).unwrap();
         let input = LoadInput { directory: &directory, worktree: &worktree, env: &env, dirs: &dirs };
-        let (loaded, control) = crate::open(input, &[], |_| crate::Trust::Full).unwrap();
+        let (loaded, control) =
+            crate::open(input, &[], &crate::Overlay::default(), |_| crate::Trust::Full).unwrap();
         let names = |control: Option<&ControlFiles>| -> Vec<(String, CodeKind, bool)> {
             let files = code_files(&loaded.folders, input, control);
             let name = |path: PathBuf| path.strip_prefix(&root).unwrap().display().to_string();

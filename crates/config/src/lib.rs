@@ -49,7 +49,9 @@ pub use dirs::Dirs;
 pub use edit::{edit_document, parse_document};
 pub use env::Env;
 pub use error::{Error, FileProblem, Position};
-pub use load::{LoadInput, LoadedConfig, Parts, Remote, Source, check_change, global, load, load_over, open};
+pub use load::{
+    LoadInput, LoadedConfig, Overlay, Parts, Remote, Source, check_change, global, load, load_over, open,
+};
 pub use markdown::{CommandFile, front_matter, repository_commands};
 pub use nearest::nearest;
 pub use ordered::Ordered;

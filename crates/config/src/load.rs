@@ -101,6 +101,23 @@ pub struct Parts {
     pub trust: Trust,
 }
 
+/// The changes of the configuration that plugins make while they run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overlay {
+    /// The changes of the user's plugins.
+    pub user: Map,
+    /// Those of the repository's plugins, which are restricted like its documents.
+    pub repository: Map,
+}
+
+impl Overlay {
+    /// Reports whether there are no changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.user.is_empty() && self.repository.is_empty()
+    }
+}
+
 /// A source of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -119,33 +136,35 @@ pub fn load(input: LoadInput<'_>) -> Result<LoadedConfig, Error> {
 
 /// Like [`load`], on top of documents from organisations.
 pub fn load_over(input: LoadInput<'_>, remote: &[Remote]) -> Result<LoadedConfig, Error> {
-    open(input, remote, |_| Trust::Full).map(|(loaded, _)| loaded)
+    open(input, remote, &Overlay::default(), |_| Trust::Full).map(|(loaded, _)| loaded)
 }
 
 /// Reads, checks and merges the configuration of a directory. `decide` returns how much of the repository's
-/// configuration takes effect; it is called at most once, with the repository's control files.
+/// configuration takes effect; it is called at most once, with the repository's control files. The changes of plugins
+/// win over all documents of their owner.
 ///
 /// If the control files exceed a limit, only the inert part takes effect.
 pub fn open(
     input: LoadInput<'_>,
     remote: &[Remote],
+    overlay: &Overlay,
     decide: impl FnOnce(&ControlFiles) -> Trust,
 ) -> Result<(LoadedConfig, ControlFiles), Error> {
     let LoadInput { directory, worktree, env, dirs } = input;
     if env.is_on(env::DISABLE_PROJECT_CONFIG) {
         let control = ControlFiles::default();
-        return Ok((Layers::new(input, &control, Trust::Inert).all(remote)?, control));
+        return Ok((Layers::new(input, &control, Trust::Inert).over(overlay).all(remote)?, control));
     }
     let mut control = ControlFiles::read(RepositoryPaths { directory, worktree, dirs });
     if control.is_empty() {
-        return Ok((Layers::new(input, &control, Trust::Inert).all(remote)?, control));
+        return Ok((Layers::new(input, &control, Trust::Inert).over(overlay).all(remote)?, control));
     }
     let nothing = ControlFiles::default();
-    let user = Layers::new(input, &nothing, Trust::Inert).all(remote)?.config;
+    let user = Layers::new(input, &nothing, Trust::Inert).over(overlay).all(remote)?.config;
     let rules = [default_rules(dirs), user.permission.clone()].concat();
     control.collect_requests(&|rule| is_looser(rule, &rules));
     let trust = if control.limit().is_some() { Trust::Inert } else { decide(&control) };
-    let mut layers = Layers::new(input, &control, trust);
+    let mut layers = Layers::new(input, &control, trust).over(overlay);
     layers.warnings.extend(control.warnings().iter().cloned());
     let mut loaded = layers.all(remote)?;
     if let Some(parts) = &mut loaded.parts {

@@ -12,6 +12,7 @@ pub(crate) const KEYS: &[(&str, Shape)] = &[
     ("memory", Shape::Positive),
     ("timeout", Shape::Positive),
     ("grant", Shape::List(&Shape::Text)),
+    ("install", Shape::Switch),
 ];
 /// The limits for `memory` in MiB: the smallest value, the default and the largest value.
 const MEMORY_MIB: [u64; 3] = [64, 512, 16 * 1024];
@@ -29,6 +30,8 @@ pub struct PluginHostConfig {
     pub timeout: Duration,
     /// The plugins whose answers to permission requests count as the user's.
     pub grant: Vec<String>,
+    /// Whether bun is installed from the npm registry if there is no runtime.
+    pub installs_runtime: bool,
 }
 
 impl Default for PluginHostConfig {
@@ -49,6 +52,7 @@ impl PluginHostConfig {
             memory_bytes: number("memory", MEMORY_MIB) * 1024 * 1024,
             timeout: Duration::from_secs(number("timeout", TIMEOUT_SECONDS)),
             grant: texts("grant").filter_map(Value::as_str).map(str::to_owned).collect(),
+            installs_runtime: section.get("install") == Some(&Value::Bool(true)),
         }
     }
 }

@@ -98,11 +98,10 @@ pub(crate) fn commands(
     commands
 }
 
-/// Returns the commands of Claude Code in a trusted repository with this root, except names in use.
-pub(crate) fn claude(control: Option<&ControlFiles>, root: &Path, known: &[Command]) -> Vec<Command> {
-    let Some(control) = control else { return Vec::new() };
+/// Returns the commands of Claude Code in a trusted repository, except names in use.
+pub(crate) fn claude(control: &ControlFiles, known: &[Command]) -> Vec<Command> {
     let is_new = |name: &str| known.iter().all(|known| known.name != name);
-    let found = codewright_config::repository_commands(control, &root.join(".claude/commands"));
+    let found = codewright_config::repository_commands(control, &control.root().join(".claude/commands"));
     let found = found.into_iter().filter(|(name, ..)| is_new(name));
     let command = |(name, description, template): (String, Option<String>, String)| Command {
         is_of_repository: true,

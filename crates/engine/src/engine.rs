@@ -53,7 +53,7 @@ use crate::trust::TrustState;
 use crate::web::Network;
 use crate::worktrees::WorktreeState;
 use crate::zone::Zone;
-use crate::{Error, pty, question, telemetry};
+use crate::{Error, plugins, pty, question, telemetry};
 
 /// The file of the tokens of MCP servers.
 const MCP_AUTH_FILE: &str = "mcp-auth.json";
@@ -183,7 +183,9 @@ impl Engine {
 
     /// Returns an open directory, and opens it first if necessary.
     pub async fn instance(&self, directory: &Path) -> Result<Arc<Instance>, Error> {
-        self.0.instance(directory).await
+        let instance = self.0.instance(directory).await?;
+        plugins::open::start_soon(&self.0, &instance);
+        Ok(instance)
     }
 
     /// Returns whether the model may start subagents in the background.
@@ -217,6 +219,7 @@ impl Engine {
     pub async fn close(self) -> Result<(), Error> {
         // Each hook has a shorter deadline; what is left is abandoned.
         let _ = tokio::time::timeout(END_GRACE, self.0.extensions.end_all()).await;
+        self.0.plugins.ending.cancel();
         self.0.plugins.close_all().await;
         self.0.mcp.close_all(&self.0.tasks);
         self.0.lsp.close_all(&self.0.tasks);

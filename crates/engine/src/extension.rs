@@ -48,6 +48,7 @@ pub(crate) enum Moment {
     TextComplete,
     Compacting,
     AutoContinue,
+    SmallModel,
     Permission,
     /// The first prompt of a session in this process. Not a hook of plugins, like those below.
     SessionStart,
@@ -77,6 +78,7 @@ impl Moment {
             Self::TextComplete => "experimental.text.complete",
             Self::Compacting => "experimental.session.compacting",
             Self::AutoContinue => "experimental.compaction.autocontinue",
+            Self::SmallModel => "experimental.provider.small_model",
             Self::Permission => "permission.ask",
             Self::SessionStart => "session.start",
             Self::SessionEnd => "session.end",

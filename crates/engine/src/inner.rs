@@ -180,6 +180,7 @@ impl Inner {
             sign_in: &self.sign_in,
             trust: &self.trust,
             catalog: &self.catalog,
+            plugins: &self.plugins,
             tasks: &self.tasks,
         }
     }

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::{
-    AgentSpec, Code, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, PluginHostConfig,
-    PromptConfig, SandboxConfig, SkillInput, Trust, Worktree, env,
+    AgentSpec, Code, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, Overlay, Parts,
+    PluginHostConfig, PromptConfig, Remote, SandboxConfig, SkillInput, Trust, Worktree, env,
 };
 use codewright_formatter::Formatters;
 use codewright_llm::Client;
@@ -48,6 +48,7 @@ use crate::models::source::Source;
 use crate::models::{Configs, Models, Search};
 use crate::packages::{self, PluginEntry};
 use crate::permission::rules::PermissionRules;
+use crate::plugins::PluginTable;
 use crate::prompts::{self, Family};
 use crate::request::instructions::addresses::Addresses;
 use crate::request::instructions::{Found, Sources};
@@ -74,6 +75,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) sign_in: &'a SignIn,
     pub(crate) trust: &'a TrustState,
     pub(crate) catalog: &'a Source,
+    pub(crate) plugins: &'a PluginTable,
     pub(crate) tasks: &'a TaskTracker,
 }
 
@@ -118,6 +120,8 @@ pub struct Instance {
     pub(crate) plugins: Arc<Vec<PluginEntry>>,
     /// The files with plugins and tools.
     pub(crate) code: Code,
+    /// The configuration without the changes of plugins, if there are any.
+    base_config: Option<Value>,
     /// The settings of the process that runs plugins, which only the user sets.
     pub(crate) plugin_host: PluginHostConfig,
     /// Whether the repository's configuration takes effect.
@@ -173,7 +177,8 @@ impl Instance {
         let input = LoadInput { directory: &directory, worktree: &worktree.root, env, dirs };
         let root = if worktree.git { &worktree.root } else { &directory };
         let level = |control: &_| opening.trust.level(root, control);
-        let (loaded, control) = codewright_config::open(input, &served, level)?;
+        let overlay = opening.plugins.overlay(&directory);
+        let (loaded, control, base_config) = read(input, &served, &overlay, level)?;
         let trust = opening.trust.standing(root, &control);
         let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
         let credentials = Credentials { stored, sign_in: Some(opening.sign_in.clone()) };
@@ -184,16 +189,13 @@ impl Instance {
         warnings.extend(trust.warning.iter().cloned().chain(config.sandbox.warnings()));
         let hooks = settings::hooks(input, &config, parts.as_deref(), trusted, &mut warnings);
         add_prompts(&mut agents);
-        let of_repository = parts.as_ref().map(|parts| &parts.repository);
-        let mut commands = commands::commands(&config, of_repository, &worktree.root, &directory);
-        let claude = trusted.filter(|_| config.prompt.claude);
-        commands.extend(commands::claude(claude, root, &commands));
-        commands.extend(commands::of_skills(&skills, &commands));
+        let commands = commands(&config, parts.as_deref(), input, trusted, &skills);
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let configs = Configs { config: &config, parts: parts.as_deref() };
         let access = Access { credentials: &credentials, env: &variables };
         let Opening { catalog, env, dirs, llm, .. } = *opening;
         let mut models = Models::open(Search { catalog, env, dirs, llm }, configs, access, &looked_for).await;
+        models.set_fetches(opening.plugins.fetches(&directory));
         let inert = parts.as_ref().filter(|parts| parts.trust == Trust::Inert);
         warnings.extend(inert.into_iter().flat_map(|parts| models.keep_usable(&parts.user)));
         warnings.extend(missing(&agents, &commands, &models, &origins));
@@ -223,6 +225,7 @@ impl Instance {
             hooks,
             plugins,
             code,
+            base_config,
             plugin_host: config.plugin_host.clone(),
             origins,
             instructions: Sources::new(&config, &variables, opening.dirs),
@@ -273,6 +276,16 @@ impl Instance {
 
     pub(crate) fn raw_config(&self) -> &Value {
         &self.raw_config
+    }
+
+    /// Returns the configuration without the changes of plugins.
+    pub(crate) fn base_config(&self) -> &Value {
+        self.base_config.as_ref().unwrap_or(&self.raw_config)
+    }
+
+    /// Reports whether the directory has plugins or tool files.
+    pub(crate) fn has_plugins(&self) -> bool {
+        !self.plugins.is_empty() || !self.code.files.is_empty()
     }
 
     /// Returns the agents for `GET /agent`, with secrets hidden.
@@ -435,6 +448,42 @@ impl Instance {
             if self.worktree.git { self.worktree.root.join(".opencode/plans") } else { dirs.plans() };
         directory.join(format!("{}-{}.md", session.time.created, session.slug))
     }
+}
+
+/// Returns the commands of the configuration, of Claude Code's files in a trusted repository, and of skills.
+fn commands(
+    config: &Config,
+    parts: Option<&Parts>,
+    input: LoadInput<'_>,
+    trusted: Option<&ControlFiles>,
+    skills: &[Skill],
+) -> Vec<Command> {
+    let of_repository = parts.map(|parts| &parts.repository);
+    let mut commands = commands::commands(config, of_repository, input.worktree, input.directory);
+    if let Some(control) = trusted.filter(|_| config.prompt.claude) {
+        commands.extend(commands::claude(control, &commands));
+    }
+    commands.extend(commands::of_skills(skills, &commands));
+    commands
+}
+
+/// Reads the configuration with the changes of plugins, and without them if there are any, because plugins change what
+/// they would find without them.
+fn read(
+    input: LoadInput<'_>,
+    served: &[Remote],
+    overlay: &Overlay,
+    level: impl Fn(&ControlFiles) -> Trust,
+) -> Result<(LoadedConfig, ControlFiles, Option<Value>), Error> {
+    let base = match overlay.is_empty() {
+        true => None,
+        false => {
+            let (loaded, _) = codewright_config::open(input, served, &Overlay::default(), &level)?;
+            Some(loaded.config.raw)
+        }
+    };
+    let (loaded, control) = codewright_config::open(input, served, overlay, level)?;
+    Ok((loaded, control, base))
 }
 
 /// Resolves the links of a directory's path.

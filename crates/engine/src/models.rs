@@ -4,12 +4,13 @@
 //! provider is listed, servers on this machine are looked up on their usual ports.
 //! A provider's models are made when they are first needed.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use codewright_config::{Config, Dirs, Env, parse_model};
 use codewright_llm::catalog::{self, Catalog};
-use codewright_llm::{Client, Model};
+use codewright_llm::{Client, CustomFetch, Model};
 use serde_json::{Map, Value};
 
 use crate::Error;
@@ -43,6 +44,8 @@ pub(crate) struct Models {
     small: Option<String>,
     /// The places where providers and keys were searched for.
     searched: Vec<String>,
+    /// The providers whose requests plugins send.
+    fetches: BTreeMap<String, CustomFetch>,
 }
 
 /// The services that providers are searched with.
@@ -87,6 +90,7 @@ impl Models {
             default: config.model.clone(),
             small: config.small_model.clone(),
             searched,
+            fetches: BTreeMap::new(),
         };
         models.providers = models.configured(configs, access);
         if models.providers.iter().all(Provider::is_ambient)
@@ -163,7 +167,16 @@ impl Models {
         let Some(provider) = self.provider(provider_id) else {
             return Err(self.missing_provider(provider_id, model_id));
         };
-        provider.find(model_id)?.ok_or_else(|| self.unknown_model(provider_id, model_id))
+        let model = provider.find(model_id)?.ok_or_else(|| self.unknown_model(provider_id, model_id))?;
+        Ok(match self.fetches.get(provider_id) {
+            Some(fetch) => Arc::new(Model { fetch: Some(fetch.clone()), ..Model::clone(&model) }),
+            None => model,
+        })
+    }
+
+    /// Sets the providers whose requests plugins send.
+    pub(crate) fn set_fetches(&mut self, fetches: BTreeMap<String, CustomFetch>) {
+        self.fetches = fetches;
     }
 
     /// The options of a model's variant, if it has one of that name.

@@ -5,27 +5,38 @@
 //! directory with plugins is first used. Without plugins nothing exists here.
 
 pub(crate) mod access;
+pub(crate) mod changes;
+pub(crate) mod configure;
+pub(crate) mod configured;
 pub(crate) mod current;
 pub(crate) mod extension;
 pub(crate) mod host;
 pub(crate) mod open;
 pub(crate) mod operations;
+pub(crate) mod runtime;
+pub(crate) mod sign_in;
+pub(crate) mod sign_ins;
 pub(crate) mod tool;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use codewright_config::CodeStamp;
+use codewright_config::{CodeStamp, Overlay};
+use codewright_llm::CustomFetch;
 use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Plugins, Setup};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::packages::Owner;
 use extension::HostExtension;
+use sign_ins::SignIns;
 
 /// The number of directories whose processes keep running. Those of the least recently used one end for another.
 const MAX_DIRECTORIES: usize = 16;
+/// The number of directories whose start is remembered.
+const MAX_WAKING: usize = 1000;
 /// The address of the API for plugins if this program listens on no port.
 const DEFAULT_URL: &str = "http://localhost:4096/";
 
@@ -39,6 +50,33 @@ pub(crate) struct PluginTable {
     api: OnceLock<PluginApi>,
     url: OnceLock<String>,
     is_disabled: AtomicBool,
+    /// What plugins have changed, by directory.
+    changed: Mutex<HashMap<PathBuf, Changed>>,
+    /// The sign-ins of plugins that wait for their end.
+    pub(crate) sign_ins: SignIns,
+    /// The directories whose plugins start soon.
+    waking: Mutex<BTreeSet<PathBuf>>,
+    /// Cancelled when the program ends.
+    pub(crate) ending: CancellationToken,
+}
+
+/// A function of a plugin that sends the requests of a provider.
+#[derive(Clone)]
+pub(crate) struct NamedFetch {
+    /// Tells it apart from those of other processes and plugins.
+    pub(crate) name: String,
+    pub(crate) fetch: CustomFetch,
+}
+
+/// What the plugins of a directory have changed.
+#[derive(Clone, Default)]
+pub(crate) struct Changed {
+    /// The configuration.
+    pub(crate) overlay: Arc<Overlay>,
+    /// The functions that send the requests of providers.
+    pub(crate) fetches: BTreeMap<String, NamedFetch>,
+    /// The providers whose credentials the user's plugins may read.
+    pub(crate) providers: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -61,6 +99,58 @@ pub(crate) struct Wanted {
 }
 
 impl PluginTable {
+    fn changed(&self) -> MutexGuard<'_, HashMap<PathBuf, Changed>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what the plugins of a directory have changed in its configuration.
+    pub(crate) fn overlay(&self, directory: &Path) -> Arc<Overlay> {
+        self.changed().get(directory).map(|changed| changed.overlay.clone()).unwrap_or_default()
+    }
+
+    /// Returns the functions that send the requests of providers.
+    pub(crate) fn fetches(&self, directory: &Path) -> BTreeMap<String, CustomFetch> {
+        let changed = self.changed();
+        let fetches = changed.get(directory).into_iter().flat_map(|changed| &changed.fetches);
+        fetches.map(|(provider, named)| (provider.clone(), named.fetch.clone())).collect()
+    }
+
+    /// Returns what the plugins of a directory have changed.
+    pub(crate) fn changes(&self, directory: &Path) -> Changed {
+        self.changed().get(directory).cloned().unwrap_or_default()
+    }
+
+    /// Sets what the plugins of a directory have changed.
+    pub(crate) fn set_changes(&self, directory: &Path, changes: Changed) {
+        let is_empty =
+            changes.overlay.is_empty() && changes.fetches.is_empty() && changes.providers.is_empty();
+        let mut changed = self.changed();
+        if is_empty {
+            changed.remove(directory);
+        } else {
+            changed.insert(directory.to_owned(), changes);
+        }
+    }
+
+    /// Lets the user's plugins read the credentials of these providers.
+    pub(crate) fn allow(&self, directory: &Path, providers: BTreeSet<String>) {
+        self.changed().entry(directory.to_owned()).or_default().providers = providers;
+    }
+
+    /// Reports whether the user's plugins may read the credential of a provider.
+    pub(crate) fn may_read(&self, directory: &Path, provider: &str) -> bool {
+        self.changed().get(directory).is_some_and(|changed| changed.providers.contains(provider))
+    }
+
+    /// Claims the start of the plugins of a directory that nobody has started.
+    pub(crate) fn wake(&self, directory: &Path) -> bool {
+        let mut waking = self.waking.lock().unwrap_or_else(PoisonError::into_inner);
+        if waking.len() >= MAX_WAKING {
+            waking.clear();
+        }
+        waking.insert(directory.to_owned())
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Entry>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,6 +186,11 @@ impl PluginTable {
     /// Reports whether processes of a directory exist.
     pub(crate) fn has(&self, directory: &Path) -> bool {
         self.lock().contains_key(directory)
+    }
+
+    /// Returns the extensions of a directory that exist.
+    pub(crate) fn find(&self, directory: &Path) -> Vec<Arc<HostExtension>> {
+        self.lock().get(directory).map(|entry| entry.extensions.clone()).unwrap_or_default()
     }
 
     /// Returns the wanted extensions of a directory. Also returns those that must be closed.
@@ -134,6 +229,8 @@ impl PluginTable {
 
     /// Ends the processes of a directory in the background.
     pub(crate) fn close(&self, directory: &Path, tasks: &TaskTracker) {
+        self.changed().remove(directory);
+        self.waking.lock().unwrap_or_else(PoisonError::into_inner).remove(directory);
         let entry = self.lock().remove(directory);
         for extension in entry.into_iter().flat_map(|entry| entry.extensions) {
             tasks.spawn(async move { extension.plugins.close().await });
@@ -142,6 +239,8 @@ impl PluginTable {
 
     /// Ends all processes. Waits until they have ended, but not without end.
     pub(crate) async fn close_all(&self) {
+        self.changed().clear();
+        self.waking.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let open = std::mem::take(&mut *self.lock());
         let all = open.into_values().flat_map(|entry| entry.extensions);
         let closing = all.map(|extension| async move { extension.plugins.close().await });

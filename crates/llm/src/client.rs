@@ -18,12 +18,14 @@ use crate::transport::{Client, read, redacted, to_map};
 use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
 
 mod auth;
+mod custom;
 mod decode;
 mod framing;
 mod gitlab;
 mod google;
 mod stream;
 
+pub use custom::{CustomFetch, CustomRequest, CustomResponse};
 pub use decode::decode;
 pub use stream::EventStream;
 
@@ -88,6 +90,9 @@ impl Client {
         let mut used = None;
         let sent = async {
             auth::authorize(model, &mut outgoing, &self.connections).await?;
+            if let Some(fetch) = &model.fetch {
+                return fetch.send(outgoing).await;
+            }
             let Outgoing { url, headers, body } = outgoing;
             used = headers.get(AUTHORIZATION).cloned();
             let sent = self.connections.to(&url, connect)?.post(url.clone()).headers(headers).body(body);

@@ -35,7 +35,7 @@ pub mod vault;
 pub mod web;
 
 pub use aws::{Aws, Keys, Sources};
-pub use client::{EventStream, check_url, decode, list_models};
+pub use client::{CustomFetch, CustomRequest, CustomResponse, EventStream, check_url, decode, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use google::GoogleCredentials;

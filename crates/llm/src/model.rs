@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::gitlab::GitLab;
 use crate::oauth::SignIn;
-use crate::{Aws, GoogleCredentials, Quirk, Secret};
+use crate::{Aws, CustomFetch, GoogleCredentials, Quirk, Secret};
 
 /// The format of request bodies and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,6 +111,8 @@ pub struct Model {
     pub long_cost: Option<(u64, Cost)>,
     /// The timeouts.
     pub timeouts: Timeouts,
+    /// Sends the requests, if this program does not do it itself.
+    pub fetch: Option<CustomFetch>,
 }
 
 impl Model {
@@ -137,6 +139,7 @@ impl Model {
             cost: Cost::default(),
             long_cost: None,
             timeouts: Timeouts::default(),
+            fetch: None,
         }
     }
 }

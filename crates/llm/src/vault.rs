@@ -317,8 +317,9 @@ pub fn credential(entry: &Value) -> Option<Credential> {
     }
 }
 
-/// Returns the entry of a credential, in OpenCode's format.
-fn json(credential: &Credential) -> Value {
+/// Returns the entry of a credential, in OpenCode's format. It contains secrets.
+#[must_use]
+pub fn json(credential: &Credential) -> Value {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
     match credential {

@@ -34,6 +34,8 @@ const LOAD_LIMIT: Duration = Duration::from_secs(10);
 const LOAD_GRACE: Duration = Duration::from_secs(5);
 /// The time that a caller waits for the plugins.
 const READY_LIMIT: Duration = Duration::from_secs(60);
+/// The time that a tool call waits for a process that is started again.
+const RESTART_LIMIT: Duration = Duration::from_secs(20);
 /// The time limit of a tool call in the process. The caller has its own.
 const TOOL_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// The time that a plugin has for its end.
@@ -76,6 +78,8 @@ pub struct Setup {
     pub search: ProgramSearch,
     /// The runtime that the user chose.
     pub runtime: Option<RuntimeKind>,
+    /// The runtime that is used if none is installed.
+    pub fallback: Option<Runtime>,
     /// The limit for the memory of the process.
     pub memory_bytes: u64,
     /// The time limit of a hook.
@@ -238,6 +242,10 @@ impl Plugins {
         port: Arc<dyn ToolPort>,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
+        // Another plugin may have ended the process just now.
+        if !self.is_ready() {
+            drop(timeout(RESTART_LIMIT, self.ready()).await);
+        }
         self.session().ok_or(Failure::Closed)?.execute(call, port, cancel).await
     }
 
@@ -378,13 +386,17 @@ impl Shared {
             let limit = DISPOSE_LIMIT * 2;
             // A process that does not answer is killed below.
             drop(connection.request("dispose", &json!({}), limit).await);
+            served.end().await;
+        } else {
+            // The reason is reported at once, also while a process that is blocked has not ended yet.
+            self.tasks.spawn(served.end());
         }
-        served.end().await;
         ended
     }
 
     fn prepare(&self) -> Result<codewright_workspace::Command, String> {
-        let runtime = Runtime::find(&self.setup.search, self.setup.runtime)?;
+        let Setup { search, runtime, fallback, .. } = &self.setup;
+        let runtime = Runtime::find(search, *runtime).or_else(|why| fallback.clone().ok_or(why))?;
         let script = script::prepare(&self.setup.cache)?;
         self.host.command(&runtime, &script)
     }
@@ -505,6 +517,10 @@ impl Shared {
                 () = session.inbox.activity.notified() => active = Instant::now(),
                 () = sleep(every.saturating_sub(checked.elapsed())) => {
                     checked = Instant::now();
+                    if active.elapsed() < IDLE_AFTER {
+                        let session = session.clone();
+                        self.tasks.spawn(async move { session.check().await });
+                    }
                     let process = served.clone();
                     let memory = tokio::task::spawn_blocking(move || process.own_memory()).await;
                     if memory.ok().flatten().is_some_and(|memory| memory > self.setup.memory_bytes) {
@@ -535,8 +551,13 @@ impl Shared {
             }
             Outcome::Ended { code, last_line } => {
                 // V8 ends the process with SIGABRT when its heap is full, and the kernel with SIGKILL.
-                if matches!(code, 134 | 137) {
-                    return Ended::Crashed(culprit, self.too_large());
+                match code {
+                    134 => return Ended::Crashed(culprit, self.too_large()),
+                    137 => {
+                        let text = "The process that runs plugins was killed. Perhaps the machine has no memory left.";
+                        return Ended::Crashed(culprit, text.to_owned());
+                    }
+                    _ => {}
                 }
                 let line = last_line.map(|line| format!(": {line}")).unwrap_or_default();
                 let text = format!("The process that runs plugins ended with code {code}{line}.");

@@ -1,7 +1,7 @@
 //! A running process with its plugins.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ const ABORT_GRACE: Duration = Duration::from_secs(1);
 const FETCH_LIMIT: Duration = Duration::from_secs(300);
 /// A hook that no plugin has. Its answer shows that the process is not blocked.
 const PING: &str = "codewright.ping";
+/// The hook that receives events.
+const EVENT: &str = "event";
 
 /// A request of a provider that a plugin sends.
 #[derive(Debug, Clone)]
@@ -69,6 +71,7 @@ pub(crate) struct Session {
     pub(crate) blocked: Mutex<Option<usize>>,
     last_call: AtomicU64,
     dropped: AtomicU64,
+    is_checking: AtomicBool,
 }
 
 /// Forgets which plugin ran for a request, unless the process has ended, because the plugin may be the reason.
@@ -121,6 +124,7 @@ impl Session {
             blocked: Mutex::default(),
             last_call: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            is_checking: AtomicBool::new(false),
         }
     }
 
@@ -263,15 +267,37 @@ impl Session {
         value(&answer?)
     }
 
+    /// Ends the process if a plugin blocks it while it handles events, unless a check is running.
+    pub(crate) async fn check(&self) {
+        if self.is_checking.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let with_events: Vec<usize> = self.with_hook(EVENT).map(|loaded| loaded.index).collect();
+        if let Err(Failure::Blocked) = self.answers().await {
+            self.block(match with_events.as_slice() {
+                [index] => Some(*index),
+                _ => None,
+            });
+        }
+        self.is_checking.store(false, Ordering::Relaxed);
+    }
+
     /// Asks the process whether it still answers.
-    async fn ping(&self, index: usize) -> Result<(), Failure> {
+    async fn answers(&self) -> Result<(), Failure> {
         let nothing = Value::Null;
         let params = HookParams { name: PING, input: &nothing, output: &nothing, skip: Vec::new() };
-        match self.connection.request("hook", &params, self.hook_limit).await {
-            Err(Failure::Blocked) => Err(self.block(Some(index))),
-            Err(Failure::Closed) => Err(Failure::Closed),
+        match self.connection.request("hook", &params, self.hook_limit + GRACE).await {
+            Err(failure @ (Failure::Blocked | Failure::Closed)) => Err(failure),
             Ok(_) | Err(Failure::Plugin { .. } | Failure::Refused(_)) => Ok(()),
         }
+    }
+
+    /// Ends the process if it does not answer while a plugin works.
+    async fn ping(&self, index: usize) -> Result<(), Failure> {
+        self.answers().await.map_err(|failure| match failure {
+            Failure::Blocked => self.block(Some(index)),
+            other => other,
+        })
     }
 
     /// Sends a request to one plugin.

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use codewright_config::{Env, env};
-use codewright_engine::Level;
+use codewright_engine::{Engine, Level};
 use codewright_server::{Announcement, Listener};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -75,6 +75,7 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     set_log_level(&engine, settings.log_level.as_deref());
     configure(&engine, &server.common);
     let endpoint = listen(server, &settings).await?;
+    endpoint.name_for_plugins(&engine);
     if options.password.is_none() && server.socket.is_none() {
         style::warning(WITHOUT_PASSWORD);
     }
@@ -157,6 +158,15 @@ struct Endpoint {
     address: String,
     /// The network address, unless the server listens on a socket file.
     socket: Option<SocketAddr>,
+}
+
+impl Endpoint {
+    /// Sets the address that plugins receive. They reach the API without it too.
+    fn name_for_plugins(&self, engine: &Engine) {
+        if self.socket.is_some() {
+            engine.extensions().set_url(format!("{}/", self.address));
+        }
+    }
 }
 
 async fn listen(server: &Server, settings: &ServerSettings) -> anyhow::Result<Endpoint> {

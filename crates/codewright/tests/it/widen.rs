@@ -204,9 +204,9 @@ fn a_granted_hook_opens_no_other_hook() -> Result<()> {
     for present in [true, false] {
         let file = hooks.join("present");
         if present {
-            std::fs::write(&file, "kept")?
+            std::fs::write(&file, "kept")?;
         } else {
-            std::fs::remove_file(&file)?
+            std::fs::remove_file(&file)?;
         }
         let (_server, url) = stage.serve()?;
         let mut outputs = Vec::new();

@@ -8,8 +8,8 @@ use strsim::damerau_levenshtein;
 use super::normalize::{fold_modes, normalize, rules_of, sorted};
 use super::untrusted::{inert, is_inside, remove_user_only, restrictions};
 use super::{
-    DOT_FILES, GLOBAL_FILES, LoadInput, LoadedConfig, OWN_FILES, PROJECT_FILES, Parts, Remote, SCHEMA,
-    Source, levels,
+    DOT_FILES, GLOBAL_FILES, LoadInput, LoadedConfig, OWN_FILES, Overlay, PROJECT_FILES, Parts, Remote,
+    SCHEMA, Source, levels,
 };
 use crate::{
     Config, ControlFiles, Env, Error, FileProblem, Map, Trust,
@@ -22,6 +22,8 @@ use crate::{
     permission, request,
 };
 
+/// The origin of changes by plugins.
+const PLUGINS: &str = "plugins";
 /// The user's name if the system does not provide one.
 const UNKNOWN_USER: &str = "unknown";
 
@@ -70,6 +72,7 @@ pub(super) struct Layers<'a> {
     folders: Vec<PathBuf>,
     control: &'a ControlFiles,
     trust: Trust,
+    overlay: Option<&'a Overlay>,
 }
 
 /// The owner of a document.
@@ -92,7 +95,13 @@ impl<'a> Layers<'a> {
             folders: Vec::new(),
             control,
             trust,
+            overlay: None,
         }
+    }
+
+    /// Adds the changes of plugins.
+    pub(super) fn over(self, overlay: &'a Overlay) -> Self {
+        Self { overlay: Some(overlay), ..self }
     }
 
     /// Reads all sources in order.
@@ -121,6 +130,7 @@ impl<'a> Layers<'a> {
         if let Some((name, text)) = env.lookup(env::CONFIG_CONTENT) {
             self.variable(name, text)?;
         }
+        self.overlay();
         self.finish()
     }
 
@@ -156,6 +166,37 @@ impl<'a> Layers<'a> {
         }
         self.folders.push(dir.to_owned());
         Ok(())
+    }
+
+    /// Adds the changes of plugins, one key after the other. An invalid one is left out.
+    fn overlay(&mut self) {
+        let Some(overlay) = self.overlay else { return };
+        for (document, owner) in [(&overlay.user, Owner::User), (&overlay.repository, Owner::Repository)] {
+            if owner == Owner::Repository && self.trust != Trust::Full {
+                continue;
+            }
+            for (key, value) in document {
+                let text = json!({ key: value }).to_string();
+                // References are not replaced: the text comes from a program.
+                let read = Origin::new(PLUGINS.to_owned(), &text).read(&schema::CONFIG, None);
+                let mut document = match read {
+                    Ok(node) => node.into_map(),
+                    Err(error) => {
+                        self.warnings
+                            .push(format!("a plugin changed the configuration: {error}; it is ignored"));
+                        continue;
+                    }
+                };
+                if owner == Owner::Repository {
+                    remove_user_only(&mut document);
+                }
+                let mut document = normalize(document);
+                if owner == Owner::Repository {
+                    self.keep_inside(&mut document);
+                }
+                self.add(document, PLUGINS, owner);
+            }
+        }
     }
 
     fn repository_files(&mut self, dir: &Path, names: &[&str]) -> Result<(), Error> {

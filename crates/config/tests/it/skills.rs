@@ -1,6 +1,6 @@
 //! The search for skills.
 
-use codewright_config::{LoadInput, Skill, SkillInput, Trust, open, skills};
+use codewright_config::{LoadInput, Overlay, Skill, SkillInput, Trust, open, skills};
 use serde_json::{Value, json};
 
 use crate::Fixture;
@@ -13,7 +13,7 @@ fn found(fixture: &Fixture, config: &Value) -> (Vec<Skill>, Vec<String>) {
     let (directory, worktree, env) = (fixture.path("project/sub"), fixture.path("project"), fixture.env());
     let dirs = fixture.dirs();
     let input = LoadInput { directory: &directory, worktree: &worktree, env: &env, dirs: &dirs };
-    let (_, control) = open(input, &[], |_| Trust::Full).unwrap();
+    let (_, control) = open(input, &[], &Overlay::default(), |_| Trust::Full).unwrap();
     let paths = Vec::new();
     skills(SkillInput {
         directory: &directory,

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use codewright_config::{ControlFiles, LoadInput, LoadedConfig, Trust, limited_agents, open};
+use codewright_config::{ControlFiles, LoadInput, LoadedConfig, Overlay, Trust, limited_agents, open};
 use codewright_proto::Action;
 
 use crate::Fixture;
@@ -15,7 +15,7 @@ fn open_with(fixture: &Fixture, trust: Trust) -> (LoadedConfig, ControlFiles) {
         env: &env,
         dirs: &dirs,
     };
-    open(input, &[], |_| trust).unwrap()
+    open(input, &[], &Overlay::default(), |_| trust).unwrap()
 }
 
 fn requests(fixture: &Fixture) -> Vec<String> {

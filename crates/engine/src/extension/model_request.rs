@@ -95,6 +95,19 @@ impl Extensions {
         }
     }
 
+    /// Calls `experimental.provider.small_model` for a provider. Returns the provider and the model that an extension
+    /// chose for small work.
+    pub(crate) async fn small_model(&self, models: &Models, provider_id: &str) -> Option<(String, String)> {
+        if !self.take(Moment::SmallModel) {
+            return None;
+        }
+        let provider = models.provider_json(provider_id).ok()?;
+        let answer = self.call(Moment::SmallModel, json!({ "provider": provider }), json!({})).await;
+        let model = &answer.output["model"];
+        let id = model["id"].as_str()?.to_owned();
+        Some((model["providerID"].as_str().unwrap_or(provider_id).to_owned(), id))
+    }
+
     /// Calls `experimental.compaction.autocontinue`. Returns whether the model continues after a summary.
     pub(crate) async fn auto_continue(&self, about: About<'_>, overflow: Overflow) -> bool {
         if !self.take(Moment::AutoContinue) {

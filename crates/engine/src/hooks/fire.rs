@@ -361,7 +361,8 @@ fn event_of(moment: Moment) -> Option<HookEvent> {
         | Moment::System
         | Moment::TextComplete
         | Moment::Compacting
-        | Moment::AutoContinue => None,
+        | Moment::AutoContinue
+        | Moment::SmallModel => None,
     }
 }
 

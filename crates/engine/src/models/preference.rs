@@ -69,7 +69,7 @@ impl Models {
             listed.is_offered && is_ordinary && facts.is_agentic() && facts.family.as_deref() == Some(family)
         });
         let newest = members.max_by_key(|listed| (&listed.facts.release_date, &listed.facts.id))?;
-        newest.model.as_ref().ok().cloned()
+        self.find(provider_id, &newest.facts.id).ok()
     }
 
     /// Offered models with names like that of a model that is not listed.

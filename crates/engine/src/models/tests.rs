@@ -1,5 +1,7 @@
 //! Providers and models from small configurations.
 
+use std::collections::BTreeMap;
+
 use codewright_llm::catalog::ModelFacts;
 use codewright_llm::{Auth, Protocol};
 use serde_json::json;
@@ -37,6 +39,7 @@ pub(super) fn models(providers: Vec<Provider>) -> Models {
         default: None,
         small: None,
         searched: Vec::new(),
+        fetches: BTreeMap::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use codewright_tools::AnyTool;
 use serde_json::Value;
 
 use super::Wanted;
+use super::configured::Configured;
 use super::tool::PluginTool;
 use crate::extension::{Boxed, Call, Extension, Failure, Moment, Reply};
 use crate::packages::Owner;
@@ -23,6 +24,8 @@ pub(crate) struct HostExtension {
     tools: Mutex<Option<(u64, Arc<Tools>)>>,
     /// The refused tools that were reported.
     reported: Mutex<BTreeSet<String>>,
+    /// The state for which the plugins have changed the configuration.
+    configured: Mutex<Option<Configured>>,
 }
 
 /// The tools of loaded plugins.
@@ -35,7 +38,21 @@ struct Tools {
 
 impl HostExtension {
     pub(crate) fn new(plugins: Plugins, wanted: Wanted) -> Self {
-        Self { plugins, wanted, tools: Mutex::default(), reported: Mutex::default() }
+        Self {
+            plugins,
+            wanted,
+            tools: Mutex::default(),
+            reported: Mutex::default(),
+            configured: Mutex::default(),
+        }
+    }
+
+    /// Notes that the plugins change the configuration for a state. Returns whether they have not done so before.
+    pub(crate) fn claim(&self, state: Configured) -> bool {
+        let mut configured = self.configured.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = configured.as_ref() != Some(&state);
+        *configured = Some(state);
+        is_new
     }
 
     /// Reports the tools that a repository cannot have, each once.

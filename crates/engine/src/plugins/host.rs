@@ -1,12 +1,13 @@
 //! The services of the engine for a process of plugins.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use codewright_config::SandboxMode;
+use codewright_llm::vault;
 use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Host, Level as HostLevel, Runtime};
 use codewright_proto::{Signal, Toast, ToastVariant};
-use codewright_workspace::{Author, Command};
+use codewright_workspace::{Author, Command, Confined};
 use serde_json::{Value, json};
 
 use super::access;
@@ -26,9 +27,27 @@ pub(crate) struct EngineHost {
     pub(crate) instance: Arc<Instance>,
     pub(crate) owner: Owner,
     pub(crate) memory_bytes: u64,
+    /// The files and directories that contain the code.
+    pub(crate) code: Vec<PathBuf>,
 }
 
 impl EngineHost {
+    /// Makes the script and the code of plugins visible, which may be in a hidden directory such as `/tmp`.
+    fn with_code(&self, confined: &Confined, script: &Path, inner: &Inner) -> Arc<Confined> {
+        let home = &inner.dirs.home;
+        let of_code = self.code.iter().map(|path| match path.parent() {
+            // What a file imports is beside it.
+            Some(above) if path.is_file() && above.parent().is_some() && above != home => above.to_owned(),
+            _ => path.clone(),
+        });
+        let own = script.parent().map(Path::to_owned).into_iter();
+        let packages = inner.dirs.cache.join(sandbox::PACKAGES);
+        let shown = own.chain([packages]).chain(of_code).filter(|path| path.exists());
+        let mut confined = confined.clone();
+        confined.sandbox.show.extend(shown);
+        Arc::new(confined)
+    }
+
     fn note(&self, level: Level, plugin: Option<&str>, text: &str) {
         let Some(inner) = self.inner.upgrade() else { return };
         let (journal, text) = (inner.journal.clone(), text.to_owned());
@@ -49,6 +68,7 @@ impl Host for EngineHost {
         let required = SandboxMode::Off;
         let sandboxed = ServerProgram { program: &program, args: &[], of_repository, required };
         let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
+        let sandbox = sandbox.map(|confined| self.with_code(&confined, script, &inner));
         self.note(Level::Info, None, &format!("starting `{program}` for plugins"));
         Ok(Command {
             program: runtime.program.clone(),
@@ -76,8 +96,18 @@ impl Host for EngineHost {
         })
     }
 
-    fn credential<'a>(&'a self, _provider: &'a str) -> Boxed<'a, Value> {
-        Box::pin(async { Value::Null })
+    fn credential<'a>(&'a self, provider: &'a str) -> Boxed<'a, Value> {
+        Box::pin(async move {
+            let Some(inner) = self.inner.upgrade() else { return Value::Null };
+            let may_read = inner.plugins.may_read(&self.instance.directory, provider);
+            if self.owner == Owner::Repository || !may_read {
+                return Value::Null;
+            }
+            // An unreadable file is reported when a directory is opened.
+            let stored = inner.sign_in.vault().read().unwrap_or_default();
+            let found = stored.iter().find(|(name, ..)| *name == provider);
+            found.map(|(_, credential, _)| vault::json(credential)).unwrap_or_default()
+        })
     }
 
     fn log(&self, level: HostLevel, plugin: Option<&str>, text: &str) {

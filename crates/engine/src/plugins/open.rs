@@ -1,27 +1,32 @@
 //! Starts the processes of a directory's plugins.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use codewright_config::{CodeKind, env};
+use codewright_packages::Source;
 use codewright_plugins::{PluginEntry, Plugins, RuntimeKind, Setup, ToolEntry};
 
+use super::configure::configure;
 use super::extension::HostExtension;
 use super::host::EngineHost;
+use super::runtime::fallback;
 use super::{PluginTable, Wanted};
 use crate::extension::Extension;
 use crate::inner::Inner;
 use crate::instance::Instance;
-use crate::packages::Owner;
 use crate::packages::install::{Plugin, PluginState, ready};
+use crate::packages::{Owner, PluginEntry as PluginSource};
 
+/// The time between the first use of a directory and the start of its plugins, if no prompt needs them earlier.
+const START_DELAY: Duration = Duration::from_millis(500);
 /// The version of the plugin interface.
 const INTERFACE: &str = "1.18.33";
 
 /// Returns the extensions of a directory's plugins, loaded. Without plugins this waits for nothing.
 pub(crate) async fn extensions(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<dyn Extension>> {
-    let has_plugins = !instance.plugins.is_empty() || !instance.code.files.is_empty();
-    if !(has_plugins || inner.plugins.has(&instance.directory)) {
+    if !(instance.has_plugins() || inner.plugins.has(&instance.directory)) {
         return Vec::new();
     }
     let opened = open(inner, instance).await;
@@ -30,7 +35,26 @@ pub(crate) async fn extensions(inner: &Arc<Inner>, instance: &Arc<Instance>) -> 
         extension.report_refused();
     });
     futures_util::future::join_all(waiting).await;
+    configure(inner, instance, &opened).await;
     opened.into_iter().map(|extension| -> Arc<dyn Extension> { extension }).collect()
+}
+
+/// Starts the plugins of a directory soon, so that the first prompt does not wait for them. Not at once, because a client
+/// may be drawing its first picture.
+pub(crate) fn start_soon(inner: &Arc<Inner>, instance: &Arc<Instance>) {
+    if !instance.has_plugins() || inner.plugins.is_disabled() || !inner.plugins.wake(&instance.directory) {
+        return;
+    }
+    let (weak, instance, ending) = (Arc::downgrade(inner), instance.clone(), inner.plugins.ending.clone());
+    inner.tasks.spawn(async move {
+        let start = async {
+            tokio::time::sleep(START_DELAY).await;
+            if let Some(inner) = weak.upgrade() {
+                extensions(&inner, &instance).await;
+            }
+        };
+        ending.run_until_cancelled(start).await;
+    });
 }
 
 /// Returns the wanted processes of a directory, which may not have started yet.
@@ -40,7 +64,13 @@ async fn open(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<HostExten
         Vec::new()
     } else {
         let plugins = ready(inner, instance).await;
-        let all = [Owner::User, Owner::Repository].map(|owner| wanted(inner, instance, &plugins, owner));
+        warn_of_unusable(instance, &plugins);
+        let fallback = fallback(inner, instance);
+        let all = [Owner::User, Owner::Repository].map(|owner| {
+            let mut wanted = wanted(inner, instance, &plugins, owner)?;
+            wanted.setup.fallback.clone_from(&fallback);
+            Some(wanted)
+        });
         all.into_iter().flatten().collect()
     };
     let create = |wanted: &Wanted| {
@@ -49,6 +79,7 @@ async fn open(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<HostExten
             instance: instance.clone(),
             owner: wanted.owner,
             memory_bytes: wanted.setup.memory_bytes,
+            code: code(&wanted.setup),
         };
         Plugins::new(Arc::new(host), wanted.setup.clone())
     };
@@ -95,6 +126,7 @@ fn wanted(inner: &Inner, instance: &Instance, configured: &[Plugin], owner: Owne
         cache: inner.dirs.cache.clone(),
         search: instance.programs.clone(),
         runtime,
+        fallback: None,
         memory_bytes: config.memory_bytes,
         hook_limit: config.timeout,
     };
@@ -102,6 +134,22 @@ fn wanted(inner: &Inner, instance: &Instance, configured: &[Plugin], owner: Owne
     let granting = if is_repository { Vec::new() } else { config.grant.clone() };
     let stamps = instance.code.stamps.clone();
     Some(Wanted { owner, setup, stamps, granting, reserved: reserved.collect() })
+}
+
+/// Returns the files and directories that contain the code of plugins.
+fn code(setup: &Setup) -> Vec<PathBuf> {
+    let plugins = setup.plugins.iter().map(|plugin| &plugin.entry);
+    plugins.chain(setup.tools.iter().map(|tool| &tool.file)).cloned().collect()
+}
+
+/// Warns of entries that name no usable plugin. An installation that fails is reported where it runs.
+fn warn_of_unusable(instance: &Instance, plugins: &[Plugin]) {
+    let is_package = |entry: &PluginSource| matches!(entry.source, Ok(Source::Registry(_)));
+    for (plugin, _) in plugins.iter().zip(instance.plugins.iter()).filter(|(_, entry)| !is_package(entry)) {
+        if let PluginState::Failed(reason) = &plugin.state {
+            instance.warn(&format!("the plugin {}: {reason}", plugin.spec));
+        }
+    }
 }
 
 /// Returns a configured plugin that can be loaded now. Others are reported where they are installed.

@@ -58,16 +58,25 @@ pub(crate) fn start(
     let Ok(agent) = instance.agent(AGENT) else { return };
     let own =
         agent.model.as_ref().and_then(|model| instance.models.find(&model.provider_id, &model.model_id).ok());
+    let is_own = own.is_some();
     let small =
         || session.model.as_ref().and_then(|model| instance.models.small(&model.provider_id, &model.id));
     let Some(model) = own.or_else(small) else { return };
     let Some((prompt, _)) = last_prompt(transcript) else { return };
     let (inner, id, prompt) = (inner.clone(), session.id.clone(), prompt.clone());
+    let small_of = session.model.as_ref().map(|model| model.provider_id.clone());
     let mut request = title_request(session, agent, &model, text);
     let directory = instance.clone();
     let work = async move {
         let extensions = inner.extensions.find(&directory.directory);
         let models = &directory.models;
+        let mut model = model;
+        if let Some(provider) = small_of.filter(|_| !is_own)
+            && let Some((provider, id)) = extensions.small_model(models, &provider).await
+            && let Ok(chosen) = models.find(&provider, &id)
+        {
+            model = chosen;
+        }
         let about = About { session: &id, agent: AGENT, models, model: &model, prompt: &prompt };
         extensions.model_request(about, &mut request).await;
         let cancel = inner.cancel.clone();

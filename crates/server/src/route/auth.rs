@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Error;
-use crate::extract::{One, Payload};
+use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
 #[derive(Deserialize)]
@@ -39,21 +39,28 @@ pub(super) async fn remove(State(app): State<App>, One(provider): One<String>) -
     Ok(Json(true))
 }
 
-pub(super) async fn methods(State(app): State<App>) -> Json<Value> {
-    Json(app.engine.providers().sign_in_methods())
+pub(super) async fn methods(State(app): State<App>, location: Location) -> Json<Value> {
+    let mut methods = app.engine.providers().sign_in_methods();
+    let of_plugins = app.engine.extensions().sign_in_methods(&location.instance).await;
+    if let Some(methods) = methods.as_object_mut() {
+        methods.extend(of_plugins);
+    }
+    Json(methods)
 }
 
 pub(super) async fn begin(
     State(app): State<App>,
+    location: Location,
     One(provider): One<String>,
     Payload(body): Payload<BeginBody>,
 ) -> Result<Json<Value>, Error> {
-    Ok(Json(
-        app.engine
-            .providers()
-            .begin_sign_in(&provider, body.method, &body.inputs.unwrap_or_default())
-            .await?,
-    ))
+    let inputs = body.inputs.unwrap_or_default();
+    let of_plugin =
+        app.engine.extensions().begin_sign_in(&location.instance, &provider, body.method, &inputs).await?;
+    if let Some(page) = of_plugin {
+        return Ok(Json(page));
+    }
+    Ok(Json(app.engine.providers().begin_sign_in(&provider, body.method, &inputs).await?))
 }
 
 pub(super) async fn finish(
@@ -61,6 +68,9 @@ pub(super) async fn finish(
     One(provider): One<String>,
     Payload(body): Payload<FinishBody>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.providers().finish_sign_in(&provider, body.method, body.code).await?;
+    let extensions = app.engine.extensions();
+    if !extensions.finish_sign_in(&provider, body.method, body.code.clone()).await? {
+        app.engine.providers().finish_sign_in(&provider, body.method, body.code).await?;
+    }
     Ok(Json(true))
 }

@@ -55,6 +55,7 @@ impl SideListener {
     /// Starts to serve an engine.
     pub(crate) fn serve(self, engine: &Engine) -> SideServer {
         let Self { endpoint, options, domain } = self;
+        endpoint.name_for_plugins(engine);
         let mut notes = vec![format!("listening on {}", endpoint.address)];
         if options.password.is_none() {
             notes.push(WITHOUT_PASSWORD.to_owned());

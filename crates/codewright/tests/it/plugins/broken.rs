@@ -76,7 +76,6 @@ fn a_plugin_that_blocks_is_left_out_and_the_turn_goes_on() -> Result<()> {
     for (name, body) in [
         ("endless", "'chat.params': async () => { for (;;) {} }"),
         ("silent", "'chat.params': () => new Promise(() => {})"),
-        ("endless_event", "event: async () => { for (;;) {} }"),
     ] {
         let scene = Scene::new(bash("echo $GOOD"), &json!({"plugin_host": {"timeout": 1}}))?;
         scene.user(&format!("plugin/{name}.js"), &format!("export const P = async () => ({{ {body} }});"))?;
@@ -86,6 +85,30 @@ fn a_plugin_that_blocks_is_left_out_and_the_turn_goes_on() -> Result<()> {
         // A hook that fails is shown by a toast, and its plugin stays.
         ensure!(name == "silent" || is_named == 1, "{name}: {}", done.stderr);
     }
+    Ok(())
+}
+
+#[test]
+fn a_plugin_that_blocks_with_an_event_is_left_out() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let scene = Scene::new(Script::new().text("Done."), &json!({"plugin_host": {"timeout": 1}}))?;
+    scene.user(
+        "plugin/endless.js",
+        "export const P = async () => ({ event: async () => { for (;;) {} } });",
+    )?;
+    let (server, url) = crate::support::serve(scene.program(&["serve"]))?;
+    let id = new_session(&url)?;
+    post(&url, &format!("/session/{id}/message"), &prompt("go"))?;
+    wait_until("the report", || {
+        get(&url, "/log?limit=1000").is_ok_and(|log| {
+            let log = log.to_string();
+            log.contains("endless.js") && log.contains("left out")
+        })
+    })?;
+    server.terminate()?;
+    server.finish()?;
     Ok(())
 }
 
@@ -116,7 +139,8 @@ fn a_plugin_that_crashes_or_grows_is_left_out() -> Result<()> {
         ("crash", "process.kill(process.pid, 'SIGKILL')"),
         ("grow", "const all = []; for (;;) all.push(new Array(1e6).fill(all.length))"),
     ] {
-        let scene = Scene::new(bash("echo $GOOD"), &json!({"plugin_host": {"memory": 64}}))?;
+        let script = bash("echo $GOOD").text("Again.");
+        let scene = Scene::new(script, &json!({"plugin_host": {"memory": 64}}))?;
         let text = format!("export const P = async () => ({{ 'chat.params': async () => {{ {body}; }} }});");
         scene.user(&format!("plugin/{name}.js"), &text)?;
         scene.user("plugin/zgood.js", GOOD)?;

@@ -1,11 +1,12 @@
 //! Plugins and tool files of a repository: trust, and what they cannot do.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::Script;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Scene, bash, has_node, succeeded};
-use crate::support::check_has;
+use crate::sandbox::is_enforced;
+use crate::support::{Stage, check_has, new_session, post, prompt, wait_until};
 
 const PLUGIN: &str = "import { writeFileSync } from 'node:fs';
 export const P = async ({ client, directory }) => {
@@ -32,7 +33,7 @@ fn a_repository_needs_trust_and_reaches_only_a_part_of_the_api() -> Result<()> {
         assert_eq!(results.contains("from: repository"), runs, "{trust}: {results}");
         assert_eq!(scene.stage.project.path("results").exists(), runs);
         if runs {
-            let results: serde_json::Value = serde_json::from_str(&scene.stage.project.read("results")?)?;
+            let results: Value = serde_json::from_str(&scene.stage.project.read("results")?)?;
             assert_eq!(results, json!({"log": true, "sessions": true, "config": false, "auth": false}));
         }
     }
@@ -55,6 +56,54 @@ fn a_repository_cannot_replace_a_built_in_tool() -> Result<()> {
     Ok(())
 }
 
+/// Tries to write files and to connect, and reports what worked.
+const TRIES: &str = "import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+const attempt = (run) => { try { run(); return true; } catch { return false; } };
+export const P = async ({ directory }) => {
+  const reach = (port) => new Promise((resolve) => { const socket = connect(port, '127.0.0.1'); socket.on('connect', () => { socket.destroy(); resolve(true); }); socket.on('error', () => resolve(false)); });
+  attempt(() => writeFileSync('HOME/.bashrc', 'x'));
+  const results = {
+    inside: attempt(() => writeFileSync(directory + '/inside', 'x')),
+    outside: attempt(() => writeFileSync('OUTSIDE', 'x')),
+    network: await reach(PORT),
+  };
+  writeFileSync(directory + '/results', JSON.stringify(results));
+  return {};
+};";
+
+#[test]
+fn plugins_run_in_the_sandbox_of_their_owner() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let outside = tempfile::TempDir::new_in("/var/tmp")?;
+    for (of_repository, network) in [(true, false), (false, true)] {
+        let scene = Scene { stage: Stage::git(Script::new().text("Done."))? };
+        scene.configure(&json!({"sandbox": {"mode": "workspace"}}))?;
+        if !is_enforced(&scene.stage)? {
+            return Ok(());
+        }
+        let target = outside.path().join("file");
+        let port = scene.stage.server.url().rsplit(':').next().unwrap_or_default().to_owned();
+        let home = scene.stage.project.home().display().to_string();
+        let text = TRIES.replace("OUTSIDE", &target.display().to_string());
+        let text = text.replace("HOME", &home).replace("PORT", &port);
+        if of_repository {
+            scene.stage.project.write(".opencode/plugin/p.js", text)?;
+        } else {
+            scene.user("plugin/p.js", &text)?;
+        }
+        let done = scene.program(&["run", "go"]).env("CODEWRIGHT_TRUST", "all").finish()?;
+        let results = scene.stage.project.read("results").unwrap_or_else(|_| done.stderr.clone());
+        let results: Value = serde_json::from_str(&results).with_context(|| results)?;
+        let expected = json!({"inside": true, "outside": false, "network": network});
+        assert_eq!(results, expected, "of a repository: {of_repository}");
+        assert!(!target.exists() && !scene.stage.project.home().join(".bashrc").exists());
+    }
+    Ok(())
+}
+
 #[test]
 fn the_client_of_a_plugin_works_without_a_port() -> Result<()> {
     if !has_node() {
@@ -72,8 +121,14 @@ export const P = async ({ client, serverUrl, directory, $ }) => ({
   },
 });";
     scene.user("plugin/client.js", text)?;
-    succeeded(scene.run("go")?)?;
-    let results: serde_json::Value = serde_json::from_str(&scene.stage.project.read("results")?)?;
-    assert_eq!(results, json!([2, 200, "shell"]));
+    // A command ends when its turn has ended, and does not wait for the plugin.
+    let (server, url) = crate::support::serve(scene.program(&["serve"]))?;
+    let id = new_session(&url)?;
+    post(&url, &format!("/session/{id}/message"), &prompt("go"))?;
+    let results = || scene.stage.project.read("results").unwrap_or_default();
+    wait_until("the results of the plugin", || serde_json::from_str::<Value>(&results()).is_ok())?;
+    assert_eq!(serde_json::from_str::<Value>(&results())?, json!([2, 200, "shell"]));
+    server.terminate()?;
+    server.finish()?;
     Ok(())
 }

@@ -1,0 +1,141 @@
+//! Measures what plugins cost: the start of their process, a call of a hook, and the process at rest.
+//!
+//! The process is that of the first runtime that the program finds.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use codewright_testkit::Script;
+use nix::unistd::Pid;
+use serde_json::json;
+
+use super::Plan;
+use super::abort::request;
+use super::mcp::{SETTLE, Stage, wake_ups};
+use super::spread::Spread;
+
+/// The name on the command line.
+pub(super) const NAME: &str = "plugins";
+/// A plugin with a tool, and with a hook for each definition of a tool if `HOOK` is replaced.
+const PLUGIN: &str = "export const P = async () => ({ HOOK tool: { one: { description: 'One', args: {}, execute: async () => '1' } } });";
+const HOOK: &str = "'tool.definition': async (input, output) => { output.description += '.'; },";
+/// The turns of one comparison.
+const TURNS: usize = 20;
+
+/// The limits.
+const START_MS: f64 = 150.0;
+const CALL_MS: f64 = 1.0;
+const MEMORY_MIB: f64 = 45.0;
+const WAKE_UPS: f64 = 0.0;
+
+/// Measures and returns the lines of the report.
+pub(super) fn measure(plan: &Plan) -> Result<String> {
+    let binary = plan.program()?;
+    let mut text = format!("\n{NAME}: one plugin, compared with none\n");
+    let mut row = |name: &str, unit: &str, value: f64, limit: f64| -> Result<()> {
+        let verdict = if value <= limit { "ok" } else { "OVER" };
+        Ok(writeln!(text, "  {name:<46} {value:>10.2} {unit:<6} limit {limit} {unit} {verdict}")?)
+    };
+    let none = start(&binary, None)?;
+    let size = |stage: &Stage| {
+        Ok::<_, anyhow::Error>(
+            stage.model.main_requests().first().context("no request")?.body.to_string().len(),
+        )
+    };
+    let files = none.project.home().join(".cache/codewright/plugin-host").exists();
+    row(
+        "without plugins: processes and files",
+        "",
+        f64::from(u8::from(host(none.pid()).is_some() || files)),
+        0.0,
+    )?;
+    let bytes = size(&none)?;
+    none.end()?;
+    let stage = start(&binary, Some(""))?;
+    let pid = host(stage.pid()).context("no process runs the plugins")?;
+    let added = size(&stage)?.saturating_sub(bytes);
+    row("start: CPU", "ms", cpu_ms(pid)?, START_MS)?;
+    thread::sleep(SETTLE);
+    row("at rest: memory", "MiB", memory_mib(pid)?, MEMORY_MIB)?;
+    row("at rest: wake-ups in 20 s", "", wake_ups(pid)?, WAKE_UPS)?;
+    stage.end()?;
+    let calls = (0..plan.runs).map(|_| call(&binary)).collect::<Result<Vec<_>>>()?;
+    let calls = Spread::of(calls).context("no runs")?;
+    row("a call of a hook: time", "ms", calls.median, CALL_MS)?;
+    writeln!(text, "  {:<46} {:.2} to {:.2} ms", "its range", calls.least, calls.most)?;
+    writeln!(text, "  {:<46} {added} bytes", "the tool of the plugin in a request")?;
+    Ok(text)
+}
+
+/// Starts the program with a plugin that has a hook, and sends a first prompt.
+fn start(binary: &Path, hook: Option<&str>) -> Result<Stage> {
+    let directory = tempfile::tempdir()?;
+    let mut config = json!({"sandbox": {"mode": "off"}});
+    if let Some(hook) = hook {
+        let path = directory.keep().join("bench.js");
+        fs::write(&path, PLUGIN.replace("HOOK", hook))?;
+        config["plugin"] = json!([path]);
+    }
+    Stage::start(binary, &config, Script::new().text("Done.").repeat())
+}
+
+/// Returns the time of a call of a hook: the difference of turns with and without one for each tool.
+fn call(binary: &Path) -> Result<f64> {
+    let time = |hook: &str| -> Result<(f64, usize)> {
+        let stage = start(binary, Some(hook))?;
+        let tools = request(&stage.address, "GET", "/experimental/tool/ids", None)?;
+        let tools = tools.as_array().map_or(1, Vec::len);
+        let begun = Instant::now();
+        for _ in 0..TURNS {
+            stage.prompt()?;
+        }
+        let time = begun.elapsed().as_secs_f64() * 1000.0 / TURNS as f64;
+        stage.end()?;
+        Ok((time, tools))
+    };
+    let ((without, _), (with, tools)) = (time("")?, time(HOOK)?);
+    Ok((with - without).max(0.0) / tools as f64)
+}
+
+/// Returns the process that runs the plugins of a server.
+fn host(server: Pid) -> Option<Pid> {
+    let mut waiting = vec![server];
+    while let Some(id) = waiting.pop() {
+        let tasks = fs::read_dir(format!("/proc/{id}/task")).ok().into_iter().flatten().flatten();
+        let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let children = lists
+            .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<i32>>());
+        for child in children.collect::<Vec<_>>() {
+            let command = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command);
+            if command.contains("/plugin-host/") && !command.contains("__supervise") {
+                return Some(Pid::from_raw(child));
+            }
+            waiting.push(Pid::from_raw(child));
+        }
+    }
+    None
+}
+
+/// Returns the CPU time of all threads of a process.
+fn cpu_ms(process: Pid) -> Result<f64> {
+    let mut nanoseconds = 0.0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))?.flatten() {
+        let stat = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+        nanoseconds +=
+            stat.split_whitespace().next().and_then(|time| time.parse::<f64>().ok()).unwrap_or_default();
+    }
+    Ok(nanoseconds / 1e6)
+}
+
+/// Returns the private memory of a process.
+fn memory_mib(process: Pid) -> Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no memory")?;
+    let kibibytes: f64 = line.split_whitespace().next().context("no number")?.parse()?;
+    Ok(kibibytes / 1024.0)
+}
