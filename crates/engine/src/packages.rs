@@ -20,6 +20,8 @@ use tokio::time::Instant;
 
 /// The largest number of entries of a configuration. More are ignored with an error each.
 const MAX_ENTRIES: usize = 100;
+/// The directory of installed packages, in the cache.
+pub(crate) const PACKAGES: &str = "packages";
 /// The key of the configuration.
 pub(crate) const KEY: &str = "plugin";
 /// How long a failed installation is not tried again.
@@ -61,10 +63,7 @@ pub(crate) struct PackageTable {
 impl PackageTable {
     pub(crate) fn new(dirs: &Dirs) -> Self {
         Self {
-            cache: Packages {
-                root: dirs.cache.join(crate::sandbox::PACKAGES),
-                scratch: dirs.state.join(crate::sandbox::PACKAGES),
-            },
+            cache: Packages { root: dirs.cache.join(PACKAGES), scratch: dirs.state.join(PACKAGES) },
             turn: tokio::sync::Mutex::default(),
             running: Mutex::default(),
             failed: Mutex::default(),
@@ -136,7 +135,8 @@ pub(crate) fn entries(
         return Arc::default();
     }
     let users = parts.map(|parts| listed(&parts.user));
-    let origins: BTreeMap<&str, &str> = origins.iter().filter_map(entry_origin).collect();
+    let origins: BTreeMap<&str, &str> =
+        origins.iter().filter_map(|(path, origin)| entry_origin(path, origin)).collect();
     let mut entries: Vec<PluginEntry> = Vec::new();
     for (at, item) in all.iter().enumerate() {
         let is_users = users.as_ref().is_none_or(|users| users.contains(item));
@@ -170,7 +170,7 @@ pub(crate) fn local(entries: &[PluginEntry]) -> Vec<PathBuf> {
 }
 
 /// The text of an entry and its source, in the paths of [`Origins`].
-fn entry_origin<'a>((path, origin): (&'a str, &'a str)) -> Option<(&'a str, &'a str)> {
+fn entry_origin<'a>(path: &'a str, origin: &'a str) -> Option<(&'a str, &'a str)> {
     let (_, item) = path.strip_prefix(KEY)?.strip_prefix('[')?.split_once("] ")?;
     Some((item, origin))
 }

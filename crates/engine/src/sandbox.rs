@@ -24,6 +24,7 @@ use codewright_workspace::{
 
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::packages::PACKAGES;
 use crate::permission::control;
 use caches::Caches;
 use enforcement::{Consent, Enforcement, Outer, has_outer, mode, strictest};
@@ -41,8 +42,6 @@ const MAX_GITFILE_BYTES: u64 = 4096;
 const GIT_FILES: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
 /// The largest number of worktrees and of submodules whose settings are protected.
 const MAX_ADMINISTRATIONS: usize = 200;
-/// The directory of installed packages, in the cache.
-pub(crate) const PACKAGES: &str = "packages";
 /// The age at which the temporary directory of a session is removed.
 const TEMPORARY_DAYS: u64 = 7;
 /// The largest number of temporary directories that are checked at once.

@@ -77,7 +77,6 @@ fn a_key_of_the_schema_accepts_valid_values_only() {
 #[test]
 fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
     for (key, value) in [
-        ("plugin", r#"["x"]"#),
         ("attachment", r#"{"image": {"max_width": 5}}"#),
         ("autoshare", "true"),
         ("autoupdate", "true"),

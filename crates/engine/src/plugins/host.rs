@@ -14,7 +14,7 @@ use super::access;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
-use crate::packages::Owner;
+use crate::packages::{Owner, PACKAGES};
 use crate::sandbox;
 use crate::sandbox::server::ServerProgram;
 
@@ -41,7 +41,7 @@ impl EngineHost {
             _ => path.clone(),
         });
         let own = script.parent().map(Path::to_owned).into_iter();
-        let packages = inner.dirs.cache.join(sandbox::PACKAGES);
+        let packages = inner.dirs.cache.join(PACKAGES);
         let shown = own.chain([packages]).chain(of_code).filter(|path| path.exists());
         let mut confined = confined.clone();
         confined.sandbox.show.extend(shown);
