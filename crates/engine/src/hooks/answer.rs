@@ -115,7 +115,7 @@ impl Outcome {
             Some("allow" | "approve") if author == Author::User => self.decide(Verdict::Allow, reason),
             Some("allow" | "approve") | None => {}
             Some(other) => {
-                self.notice(format!("A hook of {} made the unknown decision `{}`", event.name(), cut(other)))
+                self.notice(format!("A hook of {} made the unknown decision `{}`", event.name(), cut(other)));
             }
         }
         let input = own.get("updatedInput").or_else(|| own["decision"].get("updatedInput"));

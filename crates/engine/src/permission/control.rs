@@ -180,7 +180,7 @@ pub(crate) fn guarded(directory: &Path) -> Vec<Guarded> {
         match guarded.iter_mut().find(|known| known.directory == directory) {
             Some(known) => known.patterns.push((*name).to_owned()),
             None => {
-                guarded.push(Guarded { directory, patterns: vec![(*name).to_owned()], except: Vec::new() })
+                guarded.push(Guarded { directory, patterns: vec![(*name).to_owned()], except: Vec::new() });
             }
         }
     }
