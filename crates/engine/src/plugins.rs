@@ -17,21 +17,22 @@ pub(crate) mod runtime;
 pub(crate) mod sign_in;
 pub(crate) mod sign_ins;
 pub(crate) mod tool;
+pub(crate) mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use codewright_config::{CodeStamp, Overlay};
+use codewright_config::Overlay;
 use codewright_llm::CustomFetch;
-use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Plugins, Setup};
+use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Plugins};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::packages::Owner;
 use extension::HostExtension;
 use sign_ins::SignIns;
+use wanted::Wanted;
 
 /// The number of directories whose processes keep running. Those of the least recently used one end for another.
 const MAX_DIRECTORIES: usize = 16;
@@ -83,19 +84,6 @@ pub(crate) struct Changed {
 struct Entry {
     extensions: Vec<Arc<HostExtension>>,
     used: u64,
-}
-
-/// What determines whether a running process can be kept.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
-    pub(crate) owner: Owner,
-    pub(crate) setup: Setup,
-    /// The state of the files.
-    pub(crate) stamps: Arc<Vec<CodeStamp>>,
-    /// The plugins that answer permission requests in the place of the user.
-    pub(crate) granting: Vec<String>,
-    /// The names of built-in tools.
-    pub(crate) reserved: Vec<String>,
 }
 
 impl PluginTable {

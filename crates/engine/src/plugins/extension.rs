@@ -7,9 +7,9 @@ use codewright_plugins::{HookCall, HookReply, Plugins};
 use codewright_tools::AnyTool;
 use serde_json::Value;
 
-use super::Wanted;
 use super::configured::Configured;
 use super::tool::PluginTool;
+use super::wanted::Wanted;
 use crate::extension::{Boxed, Call, Extension, Failure, Moment, Reply};
 use crate::packages::Owner;
 

@@ -8,11 +8,12 @@ use codewright_config::{CodeKind, env};
 use codewright_packages::Source;
 use codewright_plugins::{PluginEntry, Plugins, RuntimeKind, Setup, ToolEntry};
 
+use super::PluginTable;
 use super::configure::configure;
 use super::extension::HostExtension;
 use super::host::EngineHost;
 use super::runtime::fallback;
-use super::{PluginTable, Wanted};
+use super::wanted::Wanted;
 use crate::extension::Extension;
 use crate::inner::Inner;
 use crate::instance::Instance;

@@ -87,6 +87,8 @@ fn plugins_run_in_the_sandbox_of_their_owner() -> Result<()> {
         let target = outside.path().join("file");
         let port = scene.stage.server.url().rsplit(':').next().unwrap_or_default().to_owned();
         let home = scene.stage.project.home().display().to_string();
+        let settings = scene.stage.project.home().join(".bashrc");
+        std::fs::write(&settings, "mine")?;
         let text = TRIES.replace("OUTSIDE", &target.display().to_string());
         let text = text.replace("HOME", &home).replace("PORT", &port);
         if of_repository {
@@ -99,7 +101,8 @@ fn plugins_run_in_the_sandbox_of_their_owner() -> Result<()> {
         let results: Value = serde_json::from_str(&results).with_context(|| results)?;
         let expected = json!({"inside": true, "outside": false, "network": network});
         assert_eq!(results, expected, "of a repository: {of_repository}");
-        assert!(!target.exists() && !scene.stage.project.home().join(".bashrc").exists());
+        assert!(!target.exists());
+        assert_eq!(std::fs::read_to_string(&settings)?, "mine");
     }
     Ok(())
 }
