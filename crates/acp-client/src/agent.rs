@@ -240,7 +240,7 @@ impl Agent {
         self.routes.open(&session.id, sender);
         let request = PromptRequest::new(session.id.clone(), blocks);
         match self.peer.begin("session/prompt", &request).await {
-            Ok(answer) => Ok(Turn::new((self.clone(), session.clone()), events, answer, turn)),
+            Ok(answer) => Ok(Turn::new(self.clone(), session.clone(), events, answer, turn)),
             Err(failure) => {
                 self.routes.close(&session.id);
                 Err(self.failed("sending a prompt", failure).await)

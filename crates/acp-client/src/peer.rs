@@ -112,13 +112,14 @@ impl Peer {
         route: Arc<impl Route>,
     ) -> Arc<Self> {
         let (input, output) = socket.into_split();
-        Self::connect(input, output, (closed, tasks), route)
+        Self::connect(input, output, closed, tasks, route)
     }
 
     fn connect(
         input: impl AsyncRead + Send + Unpin + 'static,
         output: impl AsyncWrite + Send + Unpin + 'static,
-        (closed, tasks): (CancellationToken, &TaskTracker),
+        closed: CancellationToken,
+        tasks: &TaskTracker,
         route: Arc<impl Route>,
     ) -> Arc<Self> {
         let (out, lines) = mpsc::channel(MAX_QUEUED);
@@ -371,7 +372,7 @@ mod tests {
             let (input, output) = split(own);
             let log = Arc::new(Log::default());
             let tasks = TaskTracker::new();
-            let peer = Peer::connect(input, output, (CancellationToken::new(), &tasks), log.clone());
+            let peer = Peer::connect(input, output, CancellationToken::new(), &tasks, log.clone());
             let (input, output) = split(other);
             Self { input: BufReader::new(input).lines(), output, log, peer }
         }

@@ -50,7 +50,8 @@ pub struct Turn {
 
 impl Turn {
     pub(crate) fn new(
-        (agent, session): (Arc<Agent>, Arc<Session>),
+        agent: Arc<Agent>,
+        session: Arc<Session>,
         events: mpsc::Receiver<Event>,
         answer: oneshot::Receiver<Answer>,
         turn: OwnedMutexGuard<()>,

@@ -15,30 +15,24 @@ mod fixed;
 mod judge;
 mod origin;
 mod question;
+mod socket;
 pub(crate) mod table;
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use codewright_config::NetworkAccess;
 use codewright_proxy::{Connecting, Outside, Proxy, Refusal, RefusalKind, Target};
-use codewright_workspace::{Connections, Network, RefusedHost, make_private_directory};
+use codewright_workspace::{Connections, Network, RefusedHost};
 use tokio_util::sync::DropGuard;
 
-use crate::inner::Inner;
 use crate::sandbox::Restricted;
 pub(crate) use fixed::{FixedHost, only};
 use judge::Reach;
 use origin::Reason;
 pub(crate) use origin::{Origin, User};
 use question::Questions;
-
-/// The directory of the sockets, in the directory of the state.
-const DIRECTORY: &str = "proxy";
-/// The number of sockets of dead processes that are removed at once.
-const MAX_SWEPT: usize = 1000;
+use socket::new_socket;
 
 impl Origin {
     /// Gives the command of a sandbox its proxy, if the configuration says so and the mechanism can isolate the network.
@@ -68,37 +62,6 @@ impl Origin {
         let gateway = Arc::new(Gateway { questions: Questions::new(cancel.clone()), origin: self });
         let proxy = Proxy::start(socket, Arc::clone(&gateway) as Arc<dyn Outside>, &shared)?;
         Ok(Hosts { proxy, gateway, _end: cancel.drop_guard() })
-    }
-}
-
-/// A path for the socket of a new proxy, in a directory that only the user can search.
-fn new_socket(inner: &Inner) -> std::io::Result<PathBuf> {
-    /// Distinguishes the proxies of this process.
-    static PROXIES: AtomicU64 = AtomicU64::new(0);
-    let directory = inner.dirs.state.join(DIRECTORY);
-    make_private_directory(&directory)?;
-    let number = PROXIES.fetch_add(1, Ordering::Relaxed);
-    if number == 0 {
-        sweep(&directory);
-    }
-    let socket = directory.join(format!("{}-{number}", std::process::id()));
-    // A dead process may have had the same id.
-    match std::fs::remove_file(&socket) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(socket),
-    }
-}
-
-/// Removes the sockets of processes that were killed.
-fn sweep(directory: &std::path::Path) {
-    let Ok(entries) = std::fs::read_dir(directory) else { return };
-    for entry in entries.flatten().take(MAX_SWEPT) {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.split_once('-')).map(|(process, _)| process);
-        if process.is_none_or(|process| !std::path::Path::new("/proc").join(process).exists()) {
-            // It is tried again by the next process.
-            drop(std::fs::remove_file(entry.path()));
-        }
     }
 }
 

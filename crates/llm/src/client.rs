@@ -15,17 +15,15 @@ use crate::classify::Answer;
 use crate::error::{ERROR_BODY_LIMIT_BYTES, cut};
 use crate::protocol;
 use crate::transport::{Client, read, redacted, to_map};
-use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
+use crate::{CustomRequest, Endpoint, Error, Model, Quirk, Request, Secret};
 
 mod auth;
-mod custom;
 mod decode;
 mod framing;
 mod gitlab;
 mod google;
 mod stream;
 
-pub use custom::{CustomFetch, CustomRequest, CustomResponse};
 pub use decode::decode;
 pub use stream::EventStream;
 
@@ -91,7 +89,7 @@ impl Client {
         let sent = async {
             auth::authorize(model, &mut outgoing, &self.connections).await?;
             if let Some(fetch) = &model.fetch {
-                return fetch.send(outgoing).await;
+                return fetch.send(outgoing.into()).await;
             }
             let Outgoing { url, headers, body } = outgoing;
             used = headers.get(AUTHORIZATION).cloned();
@@ -131,6 +129,14 @@ struct Outgoing {
     url: Url,
     headers: HeaderMap,
     body: Vec<u8>,
+}
+
+impl From<Outgoing> for CustomRequest {
+    fn from(Outgoing { url, headers, body }: Outgoing) -> Self {
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
+        Self { url: url.into(), headers, body }
+    }
 }
 
 /// Returns the names of the models that a chat server offers, within `timeout`. Used to find local

@@ -13,6 +13,7 @@ mod aws;
 pub mod catalog;
 mod classify;
 mod client;
+mod custom;
 mod error;
 mod event;
 mod eventstream;
@@ -35,7 +36,8 @@ pub mod vault;
 pub mod web;
 
 pub use aws::{Aws, Keys, Sources};
-pub use client::{CustomFetch, CustomRequest, CustomResponse, EventStream, check_url, decode, list_models};
+pub use client::{EventStream, check_url, decode, list_models};
+pub use custom::{CustomFetch, CustomRequest, CustomResponse};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use google::GoogleCredentials;

@@ -162,7 +162,8 @@ fn a_package_is_installed_updated_and_removed() -> Result<()> {
     check_has(&shop.plugin(&["remove", "tiny"])?.stderr, &["no plugin named `tiny` is configured"]);
 
     // As in OpenCode, without a command the project's configuration is changed.
-    shop.plugin(&["tiny"])?.success()?;
+    let done = shop.plugin(&["tiny"])?.success()?;
+    check_has(&done.stdout, &["Added the plugin tiny 2.0.0 to codewright.json of this project"]);
     check_has(&shop.project.read("codewright.json")?, &["\"tiny\""]);
     Ok(())
 }

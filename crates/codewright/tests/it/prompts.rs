@@ -206,7 +206,7 @@ fn broken_files_are_reported_and_the_others_work() -> Result<()> {
         ".opencode/agent/broken.md",
         "---\ndescription: [never closed\nmode: sideways\n---\nText\n",
     )?;
-    write(&stage, "codewright.json", r#"{"plugin": ["x"], "instructions": ["missing.md"]}"#)?;
+    write(&stage, "codewright.json", r#"{"autoshare": true, "instructions": ["missing.md"]}"#)?;
     let done = stage.run(["hello"])?.success()?;
     assert_eq!(done.stdout, "Fine.\n");
     check_has(
@@ -214,7 +214,7 @@ fn broken_files_are_reported_and_the_others_work() -> Result<()> {
         &[
             "broken.md` line 2: `description` has a bracket",
             "broken.md`: `mode` must be one of",
-            "`plugin` has no effect in this version",
+            "`autoshare` has no effect in this version",
             "`instructions`: there is no file `missing.md`",
         ],
     );

@@ -8,7 +8,7 @@ use codewright_workspace::{Confined, Connections, Network, RefusedHost};
 
 use super::connect;
 use super::judge::{Reach, is_private};
-use super::new_socket;
+use super::socket::new_socket;
 use crate::inner::Inner;
 
 /// The largest number of refused hosts that are kept.

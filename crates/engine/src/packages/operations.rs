@@ -221,6 +221,8 @@ impl Packages<'_> {
         edit: impl FnOnce(&mut Vec<Value>) + Send + 'static,
     ) -> Result<bool, Error> {
         let path = self.directory(instance, scope).join(FILE);
+        // The sandbox of a running process would take a new file for one that the process created.
+        self.0.plugins.close_all().await;
         let is_changed = change_list(path.clone(), KEY, edit).await?;
         match scope {
             PluginScope::User => Instances(self.0).dispose_all().await,

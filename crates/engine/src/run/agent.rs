@@ -110,7 +110,7 @@ pub(crate) async fn step(
         answering.title = name_session(inner, &context.session, &text).await?;
     }
     drop(transcript);
-    answer(answering, began, &instance, (&files, cancel)).await
+    answer(answering, began, &instance, &files, cancel).await
 }
 
 /// Sends the prompt and records the answer.
@@ -118,7 +118,8 @@ async fn answer(
     mut answering: Answering<'_>,
     began: Began,
     instance: &Arc<Instance>,
-    (files, cancel): (&Arc<Files>, &CancellationToken),
+    files: &Arc<Files>,
+    cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let Began { agent, session, content, rules } = began;
     let Answering { inner, lease, prompt, .. } = answering;
@@ -149,7 +150,13 @@ async fn answer(
         terminals: Arc::new(Terminals::default()),
     };
     answering.calls = Calls::new(&prompt.agent, &instance.directory);
-    answering.run(turn, (session, serving), (files, cancel)).await
+    answering.run(turn, Served { session, serving }, files, cancel).await
+}
+
+/// The session of an agent, and what serves its requests.
+struct Served {
+    session: Arc<AgentSession>,
+    serving: Serving,
 }
 
 /// A connected agent, and the content of the prompt.
@@ -309,13 +316,14 @@ impl<'a> Answering<'a> {
     async fn run(
         mut self,
         mut turn: Turn,
-        of: (Arc<AgentSession>, Serving),
-        (files, cancel): (&Arc<Files>, &CancellationToken),
+        served: Served,
+        files: &Arc<Files>,
+        cancel: &CancellationToken,
     ) -> Result<(), Error> {
         // The process of the agent could exchange paths like a command.
         let running = self.inner.documents.command_runs();
-        let end = self.listen(&mut turn, &of, cancel).await?;
-        of.1.cancel.cancel();
+        let end = self.listen(&mut turn, &served, cancel).await?;
+        served.serving.cancel.cancel();
         self.store_plan().await?;
         let Self { inner, lease, mut recorder, requests, mut usage, cost, .. } = self;
         let failed = match end {
@@ -353,9 +361,10 @@ impl<'a> Answering<'a> {
     async fn listen(
         &mut self,
         turn: &mut Turn,
-        (session, serving): &(Arc<AgentSession>, Serving),
+        served: &Served,
         cancel: &CancellationToken,
     ) -> Result<End, Error> {
+        let Served { session, serving } = served;
         let (mut frame, mut next_plan) = (Instant::now(), Instant::now());
         let mut idle = Instant::now() + IDLE_DEADLINE;
         loop {

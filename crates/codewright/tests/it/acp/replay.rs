@@ -165,7 +165,10 @@ fn check_updates(messages: &[(&Value, &Value)], editor: &Editor) -> Result<()> {
     for (kind, expected) in &theirs {
         let found =
             ours.get(kind).with_context(|| format!("there is no update `{kind}`: {:?}", ours.keys()))?;
-        let is_default = |key: &&String| DEFAULTS.contains(&key.as_str());
+        let is_default = |key: &&String| {
+            let key = key.split('[').next().unwrap_or_default();
+            DEFAULTS.contains(&key)
+        };
         let missing: Vec<_> = expected.difference(found).filter(|key| !is_default(key)).collect();
         assert!(missing.is_empty(), "`{kind}` lacks {missing:?}");
     }

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use reqwest::Body;
 
-use super::Outgoing;
 use crate::Error;
 
 /// A request for a provider.
@@ -54,12 +53,8 @@ impl CustomFetch {
     }
 
     /// Sends a request.
-    pub(super) async fn send(&self, outgoing: Outgoing) -> Result<reqwest::Response, Error> {
-        let Outgoing { url, headers, body } = outgoing;
-        let text =
-            |value: &reqwest::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let headers = headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
-        let sent = (self.0)(CustomRequest { url: url.into(), headers, body }).await;
+    pub(crate) async fn send(&self, request: CustomRequest) -> Result<reqwest::Response, Error> {
+        let sent = (self.0)(request).await;
         let CustomResponse { status, headers, body } = sent.map_err(Error::busy)?;
         let mut response = http::Response::builder().status(status);
         for (name, value) in headers {
