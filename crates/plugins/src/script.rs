@@ -36,6 +36,8 @@ pub(crate) fn prepare(cache: &Path) -> Result<PathBuf, String> {
     let cannot = |error: &dyn std::fmt::Display| format!("cannot write `{}`: {error}", path.display());
     make_private_directory(&directory).map_err(|error| cannot(&error))?;
     remove_others(&directory);
+    // A link in its place would be refused. If it cannot be removed, the write fails.
+    drop(std::fs::remove_file(&path));
     write_atomic(&path, &content).map_err(|error| cannot(&error))?;
     // A process of the same user can change it all the same, which the next start notices.
     let read_only = std::fs::Permissions::from_mode(0o400);
