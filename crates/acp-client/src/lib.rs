@@ -17,6 +17,7 @@ pub use agent_client_protocol_schema::v1 as schema;
 pub use agents::Agents;
 pub use error::Error;
 pub use host::{Host, Spec};
+pub use lines::{Line, next_line};
 pub use peer::{Responder, RpcError};
 pub use routes::Request;
 pub use turn::{Event, Turn};

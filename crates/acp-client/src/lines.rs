@@ -8,7 +8,8 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
 /// One line of an input.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
+    /// A line, without its end.
     Text(String),
     /// It is longer than the limit, and was skipped.
     TooLong,
@@ -17,7 +18,11 @@ pub(crate) enum Line {
 }
 
 /// Reads the next line without its end. Returns `None` at the end of the input.
-pub(crate) async fn next_line(
+///
+/// # Errors
+///
+/// Fails if the input cannot be read.
+pub async fn next_line(
     input: &mut (impl AsyncBufRead + Unpin),
     limit_bytes: usize,
 ) -> io::Result<Option<Line>> {

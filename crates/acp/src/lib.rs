@@ -11,7 +11,6 @@ mod agent;
 mod content;
 mod feed;
 mod files;
-mod lines;
 mod options;
 mod permission;
 mod prompt;

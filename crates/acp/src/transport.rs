@@ -9,12 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use codewright_acp_client::{Line, next_line};
 use futures_util::{Sink, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::time::{Instant, sleep};
 use tokio_util::codec::{FramedWrite, LinesCodec, LinesCodecError};
-
-use crate::lines::{Line, next_line};
 
 /// The longest accepted message.
 const MAX_LINE_BYTES: usize = 64 << 20;

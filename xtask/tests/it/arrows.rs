@@ -67,7 +67,7 @@ const CRATES: &[Crate] = &[
     },
     package("codewright-client", &["codewright-proto"]),
     package("codewright-tui", &["codewright-proto", "codewright-client"]),
-    package("codewright-acp", &["codewright-proto", "codewright-client"]),
+    package("codewright-acp", &["codewright-proto", "codewright-acp-client", "codewright-client"]),
     package(
         "codewright",
         &[
