@@ -167,8 +167,9 @@ impl CallCx {
         let of = ToolCall { tool: tool.name(), session: &self.session_id, call_id: &call.id };
         let input = self.extensions.tool_before(of, input).await.map_err(Failure::Told)?;
         let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
-        let granted = self.request_permissions(call, tool, &input, &cx).await?;
+        // Clients show the arguments of the call that asks.
         self.until_recorded(recorded).await?;
+        let granted = self.request_permissions(call, tool, &input, &cx).await?;
         let args = self.extensions.take(Moment::ToolAfter).then(|| input.clone());
         let output = within(tool.deadline(), tool.name(), self.effect(tool, input, &cx, granted)).await??;
         Ok(match args {
