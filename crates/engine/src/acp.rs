@@ -59,11 +59,13 @@ impl AcpTable {
         (agents, closed)
     }
 
-    /// Ends the agents of a directory in the background.
-    pub(crate) fn close(&self, directory: &Path, tasks: &TaskTracker) {
+    /// Begins to end the agents of a directory. The result waits for them, but not without end.
+    pub(crate) fn close(&self, directory: &Path) -> impl Future<Output = ()> + Send + use<> {
         let entry = self.lock().remove(directory);
-        if let Some(Entry { agents, .. }) = entry {
-            tasks.spawn(async move { agents.close().await });
+        async move {
+            if let Some(Entry { agents, .. }) = entry {
+                agents.close().await;
+            }
         }
     }
 

@@ -407,7 +407,7 @@ fn own_directories(dirs: &Dirs, env: &Env) -> Vec<PathBuf> {
     own.into_iter().cloned().chain(named.filter(|path| path.is_absolute())).collect()
 }
 
-/// Returns what commands get and what they do not inherit.
+/// Returns the variables that are set for commands and those that are removed.
 fn child_environment(env: &Env) -> Environment {
     let set = [("AGENT", "1"), ("OPENCODE", "1"), ("CODEWRIGHT", "1")];
     Environment {

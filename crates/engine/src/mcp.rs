@@ -139,11 +139,13 @@ impl McpTable {
         self.lock().get(directory).map(|entry| entry.servers.clone())
     }
 
-    /// Ends the servers of a directory in the background.
-    pub(crate) fn close(&self, directory: &Path, tasks: &TaskTracker) {
+    /// Begins to end the servers of a directory. The result waits for them, but not without end.
+    pub(crate) fn close(&self, directory: &Path) -> impl Future<Output = ()> + Send + use<> {
         let entry = self.lock().remove(directory);
-        if let Some(Entry { servers, .. }) = entry {
-            tasks.spawn(async move { servers.close().await });
+        async move {
+            if let Some(Entry { servers, .. }) = entry {
+                servers.close().await;
+            }
         }
     }
 

@@ -28,7 +28,6 @@ use codewright_config::Overlay;
 use codewright_llm::CustomFetch;
 use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Plugins};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use extension::HostExtension;
 use sign_ins::SignIns;
@@ -215,14 +214,15 @@ impl PluginTable {
         (extensions, closed)
     }
 
-    /// Ends the processes of a directory in the background.
-    pub(crate) fn close(&self, directory: &Path, tasks: &TaskTracker) {
+    /// Begins to end the processes of a directory. The result waits for them, but not without end.
+    pub(crate) fn close(&self, directory: &Path) -> impl Future<Output = ()> + Send + use<> {
         self.changed().remove(directory);
         self.waking.lock().unwrap_or_else(PoisonError::into_inner).remove(directory);
         let entry = self.lock().remove(directory);
-        for extension in entry.into_iter().flat_map(|entry| entry.extensions) {
-            tasks.spawn(async move { extension.plugins.close().await });
-        }
+        let closing = entry.into_iter().flat_map(|entry| entry.extensions);
+        let closing = closing.map(|extension| async move { extension.plugins.close().await });
+        let closing: Vec<_> = closing.collect();
+        async move { drop(futures_util::future::join_all(closing).await) }
     }
 
     /// Ends all processes. Waits until they have ended, but not without end.

@@ -98,6 +98,7 @@ impl Projects<'_> {
         if instance.worktree.git {
             return self.of_instance(instance).await;
         }
+        Instances(self.0).end_processes(&instance.directory).await;
         let made = instance.git.init(&instance.directory, INIT_DEADLINE).await;
         made.map_err(|error| Error::machine(format!("git could not make a repository: {error}")))?;
         let directory = instance.path().directory;
@@ -112,13 +113,22 @@ impl Projects<'_> {
 impl Instances<'_> {
     /// Closes a directory. Its next request opens it again with its current files.
     pub async fn dispose(self, instance: &Instance) {
-        self.0.jobs.end_in(&instance.directory);
-        self.0.mcp.close(&instance.directory, &self.0.tasks);
-        self.0.lsp.close(&instance.directory, &self.0.tasks);
-        self.0.plugins.close(&instance.directory, &self.0.tasks);
-        self.0.acp.close(&instance.directory, &self.0.tasks);
+        self.0.tasks.spawn(self.end_processes(&instance.directory));
         self.0.forget_instance(&instance.directory).await;
         self.0.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
+    }
+
+    /// Begins to end the processes of a directory. The result waits for them, but not without end.
+    ///
+    /// This program calls it before it creates a control file in the directory, and waits: the sandbox of a running process
+    /// would take the file for one that the process created.
+    pub(crate) fn end_processes(self, directory: &Path) -> impl Future<Output = ()> + Send + use<> {
+        self.0.jobs.end_in(directory);
+        let (mcp, lsp) = (self.0.mcp.close(directory), self.0.lsp.close(directory));
+        let (plugins, acp) = (self.0.plugins.close(directory), self.0.acp.close(directory));
+        async move {
+            tokio::join!(mcp, lsp, plugins, acp);
+        }
     }
 
     /// Returns the open directories, at most 64.

@@ -28,6 +28,9 @@ impl Settings<'_> {
     pub async fn change(self, instance: &Instance, change: Value) -> Result<Value, Error> {
         let change = self.without_unknown_keys(change)?;
         let path = instance.directory.join(FILE);
+        if !path.exists() {
+            Instances(self.0).end_processes(&instance.directory).await;
+        }
         lay(path.clone(), &change, instance.config_json()).await?;
         Instances(self.0).dispose(instance).await;
         keep(self.0, instance, &path).await?;

@@ -55,7 +55,7 @@ pub(crate) fn report(changed: &[PathBuf], before: &Files, after: &Files) -> Repo
     report
 }
 
-/// The errors of all files, or `None` if there are none.
+/// Returns the errors of all files as text, or `None` without errors.
 pub(crate) fn summary(files: &Files) -> Option<String> {
     let mut paths: Vec<&PathBuf> = files.keys().collect();
     paths.sort();

@@ -218,7 +218,7 @@ impl Servers {
         self.0.around.host.updated();
     }
 
-    /// The errors that servers reported last, as text for the model. `None` if there are none.
+    /// The errors that servers reported last, as text for the model. `None` if no server has reported one.
     #[must_use]
     pub fn summary(&self) -> Option<String> {
         summary(&self.diagnostics())

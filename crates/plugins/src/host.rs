@@ -69,7 +69,7 @@ pub struct ToolAsk {
     pub metadata: Map<String, Value>,
 }
 
-/// What a running tool call may ask of this program.
+/// The services of this program for a running tool call.
 pub trait ToolPort: Send + Sync {
     /// Requests a permission. Fails with the reason if it is not granted.
     fn ask(&self, ask: ToolAsk) -> Boxed<'static, Result<(), String>>;

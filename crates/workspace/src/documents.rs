@@ -13,7 +13,7 @@ use crate::path::physical;
 
 /// The documents that an editor offers. Its methods block, at most until their own deadline.
 pub trait Documents: Send + Sync + Debug {
-    /// Returns the text of a file as the editor shows it. `None` if the editor does not tell.
+    /// Returns the text of a file as the editor shows it. `None` if the editor has not opened it or does not answer.
     fn read(&self, path: &Path) -> Option<String>;
 
     /// Replaces the text of a file. Returns whether the editor reports success.

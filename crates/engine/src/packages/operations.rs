@@ -221,8 +221,9 @@ impl Packages<'_> {
         edit: impl FnOnce(&mut Vec<Value>) + Send + 'static,
     ) -> Result<bool, Error> {
         let path = self.directory(instance, scope).join(FILE);
-        // The sandbox of a running process would take a new file for one that the process created.
-        self.0.plugins.close_all().await;
+        if !path.exists() {
+            Instances(self.0).end_processes(&instance.directory).await;
+        }
         let is_changed = change_list(path.clone(), KEY, edit).await?;
         match scope {
             PluginScope::User => Instances(self.0).dispose_all().await,

@@ -54,7 +54,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("POST", "/tui/show-toast"),
 ];
 
-/// Gives a request the directory of its plugin if it names none.
+/// Adds the directory of the plugin to a request that names no directory.
 pub(crate) fn complete(request: &mut ApiRequest, directory: &str) {
     let names_one = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(DIRECTORY));
     let query = request.path.split_once('?').map_or("", |(_, query)| query);

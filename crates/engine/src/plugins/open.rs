@@ -92,7 +92,7 @@ async fn open(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<HostExten
     opened
 }
 
-/// Returns the plugins of an owner, or `None` if there are none.
+/// Returns the plugins of an owner, or `None` if the owner has no plugins.
 fn wanted(inner: &Inner, instance: &Instance, configured: &[Plugin], owner: Owner) -> Option<Wanted> {
     let is_repository = owner == Owner::Repository;
     let files = |kind: CodeKind| {

@@ -125,7 +125,7 @@ fn bounded(metadata: Map<String, Value>) -> Map<String, Value> {
     if is_small { metadata } else { Map::new() }
 }
 
-/// What a running call can ask for.
+/// The services of this program for a running tool call: permission requests and progress.
 struct Port {
     requests: PermissionRequests,
     progress: Progress,

@@ -5,8 +5,9 @@ use codewright_testkit::Script;
 use serde_json::{Value, json};
 
 use super::{Scene, bash, has_node, succeeded};
+use crate::access::patch;
 use crate::sandbox::is_enforced;
-use crate::support::{Stage, check_has, new_session, post, prompt, wait_until};
+use crate::support::{Stage, check_has, get, new_session, post, prompt, serve, wait_until};
 
 const PLUGIN: &str = "import { writeFileSync } from 'node:fs';
 export const P = async ({ client, directory }) => {
@@ -57,12 +58,13 @@ fn a_repository_cannot_replace_a_built_in_tool() -> Result<()> {
 }
 
 /// Tries to write files and to connect, and reports what worked.
-const TRIES: &str = "import { writeFileSync } from 'node:fs';
+const TRIES: &str = "import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 const attempt = (run) => { try { run(); return true; } catch { return false; } };
 export const P = async ({ directory }) => {
   const reach = (port) => new Promise((resolve) => { const socket = connect(port, '127.0.0.1'); socket.on('connect', () => { socket.destroy(); resolve(true); }); socket.on('error', () => resolve(false)); });
-  attempt(() => writeFileSync('HOME/.bashrc', 'x'));
+  for (const name of ['.bashrc', '.zshrc']) attempt(() => writeFileSync('HOME/' + name, 'x'));
+  for (const name of ['.config/autostart', '.ssh', '.config/nvim']) attempt(() => mkdirSync('HOME/' + name, { recursive: true }));
   const results = {
     inside: attempt(() => writeFileSync(directory + '/inside', 'x')),
     outside: attempt(() => writeFileSync('OUTSIDE', 'x')),
@@ -103,6 +105,12 @@ fn plugins_run_in_the_sandbox_of_their_owner() -> Result<()> {
         assert_eq!(results, expected, "of a repository: {of_repository}");
         assert!(!target.exists());
         assert_eq!(std::fs::read_to_string(&settings)?, "mine");
+        // A start-up file that is missing stays missing.
+        let home = scene.stage.project.home();
+        for name in [".zshrc", ".config/autostart", ".ssh", ".config/nvim"] {
+            assert!(!home.join(name).exists(), "{name}, of a repository: {of_repository}");
+        }
+        assert!(!home.join("blocked-1-.zshrc").exists());
     }
     Ok(())
 }
@@ -125,7 +133,7 @@ export const P = async ({ client, serverUrl, directory, $ }) => ({
 });";
     scene.user("plugin/client.js", text)?;
     // A command ends when its turn has ended, and does not wait for the plugin.
-    let (server, url) = crate::support::serve(scene.program(&["serve"]))?;
+    let (server, url) = serve(scene.program(&["serve"]))?;
     let id = new_session(&url)?;
     post(&url, &format!("/session/{id}/message"), &prompt("go"))?;
     let results = || scene.stage.project.read("results").unwrap_or_default();
@@ -133,5 +141,37 @@ export const P = async ({ client, serverUrl, directory, $ }) => ({
     assert_eq!(serde_json::from_str::<Value>(&results())?, json!([2, 200, "shell"]));
     server.terminate()?;
     server.finish()?;
+    Ok(())
+}
+
+/// The sandbox of a running process renames control files that appear. One that this program creates must stay.
+#[test]
+fn a_configuration_file_can_be_created_while_plugins_run() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let scene = Scene { stage: Stage::git(Script::new())? };
+    scene.configure(&json!({"sandbox": {"mode": "workspace"}}))?;
+    if !is_enforced(&scene.stage)? {
+        return Ok(());
+    }
+    let text = "import { writeFileSync } from 'node:fs';
+export const P = async ({ directory }) => { writeFileSync(directory + '/started', 'x'); return {}; };";
+    scene.user("plugin/p.js", text)?;
+    let (server, url) = serve(scene.program(&["serve"]))?;
+    get(&url, "/experimental/tool/ids")?;
+    let started = scene.stage.project.path("started");
+    wait_until("the plugin starts", || started.exists())?;
+    let (status, answer) = patch(&url, "/config", &json!({"username": "bob"}))?;
+    assert_eq!(status, 200, "{answer}");
+    // The plugins start again with the new file.
+    std::fs::remove_file(&started)?;
+    get(&url, "/experimental/tool/ids")?;
+    wait_until("the plugin starts again", || started.exists())?;
+    server.terminate()?;
+    server.finish()?.success()?;
+    let file = scene.stage.project.path("codewright.json");
+    check_has(&std::fs::read_to_string(file)?, &["bob"]);
+    assert!(!scene.stage.project.path("blocked-1-codewright.json").exists());
     Ok(())
 }
