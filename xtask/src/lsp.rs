@@ -102,6 +102,27 @@ const INSTALLED: &[Case] = &[
         error: "Expression expected",
     },
     Case {
+        id: "vue",
+        program: "vue-language-server",
+        probe: None,
+        files: &[("package.json", "{}"), ("tsconfig.json", "{\"compilerOptions\":{\"strict\":true}}")],
+        file: "a.vue",
+        broken: "<script setup lang=\"ts\">\nconst n: number = \"text\";\n</script>\n<template>{{ n }}</template>\n",
+        error: "not assignable",
+    },
+    Case {
+        id: "eslint",
+        program: "vscode-eslint-language-server",
+        probe: None,
+        files: &[
+            ("package.json", "{\"devDependencies\":{\"eslint\":\"^9\"}}"),
+            ("eslint.config.js", "module.exports = [{ rules: { \"no-debugger\": \"error\" } }];\n"),
+        ],
+        file: "a.js",
+        broken: "debugger;\n",
+        error: "no-debugger",
+    },
+    Case {
         id: "yaml-ls",
         program: "yaml-language-server",
         probe: None,
@@ -220,6 +241,15 @@ fn copy_settings(project: &Project) -> Result<()> {
     Ok(())
 }
 
+/// Installs the packages of the project.
+fn install(project: &Project, path: &OsString) -> Result<()> {
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund"]).env("PATH", path);
+    let done = npm.current_dir(project.directory()).stdout(Stdio::null()).status()?;
+    anyhow::ensure!(done.success(), "npm failed: {done}");
+    Ok(())
+}
+
 impl Case {
     /// Edits a file until the error is shown. Returns the number of the edit.
     fn play(&self, program: &Path, path: &OsString, origin: Origin) -> Result<usize> {
@@ -247,6 +277,9 @@ impl Case {
         if origin == Origin::Installed {
             project.write(self.file, self.broken)?;
             copy_settings(&project)?;
+            if self.files.iter().any(|(_, content)| content.contains("devDependencies")) {
+                install(&project, path)?;
+            }
             let prepared = Run::new(program, &project).args(["debug", "lsp", "diagnostics", self.file]);
             prepared.env("PATH", path).deadline(LIMIT).finish()?.success()?;
         }

@@ -168,6 +168,7 @@ impl Spec {
             role: known.role,
             install: known.install,
             npm: known.npm,
+            initialization: known.settings.and_then(|text| serde_json::from_str(text).ok()),
             of_repository,
             ..Self::own(known.id.to_owned())
         }
@@ -207,7 +208,10 @@ impl Spec {
         };
         self.environment.extend(variables.filter(is_usable));
         if entry["initialization"].is_object() {
-            self.initialization = Some(entry["initialization"].clone());
+            let settings = self.initialization.get_or_insert_with(|| json!({}));
+            for (key, value) in entry["initialization"].as_object().into_iter().flatten() {
+                settings[key] = value.clone();
+            }
         }
         if let Some(limit) = entry["memory_limit_mb"].as_u64().filter(|limit| *limit > 0) {
             self.memory = limit.saturating_mul(1024 * 1024);

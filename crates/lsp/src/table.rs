@@ -15,6 +15,8 @@ pub(crate) struct Known {
     pub(crate) install: &'static str,
     /// What the program can install.
     pub(crate) npm: Option<Npm>,
+    /// The settings without which it does nothing, in JSON.
+    pub(crate) settings: Option<&'static str>,
     pub(crate) role: Role,
 }
 
@@ -64,8 +66,13 @@ const fn main(
     root: Root,
     install: &'static str,
 ) -> Known {
-    Known { id, extensions, commands, root, unless: &[], install, npm: None, role: Role::Main }
+    Known { id, extensions, commands, root, unless: &[], install, npm: None, settings: None, role: Role::Main }
 }
+
+/// What an editor's extension tells the server of ESLint.
+const ESLINT: &str = r#"{"validate": "on", "run": "onType", "nodePath": "", "quiet": false, "onIgnoredFiles": "off",
+    "rulesCustomizations": [], "useESLintClass": false, "experimental": {}, "problems": {"shortenToSingleLine": false},
+    "workingDirectory": {"mode": "location"}, "codeAction": {}, "codeActionOnSave": {"enable": false}, "format": false}"#;
 
 const fn npm(packages: &'static [&'static str]) -> Option<Npm> {
     Some(Npm { packages, of_project: None })
@@ -91,16 +98,22 @@ pub(crate) const KNOWN: &[Known] = &[
         Root::Required(DENO),
         "https://deno.com",
     ),
-    main(
-        "vue",
-        &[".vue"],
-        &[&["vue-language-server", "--stdio"]],
-        Root::Nearest(PACKAGE),
-        "npm install -g @vue/language-server",
-    ),
+    Known {
+        // Later versions need a TypeScript server of their client.
+        npm: npm(&["@vue/language-server@^2", "typescript@^5"]),
+        settings: Some(r#"{"vue": {"hybridMode": false}}"#),
+        ..main(
+            "vue",
+            &[".vue"],
+            &[&["vue-language-server", "--stdio"]],
+            Root::Nearest(PACKAGE),
+            "npm install -g @vue/language-server@2",
+        )
+    },
     Known {
         role: Role::Additional,
         npm: Some(Npm { packages: &["vscode-langservers-extracted@^4"], of_project: Some("eslint") }),
+        settings: Some(ESLINT),
         ..main(
             "eslint",
             SCRIPTS_AND_VUE,

@@ -15,6 +15,7 @@ use crate::support::{Stage, check_has, get, last_call, new_session, post, progra
 
 mod economy;
 mod replay;
+mod status;
 
 /// The path of the scripted server.
 fn script() -> PathBuf {

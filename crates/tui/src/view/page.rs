@@ -14,17 +14,20 @@ use crate::{look, markdown, wrap};
 
 /// The maximum size of the displayed text of a skill.
 const MAX_SKILL_BYTES: usize = 64 * 1024;
+/// The columns of the left part of a pair.
+const LEFT: usize = 36;
+/// The least columns in which the right part of a pair is wrapped.
+const MIN_COLUMN: usize = 16;
 
 pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) {
     let width = 76;
-    let (title, lines) = match &page.topic {
-        Topic::Help => ("Help", help(state)),
-        Topic::Status => ("Status", status(state)),
-        Topic::Bug => ("Bug report", bug(state)),
-        Topic::Skill(name) => {
-            let room = usize::from(width.min(area.width.saturating_sub(2))).saturating_sub(4);
-            ("Skill", skill(state, name, room))
-        }
+    let room = usize::from(width.min(area.width.saturating_sub(2))).saturating_sub(4);
+    let wrapped = |lines: Vec<Line<'static>>| lines.into_iter().flat_map(|line| wrap_pair(line, room)).collect();
+    let (title, lines): (_, Vec<Line<'static>>) = match &page.topic {
+        Topic::Help => ("Help", wrapped(help(state))),
+        Topic::Status => ("Status", wrapped(status(state))),
+        Topic::Bug => ("Bug report", wrapped(bug(state))),
+        Topic::Skill(name) => ("Skill", skill(state, name, room)),
     };
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(5);
     let inner = layer::frame(state, buffer, area, (width, height.min(area.height.saturating_sub(2))));
@@ -43,9 +46,20 @@ fn group(state: &State, name: &str) -> Line<'static> {
     ))
 }
 
+/// Returns the lines of a pair, whose right part has a column of its own.
+fn wrap_pair(line: Line<'static>, room: usize) -> Vec<Line<'static>> {
+    let [left, right] = &line.spans[..] else { return vec![line] };
+    let column = wrap::width(&left.content);
+    if column + wrap::width(&right.content) <= room || room < column + MIN_COLUMN {
+        return vec![line];
+    }
+    let (first, rest) = (left.clone(), Span::raw(" ".repeat(column)));
+    wrap::prefix_lines(wrap::words(std::slice::from_ref(right), room - column), &first, &rest)
+}
+
 fn pair(state: &State, left: &str, right: &str) -> Line<'static> {
     Line::from(vec![
-        Span::styled(format!("  {left:<36}"), Style::new().fg(state.theme.text)),
+        Span::styled(format!("  {left:<LEFT$}"), Style::new().fg(state.theme.text)),
         Span::styled(right.to_owned(), Style::new().fg(state.theme.muted)),
     ])
 }
