@@ -39,9 +39,10 @@ pub(crate) struct Rule {
 ///
 /// Fails if a path exists but cannot be resolved. A rule that would be lost must not be ignored.
 pub(crate) fn rules(sandbox: &Sandbox) -> Result<Vec<Rule>, Error> {
+    let mut directories = Directories::default();
     let mut guarded: Vec<PathBuf> = Vec::new();
     for row in &sandbox.guarded {
-        guarded.extend(row.existing()?);
+        guarded.extend(row.existing(&mut directories)?);
     }
     let lists = [
         (&sandbox.write, Access::Write),
@@ -51,7 +52,6 @@ pub(crate) fn rules(sandbox: &Sandbox) -> Result<Vec<Rule>, Error> {
         (&sandbox.hide, Access::Hide),
     ];
     let mut rules: BTreeMap<PathBuf, (Access, bool)> = BTreeMap::new();
-    let mut directories = Directories::default();
     for (paths, access) in lists {
         for path in paths {
             let Some((path, is_directory)) = directories.resolve(path, access)? else { continue };
@@ -72,7 +72,7 @@ pub(crate) fn rules(sandbox: &Sandbox) -> Result<Vec<Rule>, Error> {
 
 /// The directories that were resolved. Most paths share a few of them, and most of them are missing.
 #[derive(Default)]
-struct Directories(HashMap<PathBuf, Result<PathBuf, ErrorKind>>);
+pub(crate) struct Directories(HashMap<PathBuf, Result<PathBuf, ErrorKind>>);
 
 impl Directories {
     /// The path without links, and whether it is a directory. `None` if it does not exist.
@@ -97,7 +97,23 @@ impl Directories {
         if metadata.is_symlink() { followed(&resolved) } else { Ok((resolved, metadata.is_dir())) }
     }
 
-    fn directory(&mut self, path: &Path) -> Result<PathBuf, IoError> {
+    /// The directory without links in the part that exists.
+    pub(crate) fn resolved(&mut self, path: &Path) -> PathBuf {
+        let existing = path.ancestors().find_map(|above| Some((above, self.directory(above).ok()?)));
+        let Some((above, resolved)) = existing else { return path.to_owned() };
+        match path.strip_prefix(above) {
+            Ok(rest) if rest.as_os_str().is_empty() => resolved,
+            Ok(rest) => resolved.join(rest),
+            Err(_) => path.to_owned(),
+        }
+    }
+
+    /// The path without links.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it does not exist or cannot be reached.
+    pub(crate) fn directory(&mut self, path: &Path) -> Result<PathBuf, IoError> {
         if let Some(known) = self.0.get(path) {
             return known.clone().map_err(IoError::from);
         }

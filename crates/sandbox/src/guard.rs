@@ -15,6 +15,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::access::Directories;
 use crate::folder::{Folder, Reached, random_word};
 
 /// The largest number of entries of a directory that are compared while the command runs. Beyond it the command is
@@ -48,19 +49,25 @@ impl Guarded {
     /// # Errors
     ///
     /// Fails if the directory exists and cannot be read, or has too many entries.
-    pub(crate) fn existing(&self) -> Result<Vec<PathBuf>, Error> {
+    pub(crate) fn existing(&self, directories: &mut Directories) -> Result<Vec<PathBuf>, Error> {
         let failed = |source| Error::Path { path: self.directory.clone(), source };
-        let directory = match canonicalize(&self.directory) {
+        let directory = match directories.directory(&self.directory) {
             Ok(directory) => directory,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(Vec::new());
             }
             Err(error) => return Err(failed(error)),
         };
-        match Folder::open(&directory).map_err(failed)? {
+        let reached = Folder::open(&directory).map_err(failed)?;
+        self.inside(&reached, &self.directory).map_err(failed)
+    }
+
+    /// The paths below `directory`, which was reached.
+    fn inside(&self, reached: &Reached, directory: &Path) -> Result<Vec<PathBuf>, IoError> {
+        match reached {
             Reached::Folder(folder) => {
-                let names = self.names(&folder, MAX_ENTRIES).map_err(failed)?;
-                Ok(names.into_iter().map(|name| self.directory.join(name)).collect())
+                let names = self.names(folder, MAX_ENTRIES)?;
+                Ok(names.into_iter().map(|name| directory.join(name)).collect())
             }
             Reached::Missing | Reached::Link(_) => Ok(Vec::new()),
         }
@@ -225,9 +232,12 @@ impl Guard {
             Self { rows: Vec::new(), known: HashSet::new(), links: Vec::new(), renamed: Vec::new() };
         let mut seen: HashSet<PathBuf> = HashSet::new();
         let all = guarded.clone();
+        let mut directories = Directories::default();
         for guarded in guarded {
-            let path = resolved(&guarded.directory);
-            let present = Guarded { directory: path.clone(), ..guarded.clone() }.existing()?;
+            let path = directories.resolved(&guarded.directory);
+            let failed = |source| Error::Path { path: path.clone(), source };
+            let reached = Folder::open(&path).map_err(failed)?;
+            let present = guarded.inside(&reached, &path).map_err(failed)?;
             let above = guarded.directory.ancestors().map(Path::to_owned);
             for entry in present.iter().cloned().chain(above) {
                 if seen.insert(entry.clone())
@@ -237,7 +247,6 @@ impl Guard {
                 }
             }
             guard.known.extend(present);
-            let reached = Folder::open(&path).map_err(|source| Error::Path { path: path.clone(), source })?;
             let dangling = if let Reached::Link(link) = reached { Some(link) } else { None };
             let aside = Aside::of(&guarded, &all);
             guard.rows.push(Row { guarded, path, dangling, aside });
