@@ -66,7 +66,17 @@ const fn main(
     root: Root,
     install: &'static str,
 ) -> Known {
-    Known { id, extensions, commands, root, unless: &[], install, npm: None, settings: None, role: Role::Main }
+    Known {
+        id,
+        extensions,
+        commands,
+        root,
+        unless: &[],
+        install,
+        npm: None,
+        settings: None,
+        role: Role::Main,
+    }
 }
 
 /// What an editor's extension tells the server of ESLint.
@@ -99,8 +109,8 @@ pub(crate) const KNOWN: &[Known] = &[
         "https://deno.com",
     ),
     Known {
-        // Later versions need a TypeScript server of their client.
-        npm: npm(&["@vue/language-server@^2", "typescript@^5"]),
+        // Later versions need a TypeScript server of their client. It is not installed, because it depends on a package of
+        // a git repository.
         settings: Some(r#"{"vue": {"hybridMode": false}}"#),
         ..main(
             "vue",

@@ -22,7 +22,8 @@ const MIN_COLUMN: usize = 16;
 pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) {
     let width = 76;
     let room = usize::from(width.min(area.width.saturating_sub(2))).saturating_sub(4);
-    let wrapped = |lines: Vec<Line<'static>>| lines.into_iter().flat_map(|line| wrap_pair(line, room)).collect();
+    let wrapped =
+        |lines: Vec<Line<'static>>| lines.into_iter().flat_map(|line| wrap_pair(line, room)).collect();
     let (title, lines): (_, Vec<Line<'static>>) = match &page.topic {
         Topic::Help => ("Help", wrapped(help(state))),
         Topic::Status => ("Status", wrapped(status(state))),

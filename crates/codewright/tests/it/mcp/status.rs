@@ -25,7 +25,8 @@ fn the_terminal_client_shows_errors_and_turns_servers_on_and_off() -> Result<()>
     terminal.shows("MCP servers")?;
     terminal.send(ENTER)?;
     terminal.until("both servers", |screen| {
-        let has = |name: &str, text: &str| screen.lines().any(|line| line.contains(name) && line.contains(text));
+        let has =
+            |name: &str, text: &str| screen.lines().any(|line| line.contains(name) && line.contains(text));
         has("alpha", "on") && screen.contains("no-such-program") && has("broken", "off")
     })?;
     terminal.send(" ")?;
