@@ -80,7 +80,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let backlog = Backlog::default();
-    let transport = Lines::new(Output::new(output, backlog.clone()), lines(input));
+    let transport = Lines::new(Output::new(output, backlog.clone()), lines(input, backlog.clone()));
     let agent = Arc::new(Agent {
         client,
         identity,

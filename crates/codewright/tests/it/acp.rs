@@ -417,3 +417,16 @@ fn bad_input_is_an_error_and_the_process_goes_on() -> Result<()> {
     assert_eq!(editor.prompt(&session, "hi")?["stopReason"], "end_turn");
     editor.close()
 }
+
+#[test]
+fn the_last_answer_is_written_after_the_input_has_ended() -> Result<()> {
+    let stage = Stage::git(Script::new())?;
+    let mut editor = Editor::start(&stage.project)?;
+    let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
+    let id = editor.send("initialize", &params)?;
+    editor.input = None;
+    let answer = editor.read()?.context("an answer")?;
+    assert_eq!(answer["id"], json!(id));
+    assert_eq!(answer["result"]["protocolVersion"], 1);
+    editor.close()
+}
