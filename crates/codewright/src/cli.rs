@@ -30,6 +30,9 @@ pub(crate) struct Cli {
     /// Print the version number
     #[arg(short, long, global = true)]
     pub(crate) version: bool,
+    /// Store sessions in this database, `postgres://…`, instead of the file [env: OPENCODE_STORE]
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) store: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
@@ -53,9 +56,10 @@ impl Cli {
     }
 
     fn usual(args: &[OsString]) -> Option<Self> {
-        let of = |command| Self { version: false, command: Some(command), tui: TuiArgs::default() };
+        let of =
+            |command| Self { version: false, store: None, command: Some(command), tui: TuiArgs::default() };
         let Some((name, rest)) = args.split_first() else {
-            return Some(Self { version: false, command: None, tui: alone(&[])? });
+            return Some(Self { version: false, store: None, command: None, tui: alone(&[])? });
         };
         match name.to_str()? {
             "run" => Some(of(Command::Run(alone(rest)?))),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use codewright_client::Client;
@@ -136,8 +136,20 @@ pub(crate) fn set_log_level(engine: &Engine, level: Option<&str>) {
     }
 }
 
+/// The address of the store that the command line names.
+static STORE: OnceLock<String> = OnceLock::new();
+
+/// Sets the address of the store for the engines of this process. The first call counts.
+pub(crate) fn set_store(url: String) {
+    STORE.get_or_init(|| url);
+}
+
 /// Opens the engine of this process.
 pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<Engine> {
+    let env = match STORE.get() {
+        Some(url) => env.with_store(url),
+        None => env,
+    };
     let dirs = Dirs::new(&env).map_err(|error| engine_error(error.into()))?;
     let directory =
         directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))?;

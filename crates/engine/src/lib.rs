@@ -11,6 +11,7 @@ mod attempt;
 mod batch;
 mod commands;
 mod credential;
+mod database;
 mod debug;
 mod documents;
 mod engine;

@@ -1,7 +1,11 @@
 //! Logged events that are exchanged between stores.
 
+use codewright_proto::{Event, EventId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::record::Record;
+use crate::{Error, upcast};
 
 /// An event from another store.
 ///
@@ -37,4 +41,42 @@ pub struct Logged {
     pub kind: String,
     /// Its properties.
     pub data: Box<RawValue>,
+}
+
+impl Logged {
+    /// A stored event in the current schema, from its type and its properties.
+    pub(crate) fn of(id: &str, session: &str, seq: u64, (kind, data): (&str, &str)) -> Result<Self, Error> {
+        let event = upcast::decode(kind, data)?;
+        let record = Record::new(&event)?;
+        let json = String::from_utf8_lossy(record.properties()).into_owned();
+        Ok(Self {
+            id: id.to_owned(),
+            aggregate_id: session.to_owned(),
+            seq,
+            kind: format!("{}.{}", event.name(), event.version()),
+            data: RawValue::from_string(json).map_err(|error| Error::unreadable("event", error))?,
+        })
+    }
+}
+
+impl Incoming {
+    /// The event's id, if the event belongs to the session and follows the one before it in the list.
+    pub(crate) fn checked(&self, event: &Event, before: Option<(&str, u64)>) -> Result<EventId, Error> {
+        let session = event.session_id();
+        let invalid = |reason: String| Error::Invalid { event: event.name(), reason };
+        if session.as_str() != self.aggregate_id {
+            return Err(invalid(format!("it belongs to `{session}`, not to `{}`", self.aggregate_id)));
+        }
+        let id = EventId::parse(&self.id).map_err(|error| invalid(error.to_string()))?;
+        // The order is checked for known events too.
+        match before {
+            Some((of, seq)) if of == self.aggregate_id && self.seq != seq + 1 => Err(self.gap(seq + 1)),
+            _ => Ok(id),
+        }
+    }
+
+    /// The error if another `seq` is expected.
+    pub(crate) fn gap(&self, expected: u64) -> Error {
+        Error::Gap { id: self.aggregate_id.clone(), expected, found: self.seq }
+    }
 }

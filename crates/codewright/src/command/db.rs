@@ -12,7 +12,7 @@ use codewright_engine::inspect::{self, Cell, QueryEvent, Stop};
 use serde_json::{Map, Value};
 
 use crate::cli::{DbArgs, DbCommand, RowFormat};
-use crate::connection::{open_engine, working_directory};
+use crate::connection::{engine_error, open_engine, working_directory};
 use crate::output::{Output, exit_code};
 use crate::style;
 
@@ -24,7 +24,7 @@ pub(crate) fn main(args: &DbArgs) -> anyhow::Result<ExitCode> {
     // Opening the engine creates the database if it does not exist yet.
     let path = runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
-        let path = engine.transfer().database();
+        let path = engine.transfer().database().map_err(engine_error)?;
         engine.close().await?;
         anyhow::Ok(path)
     })?;
