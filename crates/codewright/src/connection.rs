@@ -141,7 +141,19 @@ static STORE: OnceLock<String> = OnceLock::new();
 
 /// Sets the address of the store for the engines of this process. The first call counts.
 pub(crate) fn set_store(url: String) {
+    if has_password(&url) {
+        crate::style::warning(
+            "the password in `--store` can be read by other programs of this machine: use CODEWRIGHT_STORE, the key \
+             `store` or a password file",
+        );
+    }
     STORE.get_or_init(|| url);
+}
+
+/// Whether an address has a password, wherever it is.
+fn has_password(url: &str) -> bool {
+    let user = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+    user.is_some_and(|(user, _)| user.contains(':')) || url.contains("password=")
 }
 
 /// Opens the engine of this process.

@@ -7,12 +7,40 @@ use std::path::{Path, PathBuf};
 
 use codewright_config::{Dirs, Env, LoadInput, env};
 use codewright_proto::{Clock, Ids};
-use codewright_store::Store;
+use codewright_store::{Copied, Store};
 
 use crate::Error;
 
 /// The name of the file in the data directory.
 const FILE: &str = "codewright.db";
+
+/// Copies all sessions from one place to another. A place is an address, `postgres://…`, or the path of a file.
+pub async fn copy_sessions(env: &Env, [from, to]: [&str; 2]) -> Result<Copied, Error> {
+    let place = |text: &str| {
+        let is_address = text.starts_with("postgres://") || text.starts_with("postgresql://");
+        if is_address { Database::Address(text.to_owned()) } else { Database::File(text.into()) }
+    };
+    let (from, to) = (place(from), place(to));
+    if from == to {
+        return Err(Error::invalid("the source and the target are the same"));
+    }
+    if let Database::File(path) = &from
+        && !path.is_file()
+    {
+        return Err(Error::invalid(format!("there is no file `{}`", path.display())));
+    }
+    let clock = Clock::system().steady();
+    let ids = Ids::new(clock.clone());
+    let from = from.open(env, ids.clone(), clock.clone()).await?;
+    let to = to.open(env, ids, clock).await?;
+    let copied = codewright_store::copy(&from, &to).await;
+    // After a failure, what was copied stays for the next attempt.
+    let closed = (from.close().await, to.close().await);
+    let copied = copied?;
+    closed.0?;
+    closed.1?;
+    Ok(copied)
+}
 
 /// The place of the sessions.
 #[derive(Clone, PartialEq, Eq)]

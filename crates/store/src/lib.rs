@@ -26,6 +26,7 @@ use codewright_proto::{Clock, Envelope, Event, Ids, MessageId, Part, Project, Pr
 
 mod backend;
 mod changes;
+mod copy;
 mod error;
 mod feed;
 mod foreign;
@@ -45,6 +46,7 @@ mod sqlite;
 mod sync;
 mod upcast;
 
+pub use copy::{Copied, copy};
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};

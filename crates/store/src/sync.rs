@@ -25,6 +25,9 @@ pub struct Incoming {
     pub kind: String,
     /// Its properties.
     pub data: Box<RawValue>,
+    /// When it was stored, in milliseconds since 1970; `None` for now. Only a copy of a whole store keeps it.
+    #[serde(skip)]
+    pub(crate) time: Option<u64>,
 }
 
 /// An event for another store.

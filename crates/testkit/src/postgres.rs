@@ -22,10 +22,24 @@ local all all trust
 host all locked 127.0.0.1/32 scram-sha-256
 host all all 127.0.0.1/32 trust
 RULES
+tls=off
+if command -v openssl >/dev/null; then
+    (
+        cd "$d/data"
+        k='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
+        openssl req -x509 $k -keyout ca.key -out ca.crt -subj /CN=tests -days 2
+        openssl req $k -keyout server.key -out server.csr -subj /CN=localhost
+        echo 'subjectAltName=DNS:localhost' >names
+        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt
+        openssl req -x509 $k -keyout other.key -out other.crt -subj /CN=other -days 2
+        cp ca.crt other.crt ..
+    ) >"$d/log" 2>&1
+    tls=on
+fi
 begin() {
     : >"$d/log"
     "$BIN/postgres" -D "$d/data" -k "$d" -p "$PORT" -c listen_addresses=127.0.0.1 -c max_connections=200 \
-        -c fsync="$FSYNC" -c shared_buffers=32MB -c log_min_messages=warning >>"$d/log" 2>&1 </dev/null &
+        -c ssl=$tls -c fsync="$FSYNC" -c shared_buffers=32MB -c log_min_messages=warning >>"$d/log" 2>&1 </dev/null &
     p=$!
     n=0
     while ! grep -q 'ready to accept connections' "$d/log"; do
@@ -102,10 +116,17 @@ impl Postgres {
         )
     }
 
-    /// The address through the port, for a user with a password.
+    /// The address through the port.
     #[must_use]
-    pub fn tcp_url(&self, user: &str, database: &str) -> String {
-        format!("postgres://{user}@127.0.0.1:{}/{database}", self.port)
+    pub fn tcp_url(&self, host: &str, more: &str) -> String {
+        format!("postgres://codewright@{host}:{}/postgres{more}", self.port)
+    }
+
+    /// The certificate of the server's authority and that of another one, if the server uses TLS.
+    #[must_use]
+    pub fn authorities(&self) -> Option<[PathBuf; 2]> {
+        let both = ["ca.crt", "other.crt"].map(|name| self.directory.join(name));
+        both.iter().all(|path| path.exists()).then_some(both)
     }
 
     /// Ends the server, so that its connections break. An order is `stop`, `crash` or `start`.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Stage, ask, check_code, check_has, database, files, get, holds_bytes, lines, new_session, of_type, post,
-    program, prompt, serve, session_of,
+    program, prompt, serve, session_of, wait_until,
 };
 
 /// A password that nothing may contain. The server accepts any.
@@ -34,6 +34,7 @@ fn a_turn_is_stored_in_postgresql_and_its_password_nowhere() -> Result<()> {
     check_has(output, &["CODEWRIGHT=1"]);
     let all = format!("{}{}", done.stdout, done.stderr);
     ensure!(!all.contains(WORD) && !output.contains("PGPASSWORD"), "{all}");
+    check_has(&done.stderr, &["the password in `--store` can be read by other programs"]);
 
     // By the variable and by the key of the user's configuration.
     let run = stage.program(["run", "-s", &id, "again"]).env("CODEWRIGHT_STORE", &url);
@@ -138,7 +139,7 @@ fn a_turn_survives_a_restart_of_the_database() -> Result<()> {
     let (status, reply) = thread::scope(|scope| {
         let posting = scope.spawn(|| post(&address, &format!("/session/{id}/message"), &prompt("hi")));
         // The model has asked for the command.
-        crate::support::wait_until("a request", || !stage.server.main_requests().is_empty())?;
+        wait_until("a request", || !stage.server.main_requests().is_empty())?;
         database.order("crash");
         database.order("start");
         posting.join().expect("no panic")
@@ -150,4 +151,97 @@ fn a_turn_survives_a_restart_of_the_database() -> Result<()> {
     server.terminate()?;
     server.finish()?.success()?;
     stage.no_problems()
+}
+
+#[test]
+fn an_installation_is_copied_to_postgresql_and_continues_there() -> Result<()> {
+    let Some(server) = Postgres::start() else { return Ok(()) };
+    let stage = Stage::git(Script::new().text("In the file.").text("In the database."))?;
+    let id = session_of(&stage.json(["hi"])?)?;
+    let (file, url) = (database(&stage.project), server.url("postgres", ""));
+    let file = file.to_str().context("a plain path")?;
+    let done = stage.program(["db", "copy", file, &url]).finish()?.success()?;
+    check_has(
+        &done.stdout,
+        &["of 1 sessions with 2 messages are in both stores, 0 of them from an earlier copy"],
+    );
+    let done = stage.program(["run", "--store", &url, "-s", &id, "go on"]).finish()?.success()?;
+    check_has(&done.stdout, &["In the database."]);
+    // Back into a new file, and an error for a source that does not exist.
+    let new = stage.project.path("new.db");
+    let new = new.to_str().context("a plain path")?;
+    let done = stage.program(["db", "copy", &url, new]).finish()?.success()?;
+    check_has(&done.stdout, &["of 1 sessions with 4 messages"]);
+    let done = stage.program(["db", "copy", "nowhere.db", &url]).finish()?;
+    check_code(&done, 1);
+    check_has(&done.stderr, &["there is no file `nowhere.db`"]);
+    let done = stage.program(["db", "copy", file, &url]).finish()?;
+    check_code(&done, 1);
+    check_has(&done.stderr, &["the target has events that the source does not have"]);
+    stage.no_problems()
+}
+
+/// Sends a signal to a process.
+fn signal(name: &str, process: u32) -> Result<()> {
+    let status = std::process::Command::new("kill").args([name, &process.to_string()]).status()?;
+    ensure!(status.success(), "kill {name} {process}: {status}");
+    Ok(())
+}
+
+#[test]
+fn a_prompt_at_another_server_joins_the_running_turn() -> Result<()> {
+    let Some(database) = Postgres::start() else { return Ok(()) };
+    let script =
+        Script::new().tool("bash", json!({"command": "sleep 2; echo slept"})).text("One.").text("Two.");
+    let stage = Stage::git(script)?;
+    let url = database.url("postgres", "");
+    let start = || serve(stage.program(["serve"]).env("CODEWRIGHT_STORE", &url));
+    let ((_one, first), (_two, second)) = (start()?, start()?);
+    let id = new_session(&first)?;
+    let path = format!("/session/{id}/message");
+    thread::scope(|scope| -> Result<()> {
+        let posting = scope.spawn(|| post(&first, &path, &prompt("hi")));
+        wait_until("a request", || !stage.server.main_requests().is_empty())?;
+        let (status, reply) = post(&second, &path, &prompt("and this"))?;
+        ensure!(status == 200, "{status}: {reply}");
+        let (status, reply) = posting.join().expect("no panic")?;
+        ensure!(status == 200, "{status}: {reply}");
+        Ok(())
+    })?;
+    let messages = get(&first, &path)?;
+    assert_eq!(get(&second, &path)?, messages);
+    let text = messages.to_string();
+    assert_eq!(text.matches("\"callID\"").count(), 1, "{text}");
+    assert_eq!(stage.server.main_requests().len(), 2, "a turn ran twice");
+    stage.no_problems()
+}
+
+#[test]
+fn a_server_that_was_paused_stores_nothing_of_a_session_that_another_has_taken() -> Result<()> {
+    let Some(database) = Postgres::start() else { return Ok(()) };
+    let script = Script::new().tool("bash", json!({"command": "sleep 3; echo slept"})).text("Taken over.");
+    let stage = Stage::git(script.text("Spare."))?;
+    let url = database.url("postgres", "");
+    let start = || serve(stage.program(["serve"]).env("CODEWRIGHT_STORE", &url));
+    let ((one, first), (_two, second)) = (start()?, start()?);
+    let id = new_session(&first)?;
+    let path = format!("/session/{id}/message");
+    let (status, _) = post(&first, &format!("/session/{id}/prompt_async"), &prompt("hi"))?;
+    ensure!(status == 204, "{status}");
+    wait_until("a running command", || {
+        get(&second, &path).is_ok_and(|messages| messages.to_string().contains("\"status\":\"running\""))
+    })?;
+    signal("-STOP", one.id())?;
+    // The second server waits until the first one counts as dead, and continues the session.
+    let (status, reply) = post(&second, &path, &prompt("go on"))?;
+    signal("-CONT", one.id())?;
+    ensure!(status == 200, "{status}: {reply}");
+    let taken = get(&second, &path)?;
+    check_has(&taken.to_string(), &["Taken over."]);
+    // The first one has read the database again and notices that the session is not its own.
+    wait_until("the same messages", || get(&first, &path).is_ok_and(|messages| messages == taken))?;
+    thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(get(&second, &path)?, taken, "the paused server stored something");
+    ensure!(!taken.to_string().contains("slept\\n"), "{taken}");
+    Ok(())
 }

@@ -298,7 +298,7 @@ impl State {
                 return Err(Error::IdInUse { kind: "event", id: id.to_string() });
             }
             let record = Arc::new(Record::new(&event)?);
-            placed.push(self.next(id, event, record, time));
+            placed.push(self.next(id, event, record, foreign.time.unwrap_or(time)));
         }
         Ok(())
     }

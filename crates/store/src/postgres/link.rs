@@ -58,11 +58,15 @@ impl Link {
             client.batch_execute(SETUP).await?;
             Ok::<_, tokio_postgres::Error>(client)
         });
+        let abort = opening.abort_handle();
         match timeout(OPEN_TIMEOUT, opening).await {
             Ok(Ok(opened)) => Ok(Self { client: opened?, statements: HashMap::new() }),
             // The store's thread has ended.
             Ok(Err(_)) => Err(crate::Error::Closed.into()),
-            Err(_) => Err(Fault::Silent),
+            Err(_) => {
+                abort.abort();
+                Err(Fault::Silent)
+            }
         }
     }
 

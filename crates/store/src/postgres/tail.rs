@@ -47,13 +47,17 @@ pub(super) struct Tail {
 
 impl Tail {
     /// Follows the log until the store ends.
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(self) {
+        let mut end = self.end.clone();
         let heard = Arc::new(Notify::new());
         let mut link = None;
         let mut beaten = None;
         let (mut was_heard, mut silences) = (true, 0);
         loop {
-            let looked = timeout(LOOK_TIMEOUT, self.look(&mut link, &heard, &mut beaten)).await;
+            let looked = tokio::select! {
+                _ = end.changed() => return,
+                looked = timeout(LOOK_TIMEOUT, self.look(&mut link, &heard, &mut beaten)) => looked,
+            };
             let pause = match looked.unwrap_or(Err(Fault::Silent)) {
                 Ok(is_new) => {
                     if is_new && !was_heard {
@@ -67,11 +71,11 @@ impl Tail {
                 }
             };
             tokio::select! {
-                _ = self.end.changed() => return,
+                _ = end.changed() => return,
                 () = tokio::time::sleep(GAP) => {}
             }
             tokio::select! {
-                _ = self.end.changed() => return,
+                _ = end.changed() => return,
                 () = heard.notified() => was_heard = true,
                 () = tokio::time::sleep(pause) => was_heard = false,
             }

@@ -262,12 +262,24 @@ impl Writer {
         let deadline = Instant::now() + WRITE_TIMEOUT;
         let limit = if matches!(job, Job::Replay) { REPLAY_TIMEOUT } else { ATTEMPT_TIMEOUT };
         loop {
+            let held = self.held_by(job);
             let attempt = timeout(limit, self.try_persist(job)).await;
             match attempt.unwrap_or(Err(Fault::Silent)) {
                 Ok(done) => return Ok(done),
-                Err(fault) => self.recover(fault, deadline).await?,
+                Err(fault) => {
+                    // A lease of a failed attempt counts for nothing. If it was committed, the next one replaces it.
+                    if let (None, Job::Lease(session), Some(fence)) = (held, job, self.held_by(job)) {
+                        self.node.forget(session, fence);
+                    }
+                    self.recover(fault, deadline).await?;
+                }
             }
         }
+    }
+
+    /// The fence with which this process already has the session that a job leases.
+    fn held_by(&self, job: &Job) -> Option<u64> {
+        if let Job::Lease(session) = job { self.node.holds(session) } else { None }
     }
 
     async fn try_persist(&mut self, job: &Job) -> Result<Done, Fault> {
@@ -275,13 +287,8 @@ impl Writer {
         let link = self.link().await?;
         append::begin(link).await?;
         let done = job::run(link, &node, job).await?;
-        let committed = link.batch("COMMIT").await;
-        if let (Err(_), Job::Lease(session), Done::Lease(LeaseResult::Ours(fence, _))) =
-            (&committed, job, &done)
-        {
-            node.forget(session, *fence);
-        }
-        committed.map(|()| done)
+        link.batch("COMMIT").await?;
+        Ok(done)
     }
 
     /// Forgets leases that were released.

@@ -41,7 +41,7 @@ pub(super) fn replay(
         }
         let record = Record::new(&event)?;
         let bytes = record.len_bytes();
-        let header = apply::store(scope, id, time, &event, &record)?;
+        let header = apply::store(scope, id, foreign.time.unwrap_or(time), &event, &record)?;
         stored.push((header.with_event(event), bytes));
     }
     Ok(stored)

@@ -17,11 +17,11 @@ pub(crate) struct Database {
     pub(crate) client: Client,
 }
 
-/// Starts the shared server once.
-fn url(more: &str) -> Option<String> {
+/// Uses the shared server, which is started once.
+pub(crate) fn with_server<T>(ask: impl FnOnce(&Postgres) -> T) -> Option<T> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     let server = SERVER.get_or_init(|| Postgres::start().map(Mutex::new)).as_ref()?;
-    Some(server.lock().expect("no panic").url("postgres", more))
+    Some(ask(&server.lock().expect("no panic")))
 }
 
 /// A connection of a test.
@@ -36,7 +36,8 @@ impl Database {
     pub(crate) async fn new() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let schema = format!("s{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let url = tokio::task::spawn_blocking(move || url(&format!("&options=-csearch_path%3D{schema}")));
+        let more = format!("&options=-csearch_path%3D{schema}");
+        let url = tokio::task::spawn_blocking(move || with_server(|server| server.url("postgres", &more)));
         let url = url.await.expect("no panic")?;
         let client = connect(&url).await;
         let name = url.rsplit("%3D").next().expect("a schema");

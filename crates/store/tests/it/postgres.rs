@@ -5,7 +5,7 @@ use std::time::Duration;
 use codewright_proto::SessionId;
 use codewright_store::{Claim, Condition, Error, Lease, Store};
 
-use crate::database::{Database, open_url};
+use crate::database::{Database, open_url, with_server};
 use crate::server::Postgres;
 use crate::support::*;
 
@@ -213,4 +213,141 @@ async fn texts_with_nul_are_stored() {
     let found =
         store.sessions(codewright_store::SessionFilter { search: Some("\0".into()), ..Default::default() });
     assert_eq!(found.await.expect("readable").len(), 1);
+}
+
+#[tokio::test]
+async fn the_certificate_of_the_server_is_checked_as_the_address_demands() {
+    let Some(database) = Database::new().await else { return };
+    let found = with_server(|server| {
+        let hosts = ["localhost", "127.0.0.1"].map(|host| server.tcp_url(host, ""));
+        server.authorities().map(|files| (files, hosts))
+    });
+    let Some(Some(([own, other], [named, numbered]))) = found else {
+        let reason = b"skipped: `openssl` is not installed\n";
+        drop(std::io::Write::write_all(&mut std::io::stderr(), reason));
+        return;
+    };
+    let schema = database.url.rsplit("%3D").next().expect("a schema");
+    let own = own.to_str().expect("a plain path");
+    let other = other.to_str().expect("a plain path");
+    for (host, mode, root, is_good) in [
+        (&named, "verify-full", own, true),
+        (&named, "verify-full", other, false),
+        (&numbered, "verify-full", own, false),
+        (&numbered, "verify-ca", own, true),
+        (&numbered, "verify-ca", other, false),
+        (&numbered, "require", own, true),
+        (&numbered, "require", other, false),
+        (&numbered, "require", "", true),
+        (&numbered, "prefer", other, true),
+        (&named, "require", "system", false),
+    ] {
+        let url = format!("{host}?sslmode={mode}&sslrootcert={root}&options=-csearch_path%3D{schema}");
+        let opened = open_url(&url).await;
+        assert_eq!(opened.is_ok(), is_good, "{mode} {root}: {:?}", opened.err());
+        if let Err(error) = opened {
+            let is_explained = matches!(error, Error::Denied { .. } | Error::Address { .. });
+            assert!(is_explained && error.hint().is_some(), "{mode} {root}: {error:?}");
+        }
+    }
+    let url = format!("{numbered}?sslmode=require&options=-csearch_path%3D{schema}");
+    let store = open_url(&url).await.expect("opens");
+    let encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+        WHERE client_addr IS NOT NULL";
+    let row = database.client.query_one(encrypted, &[]).await.expect("readable");
+    assert!(row.get::<_, bool>(0));
+    store.close().await.expect("closed");
+}
+
+#[tokio::test]
+async fn a_store_is_copied_both_ways_and_an_interrupted_copy_is_continued() {
+    let (Some(database), Some(damaged)) = (Database::new().await, Database::new().await) else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = open(&directory.path().join("store.db")).await;
+    for recorded in [include_str!("../fixtures/simple-text.json"), include_str!("../fixtures/read-edit.json")]
+    {
+        let recorded: Recorded = serde_json::from_str(recorded).expect("a recorded session");
+        file.save_project(project(recorded.session.project_id.as_str())).await.expect("saved");
+        file.append(recorded.events()).await.expect("stored");
+    }
+    file.append(vec![created("ses_1"), message("ses_1", "msg_1", 5), asked("ses_1", "per_1")])
+        .await
+        .expect("stored");
+    file.append(vec![part("ses_1", "msg_1", "prt_1", "one"), created("ses_2")]).await.expect("stored");
+    let codewright_proto::Event::PartUpdated { part: grown, .. } = part("ses_1", "msg_1", "prt_1", "one two")
+    else {
+        panic!("a part");
+    };
+    file.draft(grown).await.expect("kept");
+    file.append(vec![deleted("ses_2")]).await.expect("stored");
+    let count = file.last_position();
+
+    let store = database.open().await;
+    let copied = codewright_store::copy(&file, &store).await.expect("copied");
+    assert_eq!((copied.events, copied.found, copied.sessions), (count, 0, 4));
+    let (theirs, ours) = (store.events(0, 1000).await, file.events(0, 1000).await);
+    assert_eq!(theirs.expect("readable"), ours.expect("readable"), "with times and positions");
+    // Again: everything is there. After more events: only those are copied.
+    file.append(vec![message("ses_1", "msg_2", 6)]).await.expect("stored");
+    let again = codewright_store::copy(&file, &store).await.expect("copied");
+    assert_eq!((again.events, again.found), (count + 1, count));
+    let back = open(&directory.path().join("back/store.db")).await;
+    let copied = codewright_store::copy(&store, &back).await.expect("copied");
+    assert_eq!(copied.messages, again.messages);
+    assert!(rows(&directory.path().join("store.db")) == rows(&directory.path().join("back/store.db")));
+
+    // Another target, a row that was changed by hand, and a session that is run.
+    let other = damaged.open().await;
+    other.append(vec![created("ses_9")]).await.expect("stored");
+    let refused = codewright_store::copy(&file, &other).await.expect_err("refused");
+    assert!(refused.to_string().contains("copy into an empty store"), "{refused}");
+    let change = "UPDATE part SET data = '{\"type\":\"text\",\"text\":\"other\"}'; DELETE FROM draft";
+    database.client.batch_execute(change).await.expect("changed");
+    let refused = codewright_store::copy(&store, &back).await.expect_err("refused");
+    assert!(refused.to_string().contains("differs from the original"), "{refused}");
+    let _lease = acquire(&file, &session_id("ses_1")).await;
+    let refused = codewright_store::copy(&file, &store).await.expect_err("refused");
+    assert!(refused.to_string().contains("runs the session `ses_1` of the source"), "{refused}");
+}
+
+/// Prints how many events per second 32 sessions append, and the times of an append.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement: run it with --release and --nocapture"]
+async fn the_rate_of_appends() {
+    const SESSIONS: usize = 32;
+    const APPENDS: usize = 400;
+    let started = tokio::task::spawn_blocking(|| Postgres::with("UTF8", "on")).await.expect("no panic");
+    let Some(server) = started else { return };
+    let store = open_url(&server.url("postgres", "")).await.expect("opens");
+    let mut tasks = tokio::task::JoinSet::new();
+    for at in 0..SESSIONS {
+        let id = format!("ses_{at}");
+        store.append(vec![created(&id), message(&id, &format!("msg_{at}"), 5)]).await.expect("stored");
+    }
+    let begun = std::time::Instant::now();
+    for at in 0..SESSIONS {
+        let store = store.clone();
+        tasks.spawn(async move {
+            let (session, message) = (format!("ses_{at}"), format!("msg_{at}"));
+            let mut times = Vec::new();
+            for n in 0..APPENDS {
+                // As in a step: a part begins and another ends.
+                let text = "x".repeat(300);
+                let events = [0, 1].map(|part_of| {
+                    part(&session, &message, &format!("prt_{at}_{n}_{part_of}"), text.as_str())
+                });
+                let sent = std::time::Instant::now();
+                store.append(events.into()).await.expect("stored");
+                times.push(sent.elapsed());
+            }
+            times
+        });
+    }
+    let mut times: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+    let seconds = begun.elapsed().as_secs_f64();
+    times.sort_unstable();
+    let events = SESSIONS * APPENDS * 2;
+    let (half, most) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+    let line = format!("{:.0} events/s, an append p50 {half:?}, p99 {most:?}\n", events as f64 / seconds);
+    std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes()).expect("printed");
 }
