@@ -4,8 +4,10 @@ use codewright_proto::{
     Envelope, EventId, Map, Message, MessageId, Part, PartBody, PartId, PermissionRequest, Project,
     ProjectId, ProjectTime, SessionId,
 };
+use serde_json::value::RawValue;
 
-use crate::{Error, upcast};
+use crate::record::Record;
+use crate::{Error, Logged, upcast};
 
 /// The size of a page of events, as JSON. A single event may be larger.
 pub(crate) const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
@@ -40,6 +42,31 @@ impl EventRow<'_> {
             seq: self.seq,
             time: self.time,
             event: upcast::decode(self.kind, self.data)?,
+        })
+    }
+}
+
+/// A row of the log for another store.
+pub(crate) struct HistoryRow<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) session: &'a str,
+    pub(crate) seq: u64,
+    pub(crate) kind: &'a str,
+    pub(crate) data: &'a str,
+}
+
+impl HistoryRow<'_> {
+    /// The event in the current schema.
+    pub(crate) fn logged(&self) -> Result<Logged, Error> {
+        let event = upcast::decode(self.kind, self.data)?;
+        let record = Record::new(&event)?;
+        let json = String::from_utf8_lossy(record.properties()).into_owned();
+        Ok(Logged {
+            id: self.id.to_owned(),
+            aggregate_id: self.session.to_owned(),
+            seq: self.seq,
+            kind: format!("{}.{}", event.name(), event.version()),
+            data: RawValue::from_string(json).map_err(|error| Error::unreadable("event", error))?,
         })
     }
 }

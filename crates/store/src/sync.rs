@@ -4,8 +4,7 @@ use codewright_proto::{Event, EventId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::record::Record;
-use crate::{Error, upcast};
+use crate::Error;
 
 /// An event from another store.
 ///
@@ -44,22 +43,6 @@ pub struct Logged {
     pub kind: String,
     /// Its properties.
     pub data: Box<RawValue>,
-}
-
-impl Logged {
-    /// A stored event in the current schema, from its type and its properties.
-    pub(crate) fn of(id: &str, session: &str, seq: u64, (kind, data): (&str, &str)) -> Result<Self, Error> {
-        let event = upcast::decode(kind, data)?;
-        let record = Record::new(&event)?;
-        let json = String::from_utf8_lossy(record.properties()).into_owned();
-        Ok(Self {
-            id: id.to_owned(),
-            aggregate_id: session.to_owned(),
-            seq,
-            kind: format!("{}.{}", event.name(), event.version()),
-            data: RawValue::from_string(json).map_err(|error| Error::unreadable("event", error))?,
-        })
-    }
 }
 
 impl Incoming {

@@ -6,16 +6,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use codewright_proto::{Envelope, Event, EventId, SessionId};
+use codewright_proto::{Envelope, Event, EventId};
+use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
 use super::lease::Sequence;
-use super::link::{Link, Text};
+use super::link::{Link, Request, Text};
 use super::writer::{Append, Work};
 use crate::changes::{self, Exists, Step, Unchanged, unknown};
 use crate::node::Node;
 use crate::record::Record;
-use crate::sql::{self, Value, to_column};
+use crate::sql::{self, to_column};
 use crate::sync::Incoming;
 use crate::{Condition, Error, Stamps, upcast};
 
@@ -46,6 +47,13 @@ pub(super) enum Pace {
     StepByStep,
 }
 
+/// What a group needs besides the appends.
+pub(super) struct Context<'a> {
+    pub(super) node: &'a Node,
+    pub(super) stamps: &'a Stamps,
+    pub(super) pace: Pace,
+}
+
 /// An event with its place in the log.
 struct Placed {
     id: EventId,
@@ -65,8 +73,7 @@ enum Outcome {
 
 /// Begins a transaction and locks the head of the log, which orders all writers. Returns the last position.
 pub(super) async fn begin(link: &mut Link) -> Result<u64, Fault> {
-    link.batch("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
-    let row = link.row(LOCK_HEAD, &[]).await?.ok_or(Fault::Unchanged)?;
+    let row = link.begin(LOCK_HEAD).await?.into_iter().next().ok_or(Fault::Unchanged)?;
     Ok(row.get::<_, i64>(0).unsigned_abs())
 }
 
@@ -111,9 +118,9 @@ pub(super) async fn apply(
     link: &mut Link,
     group: &[Append],
     head: u64,
-    (node, stamps): (&Node, &Stamps),
-    pace: Pace,
+    context: &Context<'_>,
 ) -> Result<Prepared, Fault> {
+    let Context { node, stamps, pace } = *context;
     let mut state = State::read(link, group, head).await?;
     let mut outcomes = Vec::with_capacity(group.len());
     let mut placed = Vec::new();
@@ -134,7 +141,7 @@ pub(super) async fn apply(
     if placed.is_empty() && drafts.is_empty() {
         return Ok(Prepared { outcomes, placed });
     }
-    insert(link, &state, &placed).await?;
+    let rows = LogRows::of(&state, &placed, node.existing_name().unwrap_or_default());
     let mut steps = Vec::new();
     let mut has_drafts = state.has_drafts;
     let mut drafts = drafts.into_iter().peekable();
@@ -148,13 +155,14 @@ pub(super) async fn apply(
     }
     steps.extend(drafts.map(|(_, (part, record), time)| changes::put_draft(part, time, record)));
     match pace {
-        Pace::Together => run_together(link, &steps).await?,
-        Pace::StepByStep => run_step_by_step(link, &steps).await?,
+        Pace::Together => run_together(link, &rows, &steps).await?,
+        Pace::StepByStep => {
+            link.changes(&rows.before()).await?;
+            run_step_by_step(link, &steps).await?;
+            link.changes(&rows.after()).await?;
+        }
     }
-    if !placed.is_empty() {
-        link.run(MOVE_HEAD, &[&to_column(state.position)]).await?;
-        link.run(NOTIFY, &[&node.existing_name().unwrap_or_default()]).await?;
-    }
+    drop(steps);
     Ok(Prepared { outcomes, placed })
 }
 
@@ -208,9 +216,9 @@ impl State {
         // The ids of incoming events are not checked yet.
         sessions.retain(|session| !session.contains('\0'));
         ids.retain(|id| !id.contains('\0'));
-        let found = link.rows(SEQUENCES, &[&sessions]).await?;
+        let (found, drafts) = link.both((SEQUENCES, vec![&sessions]), (HAS_DRAFTS, vec![&sessions])).await?;
         let sequences = found.iter().map(|row| (row.get(0), Sequence::read(row, 1))).collect();
-        let has_drafts = link.row(HAS_DRAFTS, &[&sessions]).await?.is_some();
+        let has_drafts = !drafts.is_empty();
         let used = if ids.is_empty() {
             HashSet::new()
         } else {
@@ -324,52 +332,91 @@ impl State {
     }
 }
 
-/// Writes the counters and the log.
-async fn insert(link: &mut Link, state: &State, placed: &[Placed]) -> Result<(), Fault> {
-    if placed.is_empty() {
-        return Ok(());
-    }
-    let mut sessions: Vec<&str> = state.changed.iter().map(String::as_str).collect();
-    sessions.sort_unstable();
-    sessions.dedup();
-    let seqs: Vec<i64> =
-        sessions.iter().map(|id| to_column(state.sequences.get(*id).map_or(0, |one| one.seq))).collect();
-    link.run(PUT_SEQUENCES, &[&sessions, &seqs]).await?;
-    let positions: Vec<i64> = placed.iter().map(|one| to_column(one.position)).collect();
-    let ids: Vec<&str> = placed.iter().map(|one| one.id.as_str()).collect();
-    let of: Vec<&str> = placed.iter().map(|one| one.event.session_id().as_str()).collect();
-    let seqs: Vec<i64> = placed.iter().map(|one| to_column(one.seq)).collect();
-    let kinds: Vec<String> =
-        placed.iter().map(|one| format!("{}.{}", one.event.name(), one.event.version())).collect();
-    let data: Vec<Text<'_>> = placed.iter().map(|one| Text(one.record.properties())).collect();
-    let times: Vec<i64> = placed.iter().map(|one| to_column(one.time)).collect();
-    link.run(INSERT_EVENTS, &[&positions, &ids, &of, &seqs, &kinds, &data, &times]).await?;
-    Ok(())
+/// The columns of the counters and of the log.
+struct LogRows<'a> {
+    sessions: Vec<&'a str>,
+    last: Vec<i64>,
+    positions: Vec<i64>,
+    ids: Vec<&'a str>,
+    of: Vec<&'a str>,
+    seqs: Vec<i64>,
+    kinds: Vec<String>,
+    data: Vec<Text<'a>>,
+    times: Vec<i64>,
+    head: i64,
+    /// The name of this process.
+    name: String,
 }
 
-async fn run_together(link: &mut Link, steps: &[Step<'_>]) -> Result<(), Fault> {
-    let session = |id: &SessionId| vec![Value::Text(id.to_string().into())];
-    let required: Vec<Vec<Value<'_>>> = steps
+impl<'a> LogRows<'a> {
+    fn of(state: &'a State, placed: &'a [Placed], name: String) -> Self {
+        let mut sessions: Vec<&str> = state.changed.iter().map(String::as_str).collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        let last = |id: &&str| to_column(state.sequences.get(*id).map_or(0, |one| one.seq));
+        Self {
+            last: sessions.iter().map(last).collect(),
+            sessions,
+            positions: placed.iter().map(|one| to_column(one.position)).collect(),
+            ids: placed.iter().map(|one| one.id.as_str()).collect(),
+            of: placed.iter().map(|one| one.event.session_id().as_str()).collect(),
+            seqs: placed.iter().map(|one| to_column(one.seq)).collect(),
+            kinds: placed.iter().map(|one| format!("{}.{}", one.event.name(), one.event.version())).collect(),
+            data: placed.iter().map(|one| Text(one.record.properties())).collect(),
+            times: placed.iter().map(|one| to_column(one.time)).collect(),
+            head: to_column(state.position),
+            name,
+        }
+    }
+
+    /// The statements before the projections: the counters, to which events refer, and the events.
+    fn before(&self) -> Vec<Request<'_>> {
+        if self.positions.is_empty() {
+            return Vec::new();
+        }
+        vec![
+            (PUT_SEQUENCES, vec![&self.sessions, &self.last]),
+            (
+                INSERT_EVENTS,
+                vec![&self.positions, &self.ids, &self.of, &self.seqs, &self.kinds, &self.data, &self.times],
+            ),
+        ]
+    }
+
+    /// The statements after them: the head, and the notification, which is sent with the commit.
+    fn after(&self) -> Vec<Request<'_>> {
+        if self.positions.is_empty() {
+            return Vec::new();
+        }
+        vec![(MOVE_HEAD, vec![&self.head]), (NOTIFY, vec![&self.name])]
+    }
+}
+
+async fn run_together(link: &mut Link, rows: &LogRows<'_>, steps: &[Step<'_>]) -> Result<(), Fault> {
+    let ids: Vec<Option<&str>> = steps
         .iter()
         .map(|step| match step {
-            Step::RequireSession(id) => session(id),
-            Step::Run { .. } => Vec::new(),
+            Step::RequireSession(id) => Some(id.as_str()),
+            Step::Run { .. } => None,
         })
         .collect();
-    let requests: Vec<(&'static str, &[Value<'_>])> = steps
-        .iter()
-        .zip(&required)
-        .map(|(step, required)| match step {
-            Step::RequireSession(_) => (sql::SESSION_EXISTS, required.as_slice()),
-            Step::Run { sql, values, .. } => (*sql, values.as_slice()),
-        })
-        .collect();
+    let mut requests = rows.before();
+    let before = requests.len();
+    requests.extend(steps.iter().zip(&ids).map(|(step, id)| -> Request<'_> {
+        match step {
+            Step::RequireSession(_) => (sql::SESSION_EXISTS, vec![id]),
+            Step::Run { sql, values, .. } => {
+                (*sql, values.iter().map(|value| value as &(dyn ToSql + Sync)).collect())
+            }
+        }
+    }));
+    requests.extend(rows.after());
     let counts = link.changes(&requests).await?;
-    let is_fine = |(step, count): (&Step<'_>, u64)| match step {
-        Step::RequireSession(_) => count > 0,
-        Step::Run { unchanged, .. } => count > 0 || matches!(unchanged, Unchanged::Fine),
+    let is_fine = |(step, count): (&Step<'_>, &u64)| match step {
+        Step::RequireSession(_) => *count > 0,
+        Step::Run { unchanged, .. } => *count > 0 || matches!(unchanged, Unchanged::Fine),
     };
-    if steps.iter().zip(counts).all(is_fine) { Ok(()) } else { Err(Fault::Unchanged) }
+    if steps.iter().zip(&counts[before..]).all(is_fine) { Ok(()) } else { Err(Fault::Unchanged) }
 }
 
 async fn run_step_by_step(link: &mut Link, steps: &[Step<'_>]) -> Result<(), Fault> {

@@ -1,8 +1,8 @@
 //! The owners of sessions, stored in `event_sequence`, and the processes, stored in `store_node`.
 //!
-//! A process is alive while it moves its row's time on, by the database's clock. A process that was paused, or that
-//! could not reach the database, may find that another one has its sessions: the fence of their rows has grown, and
-//! nothing that it still wants to store of them is accepted.
+//! A process is alive until the time in its row, by the database's clock. Its heartbeat renews this time. After a pause, or
+//! after the database could not be reached, another process may own its sessions: the fence of their rows is greater, and
+//! appends with the old fence fail.
 
 use codewright_proto::SessionId;
 use tokio_postgres::Row;
@@ -14,21 +14,21 @@ use crate::lease::{Holder, LeaseResult};
 use crate::node::{Node, pid_of};
 use crate::sql::{self, to_column};
 
-/// How often a process that owns sessions says that it is alive.
-pub(super) const BEAT: std::time::Duration = std::time::Duration::from_secs(1);
+/// The interval of the heartbeat of a process that owns sessions.
+pub(super) const HEARTBEAT: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// The seconds after which a process that says nothing is dead.
+/// The seconds without a heartbeat after which a process counts as dead.
 const ALIVE_SECONDS: f64 = 5.0;
 
 /// The seconds after which the row of a dead process is removed.
 const SWEPT_SECONDS: f64 = 3600.0;
 
-const SAY_ALIVE: &str = "INSERT INTO store_node (id, alive_until)
+const RENEW: &str = "INSERT INTO store_node (id, alive_until)
     VALUES ($1, clock_timestamp() + make_interval(secs => $2))
     ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until";
 const SWEEP: &str =
     "DELETE FROM store_node WHERE alive_until < clock_timestamp() - make_interval(secs => $1)";
-const DIE: &str = "DELETE FROM store_node WHERE id = $1";
+const REMOVE_NODE: &str = "DELETE FROM store_node WHERE id = $1";
 const IS_ALIVE: &str = "SELECT 1 FROM store_node WHERE id = $1 AND alive_until > clock_timestamp()";
 const ALIVE: &str = "SELECT id FROM store_node WHERE alive_until > clock_timestamp()";
 
@@ -114,17 +114,17 @@ fn as_holder(owner: &str, is_ours: bool) -> Holder {
     Holder { pid: pid_of(owner).unwrap_or_else(std::process::id), is_ours }
 }
 
-/// Says that this process is alive, and removes the rows of those that are long dead.
-pub(super) async fn say_alive(link: &mut Link, node: &Node) -> Result<(), Fault> {
+/// Renews the time until which this process is alive.
+pub(super) async fn send_heartbeat(link: &mut Link, node: &Node) -> Result<(), Fault> {
     let Some(name) = node.existing_name() else { return Ok(()) };
-    link.run(SAY_ALIVE, &[&name, &ALIVE_SECONDS]).await?;
+    link.run(RENEW, &[&name, &ALIVE_SECONDS]).await?;
     Ok(())
 }
 
 /// Removes the row of this process. Its sessions are free.
-pub(super) async fn die(link: &mut Link, node: &Node) -> Result<(), Fault> {
+pub(super) async fn remove_node(link: &mut Link, node: &Node) -> Result<(), Fault> {
     let Some(name) = node.existing_name() else { return Ok(()) };
-    link.run(DIE, &[&name]).await?;
+    link.run(REMOVE_NODE, &[&name]).await?;
     Ok(())
 }
 
@@ -140,7 +140,7 @@ pub(super) async fn take(link: &mut Link, node: &Node, session: &SessionId) -> R
         return Ok(LeaseResult::Held(holder));
     }
     let Some(name) = node.existing_name() else { return Err(crate::Error::Closed.into()) };
-    say_alive(link, node).await?;
+    send_heartbeat(link, node).await?;
     link.run(SWEEP, &[&SWEPT_SECONDS]).await?;
     let fence = sequence.fence + 1;
     link.run(sql::OWN, &[&name, &to_column(fence), &session.as_str()]).await?;

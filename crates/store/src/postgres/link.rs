@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use futures_util::future::join;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -29,6 +30,9 @@ const MAX_IN_FLIGHT: usize = 256;
 const SETUP: &str = "SET statement_timeout = '30s'; SET lock_timeout = '15s'; \
     SET idle_in_transaction_session_timeout = '5s'; SET client_min_messages = error; SET jit = off; \
     SET default_transaction_isolation = 'read committed'";
+
+/// A statement with its parameters.
+pub(super) type Request<'a> = (&'static str, Vec<&'a (dyn ToSql + Sync)>);
 
 /// An open connection with its prepared statements. Their number is that of the statements in the program.
 pub(super) struct Link {
@@ -123,12 +127,32 @@ impl Link {
         Ok(self.client.execute_raw(&self.statements[sql], values).await?)
     }
 
+    /// Begins a transaction, and runs its first query without waiting for that.
+    pub(super) async fn begin(&mut self, sql: &'static str) -> Result<Vec<Row>, Fault> {
+        self.prepare(sql).await?;
+        let begin = self.client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED");
+        let (begun, rows) = join(begin, self.client.query(&self.statements[sql], &[])).await;
+        begun?;
+        Ok(rows?)
+    }
+
+    /// The rows of two queries, the second of which is sent before the response of the first.
+    pub(super) async fn both(
+        &mut self,
+        first: Request<'_>,
+        second: Request<'_>,
+    ) -> Result<(Vec<Row>, Vec<Row>), Fault> {
+        self.prepare(first.0).await?;
+        self.prepare(second.0).await?;
+        let first = self.client.query(&self.statements[first.0], &first.1);
+        let second = self.client.query(&self.statements[second.0], &second.1);
+        let (first, second) = join(first, second).await;
+        Ok((first?, second?))
+    }
+
     /// Runs statements, each sent before the responses of the others. Returns how many rows each changed or found.
     /// After one has failed, the transaction is over.
-    pub(super) async fn changes(
-        &mut self,
-        requests: &[(&'static str, &[Value<'_>])],
-    ) -> Result<Vec<u64>, Fault> {
+    pub(super) async fn changes(&mut self, requests: &[Request<'_>]) -> Result<Vec<u64>, Fault> {
         for (sql, _) in requests {
             self.prepare(sql).await?;
         }
@@ -136,7 +160,7 @@ impl Link {
         for chunk in requests.chunks(MAX_IN_FLIGHT) {
             let sent = chunk
                 .iter()
-                .map(|(sql, values)| Box::pin(self.client.execute_raw(&self.statements[sql], values.iter())));
+                .map(|(sql, values)| Box::pin(self.client.execute(&self.statements[sql], values)));
             let mut sent: Vec<_> = sent.map(|request| (request, None)).collect();
             // The first poll sends the request. In this order, because statements depend on those before them.
             poll_fn(|context| {

@@ -152,7 +152,7 @@ pub(super) async fn list(
     let mut piece = Piece::new(session, draft_data(link, session).await?, spare);
     piece.begin();
     // Greater than every part of the message after which the page starts.
-    let start = (after.unwrap_or_else(Position::first), LAST_ID.to_owned());
+    let start = Start { message: after.unwrap_or_else(Position::first), part: LAST_ID.to_owned() };
     let has_more = write(link, &mut piece, start, &before).await?;
     let next = match piece.first() {
         Some((time, id)) if has_older => Some((time, id?)),
@@ -170,17 +170,23 @@ pub(super) async fn more(
 ) -> Result<(Json, Option<Rest>), Fault> {
     let mut piece = Piece::new(&rest.session, draft_data(link, &rest.session).await?, spare);
     piece.continue_from(rest);
-    let start = (rest.message.clone(), rest.part.clone());
+    let start = Start { message: rest.message.clone(), part: rest.part.clone() };
     let has_more = write(link, &mut piece, start, &rest.before).await?;
     let (json, rest) = piece.end(has_more, rest.before.clone());
     Ok((Json::new(json, spare), rest))
+}
+
+/// The message and the part after which rows are read.
+struct Start {
+    message: Position,
+    part: String,
 }
 
 /// Writes rows until the piece is long enough. Returns whether there may be more.
 async fn write(
     link: &mut Link,
     piece: &mut Piece<'_>,
-    (mut from, mut part): (Position, String),
+    mut start: Start,
     before: &Position,
 ) -> Result<bool, Fault> {
     let session = piece.session().as_str().to_owned();
@@ -188,7 +194,15 @@ async fn write(
         let found = link
             .rows(
                 sql::MESSAGES_POSTGRES,
-                &[&session, &from.time, &from.id, &before.time, &before.id, &part, &LIST_ROWS],
+                &[
+                    &session,
+                    &start.message.time,
+                    &start.message.id,
+                    &before.time,
+                    &before.id,
+                    &start.part,
+                    &LIST_ROWS,
+                ],
             )
             .await?;
         for row in &found {
@@ -206,8 +220,8 @@ async fn write(
         if (found.len() as i64) < LIST_ROWS {
             return Ok(false);
         }
-        let (message, last) = piece.place();
-        (from, part) = (message.clone(), last.to_owned());
+        let (message, part) = piece.place();
+        start = Start { message: message.clone(), part: part.to_owned() };
     }
 }
 

@@ -17,8 +17,8 @@ use crate::list::{Data, USUAL_BYTES, object, unreadable};
 use crate::permission::MAX_LISTED;
 use crate::queries::{Answer, Queries};
 use crate::rows::{
-    self, EventRow, MAX_HISTORY_BYTES, MAX_HISTORY_EVENTS, MAX_PAGE_BYTES, MAX_PROJECTS, MAX_REQUESTS,
-    MAX_TODOS, ProjectRow,
+    self, EventRow, HistoryRow, MAX_HISTORY_BYTES, MAX_HISTORY_EVENTS, MAX_PAGE_BYTES, MAX_PROJECTS,
+    MAX_REQUESTS, MAX_TODOS, ProjectRow,
 };
 use crate::sql::{self, to_column};
 use crate::{
@@ -244,7 +244,10 @@ async fn history(link: &mut Link, known: &HashMap<String, u64>) -> Result<Vec<Lo
         known.iter().map(|(id, seq)| (id.as_str(), to_column(*seq))).unzip();
     let (most, bytes) = (to_column(MAX_HISTORY_EVENTS as u64), to_column(MAX_HISTORY_BYTES as u64));
     let found = link.rows(sql::HISTORY_POSTGRES, &[&ids, &seqs, &most, &bytes]).await?;
-    let logged = |row: &Row| Logged::of(row.get(0), row.get(1), unsigned(row, 2), (row.get(3), row.get(4)));
+    let logged = |row: &Row| {
+        let [id, session, kind, data] = [0, 1, 3, 4].map(|column| row.get(column));
+        HistoryRow { id, session, seq: unsigned(row, 2), kind, data }.logged()
+    };
     Ok(found.iter().map(logged).collect::<Result<_, _>>()?)
 }
 

@@ -1,5 +1,5 @@
-//! Follows the log: announces other processes' events to the feed, delivers stop requests, and says that this process is
-//! alive while it owns sessions.
+//! Follows the log: announces other processes' events to the feed, delivers stop requests, and sends the heartbeat of a
+//! process that owns sessions.
 //!
 //! The head of the log is one row that every writer locks until it commits, so a position that is visible means that
 //! every earlier event is visible too; transactions cannot commit out of order. Notifications are only a hint to look
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::fault::Fault;
-use super::lease::{self, BEAT};
+use super::lease::{self, HEARTBEAT};
 use super::link::Link;
 use crate::feed::Feed;
 use crate::node::Node;
@@ -51,19 +51,19 @@ impl Tail {
         let mut end = self.end.clone();
         let heard = Arc::new(Notify::new());
         let mut link = None;
-        let mut beaten = None;
+        let mut last_heartbeat = None;
         let (mut was_heard, mut silences) = (true, 0);
         loop {
             let looked = tokio::select! {
                 _ = end.changed() => return,
-                looked = timeout(LOOK_TIMEOUT, self.look(&mut link, &heard, &mut beaten)) => looked,
+                looked = timeout(LOOK_TIMEOUT, self.look(&mut link, &heard, &mut last_heartbeat)) => looked,
             };
             let pause = match looked.unwrap_or(Err(Fault::Silent)) {
                 Ok(is_new) => {
                     if is_new && !was_heard {
                         silences += 1;
                     }
-                    if silences >= MAX_SILENCES { SILENT } else { BEAT }
+                    if silences >= MAX_SILENCES { SILENT } else { HEARTBEAT }
                 }
                 Err(_) => {
                     link = None;
@@ -82,13 +82,13 @@ impl Tail {
         }
     }
 
-    /// Announces new events, delivers stop requests and says that this process is alive. Returns whether there were
-    /// events of others.
+    /// Announces new events, delivers stop requests and sends the heartbeat. Returns whether other processes have stored
+    /// events.
     async fn look(
         &self,
         link: &mut Option<Link>,
         heard: &Arc<Notify>,
-        beaten: &mut Option<Instant>,
+        last_heartbeat: &mut Option<Instant>,
     ) -> Result<bool, Fault> {
         let link = match link {
             Some(link) => link,
@@ -101,9 +101,9 @@ impl Tail {
             }
         };
         if self.node.holds_any() {
-            if beaten.is_none_or(|last| last.elapsed() >= BEAT / 2) {
-                lease::say_alive(link, &self.node).await?;
-                *beaten = Some(Instant::now());
+            if last_heartbeat.is_none_or(|last| last.elapsed() >= HEARTBEAT / 2) {
+                lease::send_heartbeat(link, &self.node).await?;
+                *last_heartbeat = Some(Instant::now());
             }
             lease::deliver_stop_requests(link, &self.node).await?;
         }

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::append::{self, Pace, Prepared, SizedEnvelopes};
+use super::append::{self, Context, Pace, Prepared, SizedEnvelopes};
 use super::fault::Fault;
 use super::link::Link;
 use super::{job, lease, schema};
@@ -144,7 +144,7 @@ impl Writer {
         self.release_abandoned().await;
         // Without this the row ends by itself, a little later.
         if let Some(link) = &mut self.link {
-            drop(timeout(PAUSE * 5, lease::die(link, &self.node)).await);
+            drop(timeout(PAUSE * 5, lease::remove_node(link, &self.node)).await);
         }
         if let Some(reply) = closing {
             // The caller may have stopped waiting.
@@ -250,7 +250,8 @@ impl Writer {
             }
         }
         *unknown = None;
-        let prepared = append::apply(link, group, head, (&node, &stamps), pace).await?;
+        let prepared =
+            append::apply(link, group, head, &Context { node: &node, stamps: &stamps, pace }).await?;
         let prepared = unknown.insert(prepared);
         link.batch("COMMIT").await?;
         debug_assert!(prepared.mark().is_none_or(|(_, position)| position > head));

@@ -10,7 +10,7 @@ use super::query;
 use super::scope::Scope;
 use crate::error::Fault;
 use crate::record::Record;
-use crate::rows::{MAX_HISTORY_BYTES, MAX_HISTORY_EVENTS};
+use crate::rows::{HistoryRow, MAX_HISTORY_BYTES, MAX_HISTORY_EVENTS};
 use crate::sql::{self, to_column as number};
 use crate::sync::{Incoming, Logged};
 use crate::{Error, upcast};
@@ -58,8 +58,14 @@ pub(super) fn history(connection: &Connection, known: &HashMap<String, u64>) -> 
         if known.get(session).is_some_and(|known| seq <= *known) {
             continue;
         }
-        let id = query::text(row, "id")?;
-        let logged = Logged::of(id, session, seq, (query::text(row, "type")?, query::text(row, "data")?))?;
+        let row = HistoryRow {
+            id: query::text(row, "id")?,
+            session,
+            seq,
+            kind: query::text(row, "type")?,
+            data: query::text(row, "data")?,
+        };
+        let logged = row.logged()?;
         bytes += logged.data.get().len();
         found.push(logged);
     }

@@ -44,7 +44,7 @@ async fn processes_that_share_a_database_see_each_others_events_in_order() {
 }
 
 #[tokio::test]
-async fn an_owner_is_fenced_and_told_after_another_process_has_its_session() {
+async fn an_owner_is_fenced_and_stopped_after_another_process_has_its_session() {
     let Some(database) = Database::new().await else { return };
     let (one, other) = (database.open().await, database.open().await);
     one.append(vec![created("ses_1")]).await.expect("stored");
