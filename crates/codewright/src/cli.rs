@@ -30,6 +30,9 @@ pub(crate) struct Cli {
     /// Print the version number
     #[arg(short, long, global = true)]
     pub(crate) version: bool,
+    /// Store sessions in this database, `postgres://…`, instead of the file [env: OPENCODE_STORE]
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) store: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
@@ -49,13 +52,23 @@ impl Cli {
             let message = "write `--sandbox` after the command";
             return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
+        let is_remote = match &cli.command {
+            Some(Command::Attach(_)) => true,
+            Some(Command::Run(args)) => args.attach.is_some(),
+            _ => false,
+        };
+        if is_remote && cli.store.is_some() {
+            let message = "`--store` belongs to the server: start it with this option";
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+        }
         Ok(cli)
     }
 
     fn usual(args: &[OsString]) -> Option<Self> {
-        let of = |command| Self { version: false, command: Some(command), tui: TuiArgs::default() };
+        let of =
+            |command| Self { version: false, store: None, command: Some(command), tui: TuiArgs::default() };
         let Some((name, rest)) = args.split_first() else {
-            return Some(Self { version: false, command: None, tui: alone(&[])? });
+            return Some(Self { version: false, store: None, command: None, tui: alone(&[])? });
         };
         match name.to_str()? {
             "run" => Some(of(Command::Run(alone(rest)?))),
@@ -157,13 +170,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sandbox_before_a_command_is_an_error_and_not_ignored() {
+    fn an_option_that_would_be_ignored_is_an_error() {
         for (line, is_error) in [
             ("--sandbox read-only run hi", true),
             ("--sandbox read-only sandbox", true),
             ("--sandbox read-only", false),
             ("sandbox --sandbox read-only", false),
             ("run --sandbox read-only hi", false),
+            ("run --store postgres://h/d hi", false),
+            ("--store postgres://h/d run hi", false),
+            ("--store postgres://h/d", false),
+            ("run --store postgres://h/d --attach http://localhost:1 hi", true),
+            ("attach http://localhost:1 --store postgres://h/d", true),
         ] {
             let args: Vec<_> =
                 ["codewright"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use codewright_client::Client;
@@ -136,8 +136,32 @@ pub(crate) fn set_log_level(engine: &Engine, level: Option<&str>) {
     }
 }
 
+/// The address of the store that the command line names.
+static STORE: OnceLock<String> = OnceLock::new();
+
+/// Sets the address of the store for the engines of this process. The first call counts.
+pub(crate) fn set_store(url: String) {
+    if has_password(&url) {
+        crate::style::warning(
+            "the password in `--store` can be read by other programs of this machine: use CODEWRIGHT_STORE, the key \
+             `store` or a password file",
+        );
+    }
+    STORE.get_or_init(|| url);
+}
+
+/// Whether an address has a password, wherever it is.
+fn has_password(url: &str) -> bool {
+    let user = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+    user.is_some_and(|(user, _)| user.contains(':')) || url.contains("password=")
+}
+
 /// Opens the engine of this process.
 pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<Engine> {
+    let env = match STORE.get() {
+        Some(url) => env.with_store(url),
+        None => env,
+    };
     let dirs = Dirs::new(&env).map_err(|error| engine_error(error.into()))?;
     let directory =
         directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))?;

@@ -49,6 +49,9 @@ fn main() -> ExitCode {
     if cli.version {
         return print(&format!("{}\n", connection::VERSION));
     }
+    if let Some(url) = cli.store {
+        connection::set_store(url);
+    }
     repair_directories();
     let result = match cli.command {
         None => command::tui::main(cli.tui),

@@ -71,7 +71,7 @@ const PROVIDER_KEYS: &[&str] = &[
 ];
 
 /// This program's secrets, without the prefix, which commands do not get.
-const OWN_SECRETS: &[&str] = &["API_KEY", "AUTH_CONTENT", "EDITOR", "SERVER_PASSWORD"];
+const OWN_SECRETS: &[&str] = &["API_KEY", "AUTH_CONTENT", "EDITOR", "SERVER_PASSWORD", "STORE"];
 
 /// A snapshot of the environment variables. Its `Debug` text contains no values.
 #[derive(Clone, Default)]
@@ -127,6 +127,14 @@ impl Env {
     pub fn with_trust(&self) -> Self {
         let mut values = self.values.clone();
         values.insert("CODEWRIGHT_TRUST".to_owned(), "all".to_owned());
+        Self { values }
+    }
+
+    /// These variables, with the address of the database of sessions.
+    #[must_use]
+    pub fn with_store(&self, url: &str) -> Self {
+        let mut values = self.values.clone();
+        values.insert("CODEWRIGHT_STORE".to_owned(), url.to_owned());
         Self { values }
     }
 
@@ -267,6 +275,7 @@ mod tests {
                 "OPENCODE_SERVER_PASSWORD",
                 "CODEWRIGHT_SERVER_PASSWORD",
                 "OPENCODE_AUTH_CONTENT",
+                "CODEWRIGHT_STORE",
                 "OPENCODE_CONFIG",
                 "PATH",
             ]
@@ -275,6 +284,7 @@ mod tests {
         let expected = [
             "ANTHROPIC_API_KEY",
             "CODEWRIGHT_SERVER_PASSWORD",
+            "CODEWRIGHT_STORE",
             "OPENCODE_AUTH_CONTENT",
             "OPENCODE_SERVER_PASSWORD",
         ];

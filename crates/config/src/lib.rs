@@ -51,6 +51,7 @@ pub use env::Env;
 pub use error::{Error, FileProblem, Position};
 pub use load::{
     LoadInput, LoadedConfig, Overlay, Parts, Remote, Source, check_change, global, load, load_over, open,
+    store_address,
 };
 pub use markdown::{CommandFile, front_matter, repository_commands};
 pub use nearest::nearest;

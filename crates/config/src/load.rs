@@ -180,6 +180,14 @@ fn is_looser(rule: &Rule, user: &[Rule]) -> bool {
     user.iter().any(|other| other.action != Action::Allow && is_about(other))
 }
 
+/// The address of the database of sessions that the user's configuration names. A repository's configuration is not
+/// read, nor a document of an organisation.
+pub fn store_address(input: LoadInput<'_>) -> Result<Option<String>, Error> {
+    let nothing = ControlFiles::default();
+    let loaded = Layers::new(input, &nothing, Trust::Inert).all(&[])?;
+    Ok(loaded.config.raw["store"].as_str().filter(|url| !url.is_empty()).map(str::to_owned))
+}
+
 /// The user's global configuration, without the project's.
 pub fn global(input: LoadInput<'_>) -> Result<Value, Error> {
     let control = ControlFiles::default();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use codewright_config::{Dirs, Env};
 use codewright_proto::{Clock, Ids, MessageError, SessionId, Signal};
-use codewright_store::{Claim, Salvage, SessionFilter, Store};
+use codewright_store::{Claim, Salvage, SessionFilter};
 use codewright_telemetry::{Context, Kind, Span};
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine};
 use codewright_workspace::{Confinement, Documents};
@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::acp::AcpTable;
 use crate::attempt::Attempts;
 use crate::credential::{SignIns, sign_in};
+use crate::database::Database;
 use crate::documents::DocumentTable;
 use crate::error::describe;
 use crate::extension::ExtensionTable;
@@ -98,8 +99,9 @@ impl Engine {
         let wall = clock;
         let clock = wall.steady();
         let ids = Ids::new(clock.clone());
-        let store = Store::open(&dirs.data.join("codewright.db"), ids.clone(), clock.clone()).await?;
-        let child_env = child_environment(&env);
+        let database = Database::choose(&env, &dirs, &directory);
+        let store = database.open(&env, ids.clone(), clock.clone()).await?;
+        let child_env = child_environment(&env, &database);
         let shell =
             env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);
         let outputs = Outputs::new(dirs.tool_output());
@@ -132,6 +134,7 @@ impl Engine {
             catalog: Source::new(&dirs),
             journal: Arc::new(Journal::new(&dirs.state, clock.clone())),
             store,
+            database,
             ids,
             clock,
             zone: Zone::of_system(codewright_config::zone_file(&env).as_deref()),
@@ -408,12 +411,18 @@ fn own_directories(dirs: &Dirs, env: &Env) -> Vec<PathBuf> {
 }
 
 /// Returns the variables that are set for commands and those that are removed.
-fn child_environment(env: &Env) -> Environment {
+fn child_environment(env: &Env, database: &Database) -> Environment {
     let set = [("AGENT", "1"), ("OPENCODE", "1"), ("CODEWRIGHT", "1")];
     Environment {
         set: set.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         // A server that was started by a command of another server must not pass on that server's process id.
-        remove: env.child_removals().into_iter().chain(["OPENCODE_PID"]).map(str::to_owned).collect(),
+        remove: env
+            .child_removals()
+            .into_iter()
+            .chain(["OPENCODE_PID"])
+            .chain(database.secret_variables().iter().copied())
+            .map(str::to_owned)
+            .collect(),
     }
 }
 

@@ -50,6 +50,8 @@ const UPDATE_ATTEMPTS: u32 = 100;
 
 pub(crate) struct Inner {
     pub(crate) store: Store,
+    /// Where the store is.
+    pub(crate) database: crate::database::Database,
     pub(crate) llm: codewright_llm::Client,
     pub(crate) web: Arc<dyn Web>,
     pub(crate) sign_in: SignIn,

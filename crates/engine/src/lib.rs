@@ -11,6 +11,7 @@ mod attempt;
 mod batch;
 mod commands;
 mod credential;
+mod database;
 mod debug;
 mod documents;
 mod engine;
@@ -70,6 +71,7 @@ pub use codewright_workspace::{
     socket_descent,
 };
 pub use credential::{method_id, sign_in, vault};
+pub use database::copy_sessions;
 pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
 pub use error::{Error, Resource};

@@ -91,6 +91,10 @@ fn collect(value: &Value, shown: &Value, found: &mut Vec<String>) {
 pub(crate) fn may_be_secret(path: &str) -> bool {
     const COUNTS: [&str; 2] = ["preserve_recent_tokens", "max_tokens"];
     let path = path.trim_start_matches('.').to_lowercase();
+    // The address of a database may have a password in any place.
+    if path == "store" {
+        return true;
+    }
     let mut above: Vec<&str> = path.split('.').collect();
     // The keys of permission rules are patterns, such as `*token*`.
     if matches!(above[..], ["permission", _, ..] | ["agent" | "mode", _, "permission", _, ..]) {

@@ -10,7 +10,6 @@ use std::path::Path;
 
 use codewright_proto::{Project, SessionId};
 
-use crate::inner::Inner;
 use crate::interface::Transfer;
 use crate::{Error, instance};
 
@@ -69,15 +68,10 @@ impl Transfer<'_> {
         Export::open(std::sync::Arc::clone(self.0), id, texts).await
     }
 
-    /// Returns the path of the sessions' database.
-    #[must_use]
-    pub fn database(self) -> std::path::PathBuf {
-        database(self.0)
+    /// Returns the path of the sessions' database, or an error if they are not in a file.
+    pub fn database(self) -> Result<std::path::PathBuf, Error> {
+        self.0.database.file()
     }
-}
-
-fn database(inner: &Inner) -> std::path::PathBuf {
-    inner.dirs.data.join("codewright.db")
 }
 
 fn resolved(directory: &Path) -> Result<std::path::PathBuf, Error> {

@@ -10,7 +10,18 @@ use std::sync::Arc;
 use codewright_proto::{Envelope, Event, Part, Project, SessionId};
 
 use crate::queries::{Answer, Queries};
-use crate::{Claim, Condition, Incoming, Salvage, SavedPermission};
+use crate::{Claim, Condition, Error, Incoming, Salvage, SavedPermission};
+
+/// The maximum number of events in one append.
+pub(crate) const MAX_APPEND_EVENTS: usize = 10_000;
+
+/// The maximum size of the events in one append, as JSON.
+pub(crate) const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
+
+/// Fails if a size is above its limit.
+pub(crate) fn limit(unit: &'static str, size: usize, limit: usize) -> Result<(), Error> {
+    if size <= limit { Ok(()) } else { Err(Error::TooLarge { unit, size, limit }) }
+}
 
 /// An open log with its projections.
 pub(crate) trait Backend: Queries {

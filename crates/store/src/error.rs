@@ -17,7 +17,7 @@ pub enum Error {
     /// Another process keeps the store locked, or the queue is full. The request can be repeated.
     #[error("the store `{}` is busy", .path.display())]
     Busy {
-        /// The store's file.
+        /// The store's file, or its address without user and password.
         path: PathBuf,
     },
     /// The file or its directory cannot be created or written.
@@ -68,6 +68,50 @@ pub enum Error {
         found: i64,
         /// The latest version that this program knows.
         known: i64,
+    },
+    /// The database server cannot be reached, or the connection broke. A write may have been stored anyway.
+    #[error("the database `{store}` cannot be reached")]
+    Unreachable {
+        /// The address without user and password.
+        store: String,
+        /// The connection's error.
+        #[source]
+        source: Cause,
+    },
+    /// The server refuses the connection, or the user lacks rights.
+    #[error("the database `{store}` refuses access")]
+    Denied {
+        /// The address without user and password.
+        store: String,
+        /// The server's error.
+        #[source]
+        source: Cause,
+    },
+    /// The server has no such database.
+    #[error("the database `{store}` does not exist")]
+    NoDatabase {
+        /// The address without user and password.
+        store: String,
+    },
+    /// The database can only be read.
+    #[error("the database `{store}` is read-only")]
+    ReadOnly {
+        /// The address without user and password.
+        store: String,
+    },
+    /// The database cannot store every text.
+    #[error("the database `{store}` has the encoding {encoding}; it must be UTF8")]
+    Encoding {
+        /// The address without user and password.
+        store: String,
+        /// The encoding.
+        encoding: String,
+    },
+    /// The address of a database is not valid. The text never contains the address, which may have a password.
+    #[error("the address of the store is not valid: {reason}")]
+    Address {
+        /// The problem.
+        reason: String,
     },
     /// The event refers to something that does not exist.
     #[error("there is no {kind} `{id}`")]
@@ -171,6 +215,24 @@ impl Error {
                 Some("use another file; data of other programs can be imported, not opened")
             }
             Self::Newer { .. } => Some("use a newer version of the program"),
+            Self::Unreachable { .. } => Some(
+                "check that the server runs and can be reached from here, and the host and port of the store's address; everything that was acknowledged is stored",
+            ),
+            Self::Denied { .. } => Some(
+                "check the user, the password or password file and the TLS options of the store's address; the user needs the right to connect and, for the first start, to create tables in its schema",
+            ),
+            Self::NoDatabase { .. } => {
+                Some("create it, for example with `createdb -E UTF8 NAME`, or name another one")
+            }
+            Self::ReadOnly { .. } => Some(
+                "the server may be a standby: use the address of the primary server, or end its read-only mode",
+            ),
+            Self::Encoding { .. } => {
+                Some("create a database with `createdb -E UTF8 -T template0 NAME` and use that one")
+            }
+            Self::Address { .. } => Some(
+                "the form is `postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full`; characters such as `@` in a password are written as `%40`",
+            ),
             Self::Closed
             | Self::Unknown { .. }
             | Self::Conflict { .. }
@@ -197,6 +259,12 @@ impl Error {
             }
             Self::Closed
             | Self::Busy { .. }
+            | Self::Unreachable { .. }
+            | Self::Denied { .. }
+            | Self::NoDatabase { .. }
+            | Self::ReadOnly { .. }
+            | Self::Encoding { .. }
+            | Self::Address { .. }
             | Self::Unwritable { .. }
             | Self::Full { .. }
             | Self::Foreign { .. }

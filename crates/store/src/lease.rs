@@ -18,6 +18,14 @@ pub enum Claim {
     HeldBy(Holder),
 }
 
+/// The result of leasing a session, from a backend.
+pub(crate) enum LeaseResult {
+    /// Leased with this fence. The receiver gets stop requests.
+    Ours(u64, watch::Receiver<bool>),
+    /// A living owner has the session.
+    Held(Holder),
+}
+
 /// The owner of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {

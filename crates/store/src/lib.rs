@@ -1,4 +1,4 @@
-//! The event log, its projections and the feed, on SQLite.
+//! The event log, its projections and the feed, on SQLite or PostgreSQL.
 //!
 //! Every change is an event in one log. [`Store::append`] is the only way to add events: in one transaction it assigns
 //! their positions, writes them and updates the projected rows; then it publishes them to the feed. Sessions, messages,
@@ -25,25 +25,35 @@ use std::time::Duration;
 use codewright_proto::{Clock, Envelope, Event, Ids, MessageId, Part, Project, ProjectId, SessionId, Signal};
 
 mod backend;
+mod changes;
+mod copy;
 mod error;
 mod feed;
 mod foreign;
 pub mod inspect;
 mod lease;
+mod list;
 mod node;
 mod permission;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod queries;
 mod record;
+mod rows;
 mod spare;
+mod sql;
 mod sqlite;
 mod sync;
 mod upcast;
 
+pub use copy::{Copied, copy};
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease, StopSignal};
 pub use permission::{Approvals, MAX_APPROVALS, SavedPermission};
+#[cfg(feature = "postgres")]
+pub use postgres::{POSTGRES_VARIABLES, PostgresOptions};
 pub use queries::{Answer, Queries};
 pub use spare::Json;
 pub use sync::{Incoming, Logged};
@@ -205,6 +215,17 @@ impl Store {
         let feed = Arc::new(Feed::new());
         let stamps = Stamps { ids: ids.clone(), clock };
         let log = Arc::new(Sqlite::open(path, stamps, Arc::clone(&feed)).await?);
+        Ok(Self { log, feed, ids })
+    }
+
+    /// Opens the store in a PostgreSQL database. Creates its tables if they are missing.
+    ///
+    /// Any number of processes on any machines can open one database.
+    #[cfg(feature = "postgres")]
+    pub async fn open_postgres(options: &PostgresOptions, ids: Ids, clock: Clock) -> Result<Self, Error> {
+        let feed = Arc::new(Feed::new());
+        let stamps = Stamps { ids: ids.clone(), clock };
+        let log = Arc::new(postgres::Postgres::open(options, stamps, Arc::clone(&feed)).await?);
         Ok(Self { log, feed, ids })
     }
 

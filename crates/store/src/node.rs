@@ -28,10 +28,17 @@ const UNFINISHED: &str = "new";
 /// The owner of sessions in a store in memory, which no other process uses.
 const IN_MEMORY: &str = "alone";
 
+/// What shows other processes that an owner is alive.
+enum Alive {
+    /// The directory of the lock files.
+    Files(PathBuf),
+    /// Nothing here: the owner has this name, and is alone or has a row in the database.
+    Named(String),
+}
+
 /// An open store as an owner of sessions.
 pub(crate) struct Node {
-    /// The directory of the lock files; `None` for a store in memory.
-    directory: Option<PathBuf>,
+    alive: Alive,
     state: Mutex<State>,
 }
 
@@ -60,22 +67,34 @@ struct Locked {
 
 impl Node {
     pub(crate) fn for_database(database: &Path) -> Self {
-        Self { directory: Some(database.with_file_name("locks")), state: Mutex::default() }
+        Self { alive: Alive::Files(database.with_file_name("locks")), state: Mutex::default() }
     }
 
     /// The error if the lock files cannot be used.
     pub(crate) fn unlockable(&self, source: io::Error) -> Error {
-        let path = self.directory.clone().unwrap_or_default();
+        let path = match &self.alive {
+            Alive::Files(directory) => directory.clone(),
+            Alive::Named(_) => PathBuf::new(),
+        };
         Error::Unlockable { path, source: Arc::new(source) }
     }
 
     pub(crate) fn in_memory() -> Self {
-        Self { directory: None, state: Mutex::default() }
+        Self { alive: Alive::Named(IN_MEMORY.to_owned()), state: Mutex::default() }
+    }
+
+    /// An owner whose row in a database shows that it is alive.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn in_database() -> Self {
+        Self { alive: Alive::Named(own_name()), state: Mutex::default() }
     }
 
     /// This store's name as an owner. The first call creates and locks the file.
     pub(crate) fn name(&self) -> io::Result<String> {
-        let Some(directory) = &self.directory else { return Ok(IN_MEMORY.to_owned()) };
+        let directory = match &self.alive {
+            Alive::Files(directory) => directory,
+            Alive::Named(name) => return Ok(name.clone()),
+        };
         let mut state = self.lock();
         if let Some(locked) = &state.locked {
             return Ok(locked.name.clone());
@@ -90,15 +109,18 @@ impl Node {
 
     /// This store's name, if it has leased a session before.
     pub(crate) fn existing_name(&self) -> Option<String> {
-        match &self.directory {
-            None => Some(IN_MEMORY.to_owned()),
-            Some(_) => self.lock().locked.as_ref().map(|locked| locked.name.clone()),
+        match &self.alive {
+            Alive::Named(name) => Some(name.clone()),
+            Alive::Files(_) => self.lock().locked.as_ref().map(|locked| locked.name.clone()),
         }
     }
 
     /// Whether an owner's process is alive. Removes the file of a dead one.
     pub(crate) fn is_alive(&self, owner: &str) -> io::Result<bool> {
-        let Some(directory) = &self.directory else { return Ok(owner == IN_MEMORY) };
+        let directory = match &self.alive {
+            Alive::Files(directory) => directory,
+            Alive::Named(name) => return Ok(owner == name),
+        };
         if self.lock().locked.as_ref().is_some_and(|locked| locked.name == owner) {
             return Ok(true);
         }
@@ -119,6 +141,12 @@ impl Node {
         let (stop, is_requested) = watch::channel(false);
         self.lock().held.insert(session.clone(), Held { fence, stop });
         is_requested
+    }
+
+    /// The sessions that this store leases, with their fences.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn held(&self) -> Vec<(SessionId, u64)> {
+        self.lock().held.iter().map(|(session, held)| (session.clone(), held.fence)).collect()
     }
 
     /// Whether this store leases any session.
@@ -209,9 +237,14 @@ fn create_lock_file(directory: &Path) -> io::Result<Locked> {
     }
 }
 
-fn try_create(directory: &Path) -> io::Result<Locked> {
+/// A name for this process that no other owner has.
+fn own_name() -> String {
     let random = RandomState::new().hash_one(std::process::id());
-    let name = format!("{}-{random:016x}", std::process::id());
+    format!("{}-{random:016x}", std::process::id())
+}
+
+fn try_create(directory: &Path) -> io::Result<Locked> {
+    let name = own_name();
     let (path, unfinished) = (directory.join(&name), directory.join(format!("{name}.{UNFINISHED}")));
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);

@@ -42,12 +42,6 @@ mod tail;
 mod watch;
 mod writer;
 
-/// The maximum number of events in one append.
-const MAX_APPEND_EVENTS: usize = 10_000;
-
-/// The maximum size of the events in one append, as JSON.
-const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
-
 /// The maximum size of the queued appends, as JSON.
 const MAX_QUEUED_KIB: usize = 128 * 1024;
 

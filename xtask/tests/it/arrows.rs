@@ -119,6 +119,7 @@ const ENGINE: &[Layer] = &[
             "acp::model",
             "acp::prompt",
             "commands::template",
+            "database",
             "error",
             "instance::project_id",
             "known",

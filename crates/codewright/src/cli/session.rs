@@ -121,6 +121,15 @@ pub(crate) struct DbArgs {
 pub(crate) enum DbCommand {
     /// Print the path of the database
     Path(Common),
+    /// Copy all sessions between a file and a PostgreSQL database, and compare every row
+    Copy {
+        /// The source: the path of a file, or `postgres://…`
+        from: String,
+        /// The target: the path of a file, or `postgres://…`. It is empty, or has a part of the same copy
+        to: String,
+        #[command(flatten)]
+        common: Common,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

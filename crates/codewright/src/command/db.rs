@@ -12,7 +12,7 @@ use codewright_engine::inspect::{self, Cell, QueryEvent, Stop};
 use serde_json::{Map, Value};
 
 use crate::cli::{DbArgs, DbCommand, RowFormat};
-use crate::connection::{open_engine, working_directory};
+use crate::connection::{engine_error, open_engine, working_directory};
 use crate::output::{Output, exit_code};
 use crate::style;
 
@@ -21,10 +21,13 @@ const MAX_STATEMENT_BYTES: u64 = 16 * 1024 * 1024;
 
 pub(crate) fn main(args: &DbArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if let Some(DbCommand::Copy { from, to, .. }) = &args.command {
+        return copy(&runtime, [from, to]);
+    }
     // Opening the engine creates the database if it does not exist yet.
     let path = runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
-        let path = engine.transfer().database();
+        let path = engine.transfer().database().map_err(engine_error)?;
         engine.close().await?;
         anyhow::Ok(path)
     })?;
@@ -45,6 +48,18 @@ pub(crate) fn main(args: &DbArgs) -> anyhow::Result<ExitCode> {
     }
     let Rows { output, failed, .. } = rows;
     exit_code(failed.map_or_else(|| output.finish(), Err))
+}
+
+/// Copies all sessions from one place to another.
+fn copy(runtime: &tokio::runtime::Runtime, places: [&str; 2]) -> anyhow::Result<ExitCode> {
+    let env = Env::from_process();
+    let copied = runtime.block_on(codewright_engine::copy_sessions(&env, places)).map_err(engine_error)?;
+    let mut output = Output::new();
+    let written = output.write(&format!(
+        "{} events of {} sessions with {} messages are in both stores, {} of them from an earlier copy; every row was compared\n",
+        copied.events, copied.sessions, copied.messages, copied.found
+    ));
+    exit_code(written.and_then(|()| output.finish()))
 }
 
 /// Calls `run` for each statement of standard input. A statement ends with `;` at the end of a line.

@@ -57,7 +57,7 @@ async fn stats(engine: &Engine, args: &StatsArgs) -> anyhow::Result<ExitCode> {
         ),
         Some(id) => Some(id.to_owned()),
     };
-    let database = engine.transfer().database();
+    let database = engine.transfer().database().map_err(engine_error)?;
     let usage = tokio::task::spawn_blocking(move || inspect::usage(&database, since, project.as_deref()));
     let Ok(usage) = usage.await else { bail!("computing the statistics failed") };
     let text = report(&usage?, args, models);

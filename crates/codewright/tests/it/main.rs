@@ -54,6 +54,7 @@ mod permissions;
 mod place;
 mod plugin;
 mod plugins;
+mod postgres;
 mod prompt;
 mod prompts;
 mod protocols;

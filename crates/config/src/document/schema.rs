@@ -94,6 +94,7 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("agents", Shape::Map(&AGENT)),
     ("permissions", Shape::Map(&Shape::Record(LISTED_RULES))),
     ("shell", Shape::Text),
+    ("store", Shape::Text),
     ("logLevel", Shape::OneOf(&["DEBUG", "INFO", "WARN", "ERROR"])),
     ("server", Shape::Record(SERVER_KEYS)),
     ("skills", Shape::Record(&[("paths", TEXTS), ("urls", TEXTS)])),

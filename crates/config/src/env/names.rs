@@ -81,6 +81,25 @@ pub const TELEMETRY: &[&str] = &[
     "OTEL_TRACES_SAMPLER_ARG",
 ];
 
+/// The variables of libpq that an address of a PostgreSQL database uses.
+pub const POSTGRES: &[&str] = &[
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGPORT",
+    "PGDATABASE",
+    "PGUSER",
+    "PGPASSWORD",
+    "PGPASSFILE",
+    "PGSSLMODE",
+    "PGSSLROOTCERT",
+    "PGCONNECT_TIMEOUT",
+    "PGAPPNAME",
+    "PGOPTIONS",
+    "PGCHANNELBINDING",
+    "PGTARGETSESSIONATTRS",
+    "PGLOADBALANCEHOSTS",
+];
+
 /// Proxies and certificate authorities, by their common names.
 pub const NETWORK: &[&str] = &[
     "http_proxy",
@@ -145,6 +164,8 @@ pub const AUTH_CONTENT: &str = "OPENCODE_AUTH_CONTENT";
 pub const SERVER_PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
 /// The user name of the server (default: `opencode`).
 pub const SERVER_USERNAME: &str = "OPENCODE_SERVER_USERNAME";
+/// The address of the database of sessions, instead of the file.
+pub const STORE: &str = "OPENCODE_STORE";
 /// The client that started the program; decides whether questions are possible.
 pub const CLIENT: &str = "OPENCODE_CLIENT";
 /// Ignore `~/.claude/CLAUDE.md` and `CLAUDE.md`.
@@ -272,6 +293,10 @@ pub const OWN: &[(&str, &str)] = &[
     (AUTH_CONTENT, "credentials as JSON, instead of the files"),
     (SERVER_PASSWORD, "the password of the server"),
     (SERVER_USERNAME, "the user name of the server (default: `opencode`)"),
+    (
+        STORE,
+        "the address of the database of sessions, such as `postgres://…`, instead of the file; see [PostgreSQL](guides/postgresql.md)",
+    ),
     (CLIENT, "the client that started the program; decides whether questions are possible"),
     (PURE, "run no plugins and no tool files"),
     (DISABLE_CLAUDE_CODE, "ignore Claude Code's instructions and skills"),
@@ -376,6 +401,10 @@ pub const SHARED_GROUPS: &[(&[&str], &str)] = &[
     (NETWORK, "proxies and certificate authorities"),
     (NPM_SETTINGS, "npm's settings, whose registries are used to install plugins. Default: `$HOME/.npmrc`"),
     (NPM_REGISTRY, "the npm registry, instead of that of the settings"),
+    (
+        POSTGRES,
+        "the connection to a store in PostgreSQL, with the meaning of libpq; see [PostgreSQL](guides/postgresql.md)",
+    ),
     (TELEMETRY, "the export of spans, see [telemetry](configuration.md#telemetry)"),
 ];
 

@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::writer::{Command, Work};
-use super::{CLOSE_TIMEOUT, MAX_APPEND_BYTES, MAX_APPEND_EVENTS, Sqlite, apply, lease, permission};
-use crate::backend::Backend;
-use crate::lease::StopSignal;
+use super::{CLOSE_TIMEOUT, Sqlite, apply, lease, permission};
+use crate::backend::{Backend, MAX_APPEND_BYTES, MAX_APPEND_EVENTS, limit};
+use crate::lease::{LeaseResult, StopSignal};
 use crate::queries::{Answer, Queries as _};
 use crate::record::Record;
 use crate::{Claim, Condition, Error, Incoming, Lease, Salvage, SavedPermission};
@@ -54,12 +54,12 @@ impl Backend for Sqlite {
             let claim = self
                 .on_writer(move |connection| {
                     Ok(match lease::take(connection, &node, &of)? {
-                        lease::LeaseResult::Ours(fence, stop) => {
+                        LeaseResult::Ours(fence, stop) => {
                             let holding = log.0.feed.hold();
                             let stop = StopSignal::new(stop);
                             Claim::Held(Lease::new(Arc::new(log), of, fence, stop, holding))
                         }
-                        lease::LeaseResult::Held(holder) => Claim::HeldBy(holder),
+                        LeaseResult::Held(holder) => Claim::HeldBy(holder),
                     })
                 })
                 .await?;
@@ -151,8 +151,4 @@ impl Backend for Sqlite {
     fn salvage(&self) -> Option<&Salvage> {
         self.0.salvage.as_ref()
     }
-}
-
-fn limit(unit: &'static str, size: usize, limit: usize) -> Result<(), Error> {
-    if size <= limit { Ok(()) } else { Err(Error::TooLarge { unit, size, limit }) }
 }

@@ -2,23 +2,15 @@
 
 use codewright_proto::SessionId;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
-use tokio::sync::watch;
 
-use super::apply::{number, unknown};
 use super::query::fetch;
 use super::scope::Scope;
+use crate::changes::unknown;
 use crate::error::Fault;
-use crate::lease::Holder;
+use crate::lease::{Holder, LeaseResult};
 use crate::node::{Node, pid_of};
+use crate::sql::{self, to_column as number};
 use crate::{Condition, Error};
-
-/// The result of leasing a session.
-pub(crate) enum LeaseResult {
-    /// Leased with this fence. The receiver gets stop requests.
-    Ours(u64, watch::Receiver<bool>),
-    /// A living owner has the session.
-    Held(Holder),
-}
 
 /// A row of `event_sequence`: the last `seq` and the owner of a session.
 pub(super) struct SequenceRow {
@@ -29,7 +21,7 @@ pub(super) struct SequenceRow {
 
 pub(super) fn sequence(connection: &Connection, session: &SessionId) -> Result<Option<SequenceRow>, Fault> {
     let found = connection
-        .prepare_cached("SELECT seq, owner_id, fence FROM event_sequence WHERE aggregate_id = ?1")?
+        .prepare_cached(sql::SEQUENCE)?
         .query_row([session.as_str()], |row| {
             let (seq, fence): (i64, i64) = (row.get(0)?, row.get(2)?);
             Ok(SequenceRow { seq: seq.unsigned_abs(), owner: row.get(1)?, fence: fence.unsigned_abs() })
@@ -57,8 +49,7 @@ pub(super) fn holder(
 
 /// The sessions that have a living owner.
 pub(super) fn holders(connection: &Connection, node: &Node) -> Result<Vec<(SessionId, Holder)>, Fault> {
-    let sql = "SELECT aggregate_id, owner_id FROM event_sequence WHERE owner_id IS NOT NULL";
-    let owned = fetch(connection, sql, [], |row| {
+    let owned = fetch(connection, sql::OWNED, [], |row| {
         Ok((row.get::<_, String>("aggregate_id")?, row.get::<_, String>("owner_id")?))
     })?;
     let mut found = Vec::new();
@@ -91,8 +82,7 @@ pub(super) fn take(
     // The lock file must exist before a row names it.
     let name = node.name().map_err(|error| node.unlockable(error))?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let exists =
-        transaction.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?.exists([session.as_str()])?;
+    let exists = transaction.prepare_cached(sql::SESSION_EXISTS)?.exists([session.as_str()])?;
     let Some(sequence) = sequence(&transaction, session)?.filter(|_| exists) else {
         return Err(unknown("session", session).into());
     };
@@ -102,9 +92,7 @@ pub(super) fn take(
         return Ok(LeaseResult::Held(holder));
     }
     let fence = sequence.fence + 1;
-    transaction
-        .prepare_cached("UPDATE event_sequence SET owner_id = ?2, fence = ?3 WHERE aggregate_id = ?1")?
-        .execute(params![session.as_str(), name, number(fence)])?;
+    transaction.prepare_cached(sql::OWN)?.execute(params![name, number(fence), session.as_str()])?;
     // Before the row is visible, so that this process does not consider its owner dead.
     let stop = node.take(session, fence);
     if let Err(error) = transaction.commit() {
@@ -126,9 +114,7 @@ pub(super) fn ask_to_stop(
     if holder(&transaction, node, session)?.is_none_or(|holder| holder.is_ours) {
         return Ok(false);
     }
-    transaction
-        .prepare_cached("UPDATE event_sequence SET stopped = fence WHERE aggregate_id = ?1")?
-        .execute([session.as_str()])?;
+    transaction.prepare_cached(sql::ASK_TO_STOP)?.execute([session.as_str()])?;
     transaction.commit()?;
     Ok(true)
 }
@@ -136,8 +122,7 @@ pub(super) fn ask_to_stop(
 /// Delivers stop requests to the leases of this process.
 pub(super) fn deliver_stop_requests(connection: &Connection, node: &Node) -> Result<(), Fault> {
     let Some(name) = node.existing_name().filter(|_| node.holds_any()) else { return Ok(()) };
-    let sql = "SELECT aggregate_id, fence FROM event_sequence WHERE owner_id = ?1 AND stopped = fence";
-    let stopped = fetch(connection, sql, [name], |row| {
+    let stopped = fetch(connection, sql::STOPPED_SQLITE, [name], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
     })?;
     for (session, fence) in stopped {
@@ -185,9 +170,7 @@ pub(super) fn release_abandoned(
 
 /// Clears the owner of a session. A fence has only one owner, so it identifies the row.
 fn clear_owner(connection: &Connection, session: &SessionId, fence: u64) -> Result<(), Fault> {
-    connection
-        .prepare_cached("UPDATE event_sequence SET owner_id = NULL WHERE aggregate_id = ?1 AND fence = ?2")?
-        .execute(params![session.as_str(), number(fence)])?;
+    connection.prepare_cached(sql::DISOWN)?.execute(params![session.as_str(), number(fence)])?;
     Ok(())
 }
 
@@ -217,9 +200,7 @@ pub(super) fn check_condition(
         Condition::RowUntouched { session, seq } => {
             let changed = scope
                 .connection
-                .prepare_cached(
-                    "SELECT 1 FROM event WHERE aggregate_id = ?1 AND seq > ?2 AND type GLOB 'session.*'",
-                )?
+                .prepare_cached(sql::ROW_CHANGED)?
                 .exists(params![session.as_str(), number(*seq)])?;
             if changed { Err(Error::Conflict { id: session.to_string() }.into()) } else { Ok(()) }
         }

@@ -273,16 +273,16 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::sqlite::json;
+    use crate::sql;
 
     #[test]
     fn a_statement_is_planned_once_for_all_bound_values() {
         let connection = memory().unwrap().connection;
         for message in ["msg_1", "msg_2", "msg_3"] {
-            let mut statement = connection.prepare_cached(query::PARTS).unwrap();
+            let mut statement = connection.prepare_cached(sql::PARTS_SQLITE).unwrap();
             assert!(statement.query([message]).unwrap().next().unwrap().is_none());
         }
-        let statement = connection.prepare_cached(query::PARTS).unwrap();
+        let statement = connection.prepare_cached(sql::PARTS_SQLITE).unwrap();
         assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
     }
 
@@ -293,8 +293,8 @@ mod tests {
             ["true", "project_id = 'p'", "project_id = 'p' AND directory = '/p'"].map(|condition| {
                 format!("SELECT data FROM session WHERE {condition} ORDER BY time_updated DESC, id LIMIT 9")
             });
-        let pages =
-            [json::MESSAGES, json::MORE_MESSAGES, json::FIRST_OMITTED, query::PARTS].map(str::to_owned);
+        let pages = [sql::MESSAGES_SQLITE, sql::MORE_MESSAGES_SQLITE, sql::FIRST_OMITTED, sql::PARTS_SQLITE]
+            .map(str::to_owned);
         for sql in sessions.into_iter().chain(pages) {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let plan: Vec<String> =

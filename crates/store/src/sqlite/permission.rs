@@ -6,44 +6,34 @@
 use codewright_proto::ProjectId;
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::apply::number;
 use super::query::{fetch, unsigned};
 use crate::error::Fault;
 use crate::permission::{Approvals, MAX_APPROVALS, MAX_LISTED, SavedPermission};
+use crate::sql::{self, to_column as number};
 
 /// Saves approvals that are not saved yet, and removes the oldest ones above the limit of a directory.
 pub(super) fn save(connection: &mut Connection, saved: &[SavedPermission]) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for one in saved {
-        let is_saved: bool = transaction.query_row(
-            "SELECT EXISTS (SELECT 1 FROM permission JOIN permission_scope USING (id)
-             WHERE project_id = ?1 AND directory = ?2 AND action = ?3 AND resource = ?4 AND rules = ?5)",
-            params![one.project_id.as_str(), one.directory, one.action, one.resource, one.rules],
-            |row| row.get(0),
-        )?;
+        let same = params![one.project_id.as_str(), one.directory, one.action, one.resource, one.rules];
+        let is_saved = transaction.prepare_cached(sql::APPROVAL_EXISTS)?.exists(same)?;
         if is_saved {
             continue;
         }
         transaction.execute(
-            "INSERT INTO permission (id, project_id, action, resource, time_created, time_updated)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+            sql::INSERT_APPROVAL,
             params![
                 one.id.as_str(),
                 one.project_id.as_str(),
                 one.action,
                 one.resource,
+                number(one.created_ms),
                 number(one.created_ms)
             ],
         )?;
+        transaction.execute(sql::INSERT_SCOPE, params![one.id.as_str(), one.directory, one.rules])?;
         transaction.execute(
-            "INSERT INTO permission_scope (id, directory, rules) VALUES (?1, ?2, ?3)",
-            params![one.id.as_str(), one.directory, one.rules],
-        )?;
-        transaction.execute(
-            "DELETE FROM permission WHERE id IN (
-                 SELECT id FROM permission JOIN permission_scope USING (id)
-                 WHERE project_id = ?1 AND directory = ?2
-                 ORDER BY time_created DESC, id DESC LIMIT -1 OFFSET ?3)",
+            sql::TRIM_APPROVALS,
             params![one.project_id.as_str(), one.directory, number(MAX_APPROVALS)],
         )?;
     }
@@ -53,13 +43,8 @@ pub(super) fn save(connection: &mut Connection, saved: &[SavedPermission]) -> Re
 
 /// The approvals that match a filter, oldest first.
 pub(super) fn list(connection: &Connection, filter: &Approvals) -> Result<Vec<SavedPermission>, Fault> {
-    let sql = "SELECT permission.id, project_id, action, resource, time_created,
-            coalesce(directory, '') AS directory, coalesce(rules, '') AS rules
-        FROM permission LEFT JOIN permission_scope USING (id)
-        WHERE (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR directory = ?2)
-        ORDER BY time_created, permission.id LIMIT ?3";
     let (project, directory) = (filter.project.as_ref().map(ProjectId::as_str), filter.directory.as_deref());
-    fetch(connection, sql, params![project, directory, number(MAX_LISTED)], |row| {
+    fetch(connection, sql::APPROVALS, params![project, directory, number(MAX_LISTED)], |row| {
         Ok(SavedPermission {
             id: row.get("id")?,
             project_id: ProjectId(row.get::<_, String>("project_id")?.into()),
@@ -74,5 +59,5 @@ pub(super) fn list(connection: &Connection, filter: &Approvals) -> Result<Vec<Sa
 
 /// Removes an approval. Returns whether it existed.
 pub(super) fn remove(connection: &Connection, id: &str) -> Result<bool, Fault> {
-    Ok(connection.execute("DELETE FROM permission WHERE id = ?1", [id])? > 0)
+    Ok(connection.execute(sql::DELETE_APPROVAL, [id])? > 0)
 }

@@ -3,9 +3,9 @@
 use codewright_proto::{Event, MessageId, Session, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::apply::number;
 use super::query::{text, unsigned};
 use crate::error::Fault;
+use crate::sql::{self, to_column as number};
 use crate::upcast;
 
 /// The session as it was before a position in its log; `None` before its creation.
@@ -14,11 +14,7 @@ pub(super) fn session_before(
     session: &SessionId,
     until_seq: u64,
 ) -> Result<Option<Session>, Fault> {
-    // The index is named, so that a plan that scans the log is an error instead of a slow query.
-    let sql = "SELECT type, data FROM event INDEXED BY event_session_seq_idx
-        WHERE aggregate_id = ?1 AND seq < ?2 AND type >= 'session.' AND type < 'session/'
-        ORDER BY seq DESC LIMIT 1";
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(sql::SESSION_BEFORE_SQLITE)?;
     let mut rows = statement.query(params![session.as_str(), number(until_seq)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     Ok(match upcast::decode(text(row, "type")?, text(row, "data")?)? {
@@ -40,9 +36,8 @@ pub(super) fn first_seq(
     session: &SessionId,
     message: &MessageId,
 ) -> Result<Option<u64>, Fault> {
-    let sql = "SELECT seq FROM message WHERE id = ?1 AND session_id = ?2";
     let stored: Option<Option<i64>> = connection
-        .prepare_cached(sql)?
+        .prepare_cached(sql::FIRST_SEQ)?
         .query_row([message.as_str(), session.as_str()], |row| row.get(0))
         .optional()?;
     match stored {

@@ -4,34 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use codewright_proto::{
-    Envelope, EventId, Map, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest,
-    Project, ProjectId, ProjectTime, Session, SessionId, Todo,
+    Envelope, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest, Project,
+    Session, SessionId, Todo,
 };
 use rusqlite::{Connection, Params, Row, RowIndex, params};
 
-use super::apply::number;
 use super::{Sqlite, draft, json, lease, permission, position, session_row, sync};
 use crate::error::Fault;
+use crate::list::LAST_ID;
 use crate::queries::{Answer, Queries};
-use crate::{
-    Approvals, Error, Holder, Json, Logged, MessagesJson, PageLimit, Rest, SavedPermission, SessionFilter,
-    upcast,
-};
-
-/// The size of a page of events, as JSON. A single event may be larger.
-const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
-
-/// The maximum number of pending permission requests in a list.
-const MAX_REQUESTS: u64 = 10_000;
-
-/// The maximum number of to-dos in a list.
-const MAX_TODOS: u64 = 10_000;
-
-/// The maximum number of projects in a list.
-const MAX_PROJECTS: u64 = 10_000;
-
-/// The rows of a message's parts.
-pub(super) const PARTS: &str = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
+use crate::rows::{self, EventRow, ICON, MAX_PAGE_BYTES, MAX_PROJECTS, MAX_REQUESTS, MAX_TODOS, ProjectRow};
+use crate::sql::{self, to_column as number};
+use crate::{Approvals, Holder, Json, Logged, MessagesJson, PageLimit, Rest, SavedPermission, SessionFilter};
 
 impl Queries for Sqlite {
     fn events_between(&self, after: u64, until: u64, limit: usize) -> Answer<'_, Vec<Envelope>> {
@@ -214,9 +198,7 @@ pub(super) fn events(
     until: u64,
     limit: usize,
 ) -> Result<Vec<Envelope>, Fault> {
-    let sql = "SELECT position, id, seq, type, data, time FROM event
-        WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT ?3";
-    page(connection, sql, params![number(after), number(until), number(limit as u64)])
+    page(connection, sql::EVENTS_SQLITE, params![number(after), number(until), number(limit as u64)])
 }
 
 /// The events of one session from `from_seq` on, like [`events`].
@@ -226,9 +208,7 @@ fn events_of(
     from_seq: u64,
     limit: usize,
 ) -> Result<Vec<Envelope>, Fault> {
-    let sql = "SELECT position, id, seq, type, data, time FROM event
-        WHERE aggregate_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3";
-    page(connection, sql, params![session.as_str(), number(from_seq), number(limit as u64)])
+    page(connection, sql::EVENTS_OF_SQLITE, params![session.as_str(), number(from_seq), number(limit as u64)])
 }
 
 /// The `seq` of the first of the last events before `until_seq` that fit into `limit`. Reads the sizes of the
@@ -239,9 +219,7 @@ fn seq_before(
     until_seq: u64,
     limit: PageLimit,
 ) -> Result<u64, Fault> {
-    let sql = "SELECT seq, octet_length(data) FROM event
-        WHERE aggregate_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(sql::SIZES)?;
     let mut rows =
         statement.query(params![session.as_str(), number(until_seq), number(limit.events as u64)])?;
     let (mut start, mut left) = (until_seq, limit.bytes);
@@ -268,15 +246,15 @@ fn page(connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<E
 
 fn envelope(row: &Row<'_>) -> Result<(Envelope, usize), Fault> {
     let data = text(row, "data")?;
-    let id = text(row, "id")?;
-    let envelope = Envelope {
-        id: EventId::parse(id).map_err(|error| Error::unreadable(format!("event `{id}`"), error))?,
+    let envelope = EventRow {
         position: unsigned(row, "position")?,
+        id: text(row, "id")?,
         seq: unsigned(row, "seq")?,
+        kind: text(row, "type")?,
+        data,
         time: unsigned(row, "time")?,
-        event: upcast::decode(text(row, "type")?, data)?,
     };
-    Ok((envelope, data.len()))
+    Ok((envelope.envelope()?, data.len()))
 }
 
 /// The newest `limit` messages with their parts, oldest first.
@@ -315,17 +293,14 @@ pub(super) fn infos(
     limit: Option<usize>,
     before: Option<(u64, MessageId)>,
 ) -> Result<Vec<Message>, Fault> {
-    let sql = "SELECT id, data FROM message WHERE session_id = ?1
-        AND (time_created, id) < (?3, ?4) ORDER BY time_created DESC, id DESC LIMIT ?2";
     let (time, id) = match &before {
         Some((time, id)) => (number(*time), id.as_str()),
-        // After every message.
-        None => (i64::MAX, "\u{10ffff}"),
+        None => (i64::MAX, LAST_ID),
     };
-    // SQLite ignores a negative limit.
-    let limit = limit.map_or(-1, |limit| number(limit as u64));
-    let mut infos =
-        fetch(connection, sql, params![session.as_str(), limit, time, id], |row| read_message(row, session))?;
+    let limit = limit.map_or(i64::MAX, |limit| number(limit as u64));
+    let mut infos = fetch(connection, sql::INFOS, params![session.as_str(), time, id, limit], |row| {
+        Ok(rows::message(text(row, 0)?, session, text(row, 1)?)?)
+    })?;
     infos.reverse();
     Ok(infos)
 }
@@ -336,9 +311,9 @@ fn message(
     session: &SessionId,
     id: &MessageId,
 ) -> Result<Option<MessageWithParts>, Fault> {
-    let sql = "SELECT id, data FROM message WHERE id = ?1 AND session_id = ?2";
-    let mut infos =
-        fetch(connection, sql, [id.as_str(), session.as_str()], |row| read_message(row, session))?;
+    let mut infos = fetch(connection, sql::MESSAGE, [id.as_str(), session.as_str()], |row| {
+        Ok(rows::message(text(row, 0)?, session, text(row, 1)?)?)
+    })?;
     let mut drafts = draft::overlay(connection, session)?;
     infos.pop().map(|info| with_parts(connection, session, info, &mut drafts)).transpose()
 }
@@ -349,7 +324,9 @@ fn with_parts(
     info: Message,
     drafts: &mut HashMap<PartId, PartBody>,
 ) -> Result<MessageWithParts, Fault> {
-    let mut parts = fetch(connection, PARTS, [info.id().as_str()], |row| read_part(row, session, info.id()))?;
+    let mut parts = fetch(connection, sql::PARTS_SQLITE, [info.id().as_str()], |row| {
+        Ok(rows::part(text(row, 0)?, session, info.id(), text(row, 1)?)?)
+    })?;
     for part in &mut parts {
         if let Some(body) = drafts.remove(&part.id) {
             part.body = body;
@@ -358,99 +335,45 @@ fn with_parts(
     Ok(MessageWithParts { info, parts })
 }
 
-/// Reads a message and adds the ids, which the row has in separate columns.
-fn read_message(row: &Row<'_>, session: &SessionId) -> Result<Message, Fault> {
-    let (id, data) = (text(row, 0)?, text(row, 1)?);
-    let unreadable = |error| Error::unreadable(format!("message `{id}`"), error);
-    let id_checked = MessageId::parse(id).map_err(|error| Error::unreadable("message", error))?;
-    Ok(parse_message(&id_checked, session, data).map_err(unreadable)?)
-}
-
-/// Parses a message from its row's JSON and ids.
-pub(super) fn parse_message(
-    id: &MessageId,
-    session: &SessionId,
-    data: &str,
-) -> Result<Message, serde_json::Error> {
-    let fields = data.strip_prefix('{').unwrap_or(data);
-    let json = format!(r#"{{"id":"{id}","sessionID":"{session}",{fields}"#);
-    serde_json::from_str(&json)
-}
-
-fn read_part(row: &Row<'_>, session: &SessionId, message: &MessageId) -> Result<Part, Fault> {
-    let (id, data) = (text(row, 0)?, text(row, 1)?);
-    let body: PartBody =
-        serde_json::from_str(data).map_err(|error| Error::unreadable(format!("part `{id}`"), error))?;
-    Ok(Part {
-        id: PartId::parse(id).map_err(|error| Error::unreadable("part", error))?,
-        session_id: session.clone(),
-        message_id: message.clone(),
-        body,
-    })
-}
-
 /// The permission requests without a reply, oldest first.
 fn pending_permissions(connection: &Connection) -> Result<Vec<PermissionRequest>, Fault> {
-    let sql = "SELECT id, data FROM permission_request ORDER BY time_created, id LIMIT ?1";
-    fetch(connection, sql, [number(MAX_REQUESTS)], |row| {
-        let (id, data) = (text(row, 0)?, text(row, 1)?);
-        let unreadable = |error| Error::unreadable(format!("permission request `{id}`"), error);
-        Ok(serde_json::from_str(data).map_err(unreadable)?)
+    fetch(connection, sql::REQUESTS, [number(MAX_REQUESTS)], |row| {
+        Ok(rows::request(text(row, 0)?, text(row, 1)?)?)
     })
 }
 
 /// A session's to-do list; at most [`MAX_TODOS`].
 fn todos(connection: &Connection, session: &SessionId) -> Result<Vec<Todo>, Fault> {
-    let sql = "SELECT content, status, priority FROM todo WHERE session_id = ?1 ORDER BY position LIMIT ?2";
-    fetch(connection, sql, params![session.as_str(), number(MAX_TODOS)], |row| {
+    fetch(connection, sql::TODOS, params![session.as_str(), number(MAX_TODOS)], |row| {
         Ok(Todo { content: row.get(0)?, status: row.get(1)?, priority: row.get(2)? })
     })
 }
 
-const PROJECT: &str = "SELECT id, worktree, vcs, name, time_created, time_updated, time_initialized, \
-    sandboxes, icon_url, icon_url_override, icon_color, commands FROM project";
-
 /// All projects, most recently opened first.
 fn projects(connection: &Connection) -> Result<Vec<Project>, Fault> {
-    let sql = format!("{PROJECT} ORDER BY time_updated DESC, id LIMIT ?1");
-    fetch(connection, &sql, [number(MAX_PROJECTS)], read_project)
+    fetch(connection, sql::PROJECTS, [number(MAX_PROJECTS)], read_project)
 }
 
 /// The project with this worktree; the last opened one if there are several.
 fn project_of(connection: &Connection, worktree: &str) -> Result<Option<Project>, Fault> {
-    let sql = format!("{PROJECT} WHERE worktree = ?1 ORDER BY time_updated DESC, id LIMIT 1");
-    Ok(fetch(connection, &sql, [worktree], read_project)?.pop())
+    Ok(fetch(connection, sql::PROJECT_OF, [worktree], read_project)?.pop())
 }
 
-/// The fields of a project's icon and their columns.
-pub(super) const ICON: [(&str, &str); 3] =
-    [("url", "icon_url"), ("override", "icon_url_override"), ("color", "icon_color")];
-
 fn read_project(row: &Row<'_>) -> Result<Project, Fault> {
-    let id = text(row, "id")?;
-    let unreadable = |error| Error::unreadable(format!("project `{id}`"), error);
-    let sandboxes = serde_json::from_str(text(row, "sandboxes")?).map_err(unreadable)?;
-    let commands = row.get_ref("commands")?.as_str_or_null().map_err(rusqlite::Error::from)?;
-    let mut icon = Map::new();
-    for (name, column) in ICON {
-        if let Some(value) = row.get::<_, Option<String>>(column)? {
-            icon.insert(name.to_owned(), value.into());
-        }
-    }
-    Ok(Project {
-        id: ProjectId(id.into()),
+    let [url, shown, color] = ICON.map(|(_, column)| row.get(column));
+    let found = ProjectRow {
+        id: row.get("id")?,
         worktree: row.get("worktree")?,
         vcs: row.get("vcs")?,
         name: row.get("name")?,
-        icon: (!icon.is_empty()).then_some(icon),
-        commands: commands.map(serde_json::from_str).transpose().map_err(unreadable)?,
-        time: ProjectTime {
-            created: unsigned(row, "time_created")?,
-            updated: unsigned(row, "time_updated")?,
-            initialized: row.get::<_, Option<i64>>("time_initialized")?.map(i64::unsigned_abs),
-        },
-        sandboxes,
-    })
+        icon: [url?, shown?, color?],
+        commands: row.get("commands")?,
+        sandboxes: row.get("sandboxes")?,
+        created: unsigned(row, "time_created")?,
+        updated: unsigned(row, "time_updated")?,
+        initialized: row.get::<_, Option<i64>>("time_initialized")?.map(i64::unsigned_abs),
+    };
+    Ok(found.project()?)
 }
 
 /// A column's text, borrowed from the row.

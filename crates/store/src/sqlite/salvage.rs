@@ -18,7 +18,7 @@ use super::damage::beside;
 use super::{apply, damage, open, query};
 use crate::error::Fault;
 use crate::record::Record;
-use crate::{Error, Salvage, upcast};
+use crate::{Error, Salvage, rows, upcast};
 
 /// The time limit for reading a damaged file. Everything that is not read by then is lost.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -308,7 +308,7 @@ fn is_sound(table: &str, values: &[(String, Value)]) -> bool {
             let parsed = (|| {
                 let id = MessageId::parse(text("id")?).ok()?;
                 let session = SessionId::parse(text("session_id")?).ok()?;
-                query::parse_message(&id, &session, text("data")?).ok()
+                rows::parse_message(&id, &session, text("data")?).ok()
             })();
             parsed.is_some()
         }

@@ -9,10 +9,10 @@ use std::collections::hash_map::Entry;
 use codewright_proto::SessionId;
 use rusqlite::{Connection, params};
 
-use super::apply::number;
 use super::draft;
 use super::lease::{self, SequenceRow};
 use crate::error::Fault;
+use crate::sql::to_column as number;
 
 /// A part of a transaction that is committed or rolled back as a whole.
 pub(super) struct Scope<'a> {

@@ -1,4 +1,4 @@
-//! The rows of sessions: a column for each field, to filter and sort lists, and one with the whole JSON.
+//! Reads the rows of sessions: a column for each field, to filter and sort lists, and one with the whole JSON.
 
 use std::sync::Arc;
 
@@ -6,94 +6,21 @@ use codewright_proto::{
     CacheUsage, ModelRef, ProjectId, Session, SessionId, SessionSummary, SessionTime, Share, TokenUsage,
 };
 use rusqlite::types::{FromSql, ValueRef};
-use rusqlite::{Connection, Row, ToSql, named_params, params_from_iter};
-use serde::Serialize;
+use rusqlite::{Connection, Row, ToSql, params_from_iter};
 use serde::de::DeserializeOwned;
 
-use super::apply::{Json, number, project_exists, unknown};
-use super::json::{Data, USUAL_BYTES, object};
+use super::json::data;
 use super::query::{fetch, text};
 use crate::error::Fault;
-use crate::record::Record;
+use crate::list::{USUAL_BYTES, object};
 use crate::spare::Spare;
+use crate::sql::to_column as number;
 use crate::{Error, MAX_SESSIONS, SessionFilter};
 
 const COLUMNS: &str = "id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url, \
     summary_additions, summary_deletions, summary_files, summary_diffs, metadata, cost, tokens_input, \
     tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, revert, permission, \
     agent, model, time_created, time_updated, time_compacting, time_archived";
-
-const UPSERT: &str = "INSERT INTO session (
-    id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url,
-    summary_additions, summary_deletions, summary_files, summary_diffs, metadata, cost, tokens_input,
-    tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, revert, permission,
-    agent, model, time_created, time_updated, time_compacting, time_archived, data
-) VALUES (
-    :id, :project_id, :workspace_id, :parent_id, :slug, :directory, :path, :title, :version, :share_url,
-    :summary_additions, :summary_deletions, :summary_files, :summary_diffs, :metadata, :cost, :tokens_input,
-    :tokens_output, :tokens_reasoning, :tokens_cache_read, :tokens_cache_write, :tokens_total, :revert, :permission,
-    :agent, :model, :time_created, :time_updated, :time_compacting, :time_archived, :data
-) ON CONFLICT (id) DO UPDATE SET
-    project_id = excluded.project_id, workspace_id = excluded.workspace_id, parent_id = excluded.parent_id, slug = excluded.slug,
-    directory = excluded.directory, path = excluded.path, title = excluded.title,
-    version = excluded.version, share_url = excluded.share_url,
-    summary_additions = excluded.summary_additions, summary_deletions = excluded.summary_deletions,
-    summary_files = excluded.summary_files, summary_diffs = excluded.summary_diffs,
-    metadata = excluded.metadata, cost = excluded.cost, tokens_input = excluded.tokens_input,
-    tokens_output = excluded.tokens_output, tokens_reasoning = excluded.tokens_reasoning,
-    tokens_cache_read = excluded.tokens_cache_read, tokens_cache_write = excluded.tokens_cache_write,
-    tokens_total = excluded.tokens_total, revert = excluded.revert, permission = excluded.permission, agent = excluded.agent,
-    model = excluded.model, time_created = excluded.time_created, time_updated = excluded.time_updated,
-    time_compacting = excluded.time_compacting, time_archived = excluded.time_archived,
-    data = excluded.data";
-
-/// Writes a session's row. Its project must exist.
-pub(super) fn upsert(connection: &Connection, info: &Session, record: &Record) -> Result<(), Fault> {
-    if !project_exists(connection, info.project_id.as_str())? {
-        return Err(unknown("project", &info.project_id).into());
-    }
-    let summary = info.summary.as_ref();
-    let tokens = &info.tokens;
-    connection.prepare_cached(UPSERT)?.execute(named_params! {
-        ":id": info.id.as_str(),
-        ":project_id": info.project_id.as_str(),
-        ":workspace_id": info.workspace_id,
-        ":parent_id": info.parent_id.as_ref().map(SessionId::as_str),
-        ":slug": info.slug,
-        ":directory": info.directory,
-        ":path": info.path,
-        ":title": info.title,
-        ":version": info.version,
-        ":share_url": info.share.as_ref().map(|share| &share.url),
-        ":summary_additions": summary.map(|summary| number(summary.additions)),
-        ":summary_deletions": summary.map(|summary| number(summary.deletions)),
-        ":summary_files": summary.map(|summary| number(summary.files)),
-        ":summary_diffs": json(summary.and_then(|summary| summary.diffs.as_ref()))?,
-        ":metadata": json(info.metadata.as_ref())?,
-        ":cost": info.cost,
-        ":tokens_input": number(tokens.input),
-        ":tokens_output": number(tokens.output),
-        ":tokens_reasoning": number(tokens.reasoning),
-        ":tokens_cache_read": number(tokens.cache.read),
-        ":tokens_cache_write": number(tokens.cache.write),
-        ":tokens_total": tokens.total.map(number),
-        ":revert": json(info.revert.as_ref())?,
-        ":permission": json(info.permission.as_ref())?,
-        ":agent": info.agent,
-        ":model": json(info.model.as_ref())?,
-        ":time_created": number(info.time.created),
-        ":time_updated": number(info.time.updated),
-        ":time_compacting": info.time.compacting.map(number),
-        ":time_archived": info.time.archived.map(number),
-        ":data": Json(&record.row()),
-    })?;
-    Ok(())
-}
-
-fn json<T: Serialize>(value: Option<&T>) -> Result<Option<String>, Fault> {
-    let written = value.map(serde_json::to_string).transpose();
-    Ok(written.map_err(|error| Error::unreadable("session", error))?)
-}
 
 /// One session.
 pub(super) fn session(connection: &Connection, id: &SessionId) -> Result<Option<Session>, Fault> {
@@ -131,7 +58,7 @@ pub(super) fn sessions_json(
                 serde_json::to_writer(&mut json, &session(connection, &id)?)
                     .map_err(|error| Error::unreadable(format!("session `{id}`"), error))?;
             }
-            data => object(&mut json, None, "", &Data::of(data)?)
+            value => object(&mut json, None, "", &data(value)?)
                 .map_err(|error| Error::unreadable(format!("session `{id}`"), error))?,
         }
     }

@@ -2,13 +2,22 @@
 
 mod conformance;
 mod damage;
+#[cfg(feature = "postgres")]
+mod database;
 mod face;
 mod feed;
 mod full;
 mod lease;
 mod opening;
 mod permission;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod process;
 mod replay;
 mod support;
 mod sync;
+
+#[cfg(feature = "postgres")]
+#[expect(unreachable_pub, reason = "the tests of the program use it too")]
+#[path = "../../../testkit/src/postgres.rs"]
+mod server;

@@ -1,0 +1,199 @@
+//! The owners of sessions, stored in `event_sequence`, and the processes, stored in `store_node`.
+//!
+//! A process is alive until the time in its row, by the database's clock. Its heartbeat renews this time. After a pause, or
+//! after the database could not be reached, another process may own its sessions: the fence of their rows is greater, and
+//! appends with the old fence fail.
+
+use codewright_proto::SessionId;
+use tokio_postgres::Row;
+
+use super::fault::Fault;
+use super::link::Link;
+use crate::changes::unknown;
+use crate::lease::{Holder, LeaseResult};
+use crate::node::{Node, pid_of};
+use crate::sql::{self, to_column};
+
+/// The interval of the heartbeat of a process that owns sessions.
+pub(super) const HEARTBEAT: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// The seconds without a heartbeat after which a process counts as dead.
+const ALIVE_SECONDS: f64 = 5.0;
+
+/// The seconds after which the row of a dead process is removed.
+const SWEPT_SECONDS: f64 = 3600.0;
+
+const RENEW: &str = "INSERT INTO store_node (id, alive_until)
+    VALUES ($1, clock_timestamp() + make_interval(secs => $2))
+    ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until";
+const SWEEP: &str =
+    "DELETE FROM store_node WHERE alive_until < clock_timestamp() - make_interval(secs => $1)";
+const REMOVE_NODE: &str = "DELETE FROM store_node WHERE id = $1";
+const IS_ALIVE: &str = "SELECT 1 FROM store_node WHERE id = $1 AND alive_until > clock_timestamp()";
+const ALIVE: &str = "SELECT id FROM store_node WHERE alive_until > clock_timestamp()";
+
+/// A row of `event_sequence`: the last `seq` and the owner of a session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sequence {
+    pub(super) seq: u64,
+    pub(super) owner: Option<String>,
+    pub(super) fence: u64,
+}
+
+impl Sequence {
+    /// Reads three columns from the first one on.
+    pub(super) fn read(row: &Row, first: usize) -> Self {
+        Self {
+            seq: row.get::<_, i64>(first).unsigned_abs(),
+            owner: row.get(first + 1),
+            fence: row.get::<_, i64>(first + 2).unsigned_abs(),
+        }
+    }
+
+    pub(super) fn is_of(&self, node: &Node, fence: u64) -> bool {
+        self.fence == fence && self.owner.is_some() && self.owner == node.existing_name()
+    }
+}
+
+async fn sequence(link: &mut Link, session: &SessionId) -> Result<Option<Sequence>, Fault> {
+    let row = link.row(sql::SEQUENCE, &[&session.as_str()]).await?;
+    Ok(row.map(|row| Sequence::read(&row, 0)))
+}
+
+/// The last `seq` of a session; `None` if it never had an event.
+pub(super) async fn seq(link: &mut Link, session: &SessionId) -> Result<Option<u64>, Fault> {
+    Ok(sequence(link, session).await?.map(|sequence| sequence.seq))
+}
+
+/// The living owner of a session, if there is one.
+pub(super) async fn holder(
+    link: &mut Link,
+    node: &Node,
+    session: &SessionId,
+) -> Result<Option<Holder>, Fault> {
+    match sequence(link, session).await?.and_then(|sequence| sequence.owner) {
+        Some(owner) => living(link, node, session, &owner).await,
+        None => Ok(None),
+    }
+}
+
+/// The sessions that have a living owner.
+pub(super) async fn holders(link: &mut Link, node: &Node) -> Result<Vec<(SessionId, Holder)>, Fault> {
+    let alive: std::collections::HashSet<String> =
+        link.rows(ALIVE, &[]).await?.into_iter().map(|row| row.get(0)).collect();
+    let mut found = Vec::new();
+    for row in link.rows(sql::OWNED, &[]).await? {
+        let (session, owner): (&str, String) = (row.get(0), row.get(1));
+        // An invalid session id cannot have been leased.
+        let Ok(session) = SessionId::parse(session) else { continue };
+        let is_ours = is_ours(node, &owner);
+        if if is_ours { node.holds(&session).is_some() } else { alive.contains(&owner) } {
+            found.push((session, as_holder(&owner, is_ours)));
+        }
+    }
+    Ok(found)
+}
+
+async fn living(
+    link: &mut Link,
+    node: &Node,
+    session: &SessionId,
+    owner: &str,
+) -> Result<Option<Holder>, Fault> {
+    let is_ours = is_ours(node, owner);
+    let alive =
+        if is_ours { node.holds(session).is_some() } else { link.row(IS_ALIVE, &[&owner]).await?.is_some() };
+    Ok(alive.then(|| as_holder(owner, is_ours)))
+}
+
+fn is_ours(node: &Node, owner: &str) -> bool {
+    node.existing_name().as_deref() == Some(owner)
+}
+
+fn as_holder(owner: &str, is_ours: bool) -> Holder {
+    Holder { pid: pid_of(owner).unwrap_or_else(std::process::id), is_ours }
+}
+
+/// Renews the time until which this process is alive.
+pub(super) async fn send_heartbeat(link: &mut Link, node: &Node) -> Result<(), Fault> {
+    let Some(name) = node.existing_name() else { return Ok(()) };
+    link.run(RENEW, &[&name, &ALIVE_SECONDS]).await?;
+    Ok(())
+}
+
+/// Removes the row of this process. Its sessions are free.
+pub(super) async fn remove_node(link: &mut Link, node: &Node) -> Result<(), Fault> {
+    let Some(name) = node.existing_name() else { return Ok(()) };
+    link.run(REMOVE_NODE, &[&name]).await?;
+    Ok(())
+}
+
+/// Leases a session unless it has a living owner. In a transaction that has the head's lock.
+pub(super) async fn take(link: &mut Link, node: &Node, session: &SessionId) -> Result<LeaseResult, Fault> {
+    let exists = link.row(sql::SESSION_EXISTS, &[&session.as_str()]).await?.is_some();
+    let Some(sequence) = sequence(link, session).await?.filter(|_| exists) else {
+        return Err(unknown("session", session).into());
+    };
+    if let Some(owner) = &sequence.owner
+        && let Some(holder) = living(link, node, session, owner).await?
+    {
+        return Ok(LeaseResult::Held(holder));
+    }
+    let Some(name) = node.existing_name() else { return Err(crate::Error::Closed.into()) };
+    send_heartbeat(link, node).await?;
+    link.run(SWEEP, &[&SWEPT_SECONDS]).await?;
+    let fence = sequence.fence + 1;
+    link.run(sql::OWN, &[&name, &to_column(fence), &session.as_str()]).await?;
+    // Before the row is visible, so that this process does not consider its owner dead.
+    Ok(LeaseResult::Ours(fence, node.take(session, fence)))
+}
+
+/// Sends a stop request to the living owner in another process. Returns whether there is one.
+pub(super) async fn ask_to_stop(link: &mut Link, node: &Node, session: &SessionId) -> Result<bool, Fault> {
+    if holder(link, node, session).await?.is_none_or(|holder| holder.is_ours) {
+        return Ok(false);
+    }
+    link.run(sql::ASK_TO_STOP, &[&session.as_str()]).await?;
+    Ok(true)
+}
+
+/// Delivers stop requests to the leases of this process, and stops those that another process has taken over.
+pub(super) async fn deliver_stop_requests(link: &mut Link, node: &Node) -> Result<(), Fault> {
+    let held = node.held();
+    if held.is_empty() {
+        return Ok(());
+    }
+    let name = node.existing_name().unwrap_or_default();
+    let (ids, fences): (Vec<&str>, Vec<i64>) =
+        held.iter().map(|(session, fence)| (session.as_str(), to_column(*fence))).unzip();
+    for row in link.rows(sql::STOPPED_POSTGRES, &[&name, &ids, &fences]).await? {
+        if let Ok(session) = SessionId::parse(row.get(0)) {
+            node.stop(&session, row.get::<_, i64>(1).unsigned_abs());
+        }
+    }
+    Ok(())
+}
+
+/// Releases a session if no event of it was stored after `seen`. Returns whether the lease is over.
+pub(super) async fn release(
+    link: &mut Link,
+    node: &Node,
+    session: &SessionId,
+    fence: u64,
+    seen: u64,
+) -> Result<bool, Fault> {
+    let ours = sequence(link, session).await?.filter(|sequence| sequence.is_of(node, fence));
+    if let Some(sequence) = ours {
+        if sequence.seq > seen {
+            return Ok(false);
+        }
+        disown(link, session, fence).await?;
+    }
+    Ok(true)
+}
+
+/// Clears the owner of a session. A fence has only one owner, so it identifies the row.
+pub(super) async fn disown(link: &mut Link, session: &SessionId, fence: u64) -> Result<(), Fault> {
+    link.run(sql::DISOWN, &[&session.as_str(), &to_column(fence)]).await?;
+    Ok(())
+}
