@@ -169,6 +169,7 @@ impl<W: AsyncWrite + Unpin> Sink<String> for Output<W> {
 #[cfg(test)]
 mod tests {
     use futures_util::StreamExt as _;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -206,14 +207,12 @@ mod tests {
         let asked = br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
         let mut read = Box::pin(lines(&asked[..], backlog.clone()));
         assert!(read.next().await.is_some());
-        let end = tokio::spawn(async move { read.next().await.is_none() });
-        sleep(LOOK_EVERY * 3).await;
-        assert!(!end.is_finished());
+        let mut end = Box::pin(read.next());
+        assert!(timeout(LOOK_EVERY * 3, &mut end).await.is_err(), "there is no answer");
         backlog.sent(r#"{"jsonrpc":"2.0","method":"session/update"}"#);
-        sleep(LOOK_EVERY * 3).await;
-        assert!(!end.is_finished());
+        assert!(timeout(LOOK_EVERY * 3, &mut end).await.is_err(), "an update is no answer");
         backlog.sent(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-        assert!(end.await.expect("it ends"));
+        assert!(timeout(LOOK_EVERY * 3, &mut end).await.expect("it ends").is_none());
     }
 
     #[tokio::test(start_paused = true)]
