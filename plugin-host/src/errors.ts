@@ -97,7 +97,7 @@ function bunPosition(error: unknown): Position | undefined {
 
 /** Node: `Cannot find package 'x' imported from /file`, bun: `… from '/file'`. The line is where the file names the package. */
 function importPosition(message: string): Position | undefined {
-  const match = /^Cannot find (?:package|module) '([^']+)' (?:imported )?from '?([^'\n]+)'?$/m.exec(stripColors(message));
+  const match = /^(?:Error: )?Cannot find (?:package|module) '([^']+)' (?:imported )?from '?([^'\n]+)'?$/m.exec(stripColors(message));
   if (match === null) return undefined;
   const file = toPath(match[2] as string);
   const wanted = match[1] as string;

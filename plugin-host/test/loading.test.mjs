@@ -10,6 +10,9 @@ const HOOK = `{ "chat.headers": async (i, o) => { o.headers.n = (o.headers.n ?? 
 /** File, text, and a part of what is reported: `hooks` (how often it runs), `skipped` or `error`. */
 const FORMS = [
   ["named.js", `export const A = async () => (${HOOK});`, { runs: 1 }],
+  ["commonjs-package/package.json", `{ "type": "commonjs" }`, { runs: 0, error: { message: /./ } }],
+  ["commonjs-package/named.js", `export const A = async () => (${HOOK});`, { runs: 1 }],
+  ["commonjs-package/common.js", `module.exports = { A: async () => (${HOOK}) };`, { runs: 1 }],
   ["default.mjs", `export default async () => (${HOOK});`, { runs: 1 }],
   ["two.js", `export const A = async () => (${HOOK}); export const B = async () => (${HOOK});`, { runs: 2 }],
   ["twice.js", `export const A = async () => (${HOOK}); export default A;`, { runs: 1 }],

@@ -17,6 +17,7 @@ pub(crate) mod runtime;
 pub(crate) mod sign_in;
 pub(crate) mod sign_ins;
 pub(crate) mod tool;
+pub(crate) mod transform;
 pub(crate) mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,11 +28,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use codewright_config::Overlay;
 use codewright_llm::CustomFetch;
 use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Plugins};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use extension::HostExtension;
 use sign_ins::SignIns;
 use wanted::Wanted;
+
+use crate::instance::Instance;
 
 /// The number of directories whose processes keep running. Those of the least recently used one end for another.
 const MAX_DIRECTORIES: usize = 16;
@@ -43,11 +47,15 @@ const DEFAULT_URL: &str = "http://localhost:4096/";
 /// Answers the requests of plugins to the API.
 pub type PluginApi = Arc<dyn Fn(ApiRequest) -> Boxed<'static, Result<ApiResponse, String>> + Send + Sync>;
 
+/// Returns the lists of an instance that plugins of the v2 form change, in the form of the v2 API.
+pub type PluginLists = fn(&Instance) -> Value;
+
 /// The plugins of all directories.
 #[derive(Default)]
 pub(crate) struct PluginTable {
     open: Mutex<HashMap<PathBuf, Entry>>,
     api: OnceLock<PluginApi>,
+    lists: OnceLock<PluginLists>,
     url: OnceLock<String>,
     is_disabled: AtomicBool,
     /// What plugins have changed, by directory.
@@ -150,6 +158,16 @@ impl PluginTable {
 
     pub(crate) fn api(&self) -> Option<PluginApi> {
         self.api.get().cloned()
+    }
+
+    /// Sets the function that returns the lists of an instance. The first one counts.
+    pub(crate) fn set_lists(&self, lists: PluginLists) {
+        // A second router of the same engine has the same function.
+        let _ = self.lists.set(lists);
+    }
+
+    pub(crate) fn lists(&self) -> Option<PluginLists> {
+        self.lists.get().copied()
     }
 
     /// Sets the address on which this program listens. The first one counts.
