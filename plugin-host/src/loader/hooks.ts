@@ -36,7 +36,7 @@ interface LoadContext {
 /**
  * deno refuses TypeScript in `node_modules` before it calls `load`, so these files have URLs of another scheme there.
  */
-const PACKAGE_SCHEME = "codewright-package:";
+export const PACKAGE_SCHEME = "codewright-package:";
 
 const TYPESCRIPT_EXTENSIONS = [".ts", ".tsx", ".mts", ".cts", ".jsx"];
 const TEXT_EXTENSIONS = [".txt", ".md", ".html", ".sql"];

@@ -50,8 +50,11 @@ function withProvidedModules(source: string, file: string): string | undefined {
   const all = [...source.matchAll(SPECIFIER)].length;
   let replaced = 0;
   let isSingle = true;
-  const code = source.replace(STATEMENT, (whole, head: string, quote: string, specifier: string) => {
+  // Text in backticks may look like statements. Imports are usually before all of it.
+  const firstTemplate = source.indexOf("`");
+  const code = source.replace(STATEMENT, (whole, head: string, quote: string, specifier: string, offset: number) => {
     replaced += 1;
+    if (firstTemplate >= 0 && offset > firstTemplate) isSingle = false;
     if (specifier !== "bun" && isBuiltin(specifier)) return whole;
     const url = providedUrl(specifier, file);
     if (url === undefined) isSingle = false;

@@ -37,10 +37,28 @@ function agents(before: Lists, after: Lists, patch: Patch): void {
   if (after.defaultAgent !== before.defaultAgent) patch.config["default_agent"] = after.defaultAgent;
 }
 
+const isText = (value: unknown) => typeof value === "string";
+
+/** The values that the configuration accepts. One that it refuses would take all other changes of agents with it. */
+const AGENT_FIELDS = {
+  system: isText,
+  description: isText,
+  mode: (value: unknown) => value === "primary" || value === "subagent" || value === "all",
+  hidden: (value: unknown) => typeof value === "boolean",
+  color: isText,
+  steps: (value: unknown) => Number.isSafeInteger(value) && (value as number) > 0,
+};
+
+function isRule(rule: unknown): rule is Rule {
+  return isRecord(rule) && isText(rule["action"]) && isText(rule["resource"]) && ["allow", "ask", "deny"].includes(String(rule["effect"]));
+}
+
 function agentPart(before: Agent | undefined, after: Agent, patch: Patch): Part | undefined {
   const part: Part = {};
-  const set = (key: string, from: keyof Agent) => {
-    if (!same(before?.[from], after[from]) && after[from] !== undefined) part[key] = after[from];
+  const set = (key: string, from: keyof typeof AGENT_FIELDS) => {
+    if (after[from] === undefined || same(before?.[from], after[from])) return;
+    if (AGENT_FIELDS[from](after[from])) part[key] = after[from];
+    else patch.lost.push(`${from} of the agent ${after.id}`);
   };
   set("prompt", "system");
   for (const key of ["description", "mode", "hidden", "color", "steps"] as const) set(key, key);
@@ -52,7 +70,7 @@ function agentPart(before: Agent | undefined, after: Agent, patch: Patch): Part 
   if (!same(before?.request.headers ?? {}, after.request.headers)) patch.lost.push(`the headers of the agent ${after.id}`);
   if (!same(before?.permissions ?? [], after.permissions)) {
     const rules = permissions(before?.permissions ?? [], after.permissions);
-    if (rules === undefined) patch.lost.push(`the permissions of the agent ${after.id}, whose order the configuration cannot keep`);
+    if (rules === undefined) patch.lost.push(`the permissions of the agent ${after.id}`);
     else part["permission"] = rules;
   }
   return before !== undefined && Object.keys(part).length === 0 ? undefined : part;
@@ -60,9 +78,10 @@ function agentPart(before: Agent | undefined, after: Agent, patch: Patch): Part 
 
 /**
  * Permission rules in the form of the configuration, which has one list of patterns for each action. The last rule that
- * matches decides, so an action that occurs in two places cannot be expressed.
+ * matches decides, so an action that occurs in two places cannot be expressed. Returns `undefined` then.
  */
 function permissions(before: Rule[], after: Rule[]): Part | undefined {
+  if (!Array.isArray(after) || !after.every(isRule)) return undefined;
   const isExtended = before.every((rule, at) => same(rule, after[at]));
   const rules = isExtended ? after.slice(before.length) : after;
   const config: Record<string, Record<string, string>> = {};
@@ -83,6 +102,10 @@ function commands(before: Lists, after: Lists, patch: Patch): void {
   for (const command of after.commands) {
     if (same(before.commands.find((known) => known.name === command.name), command)) continue;
     const { name, template, description, agent, model, subtask } = command;
+    if (!isText(template) || ![description, agent].every((text) => text === undefined || isText(text))) {
+      patch.lost.push(`the command ${name}`);
+      continue;
+    }
     changed[name] = defined({ template, description, agent, model: model && modelText(model), subtask });
   }
   for (const { name } of missing(before.commands, after.commands, (command: Command) => command.name)) {

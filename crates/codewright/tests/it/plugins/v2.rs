@@ -160,13 +160,15 @@ fn broken_v2_plugins_are_named_and_change_nothing() -> Result<()> {
         ("effect.js", "export default { id: 'd', effect() {} };"),
         (
             "good.js",
-            "export default { id: 'e', async setup({ command }) { await command.transform((draft) => draft.update('good', (it) => { it.template = 'Say good words'; })); } };",
+            "export default { id: 'e', async setup({ agent, command }) {
+  await agent.transform((draft) => draft.update('neat', (it) => { it.system = 'You are neat.'; }));
+  await command.transform((draft) => draft.update('good', (it) => { it.template = 'Say good words'; it.agent = 'neat'; })); } };",
         ),
     ] {
         scene.user(&format!("plugin/{name}"), text)?;
     }
     let done = succeeded(scene.program(&["run", "--command", "good"]).finish()?)?;
-    check_has(&scene.body(0)?.to_string(), &["Say good words"]);
+    check_has(&scene.body(0)?.to_string(), &["Say good words", "You are neat."]);
     let complaints = complaints(&done).join("\n");
     check_has(&complaints, &["throws.js", "no luck", "too late", "{id, effect} is not supported"]);
     Ok(())
