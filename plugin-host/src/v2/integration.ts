@@ -54,7 +54,9 @@ function method({ method, authorize }: OAuthRegistration): AuthMethod {
         method: mode,
         callback: async (code?: string) => {
           const credential: unknown = await callback.call(page, code);
-          return isRecord(credential) && credential["type"] === "oauth" ? { ...credential, type: "success" } : { type: "failed" };
+          if (!isRecord(credential) || credential["type"] !== "oauth") return { type: "failed" };
+          const { access, refresh, expires } = credential;
+          return { type: "success", access, refresh, expires };
         },
       };
     },

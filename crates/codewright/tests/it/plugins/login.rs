@@ -98,6 +98,35 @@ fn a_plugin_signs_in_on_the_command_line() -> Result<()> {
     Ok(())
 }
 
+/// A sign-in of the form `{id, setup}`.
+const V2: &str = r#"
+export default {
+  id: "v2auth",
+  setup: ({ integration }) => integration.transform((draft) => draft.method.update({
+    integrationID: "v2prov",
+    method: { id: "m", type: "oauth", label: "Sign in" },
+    authorize: async () => ({ url: "https://v2.example/", instructions: "Paste the code", mode: "code",
+      callback: async (code) => ({ type: "oauth", methodID: "m", access: "canary-" + code, refresh: "r", expires: 4102444800000 }) }),
+  })),
+};
+"#;
+
+#[test]
+fn a_v2_plugin_signs_in_on_the_command_line() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let scene = Scene::new(Script::new().text("Done."), &json!({}))?;
+    scene.user("plugin/v2.js", V2)?;
+    let done = login(&scene, &["v2prov"], "right\n").finish()?;
+    check_code(&done, 0);
+    keeps_quiet(&done);
+    let expected =
+        json!({"type": "oauth", "access": "canary-right", "refresh": "r", "expires": 4_102_444_800_000_u64});
+    assert_eq!(stored(&scene)["v2prov"], expected);
+    Ok(())
+}
+
 #[test]
 fn a_sign_in_of_a_plugin_that_fails_changes_nothing() -> Result<()> {
     if !has_node() {
