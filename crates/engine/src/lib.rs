@@ -85,7 +85,7 @@ pub use models::json::Connection;
 pub use packages::operations::{AddedPlugin, ListedPlugin, PluginScope, UpdatedPlugin};
 pub use permission::client::PermissionInput;
 pub use plugins::sign_in::SignInAnswer;
-pub use plugins::{PluginApi, PluginLists};
+pub use plugins::{PluginApi, PluginDraft, PluginLists};
 pub use projects::{ProjectDirectory, ProjectPatch};
 pub use pty::Attached;
 pub use sandbox::report::{SandboxLook, SandboxReport, SandboxStatus};

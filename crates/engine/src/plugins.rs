@@ -35,8 +35,6 @@ use extension::HostExtension;
 use sign_ins::SignIns;
 use wanted::Wanted;
 
-use crate::instance::Instance;
-
 /// The number of directories whose processes keep running. Those of the least recently used one end for another.
 const MAX_DIRECTORIES: usize = 16;
 /// The number of directories whose start is remembered.
@@ -47,8 +45,23 @@ const DEFAULT_URL: &str = "http://localhost:4096/";
 /// Answers the requests of plugins to the API.
 pub type PluginApi = Arc<dyn Fn(ApiRequest) -> Boxed<'static, Result<ApiResponse, String>> + Send + Sync>;
 
-/// Returns the lists of an instance that plugins of the v2 form change, in the form of the v2 API.
-pub type PluginLists = fn(&Instance) -> Value;
+/// What plugins of the v2 form change of a directory, in the form of the other API.
+#[derive(Debug, Clone)]
+pub struct PluginDraft {
+    /// The agents.
+    pub agents: Value,
+    /// The commands.
+    pub commands: Value,
+    /// The skills.
+    pub skills: Value,
+    /// The providers that can be used.
+    pub providers: Value,
+    /// The configuration.
+    pub config: Value,
+}
+
+/// Converts a draft to the form of the v2 API.
+pub type PluginLists = fn(&PluginDraft) -> Value;
 
 /// The plugins of all directories.
 #[derive(Default)]
@@ -160,7 +173,7 @@ impl PluginTable {
         self.api.get().cloned()
     }
 
-    /// Sets the function that returns the lists of an instance. The first one counts.
+    /// Sets the function that converts drafts. The first one counts.
     pub(crate) fn set_lists(&self, lists: PluginLists) {
         // A second router of the same engine has the same function.
         let _ = self.lists.set(lists);

@@ -500,8 +500,8 @@ fn marks(stage: &Stage) -> Vec<Option<String>> {
 fn a_runtime_for_plugins_is_installed_if_the_user_allows_it() -> Result<()> {
     let is_there = |stage: &Stage, _: &str| {
         let cache = stage.project.home().join(".cache/codewright/packages/@oven");
-        let entries = fs::read_dir(cache).into_iter().flatten().flatten();
-        entries.into_iter().any(|entry| entry.path().join("package-lock.json").is_file())
+        let mut entries = fs::read_dir(cache).into_iter().flatten().flatten();
+        entries.any(|entry| entry.path().join("package-lock.json").is_file())
     };
     let Some(stage) = with_fetched_runtime(&json!({}), is_there)? else { return Ok(()) };
     assert_eq!(marks(&stage), [None, Some("ran".to_owned())]);

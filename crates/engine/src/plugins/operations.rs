@@ -15,7 +15,7 @@ impl Extensions<'_> {
         self.0.plugins.set_api(api);
     }
 
-    /// Sets the function that returns the lists of an instance for plugins of the v2 form.
+    /// Sets the function that converts drafts for plugins of the v2 form.
     pub fn serve_lists(self, lists: PluginLists) {
         self.0.plugins.set_lists(lists);
     }

@@ -10,6 +10,7 @@ use codewright_plugins::HookCall;
 use codewright_proto::Map;
 use serde_json::{Value, json};
 
+use super::PluginDraft;
 use super::changes::allowed;
 use super::extension::HostExtension;
 use crate::inner::Inner;
@@ -49,7 +50,14 @@ pub(crate) async fn transform(
     if of_repository {
         redact::hide(&mut config);
     }
-    let input = json!({ "lists": lists(&draft), "config": config });
+    let draft = PluginDraft {
+        agents: draft.agents_json(),
+        commands: draft.commands_json(),
+        skills: draft.skills_json(),
+        providers: draft.providers_json(),
+        config,
+    };
+    let input = json!({ "lists": lists(&draft), "config": draft.config });
     let output = json!({ "config": {} });
     let reply = plugins.hook(HookCall { name: TRANSFORM, input: &input, output: &output, only: None }).await;
     for failure in reply.failures {

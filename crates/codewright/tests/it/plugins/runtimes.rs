@@ -18,8 +18,8 @@ const EVERY_HOOK: &str = include_str!("every-hook.ts");
 fn find(name: &str) -> Option<PathBuf> {
     let named = std::env::var_os(format!("CODEWRIGHT_TEST_{}", name.to_uppercase())).map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = named.into_iter().chain(std::env::split_paths(&path).map(|directory| directory.join(name)));
-    let found = found.filter(|path| path.is_file()).next();
+    let mut all = named.into_iter().chain(std::env::split_paths(&path).map(|directory| directory.join(name)));
+    let found = all.find(|path| path.is_file());
     if found.is_none() {
         eprintln!("skipped: {name} is not installed");
     }
