@@ -37,7 +37,7 @@ export class AuthHooks {
     return runAs(plugin, () => {
       const inputs = params.inputs ?? {};
       if (!isVisible(prompt, inputs)) return { visible: false };
-      if (params.value === undefined || typeof prompt.validate !== "function") return { visible: true };
+      if (typeof params.value !== "string" || typeof prompt.validate !== "function") return { visible: true };
       const error = prompt.validate(params.value);
       return error === undefined || error === null ? { visible: true } : { visible: true, error: String(error) };
     });

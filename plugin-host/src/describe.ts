@@ -51,6 +51,7 @@ function describeAuth(auth: AuthHook): AuthDescription {
     loader: typeof auth.loader === "function",
     methods: methods.map((method) => {
       const described: AuthDescription["methods"][number] = { type: String(method.type), label: String(method.label ?? "") };
+      if (typeof method.authorize === "function") described.authorizes = true;
       if (Array.isArray(method.prompts)) described.prompts = method.prompts.map(describePrompt);
       return described;
     }),

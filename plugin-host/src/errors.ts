@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { currentPlugin, pluginOfStack } from "./attribution.js";
 import { MAX_ERROR_CHARS } from "./limits.js";
 import { ErrorCode, ProtocolError, type ErrorData, type FailureReport } from "./protocol.js";
+import { PACKAGE_SCHEME } from "./loader/hooks.js";
 
 /** A plugin did not answer in time. */
 export class DeadlineError extends Error {
@@ -64,7 +65,7 @@ export function messageOf(thrown: unknown): string {
 export function stackOf(thrown: unknown): string | undefined {
   try {
     const stack = isObject(thrown) ? thrown["stack"] : undefined;
-    return typeof stack === "string" ? stripColors(stack) : undefined;
+    return typeof stack === "string" ? stripColors(stack).replaceAll(PACKAGE_SCHEME, "file:") : undefined;
   } catch {
     return undefined;
   }
@@ -97,7 +98,7 @@ function bunPosition(error: unknown): Position | undefined {
 
 /** Node: `Cannot find package 'x' imported from /file`, bun: `… from '/file'`. The line is where the file names the package. */
 function importPosition(message: string): Position | undefined {
-  const match = /^Cannot find (?:package|module) '([^']+)' (?:imported )?from '?([^'\n]+)'?$/m.exec(stripColors(message));
+  const match = /^(?:Error: )?Cannot find (?:package|module) '([^']+)' (?:imported )?from '?([^'\n]+)'?$/m.exec(stripColors(message));
   if (match === null) return undefined;
   const file = toPath(match[2] as string);
   const wanted = match[1] as string;

@@ -40,7 +40,7 @@ export async function startHost(): Promise<void> {
 async function initialize(connection: Connection, params: InitializeParams): Promise<unknown> {
   prepareProcess(params);
   const { deadlines } = params;
-  const settings: LoadSettings = { deadline: deadlines.load, input: createInput(params, connection) };
+  const settings: LoadSettings = { deadline: deadlines.load, input: createInput(params, connection), connection };
   serve(connection, params);
   const plugins: Loaded[] = [];
   for (const entry of params.plugins ?? []) {

@@ -27,7 +27,7 @@ export function createInput(params: InitializeParams, connection: Connection): (
     $: shell,
     experimental_workspace: {
       register(type: unknown) {
-        log("debug", `the workspace adapter ${String(type)} was registered; workspaces of plugins are not supported`);
+        log("warn", `the workspace adapter ${String(type)} has no effect: this program has no workspaces of plugins`);
       },
     },
   });

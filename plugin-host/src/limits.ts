@@ -41,3 +41,8 @@ export const MAX_BRACE_RESULTS = 10_000;
 export const MAX_JSON_DEPTH = 500;
 /** Characters of an error message that is sent to the server. */
 export const MAX_ERROR_CHARS = 4000;
+
+/** Callbacks that a v2 plugin may have registered at the same time. */
+export const MAX_V2_REGISTRATIONS = 100;
+/** v2 plugins in one module: itself and those that it adds. */
+export const MAX_V2_PLUGINS = 20;

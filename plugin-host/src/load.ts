@@ -3,20 +3,23 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { runAs } from "./attribution.js";
+import type { Connection } from "./connection.js";
 import { withDeadline } from "./deadline.js";
 import { describeFailure } from "./errors.js";
 import { hooksAreCheap, hooksInstalled, installHooks, prepareForBun } from "./loader/install.js";
+import { isModule, packageType } from "./loader/hooks.js";
 import { isDirectory, isTuiPackage, packageEntry, probeFile, readManifest } from "./loader/probe.js";
 import { log, logError } from "./log.js";
 import { describePlugin } from "./describe.js";
 import { addPlugin, isRecord, type Hooks, type Plugin, type ToolDefinition } from "./plugins.js";
 import type { Loaded, PluginEntry, ToolFileEntry } from "./protocol.js";
-import { setupV2Plugin } from "./v2.js";
+import type { V2Module } from "./v2/setup.js";
 
 export interface LoadSettings {
   deadline: number;
   /** The first argument of plugin functions. */
   input(): unknown;
+  connection: Connection;
 }
 
 type PluginFunction = (input: unknown, options?: unknown) => unknown;
@@ -91,7 +94,17 @@ let reloads = 0;
 
 /** Imports a file. Without module hooks, the first try may show that the file needs them. */
 async function importFile(file: string): Promise<Record<string, unknown>> {
-  if (hooksAreCheap || needsHooks(file)) installHooks();
+  const needed = hooksAreCheap || needsHooks(file);
+  const single = needed && !hooksAreCheap && !hooksInstalled() ? singleFile(file) : undefined;
+  if (single !== undefined) {
+    try {
+      return (await import(single)) as Record<string, unknown>;
+    } catch (error) {
+      // A missing export, for example. The message of the file itself is readable.
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+  }
+  if (needed) installHooks();
   prepareForBun(file);
   const url = pathToFileURL(file).href;
   try {
@@ -104,6 +117,11 @@ async function importFile(file: string): Promise<Record<string, unknown>> {
   }
 }
 
+function singleFile(file: string): string | undefined {
+  const { singleFileUrl } = require("./loader/single.js") as typeof import("./loader/single.js");
+  return singleFileUrl(file);
+}
+
 function withPlace(error: unknown, entry: string): unknown {
   if (!(error instanceof SyntaxError) || describeFailure(error).line !== undefined) return error;
   const { locateSyntaxError } = require("./loader/syntax.js") as typeof import("./loader/syntax.js");
@@ -114,6 +132,7 @@ function withPlace(error: unknown, entry: string): unknown {
 function needsHooks(file: string): boolean {
   if (![".js", ".mjs", ".cjs"].includes(extname(file))) return true;
   try {
+    if (extname(file) === ".js" && packageType(file) === "commonjs" && isModule(readFileSync(file, "utf8"))) return true;
     return /["'](?:bun(?::[\w/-]+)?|@opencode-ai\/(?:plugin|sdk)[\w/]*|zod(?:\/v4)?)["']/.test(readFileSync(file, "utf8"));
   } catch {
     return false;
@@ -137,7 +156,15 @@ async function start(plugin: Plugin, module: Record<string, unknown>, entry: Plu
   if (isRecord(main)) {
     if (typeof main["id"] === "string") plugin.id = main["id"];
     if (typeof main["server"] === "function") return run(plugin, main["server"].bind(main) as PluginFunction, options, settings);
-    if (typeof main["setup"] === "function") return setupV2Plugin(plugin, main as never, options);
+    if (typeof main["setup"] === "function") {
+      // Few plugins have this form.
+      const { setupV2Plugin } = require("./v2/setup.js") as typeof import("./v2/setup.js");
+      return setupV2Plugin(plugin, main as unknown as V2Module, options, settings.connection);
+    }
+    if (typeof main["id"] === "string" && typeof main["effect"] === "function") {
+      plugin.skipped = "the form {id, effect} is not supported; use {id, setup}";
+      return;
+    }
     if (typeof main["tui"] === "function") {
       plugin.skipped = "tui";
       return;

@@ -64,7 +64,7 @@ export interface PromptDescription {
 export interface AuthDescription {
   provider: string;
   loader: boolean;
-  methods: { type: string; label: string; prompts?: PromptDescription[] }[];
+  methods: { type: string; label: string; authorizes?: boolean; prompts?: PromptDescription[] }[];
 }
 
 export interface FailureReport {

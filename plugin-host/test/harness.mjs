@@ -10,17 +10,20 @@ import { fileURLToPath } from "node:url";
 export const HOST = fileURLToPath(new URL("../dist/host.mjs", import.meta.url));
 export const FIXTURES = fileURLToPath(new URL("fixtures/", import.meta.url));
 
-/** The runtimes to test. Others than the running Node are named by environment variables. */
+/** The runtimes to test: the running Node, and the others that environment variables name or the path contains. */
 export function runtimes() {
   const found = [{ name: "node", command: [process.execPath] }];
   for (const name of ["NODE22", "NODE24"]) {
     const path = process.env[`CODEWRIGHT_TEST_${name}`];
     if (path !== undefined && existsSync(path)) found.push({ name: name.toLowerCase(), command: [path] });
   }
-  const bun = process.env.CODEWRIGHT_TEST_BUN;
-  if (bun !== undefined && existsSync(bun)) found.push({ name: "bun", command: [bun, "--no-install"] });
-  const deno = process.env.CODEWRIGHT_TEST_DENO;
-  if (deno !== undefined && existsSync(deno)) found.push({ name: "deno", command: [deno, "run", "-A"] });
+  const others = { bun: ["--no-install"], deno: ["run", "-A"] };
+  for (const [name, args] of Object.entries(others)) {
+    const named = process.env[`CODEWRIGHT_TEST_${name.toUpperCase()}`];
+    const path = (process.env.PATH ?? "").split(":").map((directory) => join(directory, name));
+    const program = [named, ...path].find((file) => file !== undefined && file.startsWith("/") && existsSync(file));
+    if (program !== undefined) found.push({ name, command: [program, ...args] });
+  }
   const only = process.env.CODEWRIGHT_TEST_ONLY;
   return only === undefined ? found : found.filter((runtime) => runtime.name === only);
 }

@@ -10,6 +10,9 @@ const HOOK = `{ "chat.headers": async (i, o) => { o.headers.n = (o.headers.n ?? 
 /** File, text, and a part of what is reported: `hooks` (how often it runs), `skipped` or `error`. */
 const FORMS = [
   ["named.js", `export const A = async () => (${HOOK});`, { runs: 1 }],
+  ["commonjs-package/package.json", `{ "type": "commonjs" }`, { runs: 0, error: { message: /./ } }],
+  ["commonjs-package/named.js", `export const A = async () => (${HOOK});`, { runs: 1 }],
+  ["commonjs-package/common.js", `module.exports = { A: async () => (${HOOK}) };`, { runs: 1 }],
   ["default.mjs", `export default async () => (${HOOK});`, { runs: 1 }],
   ["two.js", `export const A = async () => (${HOOK}); export const B = async () => (${HOOK});`, { runs: 2 }],
   ["twice.js", `export const A = async () => (${HOOK}); export default A;`, { runs: 1 }],
@@ -97,6 +100,49 @@ export const P: Plugin = async () => ({
       const { failures } = await host.request("hook", { name: "chat.headers", input: {}, output: { headers: {} } });
       assert.equal(failures[0].file, `${home}/src/main.ts`);
       if (runtime.name !== "deno") assert.equal(failures[0].line, 15);
+    }),
+  );
+
+  test(
+    `${runtime.name}: a plugin that is one file`,
+    withHost(runtime, async (host) => {
+      const tool = host.file(
+        "single.ts",
+        `import {
+  tool,
+} from "@opencode-ai/plugin";
+import { basename } from "node:path";
+import type { Plugin } from "@opencode-ai/plugin";
+const text = 'a text';
+export const P: Plugin = async () => ({
+  tool: { show: tool({ description: "Shows", args: { a: tool.schema.string() }, execute: async (args) => text + basename(args.a) }) },
+  "chat.headers": async () => {
+    throw new Error("line 10" as string);
+  },
+});`,
+      );
+      const quotes = host.file(
+        "quotes.ts",
+        `import { tool } from "@opencode-ai/plugin";
+const code = \`
+import { x } from "@opencode-ai/plugin";
+\`;
+export default async () => ({ tool: { code: tool({ description: "d", args: {}, execute: async () => code as string }) } });`,
+      );
+      const wrong = host.file("wrong.ts", `import { nothing } from "@opencode-ai/plugin";\nexport const P = async () => nothing() as object;`);
+      const broken = host.file("broken.ts", `const a: number = 1;\nexport const P = (1;\n`);
+      const { plugins } = await host.initialize([tool, quotes, wrong, broken]);
+      const call = (index, name, args) =>
+        host.request("tool.execute", { index, tool: name, args, call: name, context: { sessionID: "s", messageID: "m", agent: "build" } });
+      assert.equal((await call(0, "show", { a: "/x/y" })).output, "a texty", JSON.stringify(plugins[0]));
+      assert.match((await call(1, "code", {})).output, /from "@opencode-ai\/plugin"/);
+      assert.ok(plugins[2].error !== undefined || runtime.name === "bun", JSON.stringify(plugins[2]));
+      assert.doesNotMatch(JSON.stringify(plugins[2]), /data:/);
+      assert.equal(plugins[3].error.file, broken);
+      assert.equal(plugins[3].error.line, 2);
+      const { failures } = await host.request("hook", { name: "chat.headers", input: {}, output: { headers: {} } });
+      assert.equal(failures[0].file, tool);
+      if (runtime.name === "node") assert.equal(failures[0].line, 10);
     }),
   );
 

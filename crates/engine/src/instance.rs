@@ -166,8 +166,19 @@ fn add_prompts(agents: &mut [AgentSpec]) {
 }
 
 impl Instance {
+    /// Opens a directory with the changes of its plugins.
     pub(crate) async fn open(opening: &Opening<'_>, directory: &Path) -> Result<Self, Error> {
         let directory = real_directory(directory)?;
+        let overlay = opening.plugins.overlay(&directory);
+        Self::open_with(opening, directory, &overlay).await
+    }
+
+    /// Opens a directory with these changes of plugins.
+    pub(crate) async fn open_with(
+        opening: &Opening<'_>,
+        directory: PathBuf,
+        overlay: &Overlay,
+    ) -> Result<Self, Error> {
         let worktree = codewright_config::find_worktree(&directory);
         let project = project(opening, &worktree).await?;
         let stored = opening.sign_in.vault().read().map_err(|error| Error::machine(error.to_string()))?;
@@ -177,8 +188,7 @@ impl Instance {
         let input = LoadInput { directory: &directory, worktree: &worktree.root, env, dirs };
         let root = if worktree.git { &worktree.root } else { &directory };
         let level = |control: &_| opening.trust.level(root, control);
-        let overlay = opening.plugins.overlay(&directory);
-        let (loaded, control, base_config) = read(input, &served, &overlay, level)?;
+        let (loaded, control, base_config) = read(input, &served, overlay, level)?;
         let trust = opening.trust.standing(root, &control);
         let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
         let credentials = Credentials { stored, sign_in: Some(opening.sign_in.clone()) };

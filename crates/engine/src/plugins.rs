@@ -17,6 +17,7 @@ pub(crate) mod runtime;
 pub(crate) mod sign_in;
 pub(crate) mod sign_ins;
 pub(crate) mod tool;
+pub(crate) mod transform;
 pub(crate) mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use codewright_config::Overlay;
 use codewright_llm::CustomFetch;
 use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Plugins};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use extension::HostExtension;
@@ -43,11 +45,30 @@ const DEFAULT_URL: &str = "http://localhost:4096/";
 /// Answers the requests of plugins to the API.
 pub type PluginApi = Arc<dyn Fn(ApiRequest) -> Boxed<'static, Result<ApiResponse, String>> + Send + Sync>;
 
+/// What plugins of the v2 form change of a directory, in the form of the other API.
+#[derive(Debug, Clone)]
+pub struct PluginDraft {
+    /// The agents.
+    pub agents: Value,
+    /// The commands.
+    pub commands: Value,
+    /// The skills.
+    pub skills: Value,
+    /// The providers that can be used.
+    pub providers: Value,
+    /// The configuration.
+    pub config: Value,
+}
+
+/// Converts a draft to the form of the v2 API.
+pub type PluginLists = fn(&PluginDraft) -> Value;
+
 /// The plugins of all directories.
 #[derive(Default)]
 pub(crate) struct PluginTable {
     open: Mutex<HashMap<PathBuf, Entry>>,
     api: OnceLock<PluginApi>,
+    lists: OnceLock<PluginLists>,
     url: OnceLock<String>,
     is_disabled: AtomicBool,
     /// What plugins have changed, by directory.
@@ -150,6 +171,16 @@ impl PluginTable {
 
     pub(crate) fn api(&self) -> Option<PluginApi> {
         self.api.get().cloned()
+    }
+
+    /// Sets the function that converts drafts. The first one counts.
+    pub(crate) fn set_lists(&self, lists: PluginLists) {
+        // A second router of the same engine has the same function.
+        let _ = self.lists.set(lists);
+    }
+
+    pub(crate) fn lists(&self) -> Option<PluginLists> {
+        self.lists.get().copied()
     }
 
     /// Sets the address on which this program listens. The first one counts.

@@ -93,6 +93,9 @@ pub trait Host: Send + Sync + 'static {
     /// Returns the stored credential of a provider, or null.
     fn credential<'a>(&'a self, provider: &'a str) -> Boxed<'a, Value>;
 
+    /// Lets the plugins change the configuration again, and waits until the changes apply.
+    fn reload(&self) -> Boxed<'_, Result<(), String>>;
+
     /// Logs a line of a plugin, or of the process itself.
     fn log(&self, level: Level, plugin: Option<&str>, text: &str);
 

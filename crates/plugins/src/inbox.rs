@@ -241,6 +241,11 @@ impl Inbox {
         self.spawn(async move { request.answer(Ok(host.credential(&provider).await)) });
     }
 
+    fn reload(&self, request: Request) {
+        let host = self.host.clone();
+        self.spawn(async move { request.answer(host.reload().await.map(|()| json!({}))) });
+    }
+
     fn http(self: &Arc<Self>, request: Request) {
         let Some((http, request)) = request.parse::<Http>() else { return };
         let Some(connection) = self.connection.get().cloned() else { return };
@@ -317,6 +322,7 @@ impl Inbound for Receiver {
             "http" => self.0.http(request),
             "tool.ask" => self.0.asked(request),
             "auth.get" => self.0.credential(request),
+            "reload" => self.0.reload(request),
             method => {
                 let message = format!("unknown method {method}");
                 request.answer(Err(message));

@@ -135,6 +135,8 @@ pub struct AuthMethod {
     pub label: String,
     /// The questions before it.
     pub prompts: Option<Vec<AuthPrompt>>,
+    /// Whether the plugin itself provides the credential. Otherwise the user enters a key.
+    pub authorizes: bool,
 }
 
 /// A question before a sign-in, in the form of the API.
@@ -160,6 +162,9 @@ pub struct AuthPrompt {
     /// Whether the plugin checks the answer.
     #[serde(skip_serializing)]
     pub has_validate: bool,
+    /// Whether the plugin decides if it is asked.
+    #[serde(skip_serializing)]
+    pub has_condition: bool,
 }
 
 /// The answer to `initialize`.

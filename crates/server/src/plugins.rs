@@ -9,7 +9,7 @@ use codewright_engine::plugin_host::{ApiRequest, ApiResponse};
 use futures_util::StreamExt as _;
 use http::HeaderMap;
 
-use crate::route::{Paths, answer};
+use crate::route::{Paths, answer, lists};
 
 /// Marks a request of a plugin. Only this module creates it, so no connection can have it.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,7 @@ pub(crate) struct OfPlugin(());
 /// Lets the plugins of an engine use its API as long as the router exists.
 pub(crate) fn serve(engine: &Engine, paths: &Arc<Paths>) {
     let paths = Arc::downgrade(paths);
+    engine.extensions().serve_lists(lists);
     engine.extensions().serve_api(Arc::new(move |request| {
         let paths = paths.clone();
         Box::pin(async move { respond(&paths, request).await })

@@ -39,6 +39,7 @@ mod tui;
 mod vcs;
 mod worktree;
 
+pub(crate) use api::lists;
 pub(crate) use paths::Paths;
 use table::table;
 

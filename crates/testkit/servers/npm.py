@@ -1,7 +1,8 @@
 """Publishes packages into the directory of a file server: `npm.py HOST < packages.json`.
 
 Each package has `name`, `version`, `files`, and optionally `manifest` (more keys), `members` (entries of the archive as
-[name, content]), `links` ([name, target]), `tampered` (the archive is not the one with the digest) and `undigested`.
+[name, content]), `links` ([name, target]), `executable` (names of files), `tampered` (the archive is not the one with
+the digest) and `undigested`.
 """
 import base64, hashlib, io, json, os, sys, tarfile
 
@@ -19,6 +20,8 @@ for package in json.load(sys.stdin):
             for path, content in members + package.get("members", []):
                 entry = tarfile.TarInfo(path)
                 entry.size = len(content.encode())
+                if path.removeprefix("package/") in package.get("executable", []):
+                    entry.mode = 0o755
                 tar.addfile(entry, io.BytesIO(content.encode()))
             for path, target in package.get("links", []):
                 entry = tarfile.TarInfo("package/" + path)

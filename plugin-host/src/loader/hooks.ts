@@ -33,6 +33,11 @@ interface LoadContext {
   importAttributes?: Record<string, string>;
 }
 
+/**
+ * deno refuses TypeScript in `node_modules` before it calls `load`, so these files have URLs of another scheme there.
+ */
+export const PACKAGE_SCHEME = "codewright-package:";
+
 const TYPESCRIPT_EXTENSIONS = [".ts", ".tsx", ".mts", ".cts", ".jsx"];
 const TEXT_EXTENSIONS = [".txt", ".md", ".html", ".sql"];
 
@@ -48,6 +53,28 @@ export function resolve(
   if (replacement !== undefined) return { url: replacement, shortCircuit: true };
   if (specifier.startsWith(SCHEME)) return { url: specifier, shortCircuit: true };
   if (specifier.startsWith("bun:")) throw needsBun(specifier, context);
+  return hidden(resolveFile(specifier, fromFile(context), next));
+}
+
+/** The context with the URL of the file in place of one of `PACKAGE_SCHEME`. */
+function fromFile(context: ResolveContext): ResolveContext {
+  const { parentURL } = context;
+  return parentURL?.startsWith(PACKAGE_SCHEME) ? { ...context, parentURL: `file:${parentURL.slice(PACKAGE_SCHEME.length)}` } : context;
+}
+
+function hidden(resolved: Maybe<Resolved>): Maybe<Resolved> {
+  if (!("Deno" in globalThis)) return resolved;
+  if (resolved instanceof Promise) return resolved.then((resolved) => hidden(resolved));
+  const { url } = resolved;
+  const isRefused = url.startsWith("file:") && url.includes("/node_modules/") && TYPESCRIPT_EXTENSIONS.includes(extname(stripQuery(url)));
+  return isRefused ? { url: PACKAGE_SCHEME + url.slice("file:".length), format: "module", shortCircuit: true } : resolved;
+}
+
+function resolveFile(
+  specifier: string,
+  context: ResolveContext,
+  next: (specifier: string, context?: ResolveContext) => Maybe<Resolved>,
+): Maybe<Resolved> {
   const recover = (error: unknown): Resolved => {
     const url = fallbackUrl(specifier, context.parentURL);
     if (url === undefined) throw error;
@@ -79,6 +106,7 @@ export function load(
   next: (url: string, context?: LoadContext) => Maybe<LoadResult>,
 ): Maybe<LoadResult> {
   if (url.startsWith(SCHEME)) return { format: "module", source: builtinSource(url), shortCircuit: true };
+  if (url.startsWith(PACKAGE_SCHEME)) return loadHidden(`file:${stripQuery(url).slice(PACKAGE_SCHEME.length)}`);
   if (!url.startsWith("file:")) return next(url, context);
   const file = fileURLToPath(stripQuery(url));
   const extension = extname(file);
@@ -91,11 +119,20 @@ export function load(
       return { format: "module", source: `export default ${JSON.stringify(readFileSync(file, "utf8"))};`, shortCircuit: true };
     }
   }
-  if (!detectsModules && extension === ".js" && context.format === "commonjs" && packageType(file) === undefined) {
+  if (extension === ".js" && context.format === "commonjs" && !isRequire(context) && mayBeModule(file)) {
     const source = readFileSync(file, "utf8");
-    if (hasModuleSyntax(source)) return { format: "module", source, shortCircuit: true };
+    if (isModule(source)) return { format: "module", source, shortCircuit: true };
   }
   return next(url, context);
+}
+
+/** Loads a file with a URL of `PACKAGE_SCHEME`. Its own address is that of the file. */
+function loadHidden(url: string): LoadResult {
+  const file = fileURLToPath(url);
+  const own: Record<string, string> = { url, filename: file, dirname: dirname(file) };
+  const loaded = loadTypeScript(file);
+  const source = String(loaded.source).replace(/\bimport\.meta\.(url|filename|dirname)\b/g, (_, name: string) => JSON.stringify(own[name]));
+  return { ...loaded, source };
 }
 
 function loadTypeScript(file: string): LoadResult {
@@ -123,7 +160,7 @@ function fallbackUrl(specifier: string, parentURL: string | undefined): string |
 }
 
 /** `type` of the nearest package. */
-function packageType(file: string): string | undefined {
+export function packageType(file: string): string | undefined {
   for (let directory = dirname(file); ; directory = dirname(directory)) {
     const manifest = readManifest(directory);
     if (manifest !== undefined) return typeof manifest.type === "string" ? manifest.type : undefined;
@@ -133,6 +170,17 @@ function packageType(file: string): string | undefined {
 
 function hasModuleSyntax(source: string): boolean {
   return /^\s*(?:import\b(?!\s*\()|export\b)|\bimport\.meta\b/m.test(source);
+}
+
+/** `npm init` writes `type: "commonjs"`, which bun ignores for files with the syntax of modules. */
+function mayBeModule(file: string): boolean {
+  const type = packageType(file);
+  return type === "commonjs" || (type === undefined && !detectsModules);
+}
+
+/** True if a source can only be a module. */
+export function isModule(source: string): boolean {
+  return hasModuleSyntax(source) && !/\bmodule\.exports\b|\bexports\.\w+\s*=/.test(source);
 }
 
 function isCommonJs(source: string): boolean {

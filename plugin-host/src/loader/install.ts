@@ -77,8 +77,8 @@ export function prepareForBun(entry: string): void {
   const pattern = FALLBACKS.map(escapeExpression).join("|");
   const imports = new RegExp(`(\\b(?:from|import)\\s*\\(?\\s*)(["'])(${pattern})\\2`, "g");
   const rewrite = (source: string, file: string) =>
-    source.replace(imports, (whole, head: string, quote: string, name: string) =>
-      isMissing(bun, name, file) ? `${head}${quote}${SCHEME}${name}${quote}` : whole,
+    source.replace(imports, (whole, head: string, quote: string, name: string, offset: number) =>
+      !isInTemplate(source, offset) && isMissing(bun, name, file) ? `${head}${quote}${SCHEME}${name}${quote}` : whole,
     );
   const changed = [...walkSources(entry)].filter(({ file, source }) => rewrite(source, file) !== source);
   if (changed.length === 0) return;
@@ -92,6 +92,11 @@ export function prepareForBun(entry: string): void {
       }));
     },
   });
+}
+
+/** True if a position is probably in a text in backticks, whose content must stay. */
+function isInTemplate(source: string, offset: number): boolean {
+  return (source.slice(0, offset).match(/(?<!\\)`/g)?.length ?? 0) % 2 === 1;
 }
 
 const LOADERS: Record<string, string> = { ".ts": "ts", ".mts": "ts", ".cts": "ts", ".tsx": "tsx", ".jsx": "jsx" };

@@ -1,6 +1,6 @@
 //! Measures what plugins cost: the start of their process, a call of a hook, and the process at rest.
 //!
-//! The process is that of the first runtime that the program finds.
+//! The start and the rest are measured for each runtime that is installed, the call of a hook for the first one.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,11 +23,17 @@ pub(super) const NAME: &str = "plugins";
 /// A plugin with a tool, and with a hook for each definition of a tool if `HOOK` is replaced.
 const PLUGIN: &str = "export const P = async () => ({ HOOK tool: { one: { description: 'One', args: {}, execute: async () => '1' } } });";
 const HOOK: &str = "'tool.definition': async (input, output) => { output.description += '.'; },";
+/// The same in TypeScript, with the schemas that the host provides.
+const TYPED: &str = "import { tool } from '@opencode-ai/plugin';
+export const P = async (): Promise<Record<string, unknown>> => ({
+  tool: { one: tool({ description: 'One', args: { a: tool.schema.string() }, execute: async () => '1' }) },
+});";
+/// The runtimes, with the limits for the CPU time of their start in milliseconds.
+const RUNTIMES: [(&str, f64); 3] = [("bun", 60.0), ("node", 150.0), ("deno", 150.0)];
 /// The turns of one comparison.
 const TURNS: usize = 20;
 
 /// The limits.
-const START_MS: f64 = 150.0;
 const CALL_MS: f64 = 1.0;
 const MEMORY_MIB: f64 = 45.0;
 const WAKE_UPS: f64 = 0.0;
@@ -40,7 +46,7 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
         let verdict = if value <= limit { "ok" } else { "OVER" };
         Ok(writeln!(text, "  {name:<46} {value:>10.2} {unit:<6} limit {limit} {unit} {verdict}")?)
     };
-    let none = start(&binary, None)?;
+    let none = start(&binary, &Setting::default())?;
     let size = |stage: &Stage| {
         Ok::<_, anyhow::Error>(
             stage.model.main_requests().first().context("no request")?.body.to_string().len(),
@@ -55,14 +61,32 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
     )?;
     let bytes = size(&none)?;
     none.end()?;
-    let stage = start(&binary, Some(""))?;
-    let pid = host(stage.pid()).context("no process runs the plugins")?;
+    let stage = start(&binary, &Setting::plugin(""))?;
     let added = size(&stage)?.saturating_sub(bytes);
-    row("start: CPU", "ms", cpu_ms(pid)?, START_MS)?;
-    thread::sleep(SETTLE);
-    row("at rest: memory", "MiB", memory_mib(pid)?, MEMORY_MIB)?;
-    row("at rest: wake-ups in 20 s", "", wake_ups(pid)?, WAKE_UPS)?;
     stage.end()?;
+    for (runtime, limit) in RUNTIMES.into_iter().filter(|(runtime, _)| is_installed(runtime)) {
+        for (language, file, text) in [
+            ("JavaScript", "bench.js", PLUGIN.replace("HOOK", "")),
+            ("TypeScript", "bench.ts", TYPED.to_owned()),
+        ] {
+            let runs = (0..plan.runs).map(|_| {
+                let stage =
+                    start(&binary, &Setting { runtime: Some(runtime), file, text: Some(text.clone()) })?;
+                let cpu = cpu_ms(host(stage.pid()).context("no process runs the plugins")?);
+                stage.end()?;
+                cpu
+            });
+            let cpu = Spread::of(runs.collect::<Result<Vec<_>>>()?).context("no runs")?;
+            row(&format!("{runtime}, {language}: start, CPU"), "ms", cpu.median, limit)?;
+        }
+        let setting = Setting { runtime: Some(runtime), file: "bench.ts", text: Some(TYPED.to_owned()) };
+        let stage = start(&binary, &setting)?;
+        let pid = host(stage.pid()).context("no process runs the plugins")?;
+        thread::sleep(SETTLE);
+        row(&format!("{runtime}: memory at rest"), "MiB", memory_mib(pid)?, MEMORY_MIB)?;
+        row(&format!("{runtime}: wake-ups at rest in 20 s"), "", wake_ups(pid)?, WAKE_UPS)?;
+        stage.end()?;
+    }
     let calls = (0..plan.runs).map(|_| call(&binary)).collect::<Result<Vec<_>>>()?;
     let calls = Spread::of(calls).context("no runs")?;
     row("a call of a hook: time", "ms", calls.median, CALL_MS)?;
@@ -71,14 +95,37 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
     Ok(text)
 }
 
-/// Starts the program with a plugin that has a hook, and sends a first prompt.
-fn start(binary: &Path, hook: Option<&str>) -> Result<Stage> {
+/// The plugin of a program.
+#[derive(Default)]
+struct Setting {
+    runtime: Option<&'static str>,
+    file: &'static str,
+    text: Option<String>,
+}
+
+impl Setting {
+    /// The plugin with a hook.
+    fn plugin(hook: &str) -> Self {
+        Self { runtime: None, file: "bench.js", text: Some(PLUGIN.replace("HOOK", hook)) }
+    }
+}
+
+/// Reports whether a runtime is installed.
+fn is_installed(runtime: &str) -> bool {
+    std::process::Command::new(runtime).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Starts the program with a plugin, and sends a first prompt.
+fn start(binary: &Path, setting: &Setting) -> Result<Stage> {
     let directory = tempfile::tempdir()?;
     let mut config = json!({"sandbox": {"mode": "off"}});
-    if let Some(hook) = hook {
-        let path = directory.keep().join("bench.js");
-        fs::write(&path, PLUGIN.replace("HOOK", hook))?;
+    if let Some(text) = &setting.text {
+        let path = directory.keep().join(setting.file);
+        fs::write(&path, text)?;
         config["plugin"] = json!([path]);
+    }
+    if let Some(runtime) = setting.runtime {
+        config["plugin_host"] = json!({"runtime": runtime});
     }
     Stage::start(binary, &config, Script::new().text("Done.").repeat())
 }
@@ -86,7 +133,7 @@ fn start(binary: &Path, hook: Option<&str>) -> Result<Stage> {
 /// Returns the time of a call of a hook: the difference of turns with and without one for each tool.
 fn call(binary: &Path) -> Result<f64> {
     let time = |hook: &str| -> Result<(f64, usize)> {
-        let stage = start(binary, Some(hook))?;
+        let stage = start(binary, &Setting::plugin(hook))?;
         let tools = request(&stage.address, "GET", "/experimental/tool/ids", None)?;
         let tools = tools.as_array().map_or(1, Vec::len);
         let begun = Instant::now();

@@ -218,6 +218,7 @@ const ENGINE: &[Layer] = &[
             "plugins::host",
             "plugins::open",
             "plugins::runtime",
+            "plugins::transform",
             "permission::session",
             "run::compact::trigger",
             "run::message",

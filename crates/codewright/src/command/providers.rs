@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env};
 use codewright_llm::catalog::{self, Catalog};
-use codewright_llm::oauth::{Kind, Method, Prompt, SignIn, is_known, methods};
+use codewright_llm::oauth::{Kind, Prompt, SignIn, is_known, methods};
 use codewright_llm::vault::{Credential, Source, Stored};
 use codewright_llm::{Client, Network};
 use codewright_proto::Clock;
@@ -18,6 +18,7 @@ use crate::cli::{ProvidersArgs, ProvidersCommand};
 use crate::connection::VERSION;
 use crate::style;
 
+mod plugin;
 mod terminal;
 mod well_known;
 
@@ -89,16 +90,45 @@ fn login(
     provider: Option<&str>,
     method: Option<&str>,
 ) -> anyhow::Result<ExitCode> {
+    if let Some(url) = provider.filter(|url| url.contains("://")) {
+        return login_at(sign_in, env, url);
+    }
+    let plugins = plugin::PluginSignIns::open(env)?;
+    let done = match login_with(sign_in, env, &plugins, provider, method) {
+        Ok(provider) => {
+            let (name, path) = (clean_line(&name(&provider)), sign_in.vault().path().display());
+            Ok(crate::print(&format!("└  Signed in to {name}; saved in {path}\n")))
+        }
+        Err(error) => Err(error),
+    };
+    plugins.close();
+    done
+}
+
+/// Signs in and stores the credential. Returns the provider.
+fn login_with(
+    sign_in: &SignIn,
+    env: &Env,
+    plugins: &plugin::PluginSignIns,
+    provider: Option<&str>,
+    method: Option<&str>,
+) -> anyhow::Result<String> {
     let provider = match provider {
-        Some(url) if url.contains("://") => return login_at(sign_in, env, url),
+        Some(provider) if plugins.has(provider.trim()) => provider.trim().to_owned(),
         Some(provider) => id_of(provider.trim()),
-        None => pick_provider()?,
+        None => pick_provider(plugins)?,
     };
     if provider.is_empty() {
         bail!("the name of the provider is empty");
     }
+    if plugins.has(&provider) {
+        plugins.login(sign_in, &provider, method)?;
+        return Ok(provider);
+    }
     let ways = methods(&provider);
-    let index = pick_method(&provider, ways, method)?;
+    let labels: Vec<_> = ways.iter().map(|way| way.label).collect();
+    let takes_key = ways.iter().position(|way| way.kind == Kind::Api);
+    let index = pick_method(&provider, &labels, takes_key, method)?;
     let way = ways.get(index).context("the method is not in the list")?;
     let credential = match way.kind {
         Kind::Api => {
@@ -128,8 +158,7 @@ fn login(
         }
     };
     sign_in.vault().set(&provider, &credential)?;
-    let name = clean_line(&name(&provider));
-    Ok(crate::print(&format!("└  Signed in to {name}; saved in {}\n", sign_in.vault().path().display())))
+    Ok(provider)
 }
 
 /// Signs in at an organisation's address.
@@ -232,13 +261,15 @@ fn plural(count: usize, word: &str) -> String {
     if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
 
-fn pick_provider() -> anyhow::Result<String> {
+fn pick_provider(plugins: &plugin::PluginSignIns) -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
         bail!("missing provider: use `codewright providers login -p NAME`, with the key on standard input");
     }
-    let mut ids: Vec<_> = catalog::providers().iter().filter(|row| !row.local).map(|row| row.id).collect();
+    let rows = catalog::providers().iter().filter(|row| !row.local).map(|row| row.id);
+    let mut ids: Vec<_> = rows.chain(plugins.providers()).collect();
     ids.sort_unstable();
-    let names: Vec<_> = ids.iter().map(|id| format!("{} ({id})", name(id))).collect();
+    ids.dedup();
+    let names: Vec<_> = ids.iter().map(|id| clean_line(&format!("{} ({id})", name(id)))).collect();
     print_prompt("┌  Sign in\n");
     // A name that is not listed may be a configured provider.
     let answer = pick("Provider, by number or name", &names, |text| {
@@ -251,21 +282,26 @@ fn pick_provider() -> anyhow::Result<String> {
     })
 }
 
-fn pick_method(provider: &str, ways: &[Method], label: Option<&str>) -> anyhow::Result<usize> {
-    let labels: Vec<_> = ways.iter().map(|way| way.label.to_owned()).collect();
+/// Returns the position of a method. `key` is that of the one that takes a key.
+fn pick_method(
+    provider: &str,
+    labels: &[&str],
+    key: Option<usize>,
+    label: Option<&str>,
+) -> anyhow::Result<usize> {
+    let shown: Vec<_> = labels.iter().map(|label| clean_line(label)).collect();
     if let Some(label) = label {
         let label = label.trim();
-        let found = ways.iter().position(|way| way.label.eq_ignore_ascii_case(label));
+        let found = labels.iter().position(|known| known.eq_ignore_ascii_case(label));
         return found.with_context(|| {
-            format!("`{provider}` has no method `{}`; its methods: {}", clean_line(label), labels.join(", "))
+            format!("`{provider}` has no method `{}`; its methods: {}", clean_line(label), shown.join(", "))
         });
     }
-    let key = ways.iter().position(|way| way.kind == Kind::Api);
-    match (ways, key) {
+    match (labels, key) {
         ([_], _) => Ok(0),
         // Piped input can only be a key.
         (_, Some(key)) if !std::io::stdin().is_terminal() => Ok(key),
-        _ => match pick("Method", &labels, |_| None)? {
+        _ => match pick("Method", &shown, |_| None)? {
             Choice::Number(index) => Ok(index),
             Choice::Text(_) => bail!("no method was selected"),
         },

@@ -416,3 +416,107 @@ fn without_a_package_manager_the_error_names_one() -> Result<()> {
     check_has(&done.stderr, &["neither `npm` nor `bun` is installed"]);
     Ok(())
 }
+
+/// The package of bun for this machine, whose program runs Node. `None` if there is none.
+fn runtime_package(node: &Path, more: &Value) -> Option<Value> {
+    let name = match (std::env::consts::OS, std::env::consts::ARCH) {
+        ("linux", "x86_64") => "@oven/bun-linux-x64",
+        ("linux", "aarch64") => "@oven/bun-linux-aarch64",
+        ("macos", "x86_64") => "@oven/bun-darwin-x64",
+        ("macos", "aarch64") => "@oven/bun-darwin-aarch64",
+        _ => return None,
+    };
+    // The first argument is one of bun.
+    let program = format!("#!/bin/sh\nshift\nexec '{}' --no-warnings \"$@\"\n", node.display());
+    let mut package = json!({
+        "name": name, "version": "1.3.14", "files": {"bin/bun": program}, "executable": ["bin/bun"],
+    });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        package[key] = value.clone();
+    }
+    Some(package)
+}
+
+/// Finds a program of the path.
+fn installed(name: &str) -> Option<PathBuf> {
+    let paths = Project::plain().ok()?.environment();
+    let path = paths.into_iter().find(|(key, _)| *key == "PATH")?.1;
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file())
+}
+
+/// Sends two prompts to a program whose path contains npm, but no runtime for plugins. Waits between them until `holds`.
+fn with_fetched_runtime(more: &Value, holds: impl Fn(&Stage, &str) -> bool) -> Result<Option<Stage>> {
+    let (Some(node), Some(npm)) = (installed("node"), installed("npm")) else {
+        has_npm();
+        return Ok(None);
+    };
+    let Some(package) = runtime_package(&node.canonicalize()?, more) else { return Ok(None) };
+    let shop = Shop::new(&json!([package]))?;
+    let stage = Stage::plain(Script::new().title("T").text("One.").text("Two."))?;
+    let home = stage.project.home();
+    let registry = shop.registry.host();
+    fs::write(home.join(".npmrc"), format!("registry=http://{registry}/\n"))?;
+    let own = home.join(".config/codewright");
+    fs::create_dir_all(own.join("plugin"))?;
+    let settings = json!({"sandbox": {"mode": "off"}, "plugin_host": {"install": true}});
+    fs::write(own.join("codewright.json"), settings.to_string())?;
+    let plugin = "export const P = async () => ({ 'chat.headers': async (i, o) => { o.headers['x-plugin'] = 'ran'; } });";
+    fs::write(own.join("plugin/mark.js"), plugin)?;
+    let programs = home.join("programs");
+    fs::create_dir_all(&programs)?;
+    for name in ["sh", "git", "env", "cat"] {
+        if let Some(path) = installed(name) {
+            std::os::unix::fs::symlink(path, programs.join(name))?;
+        }
+    }
+    let wrapper = format!(
+        "#!/bin/sh\nexec '{}' '{}' \"$@\"\n",
+        node.canonicalize()?.display(),
+        npm.canonicalize()?.display()
+    );
+    fs::write(programs.join("npm"), wrapper)?;
+    fs::set_permissions(programs.join("npm"), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let run = program(&stage.project, ["serve"]).env("PATH", &programs).deadline(PATIENCE);
+    let (server, url) = crate::support::serve(run)?;
+    let id = new_session(&url)?;
+    for turn in 0..2 {
+        let (status, reply) = post(&url, &format!("/session/{id}/message"), &prompt("go"))?;
+        ensure!(status == 200, "{status}: {reply}");
+        if turn == 0 {
+            wait_until("the end of the installation", || holds(&stage, &url))?;
+        }
+    }
+    server.terminate()?;
+    server.finish()?;
+    Ok(Some(stage))
+}
+
+fn marks(stage: &Stage) -> Vec<Option<String>> {
+    let requests = stage.server.main_requests();
+    requests.iter().map(|request| request.headers.get("x-plugin").map(str::to_owned)).collect()
+}
+
+#[test]
+fn a_runtime_for_plugins_is_installed_if_the_user_allows_it() -> Result<()> {
+    let is_there = |stage: &Stage, _: &str| {
+        let cache = stage.project.home().join(".cache/codewright/packages/@oven");
+        let mut entries = fs::read_dir(cache).into_iter().flatten().flatten();
+        entries.any(|entry| entry.path().join("package-lock.json").is_file())
+    };
+    let Some(stage) = with_fetched_runtime(&json!({}), is_there)? else { return Ok(()) };
+    assert_eq!(marks(&stage), [None, Some("ran".to_owned())]);
+    Ok(())
+}
+
+#[test]
+fn a_runtime_whose_archive_was_changed_is_refused() -> Result<()> {
+    let is_reported = |_: &Stage, url: &str| {
+        let log = get(url, "/log?limit=1000").map(|log| log.to_string()).unwrap_or_default();
+        log.contains("the runtime for plugins cannot be installed")
+    };
+    let Some(stage) = with_fetched_runtime(&json!({"tampered": true}), is_reported)? else { return Ok(()) };
+    assert_eq!(marks(&stage), [None, None]);
+    let cache = stage.project.home().join(".cache/codewright/packages/@oven");
+    assert!(fs::read_dir(cache).into_iter().flatten().next().is_none());
+    Ok(())
+}

@@ -5,9 +5,13 @@
 
 mod broken;
 mod hooks;
+mod login;
 mod providers;
 mod repository;
+mod requests;
+mod runtimes;
 mod tools;
+mod v2;
 
 use std::fs;
 use std::path::PathBuf;
@@ -98,6 +102,15 @@ impl Scene {
         let count = requests.len();
         let request = requests.into_iter().nth(n).with_context(|| format!("there are {count} requests"))?;
         Ok(request.body.as_ref().clone())
+    }
+
+    /// The names of the hooks that the fixture with every hook wrote down after the first `skip` calls, without those
+    /// that are called at any time.
+    fn hook_names(&self, skip: usize) -> Result<Vec<String>> {
+        let always = ["event", "config", "tool.definition", "permission.ask", "INIT", "dispose"];
+        let calls = self.calls()?;
+        let names = calls.iter().skip(skip).filter_map(|call| call["name"].as_str());
+        Ok(names.filter(|name| !always.contains(name)).map(str::to_owned).collect())
     }
 
     /// The names of the offered tools.

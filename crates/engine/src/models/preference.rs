@@ -53,9 +53,14 @@ impl Models {
 
     /// The model for small work, such as titles, in a session that uses the given model.
     pub(crate) fn small(&self, provider_id: &str, model_id: &str) -> Option<Arc<Model>> {
-        let configured = self.small.as_deref().and_then(parse_model);
-        let small = configured.and_then(|model| self.find(&model.provider_id, &model.model_id).ok());
+        let small = self.configured_small();
         small.or_else(|| self.cheap(provider_id)).or_else(|| self.find(provider_id, model_id).ok())
+    }
+
+    /// The usable model of `small_model`.
+    pub(crate) fn configured_small(&self) -> Option<Arc<Model>> {
+        let model = self.small.as_deref().and_then(parse_model)?;
+        self.find(&model.provider_id, &model.model_id).ok()
     }
 
     /// The newest model of a provider's small family.

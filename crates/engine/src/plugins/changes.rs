@@ -29,6 +29,12 @@ pub(crate) fn changes(before: &Value, after: &Value) -> Map {
     changes
 }
 
+/// Returns the values that plugins may change.
+pub(crate) fn allowed(mut changes: Map) -> Map {
+    changes.retain(|key, _| !FIXED.contains(&key.as_str()));
+    changes
+}
+
 fn nested(before: &Value, after: &Value) -> Map {
     let mut changes = Map::new();
     for (key, value) in after.as_object().into_iter().flatten() {

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::changes::{changes, provider_changes, provider_models};
 use super::configured::Configured;
 use super::extension::HostExtension;
+use super::transform::transform;
 use super::{Changed, NamedFetch};
 use crate::inner::Inner;
 use crate::instance::Instance;
@@ -61,6 +62,7 @@ pub(crate) async fn configure(inner: &Arc<Inner>, instance: &Arc<Instance>, open
                 models(inner, instance, extension, &mut overlay.user).await;
             }
         }
+        transform(inner, instance, extension, &mut overlay).await;
     }
     changed.overlay = Arc::new(overlay);
     let is_new = changed.overlay != before.overlay || !names(&changed).eq(names(&before));

@@ -55,6 +55,11 @@ impl HostExtension {
         is_new
     }
 
+    /// Lets the plugins change the configuration again when it is next needed.
+    pub(crate) fn forget_configuration(&self) {
+        *self.configured.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Reports the tools that a repository cannot have, each once.
     pub(crate) fn report_refused(&self) {
         let Some(tools) = self.loaded_tools() else { return };

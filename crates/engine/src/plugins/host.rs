@@ -29,7 +29,11 @@ pub(crate) struct EngineHost {
     pub(crate) memory_bytes: u64,
     /// The files and directories that contain the code.
     pub(crate) code: Vec<PathBuf>,
+    pub(crate) reload: Reload,
 }
+
+/// Lets the plugins of a process change the configuration again.
+pub(crate) type Reload = Box<dyn Fn() -> Boxed<'static, Result<(), String>> + Send + Sync>;
 
 impl EngineHost {
     /// Makes the script and the code of plugins visible, which may be in a hidden directory such as `/tmp`.
@@ -108,6 +112,10 @@ impl Host for EngineHost {
             let found = stored.iter().find(|(name, ..)| *name == provider);
             found.map(|(_, credential, _)| vault::json(credential)).unwrap_or_default()
         })
+    }
+
+    fn reload(&self) -> Boxed<'_, Result<(), String>> {
+        (self.reload)()
     }
 
     fn log(&self, level: HostLevel, plugin: Option<&str>, text: &str) {

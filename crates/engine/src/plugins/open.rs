@@ -7,11 +7,13 @@ use std::time::Duration;
 use codewright_config::{CodeKind, env};
 use codewright_packages::Source;
 use codewright_plugins::{PluginEntry, Plugins, RuntimeKind, Setup, ToolEntry};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until};
 
 use super::PluginTable;
 use super::configure::configure;
 use super::extension::HostExtension;
-use super::host::EngineHost;
+use super::host::{EngineHost, Reload};
 use super::runtime::fallback;
 use super::wanted::Wanted;
 use crate::extension::Extension;
@@ -22,6 +24,8 @@ use crate::packages::{Owner, PluginEntry as PluginSource};
 
 /// The time between the first use of a directory and the start of its plugins, if no prompt needs them earlier.
 const START_DELAY: Duration = Duration::from_millis(500);
+/// The least time between two changes of the configuration that plugins request.
+const RELOAD_EVERY: Duration = Duration::from_secs(1);
 /// The version of the plugin interface.
 const INTERFACE: &str = "1.18.33";
 
@@ -81,6 +85,7 @@ async fn open(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<HostExten
             owner: wanted.owner,
             memory_bytes: wanted.setup.memory_bytes,
             code: code(&wanted.setup),
+            reload: reload(inner, instance, wanted.owner),
         };
         Plugins::new(Arc::new(host), wanted.setup.clone())
     };
@@ -90,6 +95,30 @@ async fn open(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<HostExten
         inner.tasks.spawn(async move { extension.plugins.close().await });
     }
     opened
+}
+
+/// Returns a function that lets the plugins of an owner change the configuration again. Calls wait for each other.
+fn reload(inner: &Arc<Inner>, instance: &Instance, owner: Owner) -> Reload {
+    let (weak, directory) = (Arc::downgrade(inner), instance.directory.clone());
+    let last = Arc::new(Mutex::new(None::<Instant>));
+    Box::new(move || {
+        let (weak, directory, last) = (weak.clone(), directory.clone(), last.clone());
+        Box::pin(async move {
+            let mut last = last.lock().await;
+            if let Some(last) = *last {
+                sleep_until(last + RELOAD_EVERY).await;
+            }
+            let inner = weak.upgrade().ok_or("the program is ending")?;
+            let instance = inner.instance(&directory).await.map_err(|error| error.to_string())?;
+            let found = inner.plugins.find(&directory);
+            found.iter().filter(|extension| extension.wanted.owner == owner).for_each(|extension| {
+                extension.forget_configuration();
+            });
+            extensions(&inner, &instance).await;
+            *last = Some(Instant::now());
+            Ok(())
+        })
+    })
 }
 
 /// Returns the plugins of an owner, or `None` if the owner has no plugins.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::PluginApi;
+use super::{PluginApi, PluginLists};
 use crate::extension;
 use crate::instance::Instance;
 use crate::interface::Extensions;
@@ -13,6 +13,11 @@ impl Extensions<'_> {
     /// Sets the function that answers the requests of plugins to the API.
     pub fn serve_api(self, api: PluginApi) {
         self.0.plugins.set_api(api);
+    }
+
+    /// Sets the function that converts drafts for plugins of the v2 form.
+    pub fn serve_lists(self, lists: PluginLists) {
+        self.0.plugins.set_lists(lists);
     }
 
     /// Sets the address on which the API listens, for plugins that show or use it.

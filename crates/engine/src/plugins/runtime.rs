@@ -9,6 +9,7 @@ use codewright_plugins::{Runtime, RuntimeKind};
 
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::journal::Level;
 use crate::packages::Owner;
 use crate::packages::install::install;
 
@@ -49,7 +50,11 @@ pub(crate) fn fallback(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Option<R
             let result = shared.cancel.run_until_cancelled(installing).await;
             let failure = match result {
                 None => Some("the program is ending".to_owned()),
-                Some(Err(reason)) => Some(reason),
+                Some(Err(reason)) => {
+                    let text = format!("the runtime for plugins cannot be installed: {reason}");
+                    shared.journal.note(Level::Error, "plugin", &text, None).await;
+                    Some(reason)
+                }
                 Some(Ok(_)) => None,
             };
             shared.packages.end(KEY, failure);

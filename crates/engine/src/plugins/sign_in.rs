@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_llm::vault;
-use codewright_plugins::{Auth, Plugins};
+use codewright_plugins::{Auth, AuthMethod, Plugins};
 use serde_json::{Map, Value, json};
 
 use super::sign_ins::Waiting;
@@ -18,6 +18,23 @@ use crate::packages::Owner;
 
 /// The time for the user.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
+/// The time in which a plugin checks an answer.
+const CHECK_LIMIT: Duration = Duration::from_secs(10);
+
+/// A user's answer to a question of a plugin before a sign-in.
+#[derive(Debug, Clone, Copy)]
+pub struct SignInAnswer<'a> {
+    /// The provider.
+    pub provider: &'a str,
+    /// The position of the method.
+    pub method: usize,
+    /// The name of the question.
+    pub key: &'a str,
+    /// The answer, or `None` to learn whether the question is asked at all.
+    pub value: Option<&'a str>,
+    /// The earlier answers.
+    pub inputs: &'a BTreeMap<String, String>,
+}
 
 /// A plugin that signs in to a provider.
 struct Of {
@@ -51,7 +68,7 @@ impl Extensions<'_> {
     /// Returns the sign-in methods of plugins by provider, in the form of `GET /provider/auth`.
     pub async fn sign_in_methods(self, instance: &Arc<Instance>) -> Map<String, Value> {
         let methods = |of: &Of| -> Value {
-            let method = |method: &codewright_plugins::AuthMethod| {
+            let method = |method: &AuthMethod| {
                 let mut shown = json!({ "type": method.kind, "label": method.label });
                 if let Some(prompts) = method.prompts.as_ref().filter(|prompts| !prompts.is_empty()) {
                     shown["prompts"] = serde_json::to_value(prompts).unwrap_or_default();
@@ -62,6 +79,31 @@ impl Extensions<'_> {
         };
         let all = self.sign_ins(instance).await;
         all.iter().map(|(provider, of)| (provider.clone(), methods(of))).collect()
+    }
+
+    /// Returns the sign-in methods of plugins by provider.
+    pub async fn plugin_sign_ins(self, instance: &Arc<Instance>) -> BTreeMap<String, Vec<AuthMethod>> {
+        let all = self.sign_ins(instance).await;
+        all.into_iter().map(|(provider, of)| (provider, of.auth.methods)).collect()
+    }
+
+    /// Asks a plugin whether a question is asked, and what is wrong with an answer. Returns `None` if the question is
+    /// not asked, and otherwise the fault or an empty text.
+    pub async fn check_answer(
+        self,
+        instance: &Arc<Instance>,
+        answer: SignInAnswer<'_>,
+    ) -> Result<Option<String>, Error> {
+        let SignInAnswer { provider, method, key, value, inputs } = answer;
+        let Some(Of { plugins, index, .. }) = self.sign_ins(instance).await.remove(provider) else {
+            return Ok(None);
+        };
+        let params =
+            json!({ "index": index, "method": method, "key": key, "value": value, "inputs": inputs });
+        let checked = plugins.request(index, "auth.prompt", &params, CHECK_LIMIT).await;
+        let checked = checked.map_err(|failure| Error::invalid(failure.to_string()))?;
+        let fault = checked["error"].as_str().unwrap_or_default().to_owned();
+        Ok((checked["visible"] == true).then_some(fault))
     }
 
     /// Starts a sign-in of a plugin. Returns `None` if no plugin signs in to the provider, and otherwise the page for the

@@ -173,7 +173,7 @@ pub(crate) async fn compact(
         let about = About { session: &session.id, agent: AGENT, models, model: &model, prompt };
         extensions.model_request(about, &mut request).await;
         let step = Step::without_tools(instance.clone(), model.clone(), request);
-        let step = Step { files: Some(files.clone()), ..step };
+        let step = Step { files: Some(files.clone()), extensions: extensions.clone(), ..step };
         match answer(inner, lease, &step, &mut recorder, cancel).await? {
             Attempt::Answered => {
                 let message = &transcript[at];

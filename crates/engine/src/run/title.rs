@@ -58,7 +58,8 @@ pub(crate) fn start(
     let Ok(agent) = instance.agent(AGENT) else { return };
     let own =
         agent.model.as_ref().and_then(|model| instance.models.find(&model.provider_id, &model.model_id).ok());
-    let is_own = own.is_some();
+    // Plugins choose a model only if the user has not.
+    let is_chosen = own.is_some() || instance.models.configured_small().is_some();
     let small =
         || session.model.as_ref().and_then(|model| instance.models.small(&model.provider_id, &model.id));
     let Some(model) = own.or_else(small) else { return };
@@ -71,7 +72,7 @@ pub(crate) fn start(
         let extensions = inner.extensions.find(&directory.directory);
         let models = &directory.models;
         let mut model = model;
-        if let Some(provider) = small_of.filter(|_| !is_own)
+        if let Some(provider) = small_of.filter(|_| !is_chosen)
             && let Some((provider, id)) = extensions.small_model(models, &provider).await
             && let Ok(chosen) = models.find(&provider, &id)
         {

@@ -4,7 +4,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_engine::SessionFilter;
+use codewright_engine::{PluginDraft, SessionFilter};
 use codewright_proto::{ParseIdError, Session, SessionId};
 use page::{Anchor, Direction, Order};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,33 @@ pub(super) async fn location(location: Location) -> Json<Value> {
 pub(super) async fn agents(location: Location) -> Json<Value> {
     let agents = location.instance.agents_json();
     with_location(&location, agents.as_array().into_iter().flatten().map(shape::agent).collect())
+}
+
+/// Returns the lists that plugins of the v2 form change.
+pub(crate) fn lists(draft: &PluginDraft) -> Value {
+    let PluginDraft { agents, commands, skills, providers: known, config } = draft;
+    let of = |list: &Value, convert: fn(&Value) -> Value| -> Value {
+        list.as_array().into_iter().flatten().map(convert).collect()
+    };
+    let models = shape::providers(known).flat_map(|provider| {
+        let models = provider["models"].as_object().into_iter().flatten();
+        models.map(|(_, model)| shape::model(model))
+    });
+    let providers = shape::providers(known).map(shape::provider);
+    let mut lists = json!({
+        "agents": of(agents, shape::agent),
+        "commands": of(commands, shape::command),
+        "providers": providers.collect::<Value>(),
+        "models": models.collect::<Value>(),
+        "skills": of(skills, |skill| json!({"type": "embedded", "skill": skill})),
+    });
+    if let Some(agent) = config["default_agent"].as_str() {
+        lists["defaultAgent"] = agent.into();
+    }
+    if let Some((provider, model)) = config["model"].as_str().and_then(|model| model.split_once('/')) {
+        lists["defaultModel"] = json!({"providerID": provider, "modelID": model});
+    }
+    lists
 }
 
 pub(super) async fn models(location: Location) -> Json<Value> {

@@ -146,7 +146,8 @@ fn the_walkthrough_of_the_guide_works() -> Result<()> {
         .turn(Turn::steps().tool("roman", json!({"number": 1984})))
         .turn(Turn::steps().tool("read", json!({"filePath": "secret.env"})))
         .turn(Turn::steps().tool("bash", json!({"command": "echo in $PROJECT", "description": "x"})))
-        .text("Done.");
+        .text("Done.")
+        .text("Soon.");
     let scene = Scene::new(script, &json!({}))?;
     scene.stage.project.write("secret.env", "KEY=1")?;
     let mut count = 0;
@@ -156,12 +157,14 @@ fn the_walkthrough_of_the_guide_works() -> Result<()> {
         scene.user(name, code)?;
         count += 1;
     }
-    assert_eq!(count, 2);
+    assert_eq!(count, 3);
     succeeded(scene.run("go")?)?;
     let results = scene.stage.results(3)?;
     assert_eq!(results[0], "MCMLXXXIV");
     check_has(&results[1], &["Do not read .env files."]);
     check_has(&results[2], &[&format!("in {}", scene.stage.project.directory().display())]);
+    succeeded(scene.program(&["run", "--command", "rhyme", "moon"]).finish()?)?;
+    check_has(&scene.body(4)?.to_string(), &["You write poems.", "Rhyme on moon"]);
     Ok(())
 }
 
