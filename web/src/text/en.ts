@@ -1,5 +1,7 @@
 // All English texts of the app.
-const plural = (count: number, one: string, many: string) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+import { grouped } from "./format";
+
+const plural = (count: number, one: string, many: string) => `${grouped(count)} ${count === 1 ? one : many}`;
 
 export const en = {
   app: "Codewright",
@@ -36,7 +38,7 @@ export const en = {
   transcript: "Transcript", olderMessages: "Loading older messages…", toEnd: "To the newest message", emptySession: "Nothing here yet",
   you: "You", thinking: "Thinking", thought: "Thought", thoughtFor: (time: string) => `Thought for ${time}`, working: "Working", queued: "queued",
   interrupted: "Interrupted", compacted: "The conversation was summarized here", compacting: "Summarizing the conversation", retrying: (attempt: number, message: string) => `Attempt ${attempt} failed: ${message}`,
-  showOutput: "Show the output", hideOutput: "Hide the output", allLines: (count: number) => `All ${count.toLocaleString("en")} lines`, lines: (count: number) => plural(count, "line", "lines"),
+  showOutput: "Show the output", hideOutput: "Hide the output", allLines: (count: number) => `All ${grouped(count)} lines`, lines: (count: number) => plural(count, "line", "lines"),
   truncated: (size: string) => `Only the last part of ${size} is displayed`,
   subagent: "Subagent", openSubagent: "Open", parentSession: "Back to the calling session", toolCalls: (count: number) => plural(count, "tool call", "tool calls"),
   sessionMissing: "This session does not exist", sessionMissingHint: "It may have been deleted in another window or by another program.",
@@ -68,7 +70,7 @@ export const en = {
 
   // Changes and files
   changes: "Changes", files: "Files", terminal: "Terminal", tasks: "Tasks", workingTree: "Working tree", branch: "Branch", thisSession: "Session", lastTurn: "Last turn", noChanges: "No changes", diffOf: (name: string) => `Changes of ${name}`,
-  unchangedLines: (count: number) => plural(count, "unchanged line", "unchanged lines"), showAllLines: (count: number) => `Show all ${count.toLocaleString("en")} lines`, commentOnLine: (line: number) => `Comment on line ${line}`,
+  unchangedLines: (count: number) => plural(count, "unchanged line", "unchanged lines"), showAllLines: (count: number) => `Show all ${grouped(count)} lines`, commentOnLine: (line: number) => `Comment on line ${line}`,
   comment: "Comment", commentPlaceholder: "What should change here?", addComment: "Add comment", unified: "Unified", split: "Side by side", layout: "Layout",
   reviewed: "Reviewed", filterFiles: "Find a file", findInFiles: "Find in files", findSymbols: "Find a symbol", tooLarge: "The file is too large to be displayed", mention: "Mention in the prompt", ignored: "ignored",
   newTerminal: "New terminal", closeTerminal: "Close the terminal", exited: (code: number) => `ended with code ${code}`, terminalLost: "The connection to the terminal is lost. Connecting again…", noTerminals: "No terminal is open",
