@@ -70,6 +70,8 @@ export default defineConfig({
         entryFileNames: "assets/[name]-[hash].js",
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
+        // One file for what the first view needs, also if a later part uses some of it: browsers load few files at a time.
+        advancedChunks: { groups: [{ name: "app", test: /src\/main\.tsx$/ }] },
       },
     },
   },

@@ -115,7 +115,7 @@ export const table = [
     cx.page.expected.push(/ERR_|Failed to load|502/);
     await cx.page.route(cx.server.url + "/", async (route) => {
       const response = await route.fetch();
-      await route.fulfill({ response, body: (await response.text()).replace(/assets\/index-[\w-]+\.js/, "assets/index-other.js") });
+      await route.fulfill({ response, body: (await response.text()).replace(/assets\/app-[\w-]+\.js/, "assets/app-other.js") });
     });
     const { port } = cx.server;
     await cx.server.stop();

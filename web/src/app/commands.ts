@@ -10,6 +10,7 @@ import { t } from "../text";
 import type { IconName } from "../ui/icon";
 import { openAgents, openModels, openSessions, openSkills, openThemes, openVariants } from "./pickers";
 import { openDirectoryDialog } from "./directory";
+import { openInEditor } from "./editor";
 import { openPalette } from "./palette";
 import { go, openSession, route, showPanel, type Panel } from "./router";
 import { redraw } from "./lists";
@@ -93,6 +94,7 @@ export const COMMANDS: Command[] = [
   { id: "session.parent", label: t.parentSession, group: "session", icon: "back", when: () => Boolean(state.sessions[openId() ?? ""]?.parentID), run: withSession((id) => openSession(state.sessions[id]?.parentID ?? rootOf(id))) },
   { id: "view.changes", label: t.changes, group: "view", keys: "Ctrl Alt D", icon: "diff", slash: ["diff"], when: hasSession, run: panel("changes") },
   { id: "view.files", label: t.files, group: "view", keys: "Ctrl Alt F", icon: "file", when: hasSession, run: panel("files") },
+  { id: "view.editor", label: t.openDirectoryInEditor, group: "view", icon: "external", slash: ["editor"], run: () => openInEditor(currentDirectory(), "") },
   { id: "view.terminal", label: t.terminal, group: "view", keys: "Ctrl Alt T", icon: "terminal", when: hasSession, run: panel("terminal") },
   { id: "view.tasks", label: t.tasks, group: "view", icon: "list", when: hasSession, run: panel("tasks") },
   { id: "view.status", label: t.status, group: "view", keys: "Ctrl Alt S", icon: "plug", slash: ["status", "mcps", "mcp"], when: hasSession, run: panel("status") },

@@ -29,6 +29,8 @@ export interface Prefs {
   model: ModelRef | null;
   agent: string;
   directories: string[];
+  /** The editor of this machine: a name of `EDITORS`, or an address with `{path}` and `{line}`. */
+  editor: string;
   history: string[];
 }
 
@@ -40,7 +42,7 @@ const MAX_DRAFT = 200_000;
 const DEFAULTS: Prefs = {
   theme: "codewright", scheme: "system", themes: {}, textSize: 100, split: false, thinking: false, outputs: false, times: false,
   notify: false, enterSends: true, sidebar: true, panelWidth: 440, pinned: [], favourites: [], recent: [], variants: {}, model: null,
-  agent: "", directories: [], history: [],
+  agent: "", directories: [], editor: "", history: [],
 };
 
 function read(): Prefs {

@@ -56,9 +56,8 @@ export function Composer(props: Props): JSX.Element {
   }));
   onMount(() => {
     grow();
-    // On a touch screen the keyboard would cover the session.
-    // The focus needs a layout, so it comes after all elements of the view.
-    if (matchMedia("(hover: hover)").matches) queueMicrotask(() => area.focus());
+    // On a touch screen the keyboard would cover the session. Both need a layout, so they come after all elements.
+    queueMicrotask(() => matchMedia("(hover: hover)").matches && area.focus());
     const paste = (event: Event) => addFiles((event as CustomEvent<File[]>).detail);
     area.addEventListener("attach", paste);
     onCleanup(() => area.removeEventListener("attach", paste));
