@@ -71,7 +71,7 @@ export default defineConfig({
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
         // One file for what the first view needs, also if a later part uses some of it: browsers load few files at a time.
-        advancedChunks: { groups: [{ name: "app", test: /src\/main\.tsx$/ }] },
+        codeSplitting: { groups: [{ name: "app", test: /src\/main\.tsx$/ }] },
       },
     },
   },

@@ -1,7 +1,4 @@
 // The figures of the app: first view, a session of 10,000 messages, a long stream, and 20 sessions at once.
-import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { launch, openPage, Stage } from "./stage.mjs";
 
 const SESSIONS = 1_000;
@@ -60,9 +57,7 @@ export async function bench(settings) {
     ],
     default: "Done.",
   });
-  const file = join(stage.root, "big.json");
-  writeFileSync(file, JSON.stringify(bigSession(stage.directory)));
-  execFileSync(settings.program, ["import", file], { cwd: stage.directory, env: stage.environment(), stdio: ["ignore", "pipe", "inherit"] });
+  stage.import(bigSession(stage.directory));
   const server = await stage.serve();
   for (let at = 0; at < SESSIONS; at += 1) await server.call("POST", "/session", { title: `Session number ${at}` });
   const browser = await launch(settings);

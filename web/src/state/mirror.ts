@@ -139,7 +139,11 @@ async function loadLists(): Promise<void> {
   cursor = Number(list.headers.get("x-next-cursor")) || null;
   batch(() => {
     // Rows of sessions that did not change stay.
-    for (const session of list.reply) set("sessions", session.id, reconcile(session as KnownSession));
+    const fresh = list.reply.filter((session) => !state.sessions[session.id]);
+    for (const session of list.reply) if (state.sessions[session.id]) set("sessions", session.id, reconcile(session as KnownSession));
+    set("sessions", produce((sessions) => {
+      for (const session of fresh) sessions[session.id] = session as KnownSession;
+    }));
     set({ projects, directory: place.directory, home: place.home, hasMore: cursor !== null, ready: true, error: "" });
   });
   await loadActive(Object.keys(active.data as Record<string, unknown>));

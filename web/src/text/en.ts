@@ -78,7 +78,7 @@ export const en = {
   fileTree: "File tree", viewer: "File", results: (count: number) => plural(count, "result", "results"),
 
   // Status
-  mcpServers: "MCP servers", languageServers: "Language servers", formatters: "Formatters", sandbox: "Sandbox", none: "None", connect: "Connect", authorize: "Sign in", signOut: "Sign out",
+  mcpServers: "MCP servers", languageServers: "Language servers", formatters: "Formatters", sandbox: "Sandbox", none: "None", connect: "Connect", authorize: "Sign in", openSignIn: "Open the page for the sign-in", signOut: "Sign out",
   pasteCode: "Paste the address that the browser ended at, or the code", version: "Version",
   statusOf: { connected: "connected", disabled: "off", failed: "failed", needs_auth: "needs sign-in", needs_client_registration: "needs registration", error: "failed" } as Record<string, string>,
   savedPermissions: "Granted permissions", revoke: "Revoke",

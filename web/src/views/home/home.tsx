@@ -1,7 +1,7 @@
 // Home: a prompt, what waits or runs, and the sessions of all directories.
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { openDirectoryDialog } from "../../app/directory";
-import { groupSessions, rootSessions, waitsFor, type Group } from "../../app/lists";
+import { groups as allGroups, groupSessions, rootSessions, waitsFor, type Group } from "../../app/lists";
 import { format, openSession } from "../../app/router";
 import { SessionMenu } from "../../app/session-menu";
 import { currentDirectory } from "../../state/actions";
@@ -35,8 +35,8 @@ export function HomeView(): JSX.Element {
     onCleanup(() => clearTimeout(timer));
   }, { defer: true }));
   const groups = createMemo(() => {
-    const sessions = rootSessions();
-    return groupSessions(query() ? filter(sessions, query(), (session) => `${session.title} ${session.directory}`) : sessions);
+    if (!query()) return allGroups();
+    return groupSessions(filter(rootSessions(), query(), (session) => `${session.title} ${session.directory}`));
   });
   /** Names, because rows of a group with a known name stay when a session changes. */
   const shown = createMemo(() => groups().map((group) => group.id));

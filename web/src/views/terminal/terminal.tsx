@@ -12,6 +12,8 @@ import { Button } from "../../ui/button";
 import { prose } from "../../ui/text";
 import { defineStyles } from "./styles";
 
+/** The wait for the end of a shell after its connection ended without a failure. */
+const CLEAN_MS = 1_000;
 const RETRY_MS = [300, 600, 1_200, 2_500, 5_000];
 const RESIZE_MS = 120;
 const SCROLLBACK = 5_000;
@@ -98,7 +100,7 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
           cursor += data.length;
           terminal.write(data);
         };
-        socket.onclose = retry;
+        socket.onclose = closed;
       } catch {
         retry();
       }
@@ -109,10 +111,15 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
       timer = window.setTimeout(() => void connect(), RETRY_MS[Math.min(attemptNumber, RETRY_MS.length - 1)]);
       attemptNumber += 1;
     };
+    const closed = (event: CloseEvent) => {
+      // The server ends the connection when the shell ends, and its event may arrive later.
+      if (event.wasClean) timer = window.setTimeout(retry, CLEAN_MS);
+      else retry();
+    };
     const resize = () => {
       fit.fit();
-      // A terminal that has ended has no size.
-      if (props.pty()?.status !== "running") return;
+      // A terminal that has ended has no size. A new connection sends it again.
+      if (socket?.readyState !== WebSocket.OPEN || props.pty()?.status !== "running") return;
       const { rows, cols } = terminal;
       call("PUT /pty/{ptyID}", { path: { ptyID: props.id }, query: { directory: props.directory }, body: { size: { rows, cols } } }).catch(() => {});
     };
