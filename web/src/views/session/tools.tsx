@@ -304,7 +304,8 @@ function Task(props: { call: Call }): JSX.Element {
 
 /** Returns the answer of a subagent without the marks that the model reads. */
 function resultOf(output: string): string {
-  return output.replace(/^task_id:.*\n+/, "").replace(/<\/?task_result>/g, "").trim();
+  const inside = /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(output)?.[1];
+  return (inside ?? output.replace(/^task_id:.*\n+/, "").replace(/<\/?task(?:_result|_error)?(?: [^>\n]*)?>/g, "")).trim();
 }
 
 /** The calls and texts of a subagent, below its call. */

@@ -78,6 +78,8 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
     let cursor = 0;
     let ended = false;
     let attemptNumber = 0;
+    /** The size that the server knows. */
+    let sent = "";
     let timer = 0;
     const connect = async () => {
       try {
@@ -87,6 +89,7 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
         socket.binaryType = "arraybuffer";
         socket.onopen = () => {
           attemptNumber = 0;
+          sent = "";
           setLost(false);
           resize();
         };
@@ -121,6 +124,8 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
       // A terminal that has ended has no size. A new connection sends it again.
       if (socket?.readyState !== WebSocket.OPEN || props.pty()?.status !== "running") return;
       const { rows, cols } = terminal;
+      if (sent === `${rows} ${cols}`) return;
+      sent = `${rows} ${cols}`;
       call("PUT /pty/{ptyID}", { path: { ptyID: props.id }, query: { directory: props.directory }, body: { size: { rows, cols } } }).catch(() => {});
     };
     terminal.onData((data) => socket?.readyState === WebSocket.OPEN && socket.send(data));
