@@ -134,7 +134,8 @@ async function loadLists(): Promise<void> {
     callWithHeaders("GET /experimental/session", { query: FIRST["GET /experimental/session"] }),
     call("GET /project"),
     call("GET /path"),
-    call("GET /api/session/active"),
+    // A server of another version may not have it. Then only the sessions of its directory are known to run.
+    call("GET /api/session/active").catch(() => ({ data: {} })),
   ]);
   cursor = Number(list.headers.get("x-next-cursor")) || null;
   batch(() => {

@@ -1,4 +1,5 @@
 // The user's choices and drafts in this browser. Without storage they last as long as the page.
+import { createSignal } from "solid-js";
 import { createStore, type SetStoreFunction } from "solid-js/store";
 
 export interface ModelRef {
@@ -72,13 +73,14 @@ export const setPrefs: SetStoreFunction<Prefs> = ((...change: unknown[]) => {
 }) as SetStoreFunction<Prefs>;
 
 /** Whether the browser stores nothing. */
-export let isVolatile = false;
+const [isVolatile, setVolatile] = createSignal(false);
+export { isVolatile };
 
 function save(): void {
   try {
     localStorage.setItem(STORE, JSON.stringify(store));
   } catch {
-    isVolatile = true;
+    setVolatile(true);
   }
 }
 
@@ -114,7 +116,7 @@ export function setDraft(id: string, text: string): void {
     if (text && text.length <= MAX_DRAFT) localStorage.setItem(DRAFTS + id, text);
     else localStorage.removeItem(DRAFTS + id);
   } catch {
-    isVolatile = true;
+    setVolatile(true);
   }
 }
 

@@ -82,7 +82,7 @@ function General(): JSX.Element {
   return (
     <div class="settings">
       <input class="field" type="search" aria-label={t.searchSettings} placeholder={t.searchSettings} value={query()} onInput={(event) => setQuery(event.currentTarget.value)} />
-      <Show when={isVolatile}><p class="notice warn">{t.storageOff}</p></Show>
+      <Show when={isVolatile()}><p class="notice warn">{t.storageOff}</p></Show>
       <For each={settings.filter((one) => one.label.toLowerCase().includes(query().toLowerCase()))} fallback={<p class="empty">{t.nothingFound}</p>}>
         {(one) => <Setting label={one.label}>{one.view()}</Setting>}
       </For>
