@@ -1,6 +1,7 @@
 // The build of the app. All names are relative, so that the app works below any path.
 import { defineConfig, type Plugin } from "vite";
 import solid from "vite-plugin-solid";
+import { FIRST } from "./src/api/first.ts";
 
 /**
  * Makes Solid create its templates through a Trusted Types policy.
@@ -41,9 +42,22 @@ function terminalStyles(): Plugin {
   };
 }
 
+/** Makes the browser send the calls of the first view before it has the scripts. They have the mode of `fetch`. */
+function firstCalls(): Plugin {
+  return {
+    name: "first-calls",
+    transformIndexHtml: () =>
+      Object.entries(FIRST).map(([route, query]) => {
+        const values = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+        const href = `.${route.slice(route.indexOf("/"))}${values ? `?${values}` : ""}`;
+        return { tag: "link", injectTo: "head" as const, attrs: { rel: "preload", as: "fetch", crossorigin: "anonymous", href } };
+      }),
+  };
+}
+
 export default defineConfig({
   base: "./",
-  plugins: [trustedTemplates(), terminalStyles(), solid()],
+  plugins: [firstCalls(), trustedTemplates(), terminalStyles(), solid()],
   publicDir: false,
   build: {
     outDir: ".build",
@@ -56,6 +70,8 @@ export default defineConfig({
         entryFileNames: "assets/[name]-[hash].js",
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
+        // One file for what the first view needs, also if a later part uses some of it: browsers load few files at a time.
+        codeSplitting: { groups: [{ name: "app", test: /src\/main\.tsx$/ }] },
       },
     },
   },

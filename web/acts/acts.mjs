@@ -102,6 +102,7 @@ export async function acts(settings, name) {
   seed(stage);
   await stage.model(script(stage.directory));
   const server = await stage.serve({ password: "a password" });
+  const mcp = await stage.toolServer();
   const browser = await launch(settings, name);
   const [results, started] = [[], Date.now()];
   try {
@@ -109,6 +110,7 @@ export async function acts(settings, name) {
       const table = group.filter((act) => name === "chromium" || act.smoke);
       if (table.length === 0 || (settings.only && !settings.only.split(",").includes(title))) continue;
       const cx = new Cx(stage, server, browser, settings, name);
+      cx.mcp = mcp;
       for (const act of table) {
         let problem = "";
         try {

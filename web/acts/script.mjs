@@ -86,6 +86,7 @@ export function script(directory) {
       { match: "SLOWLY", turns: [{ steps: [{ text: Array.from({ length: 400 }, (_, at) => `word${at}`).join(" "), chunk_size: 12, chunk_delay_ms: 60 }] }] },
       { match: "BREAKIT", turns: [{ http_error: { status: 400, body: { error: { message: "the model is out of order" } } } }] },
       { match: "HOSTILE", turns: [HOSTILE] },
+      { match: "FORMULA", turns: ["It costs $5 and $10.\n\n$$\n\\frac{a}{b} = \\sqrt{c}\n$$\n\nand $x_1$ and $\\href{javascript:document.title='owned'}{x}$ and $\\class{evil}{y}$"] },
       { match: "CODEBIG", turns: [`\`\`\`js\n${"const a = 1; // line\n".repeat(3_000)}\`\`\`\n\nEnd of code.`] },
     ].map((session) => ({ ...session, loop: true })),
     default: "Hello from the **model**.",

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
 import { dirname, join } from "node:path";
 
 /** The deadline of what a page has to show. */
@@ -50,6 +51,7 @@ function start(command, args, settings, ready) {
     };
     child.stdout.on("data", look);
     child.stderr.on("data", look);
+    child.on("error", reject);
     child.on("exit", (code) => reject(new Error(`${command} ended with ${code}: ${output}`)));
   });
   const ended = new Promise((resolve) => child.on("exit", resolve));
@@ -121,6 +123,27 @@ export class Stage {
     writeFileSync(join(folder, "opencode.json"), JSON.stringify({ model: "mock/plain-model", permission: { bash: "ask" }, provider: { mock: provider }, ...config }));
   }
 
+  /** Starts a server for tools that wants a sign-in, and returns its address. Without Python there is none. */
+  async toolServer() {
+    const path = fileURLToPath(new URL("../../crates/testkit/servers/mcp.py", import.meta.url));
+    const child = start("python3", [path, "http", "auth=1"], { env: this.environment({ PYTHONUNBUFFERED: "1" }) }, /^(\d+)\n/);
+    try {
+      const port = (await child.isReady)[1];
+      this.#running.add(child);
+      return `http://127.0.0.1:${port}`;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Stores a session as the program stores imported ones. */
+  import(session) {
+    const file = join(this.root, "session.json");
+    writeFileSync(file, JSON.stringify(session));
+    execFileSync(this.settings.program, ["import", file], { cwd: this.directory, env: this.environment(), stdio: ["ignore", "pipe", "inherit"] });
+    rmSync(file);
+  }
+
   /** Starts a server. */
   async serve({ port = 0, password = "", cors = [], env = {} } = {}) {
     const chosen = port || (await freePort());
@@ -171,7 +194,7 @@ export async function openPage(browser, url, { width = 1280, height = 800, dark 
   };
   page.on("pageerror", (error) => trouble(`error: ${error.message} ${(error.stack ?? "").split("\n")[1] ?? ""}`));
   // Firefox reports what a library writes as an error of the page, so only Chromium's console counts.
-  if (!isFirefox) page.on("console", (message) => message.type() === "error" && trouble(`console: ${message.text()}`));
+  if (!isFirefox) page.on("console", (message) => message.type() === "error" && trouble(`console: ${message.text()} ${message.location().url}`));
   const origins = url.startsWith("about:") ? null : [new URL(url).origin, ...allowed];
   page.on("request", (request) => {
     const target = request.url();

@@ -163,6 +163,10 @@ pub struct SessionFilter {
     pub search: Option<String>,
     /// Sessions updated at this time or later, in milliseconds since 1970.
     pub start: Option<u64>,
+    /// Sessions updated before this time, in milliseconds since 1970.
+    pub before: Option<u64>,
+    /// Only sessions that are not archived.
+    pub unarchived: bool,
     /// The maximum number of sessions, at most [`MAX_SESSIONS`].
     pub limit: Option<usize>,
 }

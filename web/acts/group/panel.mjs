@@ -78,6 +78,23 @@ export const table = [
     await cx.page.locator(".line .hl-keyword", { hasText: "export" }).waitFor();
     await cx.press("Back");
   } },
+  { name: "a file opens in the editor that the user chooses", run: async (cx) => {
+    // No program of this machine takes the address.
+    cx.page.expected.push(/myeditor/);
+    await cx.page.getByRole("treeitem", { name: /sum.ts/ }).click();
+    await cx.press("Open in the editor");
+    await cx.page.getByRole("option", { name: "VS Code", exact: true }).waitFor();
+    await cx.page.getByRole("option", { name: "Another editor" }).click();
+    await cx.page.getByRole("combobox", { name: "Editor" }).selectOption("other");
+    const field = cx.page.getByRole("textbox", { name: "Address that opens a file" });
+    await field.fill("javascript://%0adocument.title='owned'//{path}");
+    await cx.shows("The address needs a scheme");
+    await field.fill("myeditor://open?file={path}&line={line}");
+    await cx.page.goBack();
+    const link = cx.page.getByRole("link", { name: "Open in myeditor" });
+    equal("address", await link.getAttribute("href"), `myeditor://open?file=${cx.stage.directory}/src/sum.ts&line=1`);
+    await cx.press("Back");
+  } },
   { name: "files are found by name", run: async (cx) => {
     await cx.page.getByRole("searchbox", { name: "Find a file" }).pressSequentially("sumts", { delay: 60 });
     ok("focus", await cx.page.evaluate(() => document.activeElement.type === "search"));
@@ -140,6 +157,38 @@ export const table = [
   { name: "the status shows servers, sandbox and trust", run: async (cx) => {
     await cx.page.getByRole("tab", { name: "Status" }).click();
     for (const text of ["MCP servers", "Language servers", "Formatters", "Sandbox", "Workspace trust"]) await cx.page.locator(".panel h3", { hasText: text }).waitFor();
+  } },
+  { name: "a server for tools is signed in to", run: async (cx) => {
+    if (!cx.mcp) {
+      console.log("skipped: python3 is missing");
+      return;
+    }
+    await cx.server.call("POST", "/mcp", { name: "remote", config: { type: "remote", url: `${cx.mcp}/mcp` } });
+    await cx.page.getByRole("tab", { name: "Tasks" }).click();
+    await cx.page.getByRole("tab", { name: "Status" }).click();
+    const row = cx.page.locator(".status-row", { hasText: "remote" });
+    await row.getByText("needs sign-in").waitFor();
+    await row.getByRole("button", { name: "Sign in" }).click();
+    const link = row.getByRole("link", { name: "Open the page for the sign-in" });
+    await link.waitFor();
+    const popup = cx.page.context().waitForEvent("page");
+    await link.click();
+    const page = await popup;
+    await row.getByText("connected").waitFor();
+    await link.waitFor({ state: "detached" });
+    await page.close();
+  } },
+  { name: "the sign-in to a server for tools is taken back, and done by pasting a code", run: async (cx) => {
+    if (!cx.mcp) return;
+    const row = cx.page.locator(".status-row", { hasText: "remote" });
+    await row.getByRole("button", { name: "Sign out" }).click();
+    await row.getByText("needs sign-in").waitFor();
+    await row.getByRole("button", { name: "Sign in" }).click();
+    const link = row.getByRole("link", { name: "Open the page for the sign-in" });
+    const reply = await fetch(await link.getAttribute("href"), { redirect: "manual" });
+    await row.getByRole("textbox").fill(reply.headers.get("location"));
+    await row.getByRole("button", { name: "Done" }).click();
+    await row.getByText("connected").waitFor();
   } },
   { name: "tabs are used with the keyboard", run: async (cx) => {
     await cx.page.getByRole("tab", { name: "Status" }).focus();

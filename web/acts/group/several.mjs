@@ -115,7 +115,7 @@ export const table = [
     cx.page.expected.push(/ERR_|Failed to load|502/);
     await cx.page.route(cx.server.url + "/", async (route) => {
       const response = await route.fetch();
-      await route.fulfill({ response, body: (await response.text()).replace(/assets\/index-[\w-]+\.js/, "assets/index-other.js") });
+      await route.fulfill({ response, body: (await response.text()).replace(/assets\/app-[\w-]+\.js/, "assets/app-other.js") });
     });
     const { port } = cx.server;
     await cx.server.stop();
@@ -159,6 +159,31 @@ export const table = [
     await page.locator("#prompt").fill("say hello");
     await page.locator("#prompt").press("Enter");
     await cx.shows("Hello from the model", page);
+  } },
+  { name: "the app works with a full storage, and tells it", run: async (cx) => {
+    const page = await cx.open("about:blank");
+    await page.addInitScript(() => {
+      Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
+    });
+    await page.goto(cx.server.url);
+    await page.locator(".home h1").waitFor();
+    await page.locator("#prompt").fill("say hello");
+    await page.locator("#prompt").press("Enter");
+    await cx.shows("Hello from the model", page);
+    await page.evaluate(() => { location.hash = "#/settings"; });
+    await cx.shows("This browser stores nothing", page);
+  } },
+  { name: "a server of another version without some routes is used", run: async (cx) => {
+    const page = await cx.open("about:blank");
+    page.expected.push(/404/);
+    const missing = JSON.stringify({ name: "NotFoundError", data: { message: "no route" } });
+    await page.route(/\/(?:api\/session\/active|trust|experimental\/sandbox|vcs\/status)(?:\?|$)/, (route) => route.fulfill({ status: 404, contentType: "application/json", body: missing }));
+    await page.goto(cx.server.url);
+    await page.locator("#prompt").fill("say hello");
+    await page.locator("#prompt").press("Enter");
+    await cx.shows("Hello from the model", page);
+    await page.locator(".head").getByRole("button", { name: "Status" }).click();
+    await page.locator(".panel h3", { hasText: "Workspace trust" }).waitFor();
   } },
   { name: "a clock that is wrong does not disturb", run: async (cx) => {
     const page = await cx.open("about:blank");

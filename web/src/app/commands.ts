@@ -9,8 +9,8 @@ import { copy } from "../ui/code";
 import { t } from "../text";
 import type { IconName } from "../ui/icon";
 import { openAgents, openModels, openSessions, openSkills, openThemes, openVariants } from "./pickers";
-import { openTimeline, openForks, openUndo, openMove } from "../views/session/timeline";
 import { openDirectoryDialog } from "./directory";
+import { openInEditor } from "./editor";
 import { openPalette } from "./palette";
 import { go, openSession, route, showPanel, type Panel } from "./router";
 import { redraw } from "./lists";
@@ -40,6 +40,9 @@ const withSession = (run: (id: string) => void) => () => {
   const id = openId();
   if (id) run(id);
 };
+/** Opens a dialog over the prompts of a session, whose code is loaded with the view of sessions. */
+const withPrompts = (open: (dialogs: typeof import("../views/session/timeline"), id: string) => void) =>
+  withSession((id) => void attempt(async () => open(await import("../views/session/timeline"), id)));
 const hasSession = () => openId() !== null;
 const panel = (name: Panel) => () => {
   const now = route();
@@ -72,10 +75,10 @@ export const COMMANDS: Command[] = [
   { id: "session.list", label: t.sessions, group: "session", keys: "Ctrl Alt L", icon: "list", slash: ["sessions", "resume", "continue"], run: () => openSessions() },
   { id: "session.directory", label: t.openDirectory, group: "session", icon: "folder", run: () => openDirectoryDialog() },
   { id: "session.rename", label: t.renameSession, group: "session", icon: "edit", slash: ["rename"], when: hasSession, run: withSession(renameDialog) },
-  { id: "session.timeline", label: t.timeline, group: "session", keys: "Ctrl Alt G", icon: "clock", slash: ["timeline"], when: hasSession, run: withSession(openTimeline) },
-  { id: "session.fork", label: t.forkSession, group: "session", icon: "fork", slash: ["fork"], when: hasSession, run: withSession(openForks) },
+  { id: "session.timeline", label: t.timeline, group: "session", keys: "Ctrl Alt G", icon: "clock", slash: ["timeline"], when: hasSession, run: withPrompts((dialogs, id) => dialogs.openTimeline(id)) },
+  { id: "session.fork", label: t.forkSession, group: "session", icon: "fork", slash: ["fork"], when: hasSession, run: withPrompts((dialogs, id) => dialogs.openForks(id)) },
   { id: "session.undo", label: t.undo, group: "session", keys: "Ctrl Alt U", icon: "undo", slash: ["undo"], when: hasSession, run: withSession((id) => void undo(id)) },
-  { id: "session.undo.to", label: t.undoPrompt, group: "session", icon: "undo", when: hasSession, run: withSession((id) => openUndo(id)) },
+  { id: "session.undo.to", label: t.undoPrompt, group: "session", icon: "undo", when: hasSession, run: withPrompts((dialogs, id) => dialogs.openUndo(id)) },
   { id: "session.redo", label: t.redo, group: "session", keys: "Ctrl Alt R", icon: "redo", slash: ["redo"], when: () => Boolean(state.sessions[openId() ?? ""]?.revert), run: withSession((id) => redo(id, false)) },
   { id: "session.compact", label: t.compact, group: "session", icon: "spark", slash: ["compact", "summarize"], when: hasSession, run: withSession(compact) },
   { id: "session.copy", label: t.copyLast, group: "session", keys: "Ctrl Alt Y", icon: "copy", slash: ["copy"], when: hasSession, run: withSession((id) => void copyLast(id)) },
@@ -83,7 +86,7 @@ export const COMMANDS: Command[] = [
   { id: "session.export.json", label: t.exportJson, group: "session", icon: "download", when: hasSession, run: withSession((id) => void attempt(() => exportSession(id, "json"))) },
   { id: "session.share", label: t.share, group: "session", icon: "globe", slash: ["share"], when: hasSession, run: withSession(shareDialog) },
   { id: "session.unshare", label: t.unshare, group: "session", icon: "globe", slash: ["unshare"], when: () => Boolean(state.sessions[openId() ?? ""]?.share), run: withSession(unshare) },
-  { id: "session.move", label: t.moveSession, group: "session", icon: "folder", slash: ["move"], when: hasSession, run: withSession(openMove) },
+  { id: "session.move", label: t.moveSession, group: "session", icon: "folder", slash: ["move"], when: hasSession, run: withPrompts((dialogs, id) => dialogs.openMove(id)) },
   { id: "session.pin", label: `${t.pin} / ${t.unpin}`, group: "session", icon: "pin", when: hasSession, run: withSession(togglePin) },
   { id: "session.delete", label: t.deleteSession, group: "session", icon: "trash", when: hasSession, run: withSession((id) => remove(id, redraw)) },
   { id: "session.interrupt", label: t.stop, group: "session", keys: "Esc Esc", icon: "stop", when: () => isBusy(openId() ?? ""), run: withSession(abort) },
@@ -91,6 +94,7 @@ export const COMMANDS: Command[] = [
   { id: "session.parent", label: t.parentSession, group: "session", icon: "back", when: () => Boolean(state.sessions[openId() ?? ""]?.parentID), run: withSession((id) => openSession(state.sessions[id]?.parentID ?? rootOf(id))) },
   { id: "view.changes", label: t.changes, group: "view", keys: "Ctrl Alt D", icon: "diff", slash: ["diff"], when: hasSession, run: panel("changes") },
   { id: "view.files", label: t.files, group: "view", keys: "Ctrl Alt F", icon: "file", when: hasSession, run: panel("files") },
+  { id: "view.editor", label: t.openDirectoryInEditor, group: "view", icon: "external", slash: ["editor"], run: () => openInEditor(currentDirectory(), "") },
   { id: "view.terminal", label: t.terminal, group: "view", keys: "Ctrl Alt T", icon: "terminal", when: hasSession, run: panel("terminal") },
   { id: "view.tasks", label: t.tasks, group: "view", icon: "list", when: hasSession, run: panel("tasks") },
   { id: "view.status", label: t.status, group: "view", keys: "Ctrl Alt S", icon: "plug", slash: ["status", "mcps", "mcp"], when: hasSession, run: panel("status") },

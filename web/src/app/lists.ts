@@ -1,5 +1,5 @@
 // The sessions as they are listed: grouped by what needs attention, then by day.
-import { createSignal } from "solid-js";
+import { createMemo, createRoot, createSignal } from "solid-js";
 import { isDeleting } from "../state/actions";
 import { isBusy, rootOf, state, type KnownSession } from "../state/mirror";
 import { prefs } from "../state/prefs";
@@ -25,13 +25,14 @@ export function runningRoots(): Set<string> {
   return new Set(Object.keys(state.statuses).filter(isBusy).map(rootOf));
 }
 
-/** Returns the sessions without subagents and archived ones, newest first. */
-export function rootSessions(): KnownSession[] {
+const roots = createRoot(() => createMemo((): KnownSession[] => {
   redraws();
-  return Object.values(state.sessions)
-    .filter((session) => !session.parentID && session.time.archived === undefined && !isDeleting(session.id))
-    .sort((a, b) => b.time.updated - a.time.updated);
-}
+  const found = Object.values(state.sessions).filter((session) => !session.parentID && session.time.archived === undefined && !isDeleting(session.id));
+  // Each property of a stored object costs more than the comparison.
+  return found.map((session) => ({ session, updated: session.time.updated })).sort((a, b) => b.updated - a.updated).map(({ session }) => session);
+}));
+/** Returns the sessions without subagents and archived ones, newest first. */
+export const rootSessions = (): KnownSession[] => roots();
 
 export function groupSessions(sessions: KnownSession[]): Group[] {
   const [waiting, running, pinned] = [waitingRoots(), runningRoots(), new Set(prefs.pinned)];
@@ -50,3 +51,7 @@ export function waitsFor(id: string): string {
   if (state.questions.some((request) => rootOf(request.sessionID) === id)) return t.waitsForAnswer;
   return state.permissions.some((request) => rootOf(request.sessionID) === id) ? t.waitsForPermission : "";
 }
+
+const all = createRoot(() => createMemo(() => groupSessions(rootSessions())));
+/** Returns the groups of all sessions. */
+export const groups = (): Group[] => all();

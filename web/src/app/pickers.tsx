@@ -1,5 +1,5 @@
 // Pickers of models, variants, agents, sessions, skills and themes.
-import { createMemo, createResource, createSignal, onCleanup } from "solid-js";
+import { createMemo, createResource, createSignal, lazy, onCleanup, Suspense } from "solid-js";
 import { call } from "../api";
 import { currentDirectory, remove, togglePin } from "../state/actions";
 import { chooseAgent, chooseModel, chooseVariant, currentAgent, currentModel, currentVariant, findModel, modelName, parseModel, primaryAgents, variantsOf } from "../state/choice";
@@ -10,7 +10,6 @@ import { themeNames } from "../state/themes";
 import { ago, baseName, count } from "../text/format";
 import { t } from "../text";
 import { Dialog } from "../ui/dialog";
-import { Markdown } from "../ui/markdown";
 import { Picker, type PickerItem } from "../ui/picker";
 import { prose } from "../ui/text";
 import { draftOf, focusPrompt } from "../views/session/draft";
@@ -18,6 +17,9 @@ import { openDialog } from "./dialogs";
 import { redraw, rootSessions } from "./lists";
 import { openSession, route } from "./router";
 import { renameDialog } from "./session-menu";
+
+/** Not needed for the first view. */
+const Markdown = lazy(async () => ({ default: (await import("../ui/markdown")).Markdown }));
 
 function here() {
   const now = route();
@@ -147,7 +149,7 @@ export function openSkills(): void {
     const items = () => (skills.latest ?? []).map((skill) => ({ id: skill.name, label: prose(skill.name), detail: prose(skill.description ?? "") }));
     const show = (item: PickerItem) => {
       const skill = skills.latest?.find((one) => one.name === item.id);
-      openDialog((inner) => <Dialog wide title={item.label} onClose={inner.close}><Markdown text={skill?.content ?? ""} /></Dialog>);
+      openDialog((inner) => <Dialog wide title={item.label} onClose={inner.close}><Suspense><Markdown text={skill?.content ?? ""} /></Suspense></Dialog>);
     };
     const pick = (item: PickerItem) => {
       dialog.close();

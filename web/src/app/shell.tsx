@@ -5,10 +5,10 @@ import { hasUpdate } from "../state/version";
 import { prefs, setPrefs } from "../state/prefs";
 import { t } from "../text";
 import { Button } from "../ui/button";
+import { idle } from "../ui/idle";
 import { Icon } from "../ui/icon";
 import { Toasts } from "../ui/toast";
 import { HomeView } from "../views/home/home";
-import { SessionView } from "../views/session/session";
 import { SignIn } from "../views/sign-in/sign-in";
 import { TrustGuard } from "../views/trust/trust";
 import { dialogs } from "./dialogs";
@@ -17,6 +17,7 @@ import { followAttention } from "./notify";
 import { route } from "./router";
 import { Sidebar } from "./sidebar";
 
+const SessionView = lazy(() => import("../views/session/session"));
 const SettingsView = lazy(() => import("../views/settings/settings"));
 const ShortcutsView = lazy(() => import("../views/settings/shortcuts"));
 const GalleryView = lazy(() => import("../views/gallery/gallery"));
@@ -31,6 +32,10 @@ export function Shell(): JSX.Element {
   onMount(() => {
     NARROW.addEventListener("change", update);
     addEventListener("keydown", handleKeys);
+  });
+  // So that the first session opens at once.
+  createEffect(() => {
+    if (state.ready) void idle().then(() => SessionView.preload());
   });
   onCleanup(() => {
     NARROW.removeEventListener("change", update);

@@ -9,13 +9,13 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icon";
 import { plain, prose } from "../ui/text";
 import { VirtualList } from "../ui/virtual";
-import { groupSessions, rootSessions, runningRoots, waitingRoots } from "./lists";
+import { groups, runningRoots, waitingRoots } from "./lists";
 import { format, go, route } from "./router";
 import { SessionMenu } from "./session-menu";
 import { openPalette } from "./palette";
 
 export function Sidebar(): JSX.Element {
-  const rows = createMemo(() => groupSessions(rootSessions()).flatMap((group) => [`# ${group.title}`, ...group.sessions.map((session) => session.id)]));
+  const rows = createMemo(() => groups().flatMap((group) => [`# ${group.title}`, ...group.sessions.map((session) => session.id)]));
   const waiting = createMemo(waitingRoots);
   const running = createMemo(runningRoots);
   const current = () => {

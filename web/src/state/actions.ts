@@ -61,7 +61,7 @@ export async function sendPrompt(id: string, prompt: Prompt): Promise<void> {
     void attempt(() => call("POST /session/{sessionID}/shell", { path, query, body, long: true }));
     return;
   }
-  const command = commandOf(directory, prompt.text);
+  const command = await commandOf(directory, prompt.text);
   if (command) {
     const files = prompt.parts.filter((part): part is FilePartInput => part.type === "file");
     const body = {
@@ -77,10 +77,10 @@ export async function sendPrompt(id: string, prompt: Prompt): Promise<void> {
 }
 
 /** Returns the server's command at the start of a text, with its arguments. */
-function commandOf(directory: string, text: string): { command: string; arguments: string } | null {
+async function commandOf(directory: string, text: string): Promise<{ command: string; arguments: string } | null> {
   const match = /^\/(\S+)\s*([\s\S]*)$/.exec(text.trim());
   if (!match?.[1]) return null;
-  const known = placeOf(directory).commands()?.some((command) => command.name === match[1]);
+  const known = (await placeOf(directory).commands.load())?.some((command) => command.name === match[1]);
   return known ? { command: match[1], arguments: match[2] ?? "" } : null;
 }
 

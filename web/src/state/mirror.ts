@@ -5,15 +5,15 @@ import {
   call, callWithHeaders, type Event, type GlobalEvent, type GlobalSession, type PermissionRequest, type Project, type QuestionRequest, type Session,
   type SessionStatus, type Todo,
 } from "../api";
+import { FIRST, PAGE } from "../api/first";
 import { follow, type StreamState } from "../api/stream";
+import { idle } from "../ui/idle";
 import { fail, toast } from "../ui/toast";
 import { t } from "../text";
 import { placeOf } from "./place";
 import { lookForUpdate } from "./version";
 import { coalesce, Transcript, type TranscriptEvent } from "./transcript";
 
-/** Sessions of a page of the list. */
-const PAGE = 100;
 /** Transcripts that stay loaded. */
 const MAX_TRANSCRIPTS = 8;
 /** The time of a frame that events may use. The rest waits for the next frame. */
@@ -131,15 +131,19 @@ export function waiting(id: string): { permissions: PermissionRequest[]; questio
 
 async function loadLists(): Promise<void> {
   const [list, projects, place, active] = await Promise.all([
-    callWithHeaders("GET /experimental/session", { query: { roots: "true", limit: PAGE } }),
+    callWithHeaders("GET /experimental/session", { query: FIRST["GET /experimental/session"] }),
     call("GET /project"),
     call("GET /path"),
-    call("GET /api/session/active"),
+    // A server of another version may not have it. Then only the sessions of its directory are known to run.
+    call("GET /api/session/active").catch(() => ({ data: {} })),
   ]);
   cursor = Number(list.headers.get("x-next-cursor")) || null;
   batch(() => {
+    // Rows of sessions that did not change stay.
+    const fresh = list.reply.filter((session) => !state.sessions[session.id]);
+    for (const session of list.reply) if (state.sessions[session.id]) set("sessions", session.id, reconcile(session as KnownSession));
     set("sessions", produce((sessions) => {
-      for (const session of list.reply) sessions[session.id] = session as KnownSession;
+      for (const session of fresh) sessions[session.id] = session as KnownSession;
     }));
     set({ projects, directory: place.directory, home: place.home, hasMore: cursor !== null, ready: true, error: "" });
   });
@@ -323,8 +327,11 @@ function isIgnored(data: string): boolean {
   return session !== undefined && !transcripts.has(session);
 }
 
-/** Fetches everything again. Events that arrive meanwhile are applied to the result. */
-async function refresh(): Promise<void> {
+/**
+ * Fetches the lists again, and what else was requested before a time. Events that arrive meanwhile are applied to the
+ * result.
+ */
+async function refresh(before: number): Promise<void> {
   fetching += 1;
   try {
     await loadLists();
@@ -334,8 +341,8 @@ async function refresh(): Promise<void> {
     fetching -= 1;
     if (queue.length > 0) schedule();
   }
-  for (const transcript of transcripts.values()) void transcript.refresh();
-  placeOf.refreshAll();
+  for (const transcript of transcripts.values()) if (transcript.requested < before) void transcript.refresh();
+  placeOf.refreshAll(before);
 }
 
 let ending: AbortController | null = null;
@@ -345,8 +352,8 @@ export function connect(): void {
   ending?.abort();
   ending = new AbortController();
   let wasLost = false;
-  // For a quick first view. The lists are fetched again when the stream is open, so nothing in between is missed.
-  if (!state.ready) void refresh();
+  // For a quick first view. The lists are fetched again after it, because the stream opens later.
+  let first: Promise<void> | null = state.ready ? null : refresh(0);
   void follow(
     {
       onEvent: enqueue,
@@ -358,7 +365,9 @@ export function connect(): void {
             void lookForUpdate();
           }
           wasLost = false;
-          void refresh();
+          const opened = performance.now();
+          void (first?.then(idle) ?? Promise.resolve()).then(() => refresh(opened));
+          first = null;
         }
         if (connection === "lost" && state.ready && attempt > 0) wasLost = true;
         setAttempt(attempt);

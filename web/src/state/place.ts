@@ -7,11 +7,13 @@ import { call, type Agent, type Command, type Config, type Event, type Formatter
 export interface Lazy<T> {
   (): T | undefined;
   refresh: () => Promise<void>;
+  /** Returns the value, and waits for it if it has not been fetched. */
+  load: () => Promise<T | undefined>;
   set: (value: T) => void;
   /** Why the last fetch failed. */
   error: () => string;
-  /** Fetches again if the value has been read. */
-  touch: () => void;
+  /** Fetches again if the value has been read and its last request was before a time. */
+  touch: (before?: number) => void;
 }
 
 function lazy<T>(fetch: () => Promise<T>): Lazy<T> {
@@ -19,8 +21,10 @@ function lazy<T>(fetch: () => Promise<T>): Lazy<T> {
   const [error, setError] = createSignal("");
   let isRead = false;
   let mine = 0;
+  let requested = 0;
   const refresh = async () => {
     isRead = true;
+    requested = performance.now();
     const ticket = (mine += 1);
     try {
       const found = await fetch();
@@ -37,14 +41,18 @@ function lazy<T>(fetch: () => Promise<T>): Lazy<T> {
   };
   return Object.assign(read, {
     refresh,
+    load: async () => {
+      if (value() === undefined) await refresh();
+      return value();
+    },
     error,
     set: (next: T) => {
       isRead = true;
       mine += 1;
       setValue(() => next);
     },
-    touch: () => {
-      if (isRead) void refresh();
+    touch: (before = Infinity) => {
+      if (isRead && requested < before) void refresh();
     },
   });
 }
@@ -115,10 +123,11 @@ placeOf.event = (event: Event, directory: string | undefined): void => {
   }
 };
 
-function touchAll(place: Place): void {
-  for (const value of Object.values(place)) if (typeof value === "function") (value as Lazy<unknown>).touch();
+function touchAll(place: Place, before?: number): void {
+  for (const value of Object.values(place)) if (typeof value === "function") (value as Lazy<unknown>).touch(before);
 }
 
-placeOf.refreshAll = (): void => {
-  for (const place of places.values()) touchAll(place);
+/** Fetches again what was requested before a time. */
+placeOf.refreshAll = (before: number): void => {
+  for (const place of places.values()) touchAll(place, before);
 };

@@ -1,4 +1,5 @@
 // The user's choices and drafts in this browser. Without storage they last as long as the page.
+import { createSignal } from "solid-js";
 import { createStore, type SetStoreFunction } from "solid-js/store";
 
 export interface ModelRef {
@@ -29,6 +30,8 @@ export interface Prefs {
   model: ModelRef | null;
   agent: string;
   directories: string[];
+  /** The editor of this machine: a name of `EDITORS`, or an address with `{path}` and `{line}`. */
+  editor: string;
   history: string[];
 }
 
@@ -40,7 +43,7 @@ const MAX_DRAFT = 200_000;
 const DEFAULTS: Prefs = {
   theme: "codewright", scheme: "system", themes: {}, textSize: 100, split: false, thinking: false, outputs: false, times: false,
   notify: false, enterSends: true, sidebar: true, panelWidth: 440, pinned: [], favourites: [], recent: [], variants: {}, model: null,
-  agent: "", directories: [], history: [],
+  agent: "", directories: [], editor: "", history: [],
 };
 
 function read(): Prefs {
@@ -70,13 +73,14 @@ export const setPrefs: SetStoreFunction<Prefs> = ((...change: unknown[]) => {
 }) as SetStoreFunction<Prefs>;
 
 /** Whether the browser stores nothing. */
-export let isVolatile = false;
+const [isVolatile, setVolatile] = createSignal(false);
+export { isVolatile };
 
 function save(): void {
   try {
     localStorage.setItem(STORE, JSON.stringify(store));
   } catch {
-    isVolatile = true;
+    setVolatile(true);
   }
 }
 
@@ -112,7 +116,7 @@ export function setDraft(id: string, text: string): void {
     if (text && text.length <= MAX_DRAFT) localStorage.setItem(DRAFTS + id, text);
     else localStorage.removeItem(DRAFTS + id);
   } catch {
-    isVolatile = true;
+    setVolatile(true);
   }
 }
 

@@ -71,6 +71,8 @@ export class Transcript {
   /** Events that arrived while the newest page loads. */
   #queue: TranscriptEvent[] | null = null;
   #generation = 0;
+  /** The time of the last request for the newest page. */
+  requested = 0;
   /** The deltas of texts that were growing when they were fetched, until it is known where they continue. */
   readonly #joining = new Map<string, string>();
 
@@ -90,6 +92,7 @@ export class Transcript {
   /** Loads the newest page. What is already loaded stays if it joins the page without a gap. */
   async refresh(): Promise<void> {
     const mine = (this.#generation += 1);
+    this.requested = performance.now();
     this.#queue = [];
     this.#joining.clear();
     this.#setLoading(true);

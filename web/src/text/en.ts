@@ -1,5 +1,7 @@
 // All English texts of the app.
-const plural = (count: number, one: string, many: string) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+import { grouped } from "./format";
+
+const plural = (count: number, one: string, many: string) => `${grouped(count)} ${count === 1 ? one : many}`;
 
 export const en = {
   app: "Codewright",
@@ -36,7 +38,7 @@ export const en = {
   transcript: "Transcript", olderMessages: "Loading older messages…", toEnd: "To the newest message", emptySession: "Nothing here yet",
   you: "You", thinking: "Thinking", thought: "Thought", thoughtFor: (time: string) => `Thought for ${time}`, working: "Working", queued: "queued",
   interrupted: "Interrupted", compacted: "The conversation was summarized here", compacting: "Summarizing the conversation", retrying: (attempt: number, message: string) => `Attempt ${attempt} failed: ${message}`,
-  showOutput: "Show the output", hideOutput: "Hide the output", allLines: (count: number) => `All ${count.toLocaleString("en")} lines`, lines: (count: number) => plural(count, "line", "lines"),
+  showOutput: "Show the output", hideOutput: "Hide the output", allLines: (count: number) => `All ${grouped(count)} lines`, lines: (count: number) => plural(count, "line", "lines"),
   truncated: (size: string) => `Only the last part of ${size} is displayed`,
   subagent: "Subagent", openSubagent: "Open", parentSession: "Back to the calling session", toolCalls: (count: number) => plural(count, "tool call", "tool calls"),
   sessionMissing: "This session does not exist", sessionMissingHint: "It may have been deleted in another window or by another program.",
@@ -54,7 +56,7 @@ export const en = {
 
   // Permissions and questions
   focusRequest: "Go to what waits for you", permissionTitle: (permission: string) => `Allow ${permission}?`, allowOnce: "Allow once", allowAlways: "Allow always", reject: "Reject", rejectWhy: "Tell the model what to do instead (optional)",
-  alwaysHint: (patterns: string) => `“Allow always” also allows ${patterns} from now on in this project.`, requestsWaiting: (count: number) => `${count - 1} more waiting`, inSubagent: (title: string) => `in the subagent “${title}”`,
+  alwaysHint: (patterns: string, more: number) => `“Allow always” also allows ${patterns}${more > 0 ? ` and ${grouped(more)} more` : ""} from now on in this project.`, requestsWaiting: (count: number) => `${count - 1} more waiting`, inSubagent: (title: string) => `in the subagent “${title}”`,
   answer: "Answer", ownAnswer: "Your own answer", next: "Next", review: "Review", questionOf: (at: number, count: number) => `Question ${at} of ${count}`, noAnswer: "no answer", skipQuestion: "Dismiss",
 
   // Trust
@@ -68,14 +70,15 @@ export const en = {
 
   // Changes and files
   changes: "Changes", files: "Files", terminal: "Terminal", tasks: "Tasks", workingTree: "Working tree", branch: "Branch", thisSession: "Session", lastTurn: "Last turn", noChanges: "No changes", diffOf: (name: string) => `Changes of ${name}`,
-  unchangedLines: (count: number) => plural(count, "unchanged line", "unchanged lines"), showAllLines: (count: number) => `Show all ${count.toLocaleString("en")} lines`, commentOnLine: (line: number) => `Comment on line ${line}`,
+  unchangedLines: (count: number) => plural(count, "unchanged line", "unchanged lines"), showAllLines: (count: number) => `Show all ${grouped(count)} lines`, commentOnLine: (line: number) => `Comment on line ${line}`,
   comment: "Comment", commentPlaceholder: "What should change here?", addComment: "Add comment", unified: "Unified", split: "Side by side", layout: "Layout",
+  openInEditor: "Open in the editor", openIn: (editor: string) => `Open in ${editor}`, chooseEditor: "Which editor do you use?", otherEditor: "Another editor…", openDirectoryInEditor: "Open the directory in the editor",
   reviewed: "Reviewed", filterFiles: "Find a file", findInFiles: "Find in files", findSymbols: "Find a symbol", tooLarge: "The file is too large to be displayed", mention: "Mention in the prompt", ignored: "ignored",
   newTerminal: "New terminal", closeTerminal: "Close the terminal", exited: (code: number) => `ended with code ${code}`, terminalLost: "The connection to the terminal is lost. Connecting again…", noTerminals: "No terminal is open",
   fileTree: "File tree", viewer: "File", results: (count: number) => plural(count, "result", "results"),
 
   // Status
-  mcpServers: "MCP servers", languageServers: "Language servers", formatters: "Formatters", sandbox: "Sandbox", none: "None", connect: "Connect", authorize: "Sign in", signOut: "Sign out",
+  mcpServers: "MCP servers", languageServers: "Language servers", formatters: "Formatters", sandbox: "Sandbox", none: "None", connect: "Connect", authorize: "Sign in", openSignIn: "Open the page for the sign-in", signOut: "Sign out",
   pasteCode: "Paste the address that the browser ended at, or the code", version: "Version",
   statusOf: { connected: "connected", disabled: "off", failed: "failed", needs_auth: "needs sign-in", needs_client_registration: "needs registration", error: "failed" } as Record<string, string>,
   savedPermissions: "Granted permissions", revoke: "Revoke",
@@ -83,6 +86,7 @@ export const en = {
   // Settings
   appearance: "Appearance", theme: "Theme", scheme: "Colours", system: "System", light: "Light", dark: "Dark", textSize: "Text size", providers: "Providers", notifyMe: "Notify me when a session waits or is done", notificationsBlocked: "The browser blocks notifications of this page",
   importTheme: "Import a theme file", chooseFile: "Choose a file…", apiKey: "API key", connected: "connected", openPage: "Open the page of the provider", code: "Code", waitingForBrowser: "Waiting for the browser…", providerConnected: (name: string) => `${name} is connected`, searchSettings: "Search settings",
+  editor: "Editor", noEditor: "Ask", editorAddress: "Address that opens a file", editorAddressHint: "An address of your editor with {path} and {line}, such as myeditor://open?file={path}&line={line}", editorAddressBad: "The address needs a scheme, such as myeditor://, and {path}",
   enterSends: "Enter sends the prompt", diffsSplit: "Diffs side by side", prompts: "Prompt", display: "Display", notTheme: "The file is not a theme", models: "Models", archivedSessions: "Archived sessions",
   newVersion: "A new version of the app is available", reload: "Reload", storageOff: "This browser stores nothing: drafts and settings end with the page",
   waitingTitle: (count: number) => `(${count})`, notifyPermission: "needs your permission", notifyQuestion: "has a question", notifyDone: "is done", notifyFailed: "failed",

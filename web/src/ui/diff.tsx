@@ -135,7 +135,7 @@ function Number(props: { line: Line; shown: number | null; props: HunkProps }): 
         aria-label={t.commentOnLine(props.line.new ?? props.line.old ?? 0)}
         onClick={() => props.props.onComment?.(props.props.name, props.line)}
       >
-        {props.shown ?? "+"}
+        {props.shown ?? ""}
       </button>
     </Show>
   );

@@ -2,6 +2,7 @@
 import type { Token, Tokens } from "marked";
 import { copy } from "./code";
 import { highlight } from "./highlight";
+import { formula, type MathToken } from "./math";
 import { code as cleanCode, prose } from "./text";
 import { t } from "../text";
 
@@ -58,6 +59,7 @@ function one(token: Token, options: Options, depth: number): Node[] {
     case "link": return [link(token as Tokens.Link, inside(), options)];
     case "image": return [image(token as Tokens.Image)];
     case "checkbox": return [];
+    case "math": return [formula(token as MathToken)];
     case "html": {
       const raw = make("span", prose(token.raw));
       raw.className = "raw";

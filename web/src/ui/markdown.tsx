@@ -1,6 +1,7 @@
 // Markdown that grows while a model writes it. Only the growing end is parsed again.
-import { lexer, type Token, type Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import { createEffect, onCleanup, type JSX } from "solid-js";
+import { lexer } from "./math";
 import { codeBlock, render, type Options } from "./markdown-tokens";
 import { code as cleanCode, prose } from "./text";
 

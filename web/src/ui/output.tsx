@@ -5,14 +5,18 @@ import { ansi } from "./text";
 /** Longer outputs show their end: a page with more text would be slow, and the file has all of it. */
 export const MAX_OUTPUT = 200_000;
 
+/** Returns the end of an output that is displayed. */
+export function ending(text: string): string {
+  return text.length > MAX_OUTPUT ? `…\n${text.slice(-MAX_OUTPUT)}` : text;
+}
+
 export function Output(props: { text: string; label: string; follow?: boolean }): JSX.Element {
   let element!: HTMLPreElement;
   createEffect(() => {
     const text = props.text;
-    const cut = text.length > MAX_OUTPUT ? `…\n${text.slice(-MAX_OUTPUT)}` : text;
     const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 24;
     element.replaceChildren(
-      ...ansi(cut).map((run) => {
+      ...ansi(text).map((run) => {
         if (!run.class) return document.createTextNode(run.text);
         const span = document.createElement("span");
         span.className = run.class;

@@ -1,5 +1,5 @@
 // Tabs and segmented choices.
-import { For, Show, type JSX } from "solid-js";
+import { createEffect, For, on, Show, type JSX } from "solid-js";
 import { Icon, type IconName } from "./icon";
 
 interface TabsProps<Name extends string> {
@@ -22,8 +22,11 @@ export function Tabs<Name extends string>(props: TabsProps<Name>): JSX.Element {
     const list = event.currentTarget as HTMLElement;
     queueMicrotask(() => list.querySelector<HTMLElement>('[aria-selected="true"]')?.focus());
   };
+  let list!: HTMLDivElement;
+  // On a narrow screen, the row scrolls.
+  createEffect(on(() => props.value, () => requestAnimationFrame(() => list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" }))));
   return (
-    <div class="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
+    <div ref={list} class="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
       <For each={props.tabs}>
         {(tab) => (
           <button

@@ -1,6 +1,4 @@
 // Tooltips: one element in the top layer, shown after a short rest on a control or when the keyboard focuses it.
-import { onCleanup } from "solid-js";
-
 interface Tip {
   text: string;
   keys?: string | undefined;
@@ -41,19 +39,42 @@ function show(target: HTMLElement, tip: Tip): void {
   shown = element;
 }
 
+/** The controls with tooltips. The page has one listener for all of them. */
+const tips = new WeakMap<Element, () => Tip>();
+
+/** Returns the control with a tooltip that contains the target of an event. */
+function controlOf(event: Event): HTMLElement | null {
+  for (let at = event.target instanceof Element ? event.target : null; at; at = at.parentElement) {
+    if (at instanceof HTMLElement && tips.has(at)) return at;
+  }
+  return null;
+}
+
+function later(target: HTMLElement): void {
+  clearTimeout(timer);
+  timer = window.setTimeout(() => {
+    const tip = tips.get(target);
+    if (tip) show(target, tip());
+  }, DELAY_MS);
+}
+
+/** The control under the pointer. */
+let under: HTMLElement | null = null;
+addEventListener("pointerover", (event) => {
+  const control = event.pointerType === "mouse" ? controlOf(event) : null;
+  if (control === under) return;
+  under = control;
+  hide();
+  if (control) later(control);
+});
+addEventListener("focusin", (event) => {
+  const control = controlOf(event);
+  if (control?.matches(":focus-visible")) later(control);
+});
+for (const name of ["pointerdown", "focusout", "keydown", "hashchange"]) addEventListener(name, hide);
+document.documentElement.addEventListener("pointerleave", hide);
+
 /** Gives a control a tooltip. */
 export function tooltip(target: HTMLElement, tip: () => Tip): void {
-  const later = () => {
-    clearTimeout(timer);
-    timer = window.setTimeout(() => show(target, tip()), DELAY_MS);
-  };
-  const focused = () => {
-    if (target.matches(":focus-visible")) later();
-  };
-  target.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && later());
-  target.addEventListener("pointerleave", hide);
-  target.addEventListener("pointerdown", hide);
-  target.addEventListener("focus", focused);
-  target.addEventListener("blur", hide);
-  onCleanup(hide);
+  tips.set(target, tip);
 }

@@ -29,6 +29,8 @@ interface Props {
 
 /** Items outside of the view that exist, in pixels of height. */
 const OVERSCAN = 600;
+/** The delay after which they are made for the first time. */
+const OVERSCAN_MS = 100;
 /** The distance from the end at which the list still counts as being there. */
 const NEAR_END = 48;
 
@@ -41,6 +43,8 @@ export function VirtualList(props: Props): JSX.Element {
   let sticks = props.stick === true;
   let frame = 0;
   let width = 0;
+  /** Nothing outside of the view exists in the first frame. */
+  let overscan = 0;
   /** The programmatic position, to tell the user's scrolling from ours. */
   let ours = -1;
 
@@ -76,7 +80,13 @@ export function VirtualList(props: Props): JSX.Element {
       return;
     }
     const start = top();
-    setRange({ from: indexAt(start - OVERSCAN), to: Math.min(count, indexAt(start + scroller.clientHeight + OVERSCAN) + 1) });
+    setRange({ from: indexAt(start - overscan), to: Math.min(count, indexAt(start + scroller.clientHeight + overscan) + 1) });
+  };
+  /** Makes the items that are visible if all have the estimated height, without asking the browser for a layout. */
+  const guess = () => {
+    const count = untrack(() => props.keys.length);
+    const some = Math.min(count, Math.ceil((innerHeight + overscan) / props.estimate));
+    setRange(sticks ? { from: count - some, to: count } : { from: 0, to: some });
   };
   const isAtEnd = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_END;
   const toEnd = () => {
@@ -95,7 +105,6 @@ export function VirtualList(props: Props): JSX.Element {
   const settle = () => {
     frame = 0;
     if (sticks) {
-      look();
       toEnd();
       look();
     } else {
@@ -171,13 +180,20 @@ export function VirtualList(props: Props): JSX.Element {
       },
     };
     props.handle?.(handle);
-    settle();
+    // The observer reports the size of the list before the first frame.
+    guess();
+    const timer = setTimeout(() => {
+      overscan = OVERSCAN;
+      later();
+    }, OVERSCAN_MS);
+    onCleanup(() => clearTimeout(timer));
   });
   createEffect(
     on(
       () => props.keys,
       (keys, before) => {
-        if (before && !sticks && kept === null) {
+        if (before?.length === 0) guess();
+        else if (before && !sticks && kept === null && ours > 0) {
           // The offsets are those of the new keys already, so the anchor is found by its element.
           const first = firstVisible();
           if (first) kept = first;

@@ -115,20 +115,19 @@ pub(super) async fn sessions(
     Params(query): Params<SessionsQuery>,
 ) -> Result<Response, Error> {
     let limit = query.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
-    let (cursor, archived) = (query.cursor, query.archived.as_deref() == Some("true"));
     let filter = SessionFilter {
         directory: query.directory.filter(|directory| !directory.is_empty()),
         roots: query.roots.as_deref() == Some("true"),
         search: query.search.filter(|search| !search.is_empty()),
         start: query.start,
+        before: query.cursor,
+        unarchived: query.archived.as_deref() != Some("true"),
+        // One more shows whether a next page exists.
+        limit: Some(limit.saturating_add(1)),
         ..SessionFilter::default()
     };
     let projects = app.engine.projects().list().await?;
     let mut found = app.engine.sessions().list(filter).await?;
-    found.retain(|session| {
-        cursor.is_none_or(|cursor| session.time.updated < cursor)
-            && (archived || session.time.archived.is_none())
-    });
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|session| session.time.updated);

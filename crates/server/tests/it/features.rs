@@ -262,6 +262,14 @@ async fn sessions_of_all_directories_are_listed_in_pages() {
     let cursor = format!("/experimental/session?cursor={}", all[0]["time"]["updated"]);
     let (_, rest) = ask(&router, "GET", &cursor, "").await;
     assert!(rest.as_array().unwrap().iter().all(|session| session["id"] != all[0]["id"]), "{rest}");
+    let newest = format!("/session/{}", all[0]["id"].as_str().unwrap());
+    assert_eq!(ask(&router, "PATCH", &newest, r#"{"time":{"archived":1}}"#).await.0, 200);
+    let (_, page) = ask(&router, "GET", "/experimental/session?limit=1", "").await;
+    assert_eq!(page, json!([all[1]]), "an archived session must not count");
+    let (_, both) = ask(&router, "GET", "/experimental/session?limit=2", "").await;
+    assert_eq!(both, json!([all[1], all[2]]));
+    let (_, archived) = ask(&router, "GET", "/experimental/session?archived=true&limit=1", "").await;
+    assert_eq!(archived[0]["id"], all[0]["id"]);
 }
 
 #[tokio::test]

@@ -27,8 +27,16 @@ fn unpacked(bytes: &[u8]) -> String {
 
 /// Returns the paths of the files that the page loads.
 fn loaded(page: &str) -> Vec<String> {
-    let names = page.split(['"', '\'']).filter_map(|text| text.strip_prefix("./"));
-    names.map(|name| format!("/{name}")).collect()
+    paths(page.split('<').filter(|element| !element.contains(CALL)))
+}
+
+/// The mark of a call that the browser sends before it has the scripts.
+const CALL: &str = "as=\"fetch\"";
+
+fn paths<'a>(elements: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let names =
+        elements.flat_map(|element| element.split(['"', '\'']).filter_map(|text| text.strip_prefix("./")));
+    names.map(|name| format!("/{}", name.replace("&amp;", "&"))).collect()
 }
 
 #[tokio::test]
@@ -90,6 +98,19 @@ async fn the_files_of_the_app_are_kept_by_the_browser() {
         let (_, headers, plain) = get(&router, path, "identity").await;
         assert!(!headers.contains_key("content-encoding"), "{path}");
         assert_eq!(String::from_utf8(plain).unwrap(), unpacked(&content), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_calls_that_the_page_names_are_routes() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let page = unpacked(&get(&router, "/", "gzip").await.2);
+    let calls = paths(page.split('<').filter(|element| element.contains(CALL)));
+    assert!(calls.iter().any(|call| call.starts_with("/experimental/session?")), "{page}");
+    for call in calls {
+        let (status, headers, _) = get(&router, &call, "identity").await;
+        assert_eq!((status, headers["content-type"].to_str().unwrap()), (200, "application/json"), "{call}");
     }
 }
 

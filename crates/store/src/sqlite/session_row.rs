@@ -73,6 +73,9 @@ fn condition(filter: &SessionFilter) -> (String, Vec<Box<dyn ToSql>>) {
     if filter.roots {
         conditions.push("parent_id IS NULL");
     }
+    if filter.unarchived {
+        conditions.push("time_archived IS NULL");
+    }
     let mut require = |condition, value: Box<dyn ToSql>| {
         conditions.push(condition);
         values.push(value);
@@ -92,6 +95,9 @@ fn condition(filter: &SessionFilter) -> (String, Vec<Box<dyn ToSql>>) {
     }
     if let Some(start) = filter.start {
         require("time_updated >= ?", Box::new(number(start)));
+    }
+    if let Some(before) = filter.before {
+        require("time_updated < ?", Box::new(number(before)));
     }
     let limit = filter.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS);
     values.push(Box::new(number(limit as u64)));

@@ -1,5 +1,6 @@
 // The changes of the working tree, the branch, the session or its last turn, with comments on lines for the next prompt.
 import { createMemo, createResource, createSignal, For, on, onCleanup, Show, createEffect, type JSX } from "solid-js";
+import { EditorButton } from "../../app/editor";
 import { call, type SnapshotFileDiff, type VcsFileDiff } from "../../api";
 import { listen, transcriptOf } from "../../state/mirror";
 import { prefs, setPrefs } from "../../state/prefs";
@@ -97,6 +98,7 @@ export default function ChangesPanel(props: { id: string; directory: string }): 
                       <Show when={change.status && change.status !== "modified"}><span class="badge">{change.status}</span></Show>
                     </button>
                     <span class="tabular"><span class="plus">+{change.additions}</span> <span class="minus">−{change.deletions}</span></span>
+                    <EditorButton directory={props.directory} path={change.file ?? ""} />
                     <Button small kind="quiet" icon="file" label={`${t.open}: ${change.file}`} onClick={() => openFile(change.file ?? "")} />
                     <Button
                       small kind="quiet" icon="check" label={`${t.reviewed}: ${change.file}`} aria-pressed={isReviewed(change)}

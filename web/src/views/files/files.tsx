@@ -16,6 +16,7 @@ import { VirtualList, type VirtualHandle } from "../../ui/virtual";
 import { draftOf, focusPrompt } from "../session/draft";
 import { setTarget, target } from "../session/open-file";
 import { openId } from "../../app/commands";
+import { EditorButton } from "../../app/editor";
 
 type Mode = "names" | "text" | "symbols";
 /** Longer files are not displayed. */
@@ -163,6 +164,7 @@ function Viewer(props: { directory: string; path: string; line: number | undefin
         <Button small kind="quiet" icon="back" label={t.back} onClick={() => props.onBack()} />
         <span class="clip mono grow" title={plain(props.path)}>{plain(props.path)}</span>
         <Show when={views().length > 1}><Segments label={t.viewer} value={view()} onChange={setView} options={views()} /></Show>
+        <EditorButton directory={props.directory} path={props.path} line={props.line} />
         <Button small kind="quiet" icon="attach" label={t.mention} onClick={mention} />
       </div>
       <div class="viewer">

@@ -1,7 +1,7 @@
 // Home: a prompt, what waits or runs, and the sessions of all directories.
-import { createEffect, createMemo, createSignal, For, on, onCleanup, Show, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { openDirectoryDialog } from "../../app/directory";
-import { groupSessions, rootSessions, waitsFor, type Group } from "../../app/lists";
+import { groups as allGroups, groupSessions, rootSessions, waitsFor, type Group } from "../../app/lists";
 import { format, openSession } from "../../app/router";
 import { SessionMenu } from "../../app/session-menu";
 import { currentDirectory } from "../../state/actions";
@@ -19,6 +19,10 @@ import { Composer } from "../session/composer";
 const MAX_DIRECTORIES = 6;
 /** Sessions of a group before the rest is unfolded. */
 const MAX_ROWS = 40;
+/** Sessions of a group in the first frame: more are below the edge of most screens. */
+const FIRST_ROWS = 12;
+/** The delay of the other rows. */
+const ROWS_MS = 60;
 const SEARCH_MS = 200;
 
 export function HomeView(): JSX.Element {
@@ -31,9 +35,11 @@ export function HomeView(): JSX.Element {
     onCleanup(() => clearTimeout(timer));
   }, { defer: true }));
   const groups = createMemo(() => {
-    const sessions = rootSessions();
-    return groupSessions(query() ? filter(sessions, query(), (session) => `${session.title} ${session.directory}`) : sessions);
+    if (!query()) return allGroups();
+    return groupSessions(filter(rootSessions(), query(), (session) => `${session.title} ${session.directory}`));
   });
+  /** Names, because rows of a group with a known name stay when a session changes. */
+  const shown = createMemo(() => groups().map((group) => group.id));
   const directories = createMemo(() => {
     const all = [...prefs.directories, state.directory, ...state.projects.map((project) => project.worktree), ...rootSessions().slice(0, 50).map((session) => session.directory)];
     return [...new Set(all)].filter((one) => one && one !== "/").slice(0, MAX_DIRECTORIES);
@@ -65,7 +71,12 @@ export function HomeView(): JSX.Element {
               <Icon name="search" />
               <input class="field" type="search" aria-label={t.searchSessions} placeholder={t.searchSessions} value={query()} onInput={(event) => setQuery(event.currentTarget.value)} />
             </div>
-            <For each={groups()}>{(group) => <GroupView group={group} />}</For>
+            <For each={shown()}>
+              {(id) => {
+                const group = () => groups().find((one) => one.id === id);
+                return <GroupView id={id} title={group()?.title ?? ""} sessions={group()?.sessions.map((session) => session.id) ?? []} />;
+              }}
+            </For>
             <Show when={groups().length === 0}><p class="empty" role="status">{t.nothingFound}</p></Show>
             <Show when={state.hasMore && !query()}><Button kind="quiet" onClick={() => void loadMoreSessions()}>{t.moreSessions}</Button></Show>
           </Show>
@@ -75,17 +86,21 @@ export function HomeView(): JSX.Element {
   );
 }
 
-function GroupView(props: { group: Group }): JSX.Element {
-  const [isAll, setAll] = createSignal(false);
-  const rows = () => (isAll() ? props.group.sessions : props.group.sessions.slice(0, MAX_ROWS));
+function GroupView(props: { id: Group["id"]; title: string; sessions: string[] }): JSX.Element {
+  const [limit, setLimit] = createSignal(FIRST_ROWS);
+  onMount(() => {
+    const timer = setTimeout(() => setLimit(MAX_ROWS), ROWS_MS);
+    onCleanup(() => clearTimeout(timer));
+  });
+  const rows = createMemo(() => props.sessions.slice(0, limit()));
   return (
     <section class="home-group">
-      <h2>{props.group.title}</h2>
+      <h2>{props.title}</h2>
       <ul>
-        <For each={rows()}>{(session) => <SessionRow session={session} group={props.group.id} />}</For>
+        <For each={rows()}>{(id) => <Show when={state.sessions[id]}>{(session) => <SessionRow session={session()} group={props.id} />}</Show>}</For>
       </ul>
-      <Show when={props.group.sessions.length > rows().length}>
-        <Button small kind="quiet" onClick={() => setAll(true)}>{t.sessionsIn(props.group.sessions.length)}</Button>
+      <Show when={limit() > FIRST_ROWS && props.sessions.length > rows().length}>
+        <Button small kind="quiet" onClick={() => setLimit(Infinity)}>{t.sessionsIn(props.sessions.length)}</Button>
       </Show>
     </section>
   );

@@ -25,8 +25,8 @@ export async function candidates(completion: Completion, place: Place): Promise<
   return completion.kind === "/" ? commands(completion.query, place) : mentions(completion.query, place);
 }
 
-function commands(query: string, place: Place): Candidate[] {
-  const server = (place.commands() ?? []).map((command) => ({ label: `/${command.name}`, detail: command.description ?? "", icon: "spark" as const, insert: `/${command.name}` }));
+async function commands(query: string, place: Place): Promise<Candidate[]> {
+  const server = ((await place.commands.load()) ?? []).map((command) => ({ label: `/${command.name}`, detail: command.description ?? "", icon: "spark" as const, insert: `/${command.name}` }));
   const names = new Set(server.map((one) => one.label));
   const own = COMMANDS.filter(applies).flatMap((command) =>
     (command.slash ?? []).slice(0, 1).filter((name) => !names.has(`/${name}`)).map((name): Candidate => ({ label: `/${name}`, detail: command.label, icon: command.icon ?? "play", insert: `/${name}`, run: command.run })),

@@ -17,6 +17,8 @@ import { completionAt, type Completion } from "./completion-at";
 import { draftOf, partsOf, type Attachment } from "./draft";
 
 const MAX_ATTACHMENT = 20 * 1024 * 1024;
+/** The delay after which the commands for the completion are fetched. */
+const COMMANDS_MS = 300;
 /** Two presses of escape within this time interrupt. */
 const ESCAPE_MS = 1_500;
 
@@ -43,7 +45,8 @@ export function Composer(props: Props): JSX.Element {
   let recalled = -1;
   let typed = "";
 
-  const grow = () => {
+  // Newer browsers grow the field by a rule of the style sheet, which needs no layout in between.
+  const grow = CSS.supports("field-sizing", "content") ? () => {} : () => {
     area.style.height = "auto";
     area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight * 0.4)}px`;
   };
@@ -53,19 +56,19 @@ export function Composer(props: Props): JSX.Element {
   }));
   onMount(() => {
     grow();
-    // On a touch screen the keyboard would cover the session.
-    if (matchMedia("(hover: hover)").matches) area.focus();
+    // On a touch screen the keyboard would cover the session. Both need a layout, so they come after all elements.
+    queueMicrotask(() => matchMedia("(hover: hover)").matches && area.focus());
     const paste = (event: Event) => addFiles((event as CustomEvent<File[]>).detail);
     area.addEventListener("attach", paste);
     onCleanup(() => area.removeEventListener("attach", paste));
   });
 
   // Completion
-  createEffect(() => {
-    // Fetched before the first completion needs them.
-    place().commands();
-    place().agents();
-  });
+  createEffect(on(place, (where) => {
+    // Fetched before the first completion needs them, but after what the first view needs.
+    const timer = setTimeout(() => where.commands(), COMMANDS_MS);
+    onCleanup(() => clearTimeout(timer));
+  }));
   let ticket = 0;
   const look = async () => {
     const next = draft.isShell() ? null : completionAt(area.value, area.selectionStart);
@@ -120,7 +123,7 @@ export function Composer(props: Props): JSX.Element {
     const text = draft.text().trim();
     const slash = /^\/(\S+)$/.exec(text)?.[1];
     const own = slash && COMMANDS.find((command) => command.slash?.includes(slash));
-    if (own && !place().commands()?.some((command) => command.name === slash)) {
+    if (own && !(await place().commands.load())?.some((command) => command.name === slash)) {
       draft.setText("");
       own.run();
       return;

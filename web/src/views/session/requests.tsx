@@ -14,6 +14,8 @@ import { plain, prose } from "../../ui/text";
 import { setPrefs } from "../../state/prefs";
 
 const MAX_PATTERNS = 20;
+/** Rules that “Allow always” adds and that are named; the others are counted. */
+const MAX_ALWAYS = 8;
 const MAX_VALUE = 2_000;
 
 export function Requests(props: { id: string }): JSX.Element {
@@ -100,7 +102,7 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
         }
       >
         <div class="request-foot">
-          <Show when={props.request.always.length > 0}><span class="muted grow always-hint">{t.alwaysHint(plain(props.request.always.slice(0, 3).join(", ")))}</span></Show>
+          <Show when={props.request.always.length > 0}><span class="muted grow always-hint">{t.alwaysHint(plain(props.request.always.slice(0, MAX_ALWAYS).join(", ")), Math.max(0, props.request.always.length - MAX_ALWAYS))}</span></Show>
           <Button class="push" kind="danger" disabled={isSending()} keys="N" onClick={() => setRejecting(true)}>{t.reject}</Button>
           <Show when={props.request.always.length > 0}><Button disabled={isSending()} keys="A" onClick={() => void reply("always")}>{t.allowAlways}</Button></Show>
           <Button kind="primary" disabled={isSending()} keys="Y" onClick={() => void reply("once")}>{t.allowOnce}</Button>

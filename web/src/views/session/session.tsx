@@ -21,7 +21,7 @@ import { TranscriptView } from "./transcript";
 
 const SidePanel = lazy(() => import("../panel/panel"));
 
-export function SessionView(): JSX.Element {
+export default function SessionView(): JSX.Element {
   const id = createMemo(() => {
     const now = route();
     return now.name === "session" ? now.id : "";
@@ -53,9 +53,7 @@ export function SessionView(): JSX.Element {
                 <div class="session-foot">
                   <Reverted id={open} />
                   <Requests id={open} />
-                  
-                    <Composer id={open} directory={directory()} onSent={() => {}} />
-
+                  <Composer id={open} directory={directory()} onSent={() => {}} />
                 </div>
               </>
             )}

@@ -1,5 +1,6 @@
 // Tool calls, each in the form that suits its tool.
 import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from "solid-js";
+import { EditorButton } from "../../app/editor";
 import { openSession } from "../../app/router";
 import type { ToolPart } from "../../api";
 import { childrenOf, isBusy, state, transcriptOf } from "../../state/mirror";
@@ -12,7 +13,7 @@ import { Diff } from "../../ui/diff";
 import { languageOf } from "../../ui/highlight";
 import { Icon, type IconName } from "../../ui/icon";
 import { Markdown } from "../../ui/markdown";
-import { MAX_OUTPUT, Output } from "../../ui/output";
+import { ending, MAX_OUTPUT, Output } from "../../ui/output";
 import { code as cleanCode, plain, prose } from "../../ui/text";
 import { FileChip } from "./message";
 import { openFile } from "./open-file";
@@ -109,7 +110,7 @@ function Row(props: RowProps): JSX.Element {
 }
 
 function ErrorText(props: { text: string }): JSX.Element {
-  return <pre class="tool-error" dir="auto">{prose(props.text).slice(0, 4_000)}</pre>;
+  return <pre class="tool-error" dir="auto">{prose(props.text.slice(0, 4_000))}</pre>;
 }
 
 function time(call: Call): string {
@@ -117,9 +118,10 @@ function time(call: Call): string {
 }
 
 function Bash(props: { call: Call }): JSX.Element {
-  const output = () => text(props.call.metadata, "output") || props.call.output;
+  const whole = () => text(props.call.metadata, "output") || props.call.output;
+  const output = createMemo(() => ending(whole()).trimEnd());
   const exit = () => number(props.call.metadata, "exit");
-  const lines = createMemo(() => output().trimEnd().split("\n").length);
+  const lines = createMemo(() => output().split("\n").length);
   const [isAll, setAll] = createSignal<boolean | null>(null);
   const all = () => isAll() ?? prefs.outputs;
   return (
@@ -131,16 +133,21 @@ function Bash(props: { call: Call }): JSX.Element {
         <Show when={exit()}><span class="badge bad">exit {exit()}</span></Show>
         <CopyButton text={() => text(props.call.input, "command")} />
       </div>
-      <Show when={output().trim()}>
-        <Output text={output().trimEnd()} label={t.showOutput} follow={props.call.isRunning} />
+      <Show when={output()}>
+        <Output text={output()} label={t.showOutput} follow={props.call.isRunning} />
         <Show when={lines() > 10}>
           <button type="button" class="shell-more" aria-expanded={all()} onClick={() => setAll(!all())}>{all() ? t.hideOutput : t.allLines(lines())}</button>
         </Show>
-        <Show when={output().length > MAX_OUTPUT}><div class="shell-more">{t.truncated(bytes(output().length))}</div></Show>
+        <Shortened text={whole()} />
       </Show>
       <Show when={props.call.error && !output()}><ErrorText text={props.call.error} /></Show>
     </div>
   );
+}
+
+/** Tells that an output is not displayed as a whole. */
+function Shortened(props: { text: string }): JSX.Element {
+  return <Show when={props.text.length > MAX_OUTPUT}><div class="shell-more" role="note">{t.truncated(bytes(props.text.length))}</div></Show>;
 }
 
 function FileName(props: { path: string; line?: number | undefined }): JSX.Element {
@@ -164,6 +171,9 @@ function shorten(path: string): string {
 }
 
 function DiffTool(props: { call: Call; path: string; patch: string; verb: string }): JSX.Element {
+  const directory = () => state.sessions[props.call.part.sessionID]?.directory ?? "";
+  /** The first line of the change in the new file. */
+  const firstLine = () => Number(/^@@ -\d+(?:,\d+)? \+(\d+)/m.exec(props.patch)?.[1] ?? 1);
   return (
     <div class="tool" classList={{ failed: props.call.error !== "", running: props.call.isRunning }}>
       <Show
@@ -172,7 +182,7 @@ function DiffTool(props: { call: Call; path: string; patch: string; verb: string
       >
         <Diff
           patch={props.patch} split={prefs.split} title={shorten(props.path)}
-          actions={<Button small kind="quiet" icon="file" label={t.open} onClick={() => openFile(props.path)} />}
+          actions={<><EditorButton directory={directory()} path={props.path} line={firstLine()} /><Button small kind="quiet" icon="file" label={t.open} onClick={() => openFile(props.path)} /></>}
         />
       </Show>
       <Diagnostics call={props.call} />
@@ -242,7 +252,7 @@ function Search(props: { call: Call }): JSX.Element {
 function Results(props: { text: string }): JSX.Element {
   const lines = createMemo(() => {
     let file = "";
-    return props.text.split("\n").slice(0, 400).map((line) => {
+    return props.text.split("\n", 400).map((line) => {
       const path = /^(\/?[^\s:][^:]*):$/.exec(line)?.[1] ?? /^(\/\S+)$/.exec(line)?.[1];
       if (path) file = path;
       const at = /^\s*(?:Line )?(\d+):/.exec(line)?.[1];
@@ -285,7 +295,7 @@ function Task(props: { call: Call }): JSX.Element {
       </div>
       <Show when={isOpen() && id()}><Nested id={id()} /></Show>
       <Show when={!isOpen() && !running() && props.call.output}>
-        <div class="task-result"><Markdown text={resultOf(props.call.output)} onFile={openFile} /></div>
+        <div class="task-result"><Markdown text={resultOf(props.call.output.slice(0, MAX_OUTPUT))} onFile={openFile} /></div>
       </Show>
       <Show when={props.call.error}><ErrorText text={props.call.error} /></Show>
     </div>
@@ -294,7 +304,8 @@ function Task(props: { call: Call }): JSX.Element {
 
 /** Returns the answer of a subagent without the marks that the model reads. */
 function resultOf(output: string): string {
-  return output.replace(/^task_id:.*\n+/, "").replace(/<\/?task_result>/g, "").trim();
+  const inside = /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(output)?.[1];
+  return (inside ?? output.replace(/^task_id:.*\n+/, "").replace(/<\/?task(?:_result|_error)?(?: [^>\n]*)?>/g, "")).trim();
 }
 
 /** The calls and texts of a subagent, below its call. */
@@ -385,8 +396,8 @@ function Generic(props: { call: Call }): JSX.Element {
   return (
     <>
       <Row call={props.call} verb={VERBS[props.call.name] ?? plain(props.call.name)} subject={subject()} note={time(props.call)} canOpen={props.call.output !== ""}>
-        <Show when={props.call.name === "read"} fallback={<Output text={props.call.output} label={t.showOutput} />}>
-          <Code code={fileContent(props.call.output)} language={languageOf(text(props.call.input, "filePath"))} title={baseName(text(props.call.input, "filePath"))} />
+        <Show when={props.call.name === "read"} fallback={<><Output text={ending(props.call.output)} label={t.showOutput} /><Shortened text={props.call.output} /></>}>
+          <Code code={fileContent(props.call.output.slice(0, MAX_OUTPUT))} language={languageOf(text(props.call.input, "filePath"))} title={baseName(text(props.call.input, "filePath"))} />
         </Show>
       </Row>
       <Show when={pictures().length > 0}><div class="chips"><For each={pictures()}>{(file) => <FileChip file={file} />}</For></div></Show>

@@ -5,6 +5,7 @@ import { call, type GlobalSession } from "../../api";
 import { base } from "../../api/server";
 import { archive, attempt, currentDirectory } from "../../state/actions";
 import { putSession } from "../../state/mirror";
+import { EDITORS, isEditorAddress } from "../../state/editor";
 import { isVolatile, prefs, setPrefs } from "../../state/prefs";
 import { parseTheme, themeNames } from "../../state/themes";
 import { ago, baseName } from "../../text/format";
@@ -75,12 +76,13 @@ function General(): JSX.Element {
       view: () => <Segments label={t.textSize} value={String(prefs.textSize)} onChange={(value) => setPrefs("textSize", Number(value))} options={["90", "100", "115", "130"].map((name) => ({ name, label: `${name}%` }))} />,
     },
     flag("split", t.diffsSplit), flag("thinking", t.showThinking), flag("outputs", t.showOutputs), flag("times", t.showTimes), flag("enterSends", t.enterSends),
+    { label: t.editor, view: () => <EditorChoice /> },
     { label: t.notifyMe, view: () => <Notify /> },
   ];
   return (
     <div class="settings">
       <input class="field" type="search" aria-label={t.searchSettings} placeholder={t.searchSettings} value={query()} onInput={(event) => setQuery(event.currentTarget.value)} />
-      <Show when={isVolatile}><p class="notice warn">{t.storageOff}</p></Show>
+      <Show when={isVolatile()}><p class="notice warn">{t.storageOff}</p></Show>
       <For each={settings.filter((one) => one.label.toLowerCase().includes(query().toLowerCase()))} fallback={<p class="empty">{t.nothingFound}</p>}>
         {(one) => <Setting label={one.label}>{one.view()}</Setting>}
       </For>
@@ -107,6 +109,34 @@ function ImportTheme(): JSX.Element {
       <Button small onClick={() => input.click()}>{t.chooseFile}</Button>
       <input ref={input} type="file" hidden accept=".json,application/json" aria-label={t.importTheme} onChange={(event) => void load(event.currentTarget.files?.[0])} />
     </>
+  );
+}
+
+/** The editor that opens files: one of the known ones, or one with an address of its own. */
+function EditorChoice(): JSX.Element {
+  const isKnown = () => prefs.editor === "" || EDITORS.some((one) => one.id === prefs.editor);
+  const [isOther, setOther] = createSignal(!isKnown());
+  const [address, setAddress] = createSignal(isKnown() ? "" : prefs.editor);
+  const choose = (id: string) => {
+    setOther(id === "other");
+    setPrefs("editor", id === "other" ? (isEditorAddress(address()) ? address() : "") : id);
+  };
+  const enter = (text: string) => {
+    setAddress(text.trim());
+    setPrefs("editor", isEditorAddress(text.trim()) ? text.trim() : "");
+  };
+  return (
+    <span class="column">
+      <select class="field" aria-label={t.editor} onChange={(event) => choose(event.currentTarget.value)}>
+        <option value="" selected={!isOther() && prefs.editor === ""}>{t.noEditor}</option>
+        <For each={EDITORS}>{(one) => <option value={one.id} selected={!isOther() && prefs.editor === one.id}>{one.name}</option>}</For>
+        <option value="other" selected={isOther()}>{t.otherEditor}</option>
+      </select>
+      <Show when={isOther()}>
+        <input class="field mono" aria-label={t.editorAddress} aria-invalid={address() !== "" && !isEditorAddress(address())} placeholder="myeditor://open?file={path}&line={line}" value={address()} onInput={(event) => enter(event.currentTarget.value)} />
+        <small class="muted">{address() !== "" && !isEditorAddress(address()) ? t.editorAddressBad : t.editorAddressHint}</small>
+      </Show>
+    </span>
   );
 }
 

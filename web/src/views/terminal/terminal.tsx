@@ -12,6 +12,8 @@ import { Button } from "../../ui/button";
 import { prose } from "../../ui/text";
 import { defineStyles } from "./styles";
 
+/** The wait for the end of a shell after its connection ended without a failure. */
+const CLEAN_MS = 1_000;
 const RETRY_MS = [300, 600, 1_200, 2_500, 5_000];
 const RESIZE_MS = 120;
 const SCROLLBACK = 5_000;
@@ -76,6 +78,8 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
     let cursor = 0;
     let ended = false;
     let attemptNumber = 0;
+    /** The size that the server knows. */
+    let sent = "";
     let timer = 0;
     const connect = async () => {
       try {
@@ -85,6 +89,7 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
         socket.binaryType = "arraybuffer";
         socket.onopen = () => {
           attemptNumber = 0;
+          sent = "";
           setLost(false);
           resize();
         };
@@ -98,7 +103,7 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
           cursor += data.length;
           terminal.write(data);
         };
-        socket.onclose = retry;
+        socket.onclose = closed;
       } catch {
         retry();
       }
@@ -109,11 +114,18 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
       timer = window.setTimeout(() => void connect(), RETRY_MS[Math.min(attemptNumber, RETRY_MS.length - 1)]);
       attemptNumber += 1;
     };
+    const closed = (event: CloseEvent) => {
+      // The server ends the connection when the shell ends, and its event may arrive later.
+      if (event.wasClean) timer = window.setTimeout(retry, CLEAN_MS);
+      else retry();
+    };
     const resize = () => {
       fit.fit();
-      // A terminal that has ended has no size.
-      if (props.pty()?.status !== "running") return;
+      // A terminal that has ended has no size. A new connection sends it again.
+      if (socket?.readyState !== WebSocket.OPEN || props.pty()?.status !== "running") return;
       const { rows, cols } = terminal;
+      if (sent === `${rows} ${cols}`) return;
+      sent = `${rows} ${cols}`;
       call("PUT /pty/{ptyID}", { path: { ptyID: props.id }, query: { directory: props.directory }, body: { size: { rows, cols } } }).catch(() => {});
     };
     terminal.onData((data) => socket?.readyState === WebSocket.OPEN && socket.send(data));

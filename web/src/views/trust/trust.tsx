@@ -17,7 +17,9 @@ const EARLY_MS = 300;
 const TYPING_MS = 700;
 
 /** The decisions that were put off, by root and digest. */
-const later = new Set<string>(read());
+let stored: Set<string> | null = null;
+/** Read when a decision is needed: the first access to a storage takes some milliseconds. */
+const later = () => (stored ??= new Set(read()));
 let typed = -Infinity;
 addEventListener("keydown", (event) => {
   if (event.target instanceof HTMLTextAreaElement) typed = performance.now();
@@ -32,9 +34,9 @@ function read(): string[] {
 }
 
 function putOff(trust: Trust): void {
-  later.add(name(trust));
+  later().add(name(trust));
   try {
-    sessionStorage.setItem("codewright.trust", JSON.stringify([...later]));
+    sessionStorage.setItem("codewright.trust", JSON.stringify([...later()]));
   } catch {
     // The dialog appears again after a reload.
   }
@@ -50,11 +52,11 @@ export function TrustGuard(): JSX.Element {
     if (!directory) return;
     const place = placeOf(directory);
     const trust = place.trust();
-    if (trust?.status !== "undecided" || later.has(name(trust)) || dialogs().length > 0) return;
+    if (trust?.status !== "undecided" || later().has(name(trust)) || dialogs().length > 0) return;
     const wait = Math.max(0, typed + TYPING_MS - performance.now());
     setTimeout(() => {
       const now = place.trust();
-      if (now?.status === "undecided" && !later.has(name(now)) && dialogs().length === 0) openTrust(place);
+      if (now?.status === "undecided" && !later().has(name(now)) && dialogs().length === 0) openTrust(place);
     }, wait);
   });
   return null;
