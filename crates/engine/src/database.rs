@@ -92,7 +92,7 @@ impl Database {
 
 #[cfg(feature = "postgres")]
 async fn open_address(url: &str, env: &Env, ids: Ids, clock: Clock) -> Result<Store, Error> {
-    let mut variables = env.of(codewright_store::POSTGRES_VARIABLES);
+    let mut variables = env.of(env::POSTGRES);
     let user = env.filled(env::USER).or_else(|| env.filled(env::LOGNAME));
     variables.extend(user.map(|user| ("USER".to_owned(), user.to_owned())));
     let home = env.filled(env::HOME).map(PathBuf::from);

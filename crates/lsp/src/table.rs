@@ -79,7 +79,7 @@ const fn main(
     }
 }
 
-/// What an editor's extension tells the server of ESLint.
+/// The settings that editors send to the server of ESLint.
 const ESLINT: &str = r#"{"validate": "on", "run": "onType", "nodePath": "", "quiet": false, "onIgnoredFiles": "off",
     "rulesCustomizations": [], "useESLintClass": false, "experimental": {}, "problems": {"shortenToSingleLine": false},
     "workingDirectory": {"mode": "location"}, "codeAction": {}, "codeActionOnSave": {"enable": false}, "format": false}"#;

@@ -286,6 +286,15 @@ fn signal_bytes(signal: &Signal) -> usize {
     if let Signal::PartDelta { delta, .. } = signal { delta.len() } else { json_bytes(signal) }
 }
 
+/// Closes the feed when the writer ends, even by a panic.
+pub(crate) struct CloseFeed(pub(crate) Arc<Feed>);
+
+impl Drop for CloseFeed {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// Keeps the feed updated until it is dropped.
 pub(crate) struct KeepAwake(Arc<Feed>);
 

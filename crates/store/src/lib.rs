@@ -53,7 +53,7 @@ pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease, StopSignal};
 pub use permission::{Approvals, MAX_APPROVALS, SavedPermission};
 #[cfg(feature = "postgres")]
-pub use postgres::{POSTGRES_VARIABLES, PostgresOptions};
+pub use postgres::PostgresOptions;
 pub use queries::{Answer, Queries};
 pub use spare::Json;
 pub use sync::{Incoming, Logged};

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::feed::Feed;
+use crate::feed::{CloseFeed, Feed};
 use crate::node::Node;
 use crate::spare::Spare;
 use crate::{Condition, Error, Stamps};
@@ -25,8 +25,6 @@ use link::Link;
 use pool::Pool;
 use tail::Tail;
 use writer::{Append, Command, Work, Writer};
-
-pub use address::POSTGRES_VARIABLES;
 
 mod address;
 mod append;
@@ -62,7 +60,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct PostgresOptions {
     /// The address, `postgres://…`.
     pub url: String,
-    /// The variables of the environment: those of [`POSTGRES_VARIABLES`], and `USER`.
+    /// The variables of the environment: those of libpq, and `USER`.
     pub variables: BTreeMap<String, String>,
     /// The home directory, for the password file and certificates.
     pub home: Option<PathBuf>,
@@ -89,15 +87,6 @@ struct Inner {
     feed: Arc<Feed>,
     ids: Ids,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// Closes the feed when the writer ends, even by a panic.
-struct CloseFeed(Arc<Feed>);
-
-impl Drop for CloseFeed {
-    fn drop(&mut self) {
-        self.0.close();
-    }
 }
 
 impl Postgres {

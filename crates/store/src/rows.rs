@@ -1,8 +1,8 @@
 //! Values from the columns of rows, the same for every backend.
 
 use codewright_proto::{
-    Envelope, EventId, Map, Message, MessageId, Part, PartBody, PartId, PermissionRequest, Project,
-    ProjectId, ProjectTime, SessionId,
+    Envelope, Event, EventId, Map, Message, MessageId, Part, PartBody, PartId, PermissionRequest, Project,
+    ProjectId, ProjectTime, Session, SessionId,
 };
 use serde_json::value::RawValue;
 
@@ -160,4 +160,19 @@ impl ProjectRow {
             sandboxes,
         })
     }
+}
+
+/// Returns the session in an event of the log, or `None` if the event has none.
+pub(crate) fn session_of(kind: &str, data: &str) -> Result<Option<Session>, Error> {
+    Ok(match upcast::decode(kind, data)? {
+        Event::SessionCreated { info, .. } | Event::SessionUpdated { info, .. } => Some(info),
+        Event::SessionDeleted { .. }
+        | Event::MessageUpdated { .. }
+        | Event::MessageRemoved { .. }
+        | Event::PartUpdated { .. }
+        | Event::PartRemoved { .. }
+        | Event::TodoUpdated { .. }
+        | Event::PermissionAsked(_)
+        | Event::PermissionReplied { .. } => None,
+    })
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::error::Fault;
-use crate::feed::Feed;
+use crate::feed::{CloseFeed, Feed};
 use crate::node::Node;
 use crate::spare::Spare;
 use crate::{Condition, Error, Salvage, Stamps};
@@ -73,15 +73,6 @@ struct Inner {
     /// The result of the repair, if the file was damaged.
     salvage: Option<Salvage>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-}
-
-/// Closes the feed when the writer ends, even by a panic.
-struct CloseFeed(Arc<Feed>);
-
-impl Drop for CloseFeed {
-    fn drop(&mut self) {
-        self.0.close();
-    }
 }
 
 impl Sqlite {

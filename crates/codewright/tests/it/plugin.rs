@@ -417,7 +417,7 @@ fn without_a_package_manager_the_error_names_one() -> Result<()> {
     Ok(())
 }
 
-/// The package of bun for this machine, whose program runs Node. `None` if there is none.
+/// Returns the package of bun for this machine, with a program that runs Node, or `None` if bun does not support the machine.
 fn runtime_package(node: &Path, more: &Value) -> Option<Value> {
     let name = match (std::env::consts::OS, std::env::consts::ARCH) {
         ("linux", "x86_64") => "@oven/bun-linux-x64",

@@ -281,7 +281,7 @@ pub const OWN: &[(&str, &str)] = &[
         TRUST,
         "the decision for repositories without one: `ask` (default), `all` (trust) or `none` (do not trust)",
     ),
-    (SANDBOX_OUTER, "a container already is a sandbox, like `sandbox.outer`"),
+    (SANDBOX_OUTER, "the program runs in a container that serves as the sandbox, like `sandbox.outer`"),
     (
         SANDBOX_MECHANISM,
         "the strongest mechanism that the sandbox uses: `bubblewrap` (which also makes the mounts), `landlock`, `landlock:VERSION` or `none` (default: any)",

@@ -30,7 +30,7 @@ pub struct SignInAnswer<'a> {
     pub method: usize,
     /// The name of the question.
     pub key: &'a str,
-    /// The answer, or `None` to learn whether the question is asked at all.
+    /// The answer. With `None`, only whether the plugin skips the question is checked.
     pub value: Option<&'a str>,
     /// The earlier answers.
     pub inputs: &'a BTreeMap<String, String>,
@@ -87,8 +87,8 @@ impl Extensions<'_> {
         all.into_iter().map(|(provider, of)| (provider, of.auth.methods)).collect()
     }
 
-    /// Asks a plugin whether a question is asked, and what is wrong with an answer. Returns `None` if the question is
-    /// not asked, and otherwise the fault or an empty text.
+    /// Lets a plugin validate an answer. Returns `None` if the plugin skips the question, an empty text if the answer is
+    /// valid, and otherwise the reason why it is not.
     pub async fn check_answer(
         self,
         instance: &Arc<Instance>,

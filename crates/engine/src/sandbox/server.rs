@@ -65,6 +65,19 @@ const STARTED_LATER: &[&str] = &[
     ".npmrc",
     ".opencode",
     ".codewright",
+    ".zsh",
+    ".oh-my-zsh",
+    ".config/zsh",
+    ".config/direnv",
+    ".nvm",
+    ".pyenv/bin",
+    ".pyenv/shims",
+    ".bun/bin",
+    ".deno/bin",
+    "go/bin",
+    ".local/share/applications",
+    ".local/share/systemd",
+    ".local/share/dbus-1",
     ".local/bin",
     ".cargo/bin",
     ".cargo/config.toml",
@@ -72,7 +85,7 @@ const STARTED_LATER: &[&str] = &[
     "Library/LaunchAgents",
 ];
 /// Directories of the home directory that many programs need, and that they cannot create.
-const CREATED: &[&str] = &[".cache", ".local/share", ".local/state", ".npm"];
+const CREATED: &[&str] = &[".cache", ".local/share/uv", ".local/state", ".npm"];
 /// The largest number of writable directories. The others are read-only.
 const MAX_WRITABLE: usize = 1000;
 /// Programs that start a server in a container, which is a sandbox already and needs a socket that ours hides.
@@ -154,14 +167,17 @@ fn widened(confined: &Confined, inner: &Inner, args: &[String]) -> Arc<Confined>
     Arc::new(confined)
 }
 
-/// Adds the directories below `directory` that contain none of the paths, and are none. No name can be created next to
-/// them, so a path that is missing stays missing.
+/// Adds the subdirectories that can be written: those that are not one of the protected paths and contain none of them.
+/// Nothing can be created next to them, so a path that is missing stays missing.
 fn writable(directory: &Path, paths: &[PathBuf], into: &mut Vec<PathBuf>) {
     // A directory that cannot be read cannot be written either.
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
+        if into.len() >= MAX_WRITABLE {
+            return;
+        }
         // A link is judged by its target.
-        if into.len() >= MAX_WRITABLE || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
         if !paths.iter().any(|other| is_within(other, &path)) {

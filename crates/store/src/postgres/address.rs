@@ -31,25 +31,6 @@ const MAX_HOSTS: usize = 16;
 /// The directories in which servers put their socket.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// The environment variables that an address uses, which have the meaning that libpq gives them.
-pub const POSTGRES_VARIABLES: &[&str] = &[
-    "PGHOST",
-    "PGHOSTADDR",
-    "PGPORT",
-    "PGDATABASE",
-    "PGUSER",
-    "PGPASSWORD",
-    "PGPASSFILE",
-    "PGSSLMODE",
-    "PGSSLROOTCERT",
-    "PGCONNECT_TIMEOUT",
-    "PGAPPNAME",
-    "PGOPTIONS",
-    "PGCHANNELBINDING",
-    "PGTARGETSESSIONATTRS",
-    "PGLOADBALANCEHOSTS",
-];
-
 /// The options of a URL and the variable that has their value otherwise.
 const OPTIONS: &[(&str, &str)] = &[
     ("host", "PGHOST"),

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use codewright_proto::{
-    Envelope, Event, Message, MessageId, MessageWithParts, Part, PermissionRequest, Project, ProjectId,
-    Session, SessionId, Todo,
+    Envelope, Message, MessageId, MessageWithParts, Part, PermissionRequest, Project, ProjectId, Session,
+    SessionId, Todo,
 };
 use tokio_postgres::Row;
 
@@ -23,7 +23,7 @@ use crate::rows::{
 use crate::sql::{self, to_column};
 use crate::{
     Approvals, Error, Holder, Json, Logged, MAX_SESSIONS, MessagesJson, PageLimit, Rest, SavedPermission,
-    SessionFilter, upcast,
+    SessionFilter,
 };
 
 impl Queries for Postgres {
@@ -266,17 +266,7 @@ async fn session_before(
     let Some(row) = link.row(sql::SESSION_BEFORE_POSTGRES, &[&session.as_str(), &until]).await? else {
         return Ok(None);
     };
-    Ok(match upcast::decode(row.get(0), row.get(1))? {
-        Event::SessionCreated { info, .. } | Event::SessionUpdated { info, .. } => Some(info),
-        Event::SessionDeleted { .. }
-        | Event::MessageUpdated { .. }
-        | Event::MessageRemoved { .. }
-        | Event::PartUpdated { .. }
-        | Event::PartRemoved { .. }
-        | Event::TodoUpdated { .. }
-        | Event::PermissionAsked(_)
-        | Event::PermissionReplied { .. } => None,
-    })
+    Ok(rows::session_of(row.get(0), row.get(1))?)
 }
 
 async fn sessions(link: &mut Link, filter: &SessionFilter) -> Result<Vec<Session>, Fault> {

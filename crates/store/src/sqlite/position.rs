@@ -1,12 +1,12 @@
 //! Finds positions in a session's log without reading the events in between.
 
-use codewright_proto::{Event, MessageId, Session, SessionId};
+use codewright_proto::{MessageId, Session, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::query::{text, unsigned};
 use crate::error::Fault;
+use crate::rows;
 use crate::sql::{self, to_column as number};
-use crate::upcast;
 
 /// The session as it was before a position in its log; `None` before its creation.
 pub(super) fn session_before(
@@ -15,19 +15,9 @@ pub(super) fn session_before(
     until_seq: u64,
 ) -> Result<Option<Session>, Fault> {
     let mut statement = connection.prepare_cached(sql::SESSION_BEFORE_SQLITE)?;
-    let mut rows = statement.query(params![session.as_str(), number(until_seq)])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(match upcast::decode(text(row, "type")?, text(row, "data")?)? {
-        Event::SessionCreated { info, .. } | Event::SessionUpdated { info, .. } => Some(info),
-        Event::SessionDeleted { .. }
-        | Event::MessageUpdated { .. }
-        | Event::MessageRemoved { .. }
-        | Event::PartUpdated { .. }
-        | Event::PartRemoved { .. }
-        | Event::TodoUpdated { .. }
-        | Event::PermissionAsked(_)
-        | Event::PermissionReplied { .. } => None,
-    })
+    let mut found = statement.query(params![session.as_str(), number(until_seq)])?;
+    let Some(row) = found.next()? else { return Ok(None) };
+    Ok(rows::session_of(text(row, "type")?, text(row, "data")?)?)
 }
 
 /// The `seq` of the event that created a message; `None` for an unknown one.
