@@ -99,6 +99,6 @@ export const table = [
     await cx.page.locator("#prompt").press("Escape");
     await cx.shows("Interrupted");
     await cx.idle();
-    ok("stopped", !(await cx.page.locator(".transcript").innerText()).includes("word399"));
+    ok("stopped", !(await cx.page.locator(".transcript").textContent()).includes("word399"));
   } },
 ];
