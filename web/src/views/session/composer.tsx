@@ -153,8 +153,11 @@ export function Composer(props: Props): JSX.Element {
     recalled = Math.max(-1, next);
     const text = recalled < 0 ? typed : (history.at(-1 - recalled) ?? "");
     draft.setShell(text.startsWith("!"));
-    draft.setText(text.startsWith("!") ? text.slice(1) : text);
-    requestAnimationFrame(() => area.setSelectionRange(area.value.length, area.value.length));
+    const shown = text.startsWith("!") ? text.slice(1) : text;
+    draft.setText(shown);
+    // At once: a key that follows before the next frame must not find the old text and caret.
+    area.value = shown;
+    area.setSelectionRange(shown.length, shown.length);
   };
 
   const keys = (event: KeyboardEvent) => {
