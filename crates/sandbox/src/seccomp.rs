@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter,
+    apply_filter, sock_filter,
 };
 use serde::{Deserialize, Serialize};
 
@@ -77,18 +77,17 @@ const PORTS: &[i64] = &[];
 /// machine, reach beyond it.
 const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// The bit of a second set of call numbers that some kernels accept, with 32-bit pointers. The filter sees them as
-/// other calls.
-#[cfg(target_arch = "x86_64")]
-const SHORT_POINTERS: i64 = 0x4000_0000;
-/// The calls of that set with a number of their own: `ioctl` and `kexec_load`.
-#[cfg(target_arch = "x86_64")]
-const SHORT_NUMBERS: [(i64, i64); 2] = [(libc::SYS_ioctl, 514), (libc::SYS_kexec_load, 528)];
+/// The first number of a second set of calls that some kernels accept on x86-64, with 32-bit pointers. No program needs
+/// it, and the rules for the first set do not know its numbers.
+const SHORT_POINTERS: u32 = 0x4000_0000;
 
 /// Calls that fail as if the kernel did not have them, so that programs use older ones: `clone3` passes its
 /// flags in memory, where a filter cannot read them, and io_uring makes calls that no filter sees.
 const MISSING: &[i64] =
     &[libc::SYS_clone3, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_io_uring_setup];
+
+/// The place of a call's number in the data that a filter reads.
+const CALL_NUMBER: u32 = 0;
 
 /// The `ioctl` requests that type into a terminal.
 #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
@@ -116,8 +115,43 @@ pub(crate) fn restrict(sockets: Sockets) -> Result<(), Error> {
     }
     denied.insert(libc::SYS_ioctl, typing);
     denied.insert(libc::SYS_socket, socket_rules(sockets)?);
-    apply(denied, libc::EPERM)?;
-    apply(MISSING.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS)
+    let failed = |error: seccompiler::BackendError| Error::Kernel(format!("system call filter: {error}"));
+    let architecture = std::env::consts::ARCH.try_into().map_err(failed)?;
+    let error = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let filter = SeccompFilter::new(denied, SeccompAction::Allow, error, architecture).map_err(failed)?;
+    let program: BpfProgram = filter.try_into().map_err(failed)?;
+    // One filter: the kernel checks each for every call that it has not seen, and compiles each for every command.
+    let program: BpfProgram = missing()?.into_iter().chain(program).collect();
+    apply_filter(&program).map_err(|error| Error::Kernel(format!("system call filter: {error}")))
+}
+
+/// The beginning of the filter, for the calls that fail as if the kernel did not have them: those of [`MISSING`] and
+/// all from [`SHORT_POINTERS`]. The rest follows.
+fn missing() -> Result<BpfProgram, Error> {
+    let number = |value: i64| {
+        u32::try_from(value).map_err(|_| Error::Kernel("a system call has no valid number".to_owned()))
+    };
+    let mut checks = vec![(libc::BPF_JGE, SHORT_POINTERS)];
+    for call in MISSING {
+        checks.push((libc::BPF_JEQ, number(*call)?));
+    }
+    let mut program = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, CALL_NUMBER)?];
+    for (at, (comparison, value)) in checks.iter().enumerate() {
+        let after = u8::try_from(checks.len() - at - 1)
+            .map_err(|_| Error::Kernel("too many system calls".to_owned()))?;
+        let jump = instruction(libc::BPF_JMP | libc::BPF_K | comparison, *value)?;
+        // Equal: to the instruction after the checks. Otherwise to the next check, and after the last one beyond it.
+        program.push(sock_filter { jt: after, jf: u8::from(after == 0), ..jump });
+    }
+    let error = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    program.push(instruction(libc::BPF_RET | libc::BPF_K, error)?);
+    Ok(program)
+}
+
+fn instruction(code: u32, value: u32) -> Result<sock_filter, Error> {
+    let code =
+        u16::try_from(code).map_err(|_| Error::Kernel("an instruction has no valid code".to_owned()))?;
+    Ok(sock_filter { code, jt: 0, jf: 0, k: value })
 }
 
 /// The rules that deny the other sockets. Without a condition all are denied.
@@ -146,28 +180,38 @@ fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, Error> {
     SeccompRule::new(conditions).map_err(|error| Error::Kernel(error.to_string()))
 }
 
-/// Adds the same rules for the second set of call numbers.
-#[cfg(target_arch = "x86_64")]
-fn add_short_pointers(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) {
-    let same: Vec<_> = rules.iter().map(|(call, rules)| (call | SHORT_POINTERS, rules.clone())).collect();
-    for (call, number) in SHORT_NUMBERS {
-        if let Some(rules_of_call) = rules.get(&call).cloned() {
-            rules.insert(number | SHORT_POINTERS, rules_of_call);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the beginning of the filter for a call. `None` means that the rest decides.
+    fn decide(call: u32) -> Option<u32> {
+        let program = missing().unwrap();
+        let mut at = 0;
+        loop {
+            let instruction = program.get(at)?;
+            at += 1;
+            let is_equal = match u32::from(instruction.code) & 0xf7 {
+                0x20 => continue,
+                0x15 => call == instruction.k,
+                0x35 => call >= instruction.k,
+                _ => return Some(instruction.k),
+            };
+            at += usize::from(if is_equal { instruction.jt } else { instruction.jf });
         }
     }
-    rules.extend(same);
-}
 
-/// Other processors have one set of numbers.
-#[cfg(not(target_arch = "x86_64"))]
-fn add_short_pointers(_: &mut BTreeMap<i64, Vec<SeccompRule>>) {}
-
-fn apply(mut rules: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> Result<(), Error> {
-    add_short_pointers(&mut rules);
-    let failed = |error: seccompiler::BackendError| Error::Kernel(format!("system call filter: {error}"));
-    let architecture = std::env::consts::ARCH.try_into().map_err(failed)?;
-    let error = SeccompAction::Errno(error.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, error, architecture).map_err(failed)?;
-    let program: BpfProgram = filter.try_into().map_err(failed)?;
-    apply_filter(&program).map_err(|error| Error::Kernel(format!("system call filter: {error}")))
+    #[test]
+    fn calls_that_a_filter_cannot_judge_are_missing() {
+        let error = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+        for call in MISSING {
+            assert_eq!(decide(u32::try_from(*call).unwrap()), Some(error), "{call}");
+        }
+        for call in [SHORT_POINTERS, SHORT_POINTERS | 56, SHORT_POINTERS | 512, u32::MAX] {
+            assert_eq!(decide(call), Some(error), "{call:#x}");
+        }
+        for call in [libc::SYS_read, libc::SYS_mount, libc::SYS_clone, libc::SYS_io_uring_setup - 1] {
+            assert_eq!(decide(u32::try_from(call).unwrap()), None, "{call}");
+        }
+    }
 }

@@ -279,6 +279,20 @@ async fn dangerous_system_calls_fail() {
 }
 
 #[tokio::test]
+async fn calls_that_a_filter_cannot_judge_are_missing() {
+    // The last is `unshare` with 32-bit pointers.
+    for call in ["425", "435", "0x40000000 | 272"] {
+        for mechanism in mechanisms() {
+            let line = format!(
+                "python3 -c \"import ctypes; c=ctypes.CDLL(None,use_errno=True); print(c.syscall({call},0x10000000,0), ctypes.get_errno())\""
+            );
+            let ended = House::new().run(&mechanism, &line).await;
+            assert_eq!(ended.output.text().trim(), "-1 38", "{mechanism:?}: {call}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn processes_outside_cannot_be_seen_or_stopped() {
     let mut outside = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     for mechanism in mechanisms() {
