@@ -56,8 +56,11 @@ export function Composer(props: Props): JSX.Element {
   }));
   onMount(() => {
     grow();
-    // On a touch screen the keyboard would cover the session. Both need a layout, so they come after all elements.
-    queueMicrotask(() => matchMedia("(hover: hover)").matches && area.focus());
+    // On a touch screen the keyboard would cover the session. Both need a layout, which the next frame makes anyway.
+    const focusing = requestAnimationFrame(() => {
+      if (matchMedia("(hover: hover)").matches) area.focus({ preventScroll: true });
+    });
+    onCleanup(() => cancelAnimationFrame(focusing));
     const paste = (event: Event) => addFiles((event as CustomEvent<File[]>).detail);
     area.addEventListener("attach", paste);
     onCleanup(() => area.removeEventListener("attach", paste));
