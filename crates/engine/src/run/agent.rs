@@ -241,7 +241,7 @@ async fn name_session(inner: &Inner, session: &Session, prompt: &str) -> Result<
 /// Returns the caller of the calls that serve the agent.
 fn caller(prompt: &UserMessage, rules: PermissionRules) -> Caller {
     let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on).map(|(tool, _)| tool.clone());
-    Caller { rules, agent: prompt.agent.clone(), model: None, switched_off: off.collect(), named: Vec::new() }
+    Caller { rules, agent: prompt.agent.clone(), switched_off: off.collect(), ..Caller::default() }
 }
 
 /// Returns the tools that serve the agent.
@@ -342,7 +342,8 @@ impl<'a> Answering<'a> {
                     recorder.began_with(files.first());
                     recorder.finish(cost, None, done);
                     flush(lease, inner, &mut recorder).await?;
-                    return account(inner, &recorder.message().session_id.clone(), recorder.message()).await;
+                    let message = recorder.message();
+                    return account(inner, &message.session_id, &message.tokens, cost).await;
                 }
                 Err(error) => error,
             },

@@ -353,7 +353,12 @@ impl Recorder {
         self.message.tokens = TokenUsage::default();
     }
 
-    /// Records the end of the step with its usage, cost and reason.
+    /// Adds the cost of other answers to that of the step.
+    pub(crate) fn charge(&mut self, cost: f64) {
+        self.message.cost += cost;
+    }
+
+    /// Records the end of the step with its usage, the cost of its answer and its reason.
     ///
     /// A good answer may still be the last attempt.
     pub(crate) fn finish(&mut self, cost: f64, error: Option<MessageError>, done: Done) {
@@ -363,7 +368,7 @@ impl Recorder {
         let body = PartBody::StepFinish(StepFinish {
             reason: self.message.finish.clone().unwrap_or_else(|| "unknown".to_owned()),
             snapshot: done.tree,
-            cost,
+            cost: self.message.cost,
             tokens: self.message.tokens,
         });
         let id = self.ids.part();
