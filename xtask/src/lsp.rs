@@ -123,7 +123,8 @@ const INSTALLED: &[Case] = &[
         ],
         file: "a.js",
         broken: "debugger;\n",
-        error: "no-debugger",
+        // The name of the rule is the code of the diagnostic, which is not shown.
+        error: "Unexpected 'debugger' statement",
     },
     Case {
         id: "yaml-ls",
