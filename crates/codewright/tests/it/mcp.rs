@@ -511,7 +511,8 @@ fn answers_for_servers_are_in_the_cost_of_the_session_and_of_the_message() -> Re
     assert_eq!((&session["tokens"]["input"], &session["tokens"]["output"]), (&json!(6000), &json!(800)));
     assert_eq!(session["cost"], 14.0, "{session}");
     let messages = get(&serving.url, &format!("/session/{}/message", serving.id))?;
-    let answers = messages.as_array().into_iter().flatten().filter(|message| message["info"]["role"] == "assistant");
+    let answers =
+        messages.as_array().into_iter().flatten().filter(|message| message["info"]["role"] == "assistant");
     let (mut costs, mut steps) = (Vec::new(), Vec::new());
     for answer in answers {
         costs.push((answer["info"]["cost"].clone(), answer["info"]["tokens"]["input"].clone()));
