@@ -162,7 +162,16 @@ async function start(plugin: Plugin, module: Record<string, unknown>, entry: Plu
       return setupV2Plugin(plugin, main as unknown as V2Module, options, settings.connection);
     }
     if (typeof main["id"] === "string" && typeof main["effect"] === "function") {
-      plugin.skipped = "the form {id, effect} is not supported; use {id, setup}";
+      const { setupV2Plugin } = require("./v2/setup.js") as typeof import("./v2/setup.js");
+      const { fromEffect } = require("./v2/effect.js") as typeof import("./v2/effect.js");
+      const { module, close } = await fromEffect(main as never, entry.entry);
+      try {
+        await setupV2Plugin(plugin, module, options, settings.connection);
+      } catch (error) {
+        await close();
+        throw error;
+      }
+      plugin.hooks.push({ dispose: close });
       return;
     }
     if (typeof main["tui"] === "function") {

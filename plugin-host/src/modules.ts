@@ -17,6 +17,8 @@ export function builtinModule(name: string): Exports {
     case "@opencode-ai/plugin":
     case "@opencode-ai/plugin/tool":
       return { tool };
+    case "@opencode-ai/plugin/v2/effect":
+    case "@opencode-ai/plugin/v2/effect/plugin":
     case "@opencode-ai/plugin/v2/promise":
       return { define: (plugin: unknown) => plugin };
     case "@opencode-ai/sdk":

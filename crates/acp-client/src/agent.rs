@@ -1,14 +1,16 @@
 //! A connected agent and its sessions.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, ClientCapabilities, ContentBlock, FileSystemCapabilities, Implementation,
-    InitializeRequest, InitializeResponse, NewSessionRequest, NewSessionResponse, PromptRequest,
+    InitializeRequest, InitializeResponse, LoadSessionRequest, LoadSessionResponse, McpServer,
+    NewSessionRequest, NewSessionResponse, PromptRequest, ResumeSessionRequest, ResumeSessionResponse,
+    SessionConfigOption, SessionModeState,
 };
 use codewright_workspace::{Outcome, Outlet, Served, serve};
 use serde_json::{Value, json};
@@ -61,6 +63,34 @@ pub struct Session {
     memory: Mutex<Memory>,
 }
 
+/// How a session is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    /// Its working directory.
+    pub directory: PathBuf,
+    /// The MCP servers that the agent may use.
+    pub servers: Vec<McpServer>,
+    /// The session of an earlier process, which continues if the agent can do that.
+    pub earlier: Option<Earlier>,
+}
+
+/// A session of an earlier process of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Earlier {
+    /// The agent's id of the session.
+    pub id: String,
+    /// What the owner remembers about it.
+    pub memory: Memory,
+}
+
+/// A session as the agent opened it.
+struct Opened {
+    id: String,
+    options: Option<Vec<SessionConfigOption>>,
+    modes: Option<SessionModeState>,
+    memory: Memory,
+}
+
 /// What the owner remembers about a session of an agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
@@ -71,7 +101,9 @@ pub struct Memory {
 }
 
 impl Session {
-    pub(crate) fn id(&self) -> &str {
+    /// The agent's id of the session.
+    #[must_use]
+    pub fn id(&self) -> &str {
         &self.id
     }
 
@@ -158,12 +190,13 @@ impl Agent {
         self.served.clone().end().await;
     }
 
-    /// Returns the session for a key, which is opened if it is new.
+    /// Returns the session for a key, which is opened if this process of the agent does not have it. The memory of a session
+    /// that could not continue is empty.
     ///
     /// # Errors
     ///
     /// Fails if the agent refuses, and if it does not answer in time.
-    pub async fn session(self: &Arc<Self>, key: &str, directory: &Path) -> Result<Arc<Session>, Error> {
+    pub async fn session(self: &Arc<Self>, key: &str, opening: &Opening) -> Result<Arc<Session>, Error> {
         let mut sessions = self.sessions.lock().await;
         sessions.uses += 1;
         let now = sessions.uses;
@@ -171,19 +204,14 @@ impl Agent {
             *used = now;
             return Ok(session.clone());
         }
-        let request = NewSessionRequest::new(directory);
-        let opened = self.peer.request::<NewSessionResponse>("session/new", &request, SESSION_DEADLINE).await;
-        let opened = match opened {
-            Ok(opened) if opened.session_id.0.len() <= MAX_ID_BYTES => opened,
-            Ok(_) => return Err(self.misbehaved("the id of its session is too long")),
-            Err(failure) => return Err(self.failed("opening a session", failure).await),
+        let servers = self.usable(&opening.servers);
+        let opened = match self.open_earlier(opening, &servers).await? {
+            Some(opened) => opened,
+            None => self.open_new(opening, servers).await?,
         };
         self.set_options(&opened).await?;
-        let session = Arc::new(Session {
-            id: opened.session_id.0.to_string(),
-            turn: Arc::default(),
-            memory: Mutex::default(),
-        });
+        let Opened { id, memory, .. } = opened;
+        let session = Arc::new(Session { id, turn: Arc::default(), memory: Mutex::new(memory) });
         if sessions.open.len() >= MAX_SESSIONS {
             let oldest = sessions.open.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
             oldest.and_then(|oldest| sessions.open.remove(&oldest));
@@ -192,16 +220,75 @@ impl Agent {
         Ok(session)
     }
 
+    /// Returns the servers whose transport the agent has.
+    fn usable(&self, servers: &[McpServer]) -> Vec<McpServer> {
+        let can = &self.capabilities.mcp_capabilities;
+        let is_usable = |server: &&McpServer| match server {
+            McpServer::Stdio(_) => true,
+            McpServer::Http(_) => can.http,
+            McpServer::Sse(_) => can.sse,
+            _ => false,
+        };
+        let usable: Vec<_> = servers.iter().filter(is_usable).cloned().collect();
+        if usable.len() < servers.len() {
+            let count = servers.len() - usable.len();
+            self.log(&format!("{count} MCP servers are not passed, because the agent has no such transport"));
+        }
+        usable
+    }
+
+    async fn open_new(&self, opening: &Opening, servers: Vec<McpServer>) -> Result<Opened, Error> {
+        let request = NewSessionRequest::new(&opening.directory).mcp_servers(servers);
+        let opened = self.peer.request::<NewSessionResponse>("session/new", &request, SESSION_DEADLINE).await;
+        match opened {
+            Ok(opened) if opened.session_id.0.len() <= MAX_ID_BYTES => Ok(Opened {
+                id: opened.session_id.0.to_string(),
+                options: opened.config_options,
+                modes: opened.modes,
+                memory: Memory::default(),
+            }),
+            Ok(_) => Err(self.misbehaved("the id of its session is too long")),
+            Err(failure) => Err(self.failed("opening a session", failure).await),
+        }
+    }
+
+    /// Continues the session of an earlier process. Returns `None` if the agent cannot do that. Updates about the earlier
+    /// conversation are ignored, because no prompt runs.
+    async fn open_earlier(&self, opening: &Opening, servers: &[McpServer]) -> Result<Option<Opened>, Error> {
+        let Some(Earlier { id, memory }) = opening.earlier.clone() else { return Ok(None) };
+        let (directory, servers) = (&opening.directory, servers.to_vec());
+        let answer = if self.capabilities.session_capabilities.resume.is_some() {
+            let request = ResumeSessionRequest::new(id.clone(), directory).mcp_servers(servers);
+            let answer =
+                self.peer.request::<ResumeSessionResponse>("session/resume", &request, SESSION_DEADLINE);
+            answer.await.map(|answer| (answer.config_options, answer.modes))
+        } else if self.capabilities.load_session {
+            let request = LoadSessionRequest::new(id.clone(), directory).mcp_servers(servers);
+            let answer = self.peer.request::<LoadSessionResponse>("session/load", &request, SESSION_DEADLINE);
+            answer.await.map(|answer| (answer.config_options, answer.modes))
+        } else {
+            return Ok(None);
+        };
+        match answer {
+            Ok((options, modes)) => Ok(Some(Opened { id, options, modes, memory })),
+            Err(Failure::Refused(error)) if error.code != AUTH_REQUIRED => {
+                self.log(&format!("it does not continue an earlier session: {}", plain(&error.message)));
+                Ok(None)
+            }
+            Err(failure) => Err(self.failed("continuing a session", failure).await),
+        }
+    }
+
     /// Forgets the session of a key, so that the next one starts without its conversation.
     pub async fn forget(&self, key: &str) {
         self.sessions.lock().await.open.remove(key);
     }
 
-    /// Sets the configured options of a new session. Options that the agent does not have are reported in the log.
-    async fn set_options(&self, opened: &NewSessionResponse) -> Result<(), Error> {
-        let session = &opened.session_id;
+    /// Sets the configured options of a session. Options that the agent does not have are reported in the log.
+    async fn set_options(&self, opened: &Opened) -> Result<(), Error> {
+        let session = &opened.id;
         for (id, value) in &self.spec.options {
-            let options = opened.config_options.iter().flatten();
+            let options = opened.options.iter().flatten();
             let has_option = options.into_iter().any(|option| *option.id.0 == **id);
             let has_mode = id == "mode"
                 && opened

@@ -12,7 +12,7 @@ mod peer;
 mod routes;
 mod turn;
 
-pub use agent::{Agent, Session};
+pub use agent::{Agent, Earlier, Memory, Opening, Session};
 pub use agent_client_protocol_schema::v1 as schema;
 pub use agents::Agents;
 pub use error::Error;

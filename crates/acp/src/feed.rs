@@ -140,7 +140,9 @@ fn changed(agent: &Agent, session: &Session, part: &Part) {
                     agent.update(&session.id, update::thought(part.id.as_str(), &rest));
                 }
             }
+            PartBody::Patch { files, .. } => session.live().changed(files.iter().map(PathBuf::from)),
             PartBody::Tool(tool) => {
+                session.live().shown(update::edited(tool, &session.directory).into_iter());
                 let call = update::KnownCall::of(tool, &session.directory);
                 let is_terminal = tool.tool == "bash" && agent.offer().shows_terminals;
                 let mut announcement = call.announcement();

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, INTERNAL_ERROR, failed, invalid};
 use crate::content;
 use crate::session::Session;
+use crate::update;
 
 /// The command that summarizes the conversation.
 pub(crate) const COMPACT: &str = "compact";
@@ -40,11 +41,12 @@ pub(crate) async fn run(
     }
     let _turn = session.turn.lock().await;
     let cancel = CancellationToken::new();
-    session.live().cancel = Some(cancel.clone());
+    session.live().begin_turn(cancel.clone());
     let ended = until_cancelled(session, &cancel, send(session, parts)).await;
     let response = match ended {
         Ok(Some(message)) => {
             session.caught_up(id_of(&message.info)).await;
+            show_changes(agent, session, &message.info).await;
             respond(agent, session, &message.info).await
         }
         Ok(None) => Ok(PromptResponse::new(StopReason::EndTurn)),
@@ -53,6 +55,20 @@ pub(crate) async fn run(
     };
     session.live().cancel = None;
     response
+}
+
+/// Shows the files that commands of the turn changed, as a call of its own, because no other call contains them.
+async fn show_changes(agent: &Agent, session: &Session, message: &Message) {
+    let (Message::Assistant(answer), files) = (message, session.live().unshown()) else { return };
+    if files.is_empty() {
+        return;
+    }
+    // Without the differences the editor misses these files in its list, and nothing else.
+    let Ok(diffs) = session.client.diff(&session.id, Some(&answer.parent_id)).await else { return };
+    if let Some((call, update)) = update::command_changes(answer.id.as_str(), &files, &diffs) {
+        agent.update(&session.id, SessionUpdate::ToolCall(call));
+        agent.update(&session.id, SessionUpdate::ToolCallUpdate(update));
+    }
 }
 
 /// Why a turn has no answer.

@@ -1,6 +1,6 @@
 //! A session that an editor has opened.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -43,6 +43,10 @@ pub(crate) struct Live {
     /// The output of commands that the editor shows like that of a terminal.
     terminals: HashMap<String, String>,
     completed: HashSet<MessageId>,
+    /// The files that the turn of the editor changed.
+    changed: BTreeSet<PathBuf>,
+    /// Those of them that its calls have shown.
+    shown: BTreeSet<PathBuf>,
     pub(crate) title: String,
     /// Cancels the prompt of the editor that runs.
     pub(crate) cancel: Option<CancellationToken>,
@@ -100,6 +104,30 @@ impl Live {
             self.terminals.clear();
         }
         self.terminals.entry(id.to_owned()).or_default()
+    }
+
+    /// Forgets the changes of the turn before.
+    pub(crate) fn begin_turn(&mut self, cancel: CancellationToken) {
+        self.changed.clear();
+        self.shown.clear();
+        self.cancel = Some(cancel);
+    }
+
+    /// Remembers files that a step changed. Those beyond the limit are left out.
+    pub(crate) fn changed(&mut self, files: impl Iterator<Item = PathBuf>) {
+        let room = MAX_REMEMBERED.saturating_sub(self.changed.len());
+        self.changed.extend(files.take(room));
+    }
+
+    /// Remembers files whose changes a call has shown.
+    pub(crate) fn shown(&mut self, files: impl Iterator<Item = PathBuf>) {
+        let room = MAX_REMEMBERED.saturating_sub(self.shown.len());
+        self.shown.extend(files.take(room));
+    }
+
+    /// The changed files that no call has shown.
+    pub(crate) fn unshown(&self) -> Vec<PathBuf> {
+        self.changed.difference(&self.shown).cloned().collect()
     }
 
     pub(crate) fn known_call(&self, id: &str) -> Option<KnownCall> {

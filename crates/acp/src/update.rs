@@ -7,13 +7,16 @@ use agent_client_protocol::v1::schema::{
     TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
-use codewright_proto::{FileAttachment, Map, Part, PartBody, Todo, ToolPart, ToolState};
+use codewright_proto::{FileAttachment, FileDiff, Map, Part, PartBody, Todo, ToolPart, ToolState};
 use serde_json::{Value, json};
 
 use crate::content;
 
 /// The most text of one result that an editor gets as content. The whole result is the raw output.
 const MAX_SHOWN_BYTES: usize = 256 << 10;
+
+/// The most files that are shown as changed by the commands of a turn.
+const MAX_CHANGED_FILES: usize = 100;
 
 /// The category of a tool, by which editors choose a picture.
 pub(crate) fn kind(tool: &str) -> ToolKind {
@@ -193,6 +196,79 @@ pub(crate) fn changes(tool: &str, input: &Value, metadata: &Map, directory: &Pat
     }
 }
 
+/// The files whose changes a finished call shows.
+pub(crate) fn edited(tool: &ToolPart, directory: &Path) -> Vec<PathBuf> {
+    let ToolState::Completed { input, metadata, .. } = &tool.state else { return Vec::new() };
+    let own = input.get("filePath").filter(|_| kind(&tool.tool) == ToolKind::Edit);
+    let one = metadata.get("filediff").and_then(|diff| diff.get("file"));
+    let several = metadata.get("files").and_then(Value::as_array).into_iter().flatten();
+    let several = several.flat_map(|file| [file.get("filePath"), file.get("movePath")]).flatten();
+    let paths = own.into_iter().chain(one).chain(several).filter_map(Value::as_str);
+    paths.map(|path| directory.join(path)).collect()
+}
+
+/// The changes of files by commands of a turn, in the form of a call that edits files. Returns `None` if none is known.
+pub(crate) fn command_changes(
+    message: &str,
+    files: &[PathBuf],
+    diffs: &[FileDiff],
+) -> Option<(ToolCall, ToolCallUpdate)> {
+    let mut room = MAX_SHOWN_BYTES;
+    let (mut changes, mut lines, mut locations) = (Vec::new(), Vec::new(), Vec::new());
+    let mut fragments = Vec::new();
+    for path in files.iter().take(MAX_CHANGED_FILES) {
+        // The names are relative to the worktree, so the longest one that fits is that of the file.
+        let named = diffs.iter().filter(|diff| diff.file.as_ref().is_some_and(|file| path.ends_with(file)));
+        let found = named.max_by_key(|diff| diff.file.as_ref().map(String::len));
+        let Some((diff, patch)) = found.and_then(|diff| Some((diff, diff.patch.as_ref()?))) else { continue };
+        locations.push(ToolCallLocation::new(path));
+        lines.push(format!("{} +{} -{}", path.display(), diff.additions, diff.deletions));
+        if patch.len() <= room {
+            room -= patch.len();
+            changes.push(json!({ "filePath": path, "patch": patch }));
+            fragments.extend(hunks(path, patch).into_iter().map(ToolCallContent::Diff));
+        }
+    }
+    if locations.is_empty() {
+        return None;
+    }
+    let (id, title) = (format!("changes-{message}"), "Files changed by commands");
+    let call = ToolCall::new(id.clone(), title)
+        .kind(ToolKind::Edit)
+        .status(ToolCallStatus::Pending)
+        .locations(locations);
+    let mut content = vec![shortened(&lines.join("\n"))];
+    content.extend(fragments);
+    let fields = ToolCallUpdateFields::new()
+        .status(ToolCallStatus::Completed)
+        .content(content)
+        .raw_output(json!({ "output": "", "metadata": { "files": changes } }));
+    Some((call, ToolCallUpdate::new(id, fields)))
+}
+
+/// The hunks of a unified diff, each as the replacement of a text by another.
+fn hunks(path: &Path, patch: &str) -> Vec<Diff> {
+    let mut hunks: Vec<(String, String)> = Vec::new();
+    for line in patch.lines() {
+        if line.starts_with("@@") {
+            hunks.push((String::new(), String::new()));
+        }
+        let Some((old, new)) = hunks.last_mut() else { continue };
+        let (sides, text): (&mut [&mut String], _) = match line.split_at_checked(1) {
+            Some((" ", text)) => (&mut [old, new], text),
+            Some(("-", text)) => (&mut [old], text),
+            Some(("+", text)) => (&mut [new], text),
+            _ => continue,
+        };
+        for side in sides {
+            side.push_str(text);
+            side.push('\n');
+        }
+    }
+    let diff = |(old, new): (String, String)| Diff::new(path, new).old_text((!old.is_empty()).then_some(old));
+    hunks.into_iter().map(diff).collect()
+}
+
 fn diff(path: PathBuf, old: Option<String>, new: Option<String>) -> Vec<Diff> {
     new.map(|new| Diff::new(path, new).old_text(old)).into_iter().collect()
 }
@@ -232,4 +308,32 @@ pub(crate) fn plan(todos: &[Todo]) -> SessionUpdate {
     SessionUpdate::Plan(Plan::new(
         todos.iter().filter(|todo| todo.status != "cancelled").map(entry).collect(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(file: &str, patch: &str) -> FileDiff {
+        serde_json::from_value(json!({"file": file, "patch": patch, "additions": 1, "deletions": 1})).unwrap()
+    }
+
+    #[test]
+    fn changes_by_commands_become_a_call_that_edits_files() {
+        let patch = "--- a/x.txt\n+++ b/x.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -9 +9 @@\n-y\n+z\n\\ No newline at end of file\n";
+        let diffs = [changed("x.txt", "@@ -0,0 +1 @@\n+other\n"), changed("sub/x.txt", patch)];
+        let files = ["/p/sub/x.txt", "/p/unknown.txt"].map(PathBuf::from);
+        let (call, update) = command_changes("msg", &files, &diffs).unwrap();
+        assert_eq!((call.kind, call.locations.len()), (ToolKind::Edit, 1));
+        let shown = serde_json::to_value(&update).unwrap();
+        assert_eq!(
+            shown["rawOutput"]["metadata"]["files"],
+            json!([{"filePath": "/p/sub/x.txt", "patch": patch}])
+        );
+        let diff = |old: &str, new: &str| json!({"type": "diff", "path": "/p/sub/x.txt", "oldText": old, "newText": new});
+        assert_eq!(shown["content"][1], diff("a\nb\nc\n", "a\nB\nc\n"));
+        assert_eq!(shown["content"][2], diff("y\n", "z\n"));
+        assert_eq!(shown["content"][0]["content"]["text"], "/p/sub/x.txt +1 -1");
+        assert!(command_changes("msg", &files[1..], &diffs).is_none());
+    }
 }

@@ -4,8 +4,10 @@
 //! prompt and keeps running while the directory is open.
 
 pub(crate) mod host;
+pub(crate) mod kept;
 pub(crate) mod model;
 pub(crate) mod prompt;
+pub(crate) mod servers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@ import time
 
 LOG = sys.argv[1] if len(sys.argv) > 1 else None
 WORDS = sys.argv[2:]
+MODES = {"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]}
 
 
 def log(text):
@@ -68,6 +69,12 @@ class Agent:
                 if "hang" in WORDS:
                     time.sleep(600)
                 able = {"promptCapabilities": {"image": True}}
+                if "load" in WORDS:
+                    able["loadSession"] = True
+                if "resume" in WORDS or "lost" in WORDS:
+                    able["sessionCapabilities"] = {"resume": {}}
+                if "http" in WORDS:
+                    able["mcpCapabilities"] = {"http": True}
                 version = 99 if "version" in WORDS else 1
                 send({"id": id, "result": {"protocolVersion": version, "agentCapabilities": able, "authMethods":
                                            [{"id": "x", "name": "Sign in to X"}]}})
@@ -77,8 +84,17 @@ class Agent:
                     continue
                 session = f"s{len(self.cwd) + 1}"
                 self.cwd[session] = params["cwd"]
-                modes = {"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]}
-                send({"id": id, "result": {"sessionId": session, "modes": modes}})
+                log("servers " + json.dumps(params.get("mcpServers", []), sort_keys=True))
+                send({"id": id, "result": {"sessionId": session, "modes": MODES}})
+            elif method in ("session/load", "session/resume"):
+                log(method + " " + params["sessionId"] + " " + json.dumps(params.get("mcpServers", []), sort_keys=True))
+                if "lost" in WORDS:
+                    send({"id": id, "error": {"code": -32002, "message": "Session not found\x1b[2J"}})
+                    continue
+                self.cwd[params["sessionId"]] = params["cwd"]
+                if method == "session/load":
+                    self.say(params["sessionId"], "REPLAYED")
+                send({"id": id, "result": {"modes": MODES}})
             elif method == "session/set_mode":
                 log("mode " + params["modeId"])
                 send({"id": id, "result": {}})

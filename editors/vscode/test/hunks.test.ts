@@ -104,6 +104,24 @@ test("steps are read from results of all shapes, and from nothing else", () => {
   }
 })
 
+test("files that commands changed are listed with the text before", () => {
+  const cases: [before: string | null, after: string | null][] = [
+    ["a\nb\n", "a\nB\n"],
+    [null, "new\n"],
+    ["gone\n", null],
+  ]
+  for (const [before, after] of cases) {
+    // The names in the differences are relative to the worktree.
+    const patch = createTwoFilesPatch(before === null ? "/dev/null" : "a/x.txt", after === null ? "/dev/null" : "b/x.txt", before ?? "", after ?? "")
+    const rawOutput = { output: "", metadata: { files: [{ filePath: "/p/x.txt", patch }] } }
+    const steps = readSteps({ toolCallId: "changes-1", status: "completed", rawOutput, content: [] })
+    assert.deepEqual(steps.map((step) => `${step.kind} ${step.path}`), ["patch /p/x.txt"])
+    const changes = new Changes()
+    for (const step of steps) changes.stepped(step, after)
+    assert.deepEqual(changes.entries(), [["/p/x.txt", before]])
+  }
+})
+
 test("references are found at the beginning of words", () => {
   const cases: [string, string[]][] = [
     ["fix @selection, please", ["selection"]],

@@ -25,6 +25,8 @@ const sdk: BuiltinModule = { exports: ["createOpencodeClient", "createOpencode",
 const MODULES: Record<string, BuiltinModule> = {
   "@opencode-ai/plugin": tool,
   "@opencode-ai/plugin/tool": tool,
+  "@opencode-ai/plugin/v2/effect": { exports: ["define"] },
+  "@opencode-ai/plugin/v2/effect/plugin": { exports: ["define"] },
   "@opencode-ai/plugin/v2/promise": { exports: ["define"] },
   "@opencode-ai/sdk": sdk,
   "@opencode-ai/sdk/client": sdk,

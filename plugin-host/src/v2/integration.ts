@@ -47,7 +47,7 @@ function method({ method, authorize }: OAuthRegistration): AuthMethod {
       const page = await authorize?.(inputs);
       if (!isRecord(page)) throw new TypeError("`authorize` returned no page");
       const { url, instructions, mode, callback } = page;
-      if (typeof callback !== "function") throw new TypeError("`callback` must be a function that returns a promise; Effect is not supported");
+      if (typeof callback !== "function") throw new TypeError("`callback` must be a function that returns a promise");
       return {
         url,
         instructions,

@@ -196,6 +196,8 @@ const ENGINE: &[Layer] = &[
         "records",
         &[
             "acp::host",
+            "acp::kept",
+            "acp::servers",
             "batch",
             "extension::events",
             "extension::open",

@@ -423,13 +423,18 @@ fn configuration_is_returned_without_secrets_and_stored_with_them() -> Result<()
 }
 
 pub(crate) fn patch(url: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
+    with_body("PATCH", url, path, body)
+}
+
+/// Sends a request with a JSON body and returns the status and the answer.
+pub(crate) fn with_body(method: &str, url: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
     let body = body.to_string();
     let length = format!("Content-Length: {}", body.len());
     let address = url.strip_prefix("http://").context("not an http address")?;
     let mut stream = TcpStream::connect(address)?;
     write!(
         stream,
-        "PATCH {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\n{length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\n{length}\r\n\r\n{body}"
     )?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::{Project, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{DEADLINE, Stage};
+use crate::support::{DEADLINE, Stage, check_has};
 
 mod files;
 mod replay;
@@ -262,6 +262,43 @@ fn a_turn_becomes_updates_of_the_recorded_kinds() -> Result<()> {
     assert!(!editor.of_kind("available_commands_update").is_empty());
     stage.no_problems()?;
     editor.close()
+}
+
+#[test]
+fn files_that_commands_changed_are_shown_at_the_end_of_the_turn() -> Result<()> {
+    let bash = |command: &str| Turn::steps().tool("bash", json!({"command": command, "description": "x"}));
+    let edit = json!({"filePath": "known.txt", "content": "written\n"});
+    let script = Script::new()
+        .turn(bash("printf 'new\n' > old.txt; mkdir sub; printf 'x\n' > sub/made.txt"))
+        .turn(Turn::steps().tool("write", edit))
+        .text("Done.")
+        .turn(bash("true"))
+        .text("Nothing.");
+    let stage = Stage::git(script)?;
+    stage.project.write("old.txt", "old\n")?;
+    let mut editor = Editor::start(&stage.project)?;
+    let session = editor.session(stage.project.directory())?;
+    editor.prompt(&session, "do it")?;
+    let changes: Vec<_> = editor
+        .of_kind("tool_call_update")
+        .into_iter()
+        .filter(|it| it["toolCallId"].as_str().is_some_and(|id| id.starts_with("changes-")))
+        .cloned()
+        .collect();
+    ensure!(changes.len() == 1 && changes[0]["status"] == "completed", "{changes:?}");
+    let files = changes[0]["rawOutput"]["metadata"]["files"].as_array().context("no files")?;
+    let paths: Vec<_> = files.iter().map(|file| file["filePath"].clone()).collect();
+    assert_eq!(paths, [json!(stage.project.path("old.txt")), json!(stage.project.path("sub/made.txt"))]);
+    check_has(files[0]["patch"].as_str().unwrap_or_default(), &["-old", "+new"]);
+    check_has(files[1]["patch"].as_str().unwrap_or_default(), &["+x"]);
+    let call = editor.of_kind("tool_call").pop().context("no call")?;
+    assert_eq!((&call["kind"], &call["title"]), (&json!("edit"), &json!("Files changed by commands")));
+    assert_eq!(call["locations"][0]["path"], json!(stage.project.path("old.txt")));
+    editor.updates.clear();
+    editor.prompt(&session, "nothing")?;
+    let again = editor.of_kind("tool_call").len();
+    assert_eq!(again, 1, "a turn without changes has only its command");
+    Ok(())
 }
 
 #[test]

@@ -107,7 +107,22 @@ impl Serving {
 /// The texts of an answer.
 fn text(answer: &Value) -> String {
     let parts = answer["parts"].as_array().into_iter().flatten();
-    parts.filter(|part| part["type"] == "text").filter_map(|part| part["text"].as_str()).collect()
+    let is_text = |part: &&Value| part["type"] == "text" && !is_note(part);
+    parts.filter(is_text).filter_map(|part| part["text"].as_str()).collect()
+}
+
+/// Whether a part is a text of the program.
+fn is_note(part: &Value) -> bool {
+    part["metadata"]["codewright"]["note"] == true
+}
+
+/// The texts of the program in an answer.
+fn notes(answer: &Value) -> Vec<&str> {
+    parts(answer, "text")
+        .into_iter()
+        .filter(|part| is_note(part))
+        .filter_map(|part| part["text"].as_str())
+        .collect()
 }
 
 fn parts<'a>(answer: &'a Value, kind: &str) -> Vec<&'a Value> {
@@ -398,5 +413,139 @@ fn an_agent_runs_in_the_sandbox() -> Result<()> {
         check_has(&text(&terminal), &["Exit 1", "Read-only file system"]);
         assert!(!file.exists());
     }
+    Ok(())
+}
+
+/// Starts the server of a stage again, with the same session.
+fn again(stage: &Stage, serving: Serving) -> Result<Serving> {
+    let Serving { server, id, .. } = serving;
+    server.terminate()?;
+    server.finish()?.success()?;
+    let (server, url) = stage.serve()?;
+    Ok(Serving { server, url, id })
+}
+
+#[test]
+fn a_session_of_an_agent_continues_after_a_restart() -> Result<()> {
+    for (word, method) in [("resume", "session/resume s1"), ("load", "session/load s1")] {
+        let stage = stage(Script::new().text("The model says 42."), &[word], json!({}))?;
+        let serving = Serving::new(&stage)?;
+        serving.say("hello")?;
+        let serving = again(&stage, serving)?;
+        let mut to_model = prompt("What is it?");
+        to_model["agent"] = json!("build");
+        to_model["model"] = json!({"providerID": "mock", "modelID": "plain-model"});
+        post(&serving.url, &format!("/session/{}/message", serving.id), &to_model)?;
+        let answer = serving.say("hello again")?;
+        assert_eq!((text(&answer), notes(&answer)), ("Hello from the agent.".to_owned(), Vec::new()));
+        // The agent has reported 0.5 for the whole session before.
+        assert_eq!(answer["info"]["cost"], 0.0);
+        let log = logged(&stage);
+        check_has(&log, &[method]);
+        assert_eq!(log.matches("mode b").count(), 2, "{log}");
+        let last = log.lines().rfind(|line| line.starts_with("prompt")).unwrap_or_default();
+        // It gets only what it does not know.
+        check_has(last, &["User: What is it?", "Assistant: The model says 42.", "\"hello again\""]);
+        assert!(!last.contains("Hello from the agent."), "{last}");
+        assert!(!serving.shows("REPLAYED"), "the earlier conversation is not repeated");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_session_that_cannot_continue_begins_again_and_says_so() -> Result<()> {
+    for word in ["none", "lost"] {
+        let stage = stage(Script::new(), &[word], json!({}))?;
+        let serving = Serving::new(&stage)?;
+        assert_eq!(notes(&serving.say("hello")?), [""; 0]);
+        let serving = again(&stage, serving)?;
+        let answer = serving.say("hello again")?;
+        check_has(notes(&answer)[0], &["`other` could not continue its earlier session"]);
+        assert_eq!(text(&answer), "Hello from the agent.");
+        let log = logged(&stage);
+        assert_eq!(log.contains("session/resume s1"), word == "lost", "{log}");
+        let last = log.lines().last().unwrap_or_default();
+        check_has(last, &["User: hello", "Assistant: Hello from the agent.", "\"hello again\""]);
+        assert_eq!(notes(&serving.say("hello anew")?), [""; 0], "once is enough");
+    }
+    Ok(())
+}
+
+#[test]
+fn another_program_does_not_get_the_session_of_an_agent() -> Result<()> {
+    let stage = stage(Script::new(), &["resume"], json!({}))?;
+    let serving = Serving::new(&stage)?;
+    serving.say("hello")?;
+    let mut config = Project::config(&stage.server.url());
+    config["agent"] = json!({"other": entry(&stage, &["resume", "changed"])});
+    config["sandbox"] = json!({"mode": "off"});
+    stage.project.write_config(&config)?;
+    let serving = again(&stage, serving)?;
+    assert_eq!(text(&serving.say("hello again")?), "Hello from the agent.");
+    let log = logged(&stage);
+    assert!(!log.contains("session/resume"), "{log}");
+    Ok(())
+}
+
+/// The servers that the agent received first.
+fn received(stage: &Stage) -> Result<Value> {
+    let log = logged(stage);
+    let line = log.lines().find_map(|line| line.strip_prefix("servers ")).context("no session")?;
+    Ok(serde_json::from_str(line)?)
+}
+
+#[test]
+fn an_agent_gets_the_servers_whose_tools_are_all_allowed() -> Result<()> {
+    let local = json!({"type": "local", "command": ["python3", "s.py"], "environment": {"TOKEN": "t"}});
+    let with = |more: Value| {
+        let mut entry = local.clone();
+        for (key, value) in more.as_object().into_iter().flatten() {
+            entry[key] = value.clone();
+        }
+        entry
+    };
+    let servers = json!({
+        "plain": local, "off": with(json!({"enabled": false})), "asked": local, "some": local,
+        "elsewhere": with(json!({"cwd": "x"})),
+        "web": {"type": "remote", "url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "k"}, "oauth": false},
+        "old": {"type": "sse", "url": "http://127.0.0.1:9/sse"},
+    });
+    let rules = json!({"asked_*": "ask", "some_delete": "deny"});
+    let env = json!([{"name": "TOKEN", "value": "t"}]);
+    let plain = json!({"name": "plain", "command": "python3", "args": ["s.py"], "env": env});
+    let web = json!({"type": "http", "name": "web", "url": "http://127.0.0.1:9/mcp", "headers": [{"name": "X-Key", "value": "k"}]});
+    for (words, expected) in [(&[][..], json!([plain])), (&["http"], json!([plain, web]))] {
+        let stage = stage(Script::new(), words, json!({"mcp": servers, "permission": rules}))?;
+        let serving = Serving::new(&stage)?;
+        assert_eq!(text(&serving.say("hello")?), "Hello from the agent.");
+        assert_eq!(received(&stage)?, expected);
+    }
+    let stage = stage(Script::new(), &["http"], json!({"mcp": servers, "permission": {"*": "ask"}}))?;
+    Serving::new(&stage)?.say("hello")?;
+    assert_eq!(received(&stage)?, json!([]));
+    Ok(())
+}
+
+#[test]
+fn an_agent_gets_only_servers_of_the_owner_of_its_configuration() -> Result<()> {
+    let server = |name: &str| json!({"type": "local", "command": ["python3", name]});
+    let names = |stage: &Stage| -> Result<Vec<String>> {
+        let all = received(stage)?;
+        let names = all.as_array().into_iter().flatten().filter_map(|server| server["name"].as_str());
+        Ok(names.map(str::to_owned).collect())
+    };
+    for trust in ["none", "all"] {
+        let stage = stage(Script::new(), &[], json!({"mcp": {"mine": server("a.py")}}))?;
+        stage.project.write("opencode.json", json!({"mcp": {"theirs": server("b.py")}}).to_string())?;
+        let (server, url) = serve(stage.program(["serve"]).env("CODEWRIGHT_TRUST", trust))?;
+        let id = new_session(&url)?;
+        Serving { server, url, id }.say("hello")?;
+        assert_eq!(names(&stage)?, ["mine"], "{trust}");
+    }
+    let stage = stage(Script::new(), &[], json!({"agent": {}, "mcp": {"mine": server("a.py")}}))?;
+    let of_repository = json!({"agent": {"other": entry(&stage, &[])}, "mcp": {"theirs": server("b.py")}});
+    stage.project.write("opencode.json", of_repository.to_string())?;
+    Serving::new(&stage)?.say("hello")?;
+    assert_eq!(names(&stage)?, ["theirs"]);
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use codewright_testkit::{Project, Run, Running, Script, Turn};
+use codewright_testkit::{Project, Run, Running, Script, Steps, Turn, Usage};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, check_has, get, last_call, new_session, post, program, prompt, wait_until};
@@ -486,6 +486,42 @@ fn a_server_gets_answers_of_the_model_only_with_the_users_consent() -> Result<()
     assert!(request["tools"].is_null(), "{request}");
     let (_, call) = asked(&serving, "Decline")?;
     check_has(call["state"]["output"].as_str().unwrap_or_default(), &["the user declined the request"]);
+    stage.no_problems()
+}
+
+#[test]
+fn answers_for_servers_are_in_the_cost_of_the_session_and_of_the_message() -> Result<()> {
+    let using = |steps: Steps, input, output| {
+        let cached = Usage { cache_read: 0, cache_write: 0, reasoning: 0, ..Usage::default() };
+        Steps { usage: Usage { input, output, ..cached }, ..steps }
+    };
+    let script = Script::new()
+        .turn(using(Turn::steps().tool("s_sample", json!({})), 1000, 100))
+        .turn(using(Turn::steps().text("Blue."), 3000, 500))
+        .turn(using(Turn::steps().text("Done."), 2000, 200));
+    let mut server = local(&[]);
+    server["sampling"] = json!(true);
+    let stage = Stage::git(script)?;
+    let mut provider = Project::config(&stage.server.url())["provider"].clone();
+    provider["mock"]["models"]["plain-model"]["cost"] = json!({"input": 1000, "output": 10_000});
+    configure(&stage, json!({"s": server}), json!({"provider": provider}))?;
+    let serving = Serving::new(&stage)?;
+    asked(&serving, "Accept")?;
+    let session = get(&serving.url, &format!("/session/{}", serving.id))?;
+    assert_eq!((&session["tokens"]["input"], &session["tokens"]["output"]), (&json!(6000), &json!(800)));
+    assert_eq!(session["cost"], 14.0, "{session}");
+    let messages = get(&serving.url, &format!("/session/{}/message", serving.id))?;
+    let answers =
+        messages.as_array().into_iter().flatten().filter(|message| message["info"]["role"] == "assistant");
+    let (mut costs, mut steps) = (Vec::new(), Vec::new());
+    for answer in answers {
+        costs.push((answer["info"]["cost"].clone(), answer["info"]["tokens"]["input"].clone()));
+        let parts = answer["parts"].as_array().into_iter().flatten();
+        steps.extend(parts.filter(|part| part["type"] == "step-finish").map(|part| part["cost"].clone()));
+    }
+    // The tokens of a message are the size of its context.
+    assert_eq!(costs, [(json!(10.0), json!(1000)), (json!(4.0), json!(2000))]);
+    assert_eq!(steps, [json!(10.0), json!(4.0)]);
     stage.no_problems()
 }
 

@@ -3,9 +3,12 @@
 //! The user consents to each answer. It is written by the model of the step whose call the server runs, without tools
 //! and outside of the conversation.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_llm::{AssistantContent, FinishReason, Message, ModelEvent, Request, UserContent, family};
+use codewright_llm::{
+    AssistantContent, FinishReason, Message, Model, ModelEvent, Request, Usage, UserContent, family,
+};
 use codewright_mcp::{Sampled, Sampling, Speaker, Stop};
 use codewright_proto::PromptModel;
 use codewright_tools::{Choice, Completed, Completion, CompletionMessage, Host, ToolError, UserQuestion};
@@ -77,13 +80,20 @@ fn question(server: &str, wanted: &Sampling) -> UserQuestion {
     }
 }
 
+/// An answer and what it used.
+pub(crate) struct Answer {
+    pub(crate) completed: Completed,
+    pub(crate) model: Arc<Model>,
+    pub(crate) usage: Usage,
+}
+
 /// Has a model write an answer, without tools.
 pub(crate) async fn complete(
     inner: &Inner,
     instance: &Instance,
     model: Option<&PromptModel>,
     wanted: Completion,
-) -> Result<Completed, ToolError> {
+) -> Result<Answer, ToolError> {
     let model = match model {
         Some(model) => instance.models.find(&model.provider_id, &model.model_id),
         None => {
@@ -105,12 +115,13 @@ pub(crate) async fn complete(
     };
     let answering = async {
         let mut stream = inner.llm.stream(&model, &request).await.map_err(ToolError::model)?;
-        let (mut text, mut is_cut) = (String::new(), false);
+        let (mut text, mut is_cut, mut used) = (String::new(), false, Usage::default());
         while let Some(event) = stream.next().await {
             match event.map_err(ToolError::model)? {
                 ModelEvent::TextDelta(delta) => text.push_str(&delta),
-                ModelEvent::Finish { reason, .. } => {
+                ModelEvent::Finish { reason, usage } => {
                     is_cut = reason == FinishReason::Length;
+                    used = usage;
                     break;
                 }
                 _ => {}
@@ -120,9 +131,10 @@ pub(crate) async fn complete(
                 break;
             }
         }
-        Ok::<_, ToolError>((text, is_cut))
+        Ok::<_, ToolError>((text, is_cut, used))
     };
     let late = || ToolError::Model(format!("the model did not answer within {} s", DEADLINE.as_secs()));
-    let (text, is_cut) = timeout(DEADLINE, answering).await.map_err(|_| late())??;
-    Ok(Completed { text, model: model.id.clone(), is_cut })
+    let (text, is_cut, usage) = timeout(DEADLINE, answering).await.map_err(|_| late())??;
+    let completed = Completed { text, model: model.id.clone(), is_cut };
+    Ok(Answer { completed, model, usage })
 }

@@ -51,6 +51,22 @@ pub(crate) fn is_off(rules: &[Rule], permission: &str) -> bool {
     last.is_some_and(|rule| rule.pattern == "*" && rule.action == Action::Deny)
 }
 
+/// Reports whether rules allow each permission whose name begins with `prefix`, on each pattern. `otherwise` is the
+/// decision without a rule.
+pub(crate) fn allows_all(rules: &[Rule], prefix: &str, otherwise: Action) -> bool {
+    rules.iter().fold(otherwise == Action::Allow, |allowed, rule| {
+        let stem = rule.permission.split(['*', '?']).next().unwrap_or_default();
+        let is_wildcard = stem.len() < rule.permission.len();
+        let covers = rule.permission.strip_suffix('*') == Some(stem) && prefix.starts_with(stem);
+        let can_match = stem.starts_with(prefix) || is_wildcard && prefix.starts_with(stem);
+        match rule.action {
+            action if covers && rule.pattern == "*" => action == Action::Allow,
+            Action::Ask | Action::Deny if can_match => false,
+            Action::Ask | Action::Deny | Action::Allow => allowed,
+        }
+    })
+}
+
 /// Reports whether a wildcard matches a whole text.
 ///
 /// `*` matches any number of characters, including slashes, and `?` matches one. A pattern that ends in a space and a
@@ -123,6 +139,38 @@ mod tests {
     fn check(written: &str, permission: &str, pattern: &str, expected: Option<Action>) {
         let rules = rules(written);
         assert_eq!(evaluate(rules.iter(), permission, pattern).map(|rule| rule.action), expected);
+    }
+
+    #[test]
+    fn all_permissions_of_a_prefix_are_allowed_only_without_exceptions() {
+        let allows = |rules: &str| {
+            let rules = rules.split("; ").map(|rule| {
+                let words: Vec<_> = rule.split(' ').collect();
+                let action = match words[2] {
+                    "allow" => Action::Allow,
+                    "ask" => Action::Ask,
+                    _ => Action::Deny,
+                };
+                Rule::new(words[0], words[1], action)
+            });
+            allows_all(&rules.collect::<Vec<_>>(), "srv_", Action::Ask)
+        };
+        for (rules, expected) in [
+            ("* * allow", true),
+            ("srv_* * allow", true),
+            ("srv_get * allow", false),
+            ("* x allow", false),
+            ("* * allow; srv_* * ask", false),
+            ("* * allow; srv_delete * deny", false),
+            ("* * allow; srv_delete x deny", false),
+            ("* * allow; *_delete * deny", false),
+            ("* * allow; s? * deny", false),
+            ("* * allow; other_* * deny; srv * deny; bash * ask", true),
+            ("* * allow; srv_delete * deny; srv_* * allow", true),
+            ("* * ask", false),
+        ] {
+            assert_eq!(allows(rules), expected, "{rules}");
+        }
     }
 
     #[test]

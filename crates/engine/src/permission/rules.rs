@@ -9,7 +9,7 @@ use codewright_config::{AgentSpec, SandboxMode};
 use codewright_proto::{Action, Rule};
 use codewright_tools::{Certainty, Implied};
 
-use super::evaluate::{evaluate, is_named, is_off, matches, strictest};
+use super::evaluate::{allows_all, evaluate, is_named, is_off, matches, strictest};
 use super::implied::judge;
 
 /// Rules in layers: the session's own, then those of each caller, up to the user's session.
@@ -175,6 +175,17 @@ impl PermissionRules {
             rule.map_or(Action::Ask, |rule| rule.action)
         });
         strictest(of_user.chain([self.decide(permission, pattern)]))
+    }
+
+    /// Reports whether each permission whose name begins with `prefix` is allowed on each pattern.
+    pub(crate) fn allow_all(&self, prefix: &str) -> bool {
+        self.0.iter().all(|layer| {
+            let within = |limits: &Limits| {
+                allows_all(&limits.user, prefix, Action::Ask)
+                    && allows_all(&limits.repository, prefix, Action::Allow)
+            };
+            allows_all(&layer.rules, prefix, Action::Ask) && layer.limits.as_ref().is_none_or(within)
+        })
     }
 
     /// Decides about an implied permission. The strictest layer wins.

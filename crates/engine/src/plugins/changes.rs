@@ -1,5 +1,7 @@
 //! The differences between two configurations. The functions here are pure.
 
+use std::collections::BTreeSet;
+
 use codewright_proto::Map;
 use serde_json::{Value, json};
 
@@ -96,6 +98,7 @@ pub(crate) fn provider_models(models: &Value) -> Map {
         put("options", &model["options"]);
         put("headers", &model["headers"]);
         let (can, limit, cost) = (&model["capabilities"], &model["limit"], &model["cost"]);
+        let mut modalities = Map::new();
         for (key, of) in [
             ("tool_call", "toolcall"),
             ("reasoning", "reasoning"),
@@ -104,15 +107,63 @@ pub(crate) fn provider_models(models: &Value) -> Map {
         ] {
             put(key, &can[of]);
         }
+        for direction in ["input", "output"] {
+            if let Some(kinds) = can[direction].as_object() {
+                let kinds = kinds.iter().filter(|(_, can)| **can == Value::Bool(true)).map(|(kind, _)| kind);
+                modalities.insert(direction.to_owned(), kinds.cloned().collect());
+            }
+        }
+        if !modalities.is_empty() {
+            put("modalities", &Value::Object(modalities));
+        }
         if limit["context"].is_u64() && limit["output"].is_u64() {
-            put("limit", &json!({ "context": limit["context"], "output": limit["output"] }));
+            put("limit", &numbers([("context", limit), ("input", limit), ("output", limit)]));
         }
         if cost["input"].is_number() && cost["output"].is_number() {
-            put("cost", &json!({ "input": cost["input"], "output": cost["output"] }));
+            let mut prices = numbers([("input", cost), ("output", cost)]);
+            for (key, of) in [("cache_read", "read"), ("cache_write", "write")] {
+                if cost["cache"][of].is_number() {
+                    prices[key] = cost["cache"][of].clone();
+                }
+            }
+            put("cost", &prices);
         }
         converted.insert(id.clone(), Value::Object(own));
     }
     converted
+}
+
+/// Returns the numbers of an object that it has.
+fn numbers<const N: usize>(keys: [(&str, &Value); N]) -> Value {
+    let known = keys.into_iter().filter(|(key, of)| of[*key].is_number());
+    Value::Object(known.map(|(key, of)| (key.to_owned(), of[key].clone())).collect())
+}
+
+/// The models of a provider before and after the plugins.
+pub(crate) struct ListedModels<'a> {
+    pub(crate) known: &'a Value,
+    pub(crate) after: &'a Value,
+    /// The provider in the configuration.
+    pub(crate) configured: &'a Value,
+    /// The models that plugins removed earlier.
+    pub(crate) removed_before: &'a Value,
+}
+
+/// Returns the models that the provider must not offer any more. Plugins cannot remove models of the configuration.
+pub(crate) fn removed_models(listed: &ListedModels<'_>) -> BTreeSet<String> {
+    let texts = |list: &Value| -> Vec<String> {
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let known = listed.known.as_object().into_iter().flatten().map(|(id, _)| id.clone());
+    let removed = known.chain(texts(listed.removed_before));
+    let is_kept =
+        |id: &String| listed.after.get(id).is_some() || listed.configured["models"].get(id).is_some();
+    let mut removed: BTreeSet<_> = removed.filter(|id| !is_kept(id)).collect();
+    if !removed.is_empty() {
+        // A list of the configuration replaces another one.
+        removed.extend(texts(&listed.configured["blacklist"]));
+    }
+    removed
 }
 
 #[cfg(test)]
@@ -139,17 +190,40 @@ mod tests {
     #[test]
     fn models_of_the_api_become_models_of_a_configuration() {
         let models = json!({"m": {
-            "name": "M", "api": {"id": "m-1"}, "capabilities": {"toolcall": true, "reasoning": false},
-            "limit": {"context": 10, "output": 5}, "cost": {"input": 1.0, "output": 2.0, "cache": {}},
+            "name": "M", "api": {"id": "m-1"}, "limit": {"context": 10, "input": 9, "output": 5},
+            "capabilities": {"toolcall": true, "reasoning": false, "input": {"text": true, "pdf": false}},
+            "cost": {"input": 1.0, "output": 2.0, "cache": {"read": 0.5}},
         }});
         assert_eq!(
             Value::Object(provider_models(&models)),
             json!({"m": {
                 "id": "m-1", "name": "M", "tool_call": true, "reasoning": false,
-                "limit": {"context": 10, "output": 5}, "cost": {"input": 1.0, "output": 2.0},
+                "modalities": {"input": ["text"]}, "limit": {"context": 10, "input": 9, "output": 5},
+                "cost": {"input": 1.0, "output": 2.0, "cache_read": 0.5},
             }})
         );
         assert!(provider_models(&json!([])).is_empty());
+    }
+
+    #[test]
+    fn models_that_plugins_removed_are_found() {
+        let removed = |known: &str, after: &str, configured: Value, before: Value| -> Vec<String> {
+            let models =
+                |ids: &str| Value::Object(ids.chars().map(|id| (id.to_string(), json!({}))).collect());
+            let (known, after) = (models(known), models(after));
+            let removed = removed_models(&ListedModels {
+                known: &known,
+                after: &after,
+                configured: &configured,
+                removed_before: &before,
+            });
+            removed.into_iter().collect()
+        };
+        assert!(removed("ab", "ab", json!({"blacklist": ["z"]}), Value::Null).is_empty());
+        assert_eq!(removed("ab", "bc", json!({"blacklist": ["z"]}), Value::Null), ["a", "z"]);
+        assert!(removed("ab", "b", json!({"models": {"a": {}}}), Value::Null).is_empty());
+        assert_eq!(removed("b", "b", json!({}), json!(["a"])), ["a"]);
+        assert!(removed("b", "ab", json!({}), json!(["a"])).is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The changes are kept beside the documents and applied when the directory is opened again. They end with the process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use codewright_plugins::{FetchRequest, HookCall, Loaded, Plugins};
 use codewright_proto::Map;
 use serde_json::{Value, json};
 
-use super::changes::{changes, provider_changes, provider_models};
+use super::changes::{ListedModels, changes, provider_changes, provider_models, removed_models};
 use super::configured::Configured;
 use super::extension::HostExtension;
 use super::transform::transform;
@@ -59,7 +59,7 @@ pub(crate) async fn configure(inner: &Arc<Inner>, instance: &Arc<Instance>, open
             Owner::User => {
                 overlay.user = part;
                 sign_ins(inner, instance, extension, &mut overlay.user, &mut changed).await;
-                models(inner, instance, extension, &mut overlay.user).await;
+                models(inner, instance, extension, &before.overlay.user, &mut overlay.user).await;
             }
         }
         transform(inner, instance, extension, &mut overlay).await;
@@ -145,11 +145,18 @@ async fn sign_ins(
     }
 }
 
-/// Asks the plugins with models for those of their providers.
-async fn models(inner: &Arc<Inner>, instance: &Instance, extension: &HostExtension, overlay: &mut Map) {
+/// Asks the plugins with models for those of their providers. Each gets the models that the one before it returned.
+async fn models(
+    inner: &Arc<Inner>,
+    instance: &Instance,
+    extension: &HostExtension,
+    before: &Map,
+    overlay: &mut Map,
+) {
     let loaded = extension.plugins.loaded();
+    let mut changed: BTreeMap<String, Value> = BTreeMap::new();
     for (loaded, id) in loaded.iter().filter_map(|loaded| Some((loaded, &loaded.provider.as_ref()?.id))) {
-        let provider = known_provider(instance, id);
+        let provider = changed.get(id).cloned().unwrap_or_else(|| known_provider(instance, id));
         let may_read = inner.plugins.may_read(&instance.directory, id);
         let stored = inner.sign_in.vault().read().unwrap_or_default();
         let credential = stored.iter().find(|(name, ..)| may_read && name == id);
@@ -157,11 +164,10 @@ async fn models(inner: &Arc<Inner>, instance: &Instance, extension: &HostExtensi
         let params = json!({ "index": loaded.index, "provider": provider, "auth": auth });
         let limit = extension.wanted.setup.hook_limit + LOADER_GRACE;
         match extension.plugins.request(loaded.index, "provider.models", &params, limit).await {
-            Ok(answer) => {
-                let models = provider_models(&answer["models"]);
-                if !models.is_empty() {
-                    let part = Map::from_iter([("models".to_owned(), Value::Object(models))]);
-                    add(overlay, id, part);
+            Ok(mut answer) => {
+                let models = answer["models"].take();
+                if models.as_object().is_some_and(|models| !models.is_empty()) {
+                    changed.insert(id.clone(), with_models(provider, models));
                 }
             }
             Err(failure) => {
@@ -169,6 +175,26 @@ async fn models(inner: &Arc<Inner>, instance: &Instance, extension: &HostExtensi
             }
         }
     }
+    for (id, provider) in changed {
+        let mut part = Map::new();
+        // The plugins do not see models that they removed before, so these stay removed.
+        let removed = removed_models(&ListedModels {
+            known: &known_provider(instance, &id)["models"],
+            after: &provider["models"],
+            configured: &instance.base_config()["provider"][&id],
+            removed_before: before.get("provider").map_or(&Value::Null, |all| &all[&id]["blacklist"]),
+        });
+        if !removed.is_empty() {
+            part.insert("blacklist".to_owned(), json!(removed));
+        }
+        part.insert("models".to_owned(), Value::Object(provider_models(&provider["models"])));
+        add(overlay, &id, part);
+    }
+}
+
+fn with_models(mut provider: Value, models: Value) -> Value {
+    provider["models"] = models;
+    provider
 }
 
 async fn loader(extension: &HostExtension, loaded: &Loaded, provider: &Value) -> Result<Value, String> {

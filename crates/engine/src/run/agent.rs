@@ -15,11 +15,13 @@ use codewright_acp_client::schema::{
     ToolCall, ToolCallUpdate,
 };
 use codewright_acp_client::{
-    Agent, Event as AgentEvent, Request, Responder, Session as AgentSession, Spec, Turn,
+    Agent, Event as AgentEvent, Opening, Request, Responder, Session as AgentSession, Spec, Turn,
 };
 use codewright_config::{AcpProgram, AgentSpec};
 use codewright_llm::{FinishReason, ModelEvent, Usage};
-use codewright_proto::{Event, MessageError, MessageWithParts, PromptModel, Session, Todo, UserMessage};
+use codewright_proto::{
+    Event, MessageError, MessageWithParts, PromptModel, Session, SessionId, Todo, UserMessage,
+};
 use codewright_store::Lease;
 use codewright_telemetry::carry;
 use codewright_tools::{AnyTool, Bash, ReadText, Write, erase};
@@ -37,8 +39,8 @@ use super::step::fail::{fail, give_up};
 use super::step::leave_files_after;
 use super::step::store::{account, flush};
 use super::{summary, title};
-use crate::acp::host;
 use crate::acp::prompt::{Receiver, blocks};
+use crate::acp::{host, kept, servers};
 use crate::error::describe;
 use crate::inner::Inner;
 use crate::instance::Instance;
@@ -121,7 +123,10 @@ async fn answer(
     files: &Arc<Files>,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let Began { agent, session, content, rules } = began;
+    let Began { agent, session, content, rules, spec, note } = began;
+    if let Some(note) = note {
+        answering.recorder.note(&note);
+    }
     let Answering { inner, lease, prompt, .. } = answering;
     let extensions = extension::open::ready(inner, instance).await;
     let turn = async {
@@ -135,6 +140,7 @@ async fn answer(
     };
     let message = answering.recorder.message().clone();
     session.remember(|memory| memory.message = Some(message.id.to_string()));
+    keep(inner, instance, &spec, &message.session_id, &session).await;
     let caller = caller(prompt, rules);
     let serving = Serving {
         inner: inner.clone(),
@@ -150,7 +156,19 @@ async fn answer(
         terminals: Arc::new(Terminals::default()),
     };
     answering.calls = Calls::new(&prompt.agent, &instance.directory);
-    answering.run(turn, Served { session, serving }, files, cancel).await
+    let (inner, id) = (inner.clone(), serving.session_id.clone());
+    let end = answering.run(turn, Served { session: session.clone(), serving }, files, cancel).await;
+    // The cost is known now.
+    keep(&inner, instance, &spec, &id, &session).await;
+    end
+}
+
+/// Stores the session of the agent, so that it continues after a restart.
+async fn keep(inner: &Inner, instance: &Instance, spec: &Spec, id: &SessionId, session: &AgentSession) {
+    if let Err(why) = kept::keep(inner, id, spec, session).await {
+        instance
+            .warn(&format!("the agent `{}` will not continue its session after a restart: {why}", spec.name));
+    }
 }
 
 /// The session of an agent, and what serves its requests.
@@ -165,6 +183,9 @@ struct Began {
     session: Arc<AgentSession>,
     content: Vec<codewright_acp_client::schema::ContentBlock>,
     rules: PermissionRules,
+    spec: Spec,
+    /// What the user should know about the session.
+    note: Option<String>,
 }
 
 /// Connects the agent and prepares the prompt.
@@ -186,13 +207,28 @@ async fn begin(
     let failed = |error: codewright_acp_client::Error| error_of(prompt, &error);
     let started = host::spec(spec, named, rules.sandbox());
     let key = recorder.message().session_id.to_string();
-    let (agent, mut opened) = connected(inner, instance, &started, &key).await.map_err(failed)?;
+    let receiver =
+        servers::Receiver { program: named, rules: &rules, prompt, is_read_only: started.is_read_only };
+    let mut opening = Opening {
+        directory: instance.directory.clone(),
+        servers: servers::servers(inner, instance, receiver),
+        earlier: kept::earlier(inner, &session.id, &started).await,
+    };
+    let (agent, mut opened) = connected(inner, instance, &started, &key, &opening).await.map_err(failed)?;
+    let is_lost = opening.earlier.is_some() && opened.memory().message.is_none();
+    let note = is_lost.then(|| {
+        format!(
+            "The agent `{}` could not continue its earlier session. It began a new one and received the conversation as text.",
+            started.name
+        )
+    });
     let place = |known: &String| transcript.iter().position(|message| message.info.id().as_str() == known);
     let mut known = opened.memory().message.map(|known| place(&known));
     if known == Some(None) {
         // The message was undone, so the agent's conversation is another one.
         agent.forget(&key).await;
-        opened = agent.session(&key, &instance.directory).await.map_err(failed)?;
+        opening.earlier = None;
+        opened = agent.session(&key, &opening).await.map_err(failed)?;
         known = None;
     }
     let instructions = spec.prompt.as_deref().filter(|_| known.is_none());
@@ -201,7 +237,7 @@ async fn begin(
     let receiver = Receiver { unknown_from, instructions, reads_images };
     let at = transcript.iter().position(|message| *message.info.id() == prompt.id).unwrap_or_default();
     let content = blocks(transcript, at, receiver);
-    Ok(Began { agent, session: opened, content, rules })
+    Ok(Began { agent, session: opened, content, rules, spec: started, note })
 }
 
 /// Returns a running agent and its session for a key, when an earlier prompt of it has ended.
@@ -210,12 +246,13 @@ async fn connected(
     instance: &Arc<Instance>,
     spec: &Spec,
     key: &str,
+    opening: &Opening,
 ) -> Result<(Arc<Agent>, Arc<AgentSession>), codewright_acp_client::Error> {
     let agents = host::agents(inner, instance);
     let mut attempt = 1;
     loop {
         let agent = agents.connect(spec).await?;
-        let session = agent.session(key, &instance.directory).await?;
+        let session = agent.session(key, opening).await?;
         session.idle().await;
         // An earlier prompt that did not stop has ended the process.
         if !agent.is_closed() || attempt == MAX_STARTS {
@@ -241,7 +278,7 @@ async fn name_session(inner: &Inner, session: &Session, prompt: &str) -> Result<
 /// Returns the caller of the calls that serve the agent.
 fn caller(prompt: &UserMessage, rules: PermissionRules) -> Caller {
     let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on).map(|(tool, _)| tool.clone());
-    Caller { rules, agent: prompt.agent.clone(), model: None, switched_off: off.collect(), named: Vec::new() }
+    Caller { rules, agent: prompt.agent.clone(), switched_off: off.collect(), ..Caller::default() }
 }
 
 /// Returns the tools that serve the agent.
@@ -342,7 +379,8 @@ impl<'a> Answering<'a> {
                     recorder.began_with(files.first());
                     recorder.finish(cost, None, done);
                     flush(lease, inner, &mut recorder).await?;
-                    return account(inner, &recorder.message().session_id.clone(), recorder.message()).await;
+                    let message = recorder.message();
+                    return account(inner, &message.session_id, &message.tokens, cost).await;
                 }
                 Err(error) => error,
             },

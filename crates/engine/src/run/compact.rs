@@ -301,7 +301,7 @@ async fn finish(
     }
     lease.append(events).await?;
     inner.store.signal(Signal::SessionCompacted { session_id: id.clone() });
-    account(inner, &id, recorder.message()).await
+    account(inner, &id, &recorder.message().tokens, cost).await
 }
 
 /// The request for a summary, with its plan, its model and its input size.

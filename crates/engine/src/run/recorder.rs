@@ -14,7 +14,7 @@ use codewright_proto::{
     AssistantMessage, CacheUsage, Clock, Event, Ids, Map, Message, MessageError, Part, PartBody, PartId,
     Signal, Span, StepFinish, TextPart, TokenUsage, ToolPart, ToolSpan, ToolState,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -353,7 +353,12 @@ impl Recorder {
         self.message.tokens = TokenUsage::default();
     }
 
-    /// Records the end of the step with its usage, cost and reason.
+    /// Adds the cost of other answers to that of the step.
+    pub(crate) fn charge(&mut self, cost: f64) {
+        self.message.cost += cost;
+    }
+
+    /// Records the end of the step with its usage, the cost of its answer and its reason.
     ///
     /// A good answer may still be the last attempt.
     pub(crate) fn finish(&mut self, cost: f64, error: Option<MessageError>, done: Done) {
@@ -363,7 +368,7 @@ impl Recorder {
         let body = PartBody::StepFinish(StepFinish {
             reason: self.message.finish.clone().unwrap_or_else(|| "unknown".to_owned()),
             snapshot: done.tree,
-            cost,
+            cost: self.message.cost,
             tokens: self.message.tokens,
         });
         let id = self.ids.part();
@@ -372,6 +377,16 @@ impl Recorder {
         self.message_updated();
         self.changed(done.patch);
         self.close(error);
+    }
+
+    /// Records a text of the program as a part of the answer. Clients hide synthetic texts, so it is marked in its metadata.
+    pub(crate) fn note(&mut self, text: &str) {
+        let now = self.clock.now_ms();
+        let time = Some(Span { start: now, end: Some(now) });
+        let metadata = Some(json!({ "codewright": { "note": true } }));
+        let body = TextPart { text: text.into(), time, metadata, ..TextPart::default() };
+        let id = self.ids.part();
+        self.record_part(id, PartBody::Text(body));
     }
 
     /// Records the files that the step changed.

@@ -93,6 +93,8 @@ pub(crate) async fn step(
         Err(error) => return fail(lease, inner, recorder, unprepared(&error, &prompt)).await,
     };
     let end = answer(inner, lease, &step, &mut recorder, cancel).await?;
+    // The session has these costs already, see `CallHost::complete`.
+    recorder.charge(step.caller.side_cost());
     match end {
         Attempt::Answered => {
             let cost = cost(&step.model, &recorder.message().tokens);
@@ -104,7 +106,7 @@ pub(crate) async fn step(
             recorder.began_with(files.first());
             recorder.finish(cost, error, done);
             flush(lease, inner, &mut recorder).await?;
-            account(inner, id, recorder.message()).await
+            account(inner, id, &recorder.message().tokens, cost).await
         }
         Attempt::Aborted => {
             leave_files(inner, &files, &mut recorder).await;

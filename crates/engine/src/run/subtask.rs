@@ -71,6 +71,7 @@ pub(crate) async fn subtask(
             model: Some(PromptModel { variant: None, ..model.clone() }),
             switched_off: off.map(|(tool, _)| tool.clone()).collect(),
             named: vec![agent.clone()],
+            ..Caller::default()
         };
         let known = instance.models.find(&model.provider_id, &model.model_id)?;
         let step = Step::without_tools(instance.clone(), known, Request::default());

@@ -113,6 +113,7 @@ impl Sessions<'_> {
             self.0.jobs.end(id.as_str());
             crate::transfer::forget(self.0, id).await;
             crate::mcp::kept::forget(self.0, id).await;
+            crate::acp::kept::forget(self.0, id).await;
         }
         Ok(true)
     }

@@ -1,7 +1,7 @@
 //! Delegates work to a subagent: the child session, its prompt, its end and its report.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use codewright_config::AgentSpec;
@@ -39,6 +39,20 @@ pub(crate) struct Caller {
     pub(crate) switched_off: Vec<String>,
     /// Agents that the user named. Calling them needs no permission.
     pub(crate) named: Vec<String>,
+    /// The cost of the answers that calls of the step requested from models, in US dollars.
+    pub(crate) side_cost: Mutex<f64>,
+}
+
+impl Caller {
+    /// Adds the cost of an answer that a call requested.
+    pub(crate) fn charge(&self, cost: f64) {
+        *self.side_cost.lock().unwrap_or_else(PoisonError::into_inner) += cost;
+    }
+
+    /// Returns the cost of the answers that calls have requested.
+    pub(crate) fn side_cost(&self) -> f64 {
+        *self.side_cost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The call that delegates.

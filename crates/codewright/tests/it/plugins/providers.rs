@@ -141,3 +141,107 @@ fn a_plugin_changes_the_configuration() -> Result<()> {
     server.finish()?;
     Ok(())
 }
+
+/// Reads the models of the provider, removes one and adds another, which depends on the credential.
+const FIRST: &str = r#"
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+export const First = async () => ({
+  auth: { provider: "groq", methods: [{ type: "api", label: "Enter a key" }] },
+  provider: {
+    id: "groq",
+    models: async (provider, { auth }) => {
+      const models = { ...provider.models };
+      const [first, ...others] = Object.keys(models).filter((id) => id !== "configured").sort();
+      if (others.length === 0) throw new Error("the models of the catalog are missing");
+      if (!existsSync("REMOVED")) writeFileSync("REMOVED", first);
+      delete models[readFileSync("REMOVED", "utf8")];
+      delete models["configured"];
+      const base = provider.models[others[0]];
+      models["found"] = {
+        ...base,
+        id: "found",
+        name: `Found with ${auth?.key ?? "nothing"}`,
+        api: { ...base.api, id: "found-1" },
+        capabilities: { ...base.capabilities, toolcall: true, input: { ...base.capabilities.input, text: true } },
+        limit: { context: 50000, output: 4000 },
+        cost: { input: 3, output: 4, cache: { read: 0.5, write: 0 } },
+      };
+      return models;
+    },
+  },
+});
+"#;
+
+/// Adds a model to those of the plugin before it.
+const SECOND: &str = r#"
+export const Second = async () => ({
+  provider: {
+    id: "groq",
+    models: async (provider, context) => {
+      if (context.auth !== undefined) throw new Error("the credential is not ours");
+      return { ...provider.models, second: { ...provider.models["found"], name: "Second" } };
+    },
+  },
+});
+"#;
+
+#[test]
+fn plugins_change_the_models_of_a_provider_one_after_the_other() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let scene = Scene::new(Script::new().text("Done."), &json!({}))?;
+    let url = scene.stage.server.url();
+    let mut groq = codewright_testkit::Project::config(&url)["provider"]["mock"].clone();
+    groq["models"] = json!({"configured": {"name": "Configured"}});
+    scene.configure(&json!({"provider": {"groq": groq}}))?;
+    scene.user("plugin/a.js", FIRST)?;
+    scene.user("plugin/b.js", SECOND)?;
+    let failing = "export const C = async () => ({ provider: { id: 'groq', models: async () => { throw new Error('no luck'); } } });";
+    scene.user("plugin/c.js", failing)?;
+    let (server, url) = crate::support::serve(scene.program(&["serve"]))?;
+    let models = || -> Result<Value> {
+        let all = get(&url, "/config/providers")?;
+        let mut all = all["providers"].as_array().into_iter().flatten();
+        Ok(all.find(|provider| provider["id"] == "groq").context("no provider")?["models"].clone())
+    };
+    let found = || models().map(|models| models["found"]["name"].clone());
+    crate::support::wait_until("the models of the plugins", || {
+        found().is_ok_and(|name| name == "Found with nothing")
+    })?;
+    let listed = models()?;
+    assert_eq!(listed["found"]["api"]["id"], "found-1");
+    assert_eq!(
+        (&listed["found"]["cost"]["input"], &listed["found"]["limit"]["context"]),
+        (&json!(3), &json!(50000))
+    );
+    assert_eq!(listed["second"]["name"], "Second");
+    // Plugins remove models of the catalog, but not those of the configuration.
+    assert_eq!(listed["configured"]["name"], "Configured");
+    let removed = scene.stage.project.read("REMOVED")?;
+    ensure!(listed.get(&removed).is_none(), "{removed} is still there");
+    crate::support::wait_until("the failure", || {
+        get(&url, "/log?limit=1000")
+            .is_ok_and(|log| log.to_string().contains("its list of models failed: no luck"))
+    })?;
+
+    let id = new_session(&url)?;
+    let prompt = json!({
+        "model": {"providerID": "groq", "modelID": "found"},
+        "parts": [{"type": "text", "text": "go"}],
+    });
+    let (status, answer) = post(&url, &format!("/session/{id}/message"), &prompt)?;
+    ensure!(status == 200, "{status}: {answer}");
+    assert_eq!(scene.body(0)?["model"], "found-1");
+
+    let key = json!({"type": "api", "key": "key-1"});
+    assert_eq!(crate::access::with_body("PUT", &url, "/auth/groq", &key)?.0, 200);
+    post(&url, &format!("/session/{id}/message"), &prompt)?;
+    crate::support::wait_until("the models after the sign-in", || {
+        found().is_ok_and(|name| name == "Found with key-1")
+    })?;
+    ensure!(models()?.get(&removed).is_none(), "{removed} is back");
+    server.terminate()?;
+    server.finish()?;
+    Ok(())
+}

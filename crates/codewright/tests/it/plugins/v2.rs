@@ -141,6 +141,48 @@ export default {
     Ok(())
 }
 
+/// The parts of the library Effect that the program and the plugin below use.
+const LIBRARY: &str = r#"
+class Lazy { constructor(run) { this.run = run; } }
+export const Exit = { void: undefined };
+export const Scope = { Scope: "Scope", make: () => new Lazy(() => ({})), close: () => new Lazy(async () => {}) };
+export const Effect = {
+  isEffect: (value) => value instanceof Lazy,
+  promise: (run) => new Lazy(run),
+  provideService: (effect) => effect,
+  runPromise: async (effect) => effect.run(),
+  runSync: (effect) => effect.run(),
+};
+"#;
+
+#[test]
+fn a_plugin_of_the_form_id_effect_changes_agents_and_commands() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let scene = Scene::new(Script::new().text("Done."), &json!({}))?;
+    let package = r#"{"name": "effect", "version": "4.0.0", "type": "module", "exports": "./index.js"}"#;
+    scene.user("plugin/node_modules/effect/package.json", package)?;
+    scene.user("plugin/node_modules/effect/index.js", LIBRARY)?;
+    let text = r#"
+import { define } from "@opencode-ai/plugin/v2/effect";
+import { Effect } from "effect";
+export default define({
+  id: "neat",
+  effect: ({ agent, command }) =>
+    Effect.promise(async () => {
+      await Effect.runPromise(agent.transform((draft) => Effect.promise(async () => draft.update("neat", (it) => { it.system = "You are neat."; }))));
+      await Effect.runPromise(command.transform((draft) => draft.update("good", (it) => { it.template = "Say good words"; it.agent = "neat"; })));
+    }),
+});
+"#;
+    scene.user("plugin/neat.js", text)?;
+    let done = succeeded(scene.program(&["run", "--command", "good"]).finish()?)?;
+    assert_eq!(complaints(&done), [""; 0]);
+    check_has(&scene.body(0)?.to_string(), &["Say good words", "You are neat."]);
+    Ok(())
+}
+
 #[test]
 fn broken_v2_plugins_are_named_and_change_nothing() -> Result<()> {
     if !has_node() {
@@ -170,7 +212,7 @@ fn broken_v2_plugins_are_named_and_change_nothing() -> Result<()> {
     let done = succeeded(scene.program(&["run", "--command", "good"]).finish()?)?;
     check_has(&scene.body(0)?.to_string(), &["Say good words", "You are neat."]);
     let complaints = complaints(&done).join("\n");
-    check_has(&complaints, &["throws.js", "no luck", "too late", "{id, effect} is not supported"]);
+    check_has(&complaints, &["throws.js", "no luck", "too late", "needs the package effect"]);
     Ok(())
 }
 

@@ -297,6 +297,7 @@ fn caller(prompt: &UserMessage, transcript: &[MessageWithParts], rules: Permissi
         model: Some(PromptModel { variant: None, ..prompt.model.clone() }),
         switched_off: off.map(|(tool, _)| tool.clone()).collect(),
         named: named.collect(),
+        ..Caller::default()
     }
 }
 

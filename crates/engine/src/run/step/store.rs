@@ -1,7 +1,7 @@
 //! Stores the records and the usage of a step.
 
 use codewright_llm::Model;
-use codewright_proto::{AssistantMessage, SessionId, TokenUsage};
+use codewright_proto::{SessionId, TokenUsage};
 use codewright_store::Lease;
 
 use crate::Error;
@@ -29,13 +29,18 @@ pub(crate) async fn flush(lease: &Lease, inner: &Inner, recorder: &mut Recorder)
     Ok(())
 }
 
-/// Adds the usage of a step to its session.
-pub(crate) async fn account(inner: &Inner, id: &SessionId, message: &AssistantMessage) -> Result<(), Error> {
+/// Adds the usage of a request to its session.
+pub(crate) async fn account(
+    inner: &Inner,
+    id: &SessionId,
+    tokens: &TokenUsage,
+    cost: f64,
+) -> Result<(), Error> {
     let now = inner.clock.now_ms();
     inner
         .update_session(id, |session| {
-            session.tokens.add(&message.tokens);
-            session.cost += message.cost;
+            session.tokens.add(tokens);
+            session.cost += cost;
             session.time.updated = now;
         })
         .await?;

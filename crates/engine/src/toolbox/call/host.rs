@@ -16,6 +16,8 @@ use crate::instance::Instance;
 use crate::lsp;
 use crate::mcp::sample;
 use crate::question::Reply;
+use crate::run::recorder::tokens;
+use crate::run::step::store::{account, cost};
 use crate::subagent::handover::{self, Caller};
 
 /// The host of one call.
@@ -90,7 +92,16 @@ impl Host for CallHost {
     }
 
     fn complete(&self, wanted: Completion) -> Boxed<'_, Completed> {
-        Box::pin(sample::complete(&self.inner, &self.instance, self.caller.model.as_ref(), wanted))
+        Box::pin(async move {
+            let model = self.caller.model.as_ref();
+            let answer = sample::complete(&self.inner, &self.instance, model, wanted).await?;
+            // The message's tokens are the size of its context, so these belong to the session only.
+            let tokens = tokens(&answer.usage);
+            let cost = cost(&answer.model, &tokens);
+            self.caller.charge(cost);
+            account(&self.inner, &self.session_id, &tokens, cost).await.map_err(ToolError::model)?;
+            Ok(answer.completed)
+        })
     }
 
     fn switch_agent<'a>(&'a self, agent: &'a str, word: String) -> Boxed<'a, ()> {
