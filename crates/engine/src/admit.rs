@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::mcp;
+use crate::nodes::admission::{Reserved, reserve};
 use crate::run::compact::trigger::{Cause, request_summary};
 use crate::run::message;
 use crate::run::table::Turn;
@@ -56,11 +57,17 @@ pub(crate) async fn admit(
     let (message, wants_answer) = match admission {
         Admission::Prompt(input) => {
             let wants_answer = input.no_reply != Some(true);
+            let reserved = if wants_answer { reserve(inner, &session).await? } else { None };
             inner.hosts.begin_turn(id);
-            (store(inner, &session, *input).await?, wants_answer)
+            let message = store(inner, &session, *input).await?;
+            reserved.into_iter().for_each(Reserved::keep);
+            (message, wants_answer)
         }
         Admission::Summary { model, cause } => {
-            (store_summary_request(inner, &session, model, cause).await?, true)
+            let reserved = reserve(inner, &session).await?;
+            let message = store_summary_request(inner, &session, model, cause).await?;
+            reserved.into_iter().for_each(Reserved::keep);
+            (message, true)
         }
     };
     Ok((message, wants_answer.then(|| wake(inner, id))))

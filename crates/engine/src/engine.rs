@@ -2,6 +2,7 @@
 //!
 //! It serves any number of directories, each opened as an [`Instance`] when it is first needed.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -27,8 +28,8 @@ use crate::hosts::table::Hosts;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
-    Events, Extensions, Instances, Log, Lsp, Mcp, Packages, Permissions, Projects, Providers, Questions,
-    Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
+    Events, Extensions, Instances, Log, Lsp, Mcp, Nodes, Packages, Permissions, Projects, Providers,
+    Questions, Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
@@ -38,11 +39,13 @@ use crate::mcp::tokens::Tokens;
 use crate::mcp::vault::TokenFile;
 use crate::mcp::web::SignInWeb;
 use crate::models::source::Source;
+use crate::nodes::NodeState;
 use crate::outputs::Outputs;
 use crate::packages::PackageTable;
 use crate::permission::gate::Gate;
 use crate::plugins::PluginTable;
 use crate::request::system::civil;
+use crate::run::recover::Aftermath;
 use crate::run::stop::ABORT_WAIT;
 use crate::run::table::Runs;
 use crate::run::{self, recover};
@@ -168,6 +171,7 @@ impl Engine {
             directory,
             instances: cache::Instances::default(),
             row_locks: RowLocks::default(),
+            nodes: NodeState::default(),
             start_run: run::start,
         })))
     }
@@ -380,6 +384,12 @@ impl Engine {
         self.0.documents.set(session, documents);
     }
 
+    /// This server among others that share its store.
+    #[must_use]
+    pub fn nodes(&self) -> Nodes<'_> {
+        Nodes(&self.0)
+    }
+
     /// The log file.
     #[must_use]
     pub fn log(&self) -> Log<'_> {
@@ -389,14 +399,22 @@ impl Engine {
 
 async fn recover_sessions(inner: &Inner) -> Result<(), Error> {
     let filter = SessionFilter { limit: Some(RECOVERED), ..SessionFilter::default() };
+    // Those of other servers are continued, not ended.
+    let orphans: HashSet<_> = match inner.nodes.get() {
+        Some(_) => inner.store.orphans(RECOVERED).await?.into_iter().map(|orphan| orphan.session).collect(),
+        None => HashSet::new(),
+    };
     for session in inner.store.sessions(filter).await? {
+        if orphans.contains(&session.id) {
+            continue;
+        }
         let newest = inner.store.messages(&session.id, Some(RECOVERED_MESSAGES)).await?;
         if !newest.iter().any(recover::is_open) {
             continue;
         }
         // The owner of that session repairs it.
         if let Claim::Held(mut lease) = inner.store.lease(&session.id).await? {
-            recover::recover(inner, &lease).await?;
+            recover::recover(inner, &lease, Aftermath::Ends).await?;
             lease.release(u64::MAX).await?;
         }
     }
