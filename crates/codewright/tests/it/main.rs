@@ -44,6 +44,7 @@ mod mcp_auth;
 mod mdns;
 mod models;
 mod network;
+mod nodes;
 mod nonsense;
 mod odd;
 mod offered;
