@@ -2,7 +2,6 @@
 //!
 //! It serves any number of directories, each opened as an [`Instance`] when it is first needed.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -211,6 +210,10 @@ impl Engine {
     ///
     /// Other sessions are repaired at their next prompt.
     pub fn recover(&self) {
+        // Several servers continue sessions instead; see `nodes::takeover`.
+        if self.0.nodes.get().is_some() {
+            return;
+        }
         let inner = self.0.clone();
         let work = async move {
             if let Some(Err(error)) = inner.cancel.run_until_cancelled(recover_sessions(&inner)).await {
@@ -399,15 +402,7 @@ impl Engine {
 
 async fn recover_sessions(inner: &Inner) -> Result<(), Error> {
     let filter = SessionFilter { limit: Some(RECOVERED), ..SessionFilter::default() };
-    // Those of other servers are continued, not ended.
-    let orphans: HashSet<_> = match inner.nodes.get() {
-        Some(_) => inner.store.orphans(RECOVERED).await?.into_iter().map(|orphan| orphan.session).collect(),
-        None => HashSet::new(),
-    };
     for session in inner.store.sessions(filter).await? {
-        if orphans.contains(&session.id) {
-            continue;
-        }
         let newest = inner.store.messages(&session.id, Some(RECOVERED_MESSAGES)).await?;
         if !newest.iter().any(recover::is_open) {
             continue;

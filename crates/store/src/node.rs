@@ -227,6 +227,14 @@ impl Node {
         self.lock().held.iter().map(|(session, held)| (session.clone(), held.fence)).collect()
     }
 
+    /// The sessions that this store leases, or has leased and not released yet.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn known(&self) -> Vec<SessionId> {
+        let state = self.lock();
+        let dropped = state.dropped.iter().map(|(session, _)| session);
+        state.held.keys().chain(dropped).cloned().collect()
+    }
+
     /// Whether this store leases any session.
     pub(crate) fn holds_any(&self) -> bool {
         !self.lock().held.is_empty()

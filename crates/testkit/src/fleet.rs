@@ -151,16 +151,22 @@ impl Fleet {
         for _ in 0..self.sessions {
             users.spawn(converse(Arc::clone(&scene), Dice(dice.roll())));
         }
-        let watching = tokio::spawn(watch(Arc::clone(&scene), Dice(dice.roll())));
+        let mut watching = JoinSet::new();
+        watching.spawn(watch(Arc::clone(&scene), Dice(dice.roll())));
         for _ in 0..self.faults {
             sleep(dice.span(BETWEEN)).await;
             self.fault(&scene, &mut database, &mut dice).await?;
+            if self.is_unfenced && has_doubled(&project) {
+                break;
+            }
         }
         scene.is_over.store(true, Ordering::Release);
         while let Some(user) = users.join_next().await {
             user.context("a client failed")??;
         }
-        watching.await.context("the reader of events failed")?;
+        while let Some(ended) = watching.join_next().await {
+            ended.context("the reader of events failed")?;
+        }
         check_all(&scene, &project).await?;
         scene.with(|report| report.checks.refused.extend(scene.model.problems()));
         Ok(Some(scene.with(|report| report.clone())))
@@ -227,6 +233,13 @@ impl Fleet {
     }
 }
 
+/// Whether a command ran twice, so that servers without fences need no more faults.
+fn has_doubled(project: &Project) -> bool {
+    let mut found = CrashReport::default();
+    check::doubled(&project.read(model::EFFECTS).unwrap_or_default(), &mut found);
+    !found.doubled.is_empty()
+}
+
 /// Waits until no session belongs to a killed process. Returns how long that took, if it had any.
 async fn fail_over(database: &Postgres, process: u32) -> Result<Option<Duration>> {
     let begun = Instant::now();
@@ -275,7 +288,9 @@ async fn converse(scene: Arc<Scene>, mut dice: Dice) -> Result<()> {
         }
         while !is_answered(&scene, &mut dice, &session, &message).await {
             if Instant::now() > until {
-                scene.with(|report| report.stuck.insert(format!("prompt {message} of {session}")));
+                let last = transcript(&scene, &mut dice, &session).await.and_then(|mut all| all.pop());
+                let stuck = format!("prompt {message} of {session}; the last message is {last:?}");
+                scene.with(|report| report.stuck.insert(stuck));
                 break;
             }
             sleep(PAUSE).await;

@@ -28,6 +28,7 @@ mod editor;
 mod escape;
 mod examples;
 mod faults;
+mod fleet;
 mod forged;
 mod formatter;
 mod git;

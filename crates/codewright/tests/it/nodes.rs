@@ -11,8 +11,9 @@ use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::{Postgres, Project, Running, Script};
 use serde_json::{Value, json};
 
+use crate::pty::Socket;
 use crate::support::{
-    Stage, ask, check_code, check_has, get, new_session, post, program, prompt, serve, wait_until,
+    Stage, ask, check_code, check_has, delete, get, new_session, post, program, prompt, serve, wait_until,
 };
 
 /// The secret that the servers have in common.
@@ -111,12 +112,21 @@ fn a_request_reaches_the_server_that_has_the_directory() -> Result<()> {
     wait_until("the end of the turn", || has_seen("\"session.idle\""))?;
     ensure!(has_seen("\"message.part.delta\"") && has_seen(id), "the deltas of the text are missing");
 
-    // A terminal of the first server is listed and closed by the second.
-    let (status, terminal) = post(&second.url, &format!("/pty?{named}"), &json!({"command": "cat"}))?;
+    // A terminal of the first server is listed, used and closed through the second.
+    let echo =
+        json!({"command": "/bin/bash", "args": ["--norc", "-c", "read line; echo got $line; sleep 60"]});
+    let (status, terminal) = post(&second.url, &format!("/pty?{named}"), &echo)?;
     ensure!(status == 200, "{status}: {terminal}");
     let terminal = terminal["id"].as_str().context("no terminal")?;
     check_has(&get(&second.url, &format!("/pty?{named}"))?.to_string(), &[terminal]);
     assert_eq!(get(&second.url, &format!("/pty/{terminal}"))?["id"], terminal);
+
+    let connected = Socket::open(&second.url, &format!("/pty/{terminal}/connect"), "")?;
+    let mut socket = connected.map_err(|status| anyhow::anyhow!("{status}"))?;
+    socket.place()?;
+    socket.send("hello\n")?;
+    socket.text_until("got hello\r\n")?;
+    delete(&second.url, &format!("/pty/{terminal}"))?;
 
     // A forged request is rejected.
     let forged = format!(

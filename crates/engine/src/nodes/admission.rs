@@ -3,7 +3,7 @@
 //! The lease is taken first. So a prompt that is stored always has an owner, and if the server dies before it answers, the
 //! owner's row shows the others that the session has work.
 
-use codewright_proto::Session;
+use codewright_proto::{Session, SessionId};
 use codewright_store::Claim;
 
 use super::MAX_WAITING;
@@ -18,6 +18,10 @@ pub(crate) struct Reserved<'a> {
 }
 
 impl Reserved<'_> {
+    pub(crate) fn session(&self) -> &SessionId {
+        &self.session.id
+    }
+
     /// Leaves the lease to the run that begins.
     pub(crate) fn keep(mut self) {
         self.is_kept = true;

@@ -31,7 +31,7 @@ pub(super) async fn everywhere(app: &App, request: Request, next: Next) -> Respo
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let asked = others.into_iter().map(|member| {
+    let requests = others.into_iter().map(|member| {
         let mut parts = parts.clone();
         let view = &view;
         async move {
@@ -47,7 +47,7 @@ pub(super) async fn everywhere(app: &App, request: Request, next: Next) -> Respo
             timeout(TIMEOUT, answered).await.ok().flatten()
         }
     });
-    let (own, others) = tokio::join!(next.run(Request::from_parts(parts.clone(), body)), join_all(asked));
+    let (own, others) = tokio::join!(next.run(Request::from_parts(parts.clone(), body)), join_all(requests));
     let others: Vec<_> = others.into_iter().flatten().collect();
     let (mut head, body) = own.into_parts();
     let own = if head.status.is_success() { read(body).await } else { None };

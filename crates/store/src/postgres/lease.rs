@@ -41,7 +41,9 @@ const OWNERSHIP: &str = "SELECT (SELECT store_node.id FROM store_node WHERE stor
     AND alive_until > clock_timestamp()), node FROM event_sequence WHERE aggregate_id = $1";
 const ORPHANS: &str = "SELECT session.id, session.directory, session.parent_id IS NOT NULL
     FROM event_sequence JOIN store_node ON store_node.id = owner_id JOIN session ON session.id = aggregate_id
-    WHERE owner_id IS NOT NULL AND member IS NOT NULL AND alive_until <= clock_timestamp() LIMIT $1";
+    WHERE owner_id IS NOT NULL AND member IS NOT NULL
+    AND (alive_until <= clock_timestamp() OR owner_id = $2) AND NOT (owner_id = $2 AND aggregate_id = ANY($3))
+    LIMIT $1";
 const REMOVE_NODE: &str = "DELETE FROM store_node WHERE id = $1";
 const IS_ALIVE: &str = "SELECT 1 FROM store_node WHERE id = $1 AND alive_until > clock_timestamp()";
 const ALIVE: &str = "SELECT id FROM store_node WHERE alive_until > clock_timestamp()";
@@ -171,9 +173,12 @@ pub(super) async fn ownership(link: &mut Link, session: &SessionId) -> Result<Ow
     Ok(row.map_or_else(Ownership::default, |row| Ownership { owner: row.get(0), last: row.get(1) }))
 }
 
-/// Sessions that ended or dead servers owned.
-pub(super) async fn orphans(link: &mut Link, limit: usize) -> Result<Vec<Orphan>, Fault> {
-    let rows = link.rows(ORPHANS, &[&(limit as i64)]).await?;
+/// Sessions that ended or dead servers owned, and those that this process owns without knowing it: the answer to a
+/// request for their lease was lost.
+pub(super) async fn orphans(link: &mut Link, node: &Node, limit: usize) -> Result<Vec<Orphan>, Fault> {
+    let (own, known) = (node.existing_name().unwrap_or_default(), node.known());
+    let known: Vec<&str> = known.iter().map(SessionId::as_str).collect();
+    let rows = link.rows(ORPHANS, &[&(limit as i64), &own, &known]).await?;
     let orphan = |row: &Row| -> Option<Orphan> {
         let session = SessionId::parse(row.get(0)).ok()?;
         Some(Orphan { session, directory: row.get(1), is_child: row.get(2) })

@@ -181,7 +181,7 @@ impl Queries for Postgres {
     }
 
     fn orphans(&self, limit: usize) -> Answer<'_, Vec<Orphan>> {
-        read!(self, link => lease::orphans(link, limit))
+        read!(self, link => lease::orphans(link, &self.0.node, limit))
     }
 
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>> {

@@ -102,11 +102,11 @@ impl Tail {
         };
         let (member, is_new) = self.node.announced();
         let holds_any = self.node.holds_any();
-        if (holds_any || member.is_some()) && !self.node.is_sealed() {
-            if is_new || last_heartbeat.is_none_or(|last| last.elapsed() >= HEARTBEAT / 2) {
-                lease::send_heartbeat(link, &self.node).await?;
-                *last_heartbeat = Some(Instant::now());
-            }
+        let is_alive = (holds_any || member.is_some()) && !self.node.is_sealed();
+        let is_due = is_new || last_heartbeat.is_none_or(|last| last.elapsed() >= HEARTBEAT / 2);
+        if is_alive && is_due {
+            lease::send_heartbeat(link, &self.node).await?;
+            *last_heartbeat = Some(Instant::now());
         }
         if holds_any {
             lease::deliver_stop_requests(link, &self.node).await?;
