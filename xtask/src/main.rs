@@ -11,6 +11,7 @@ mod breakout;
 mod clients;
 mod contract;
 mod crash;
+mod fleet;
 mod fuzz;
 mod hang;
 mod lsp;
@@ -91,6 +92,13 @@ Commands:
       error after an edit. They are searched in the directories and then on PATH; missing
       ones are skipped. With --install the program installs those that are npm packages.
       Print the number of servers that did. Exit with 1 if one did not.
+  fleet [--bin PATH] [--nodes N] [--sessions N] [--faults N] [--seed N] [--unfenced]
+      Break N servers (default 3) on one private PostgreSQL N times (default 40) while N
+      sessions (default 24) work: kills, pauses, ends, drains, stalled connections to the
+      database and between servers, crashes of the database. Compare the log with the
+      record of the clients and the effects of commands. Exit with 1 if a prompt or an
+      event was lost, an effect doubled or a session stuck. With --unfenced servers write
+      with leases that they have lost, and are only paused: exit with 1 if that is not found.
   fuzz [--bin PATH] [--minutes N] [--lanes N] [--seed N]
       Send random requests to every route of the program from N threads (default 4) for
       N minutes (default 20): bodies close to the schemas, incomplete requests, pieces,
@@ -159,6 +167,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "sdk" => return clients::sdk(rest),
         "tui" => return clients::tui(rest),
         "web" => return web::main(rest),
+        "fleet" => return fleet::main(rest),
         "fuzz" => return fuzz::main(rest),
         "hang" => return hang::main(rest),
         "mcp" => return mcp::main(rest),

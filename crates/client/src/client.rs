@@ -334,6 +334,11 @@ impl Client {
         self.0.exchange(call, Limit::Total(DEADLINE)).await.map(|_| ())
     }
 
+    /// Takes the server out of service among those that share its store.
+    pub async fn drain(&self) -> Result<bool, Error> {
+        self.0.value(Call::new(Method::POST, "/global/drain")).await
+    }
+
     /// Aborts the turn of a session.
     pub async fn abort(&self, id: &SessionId) -> Result<bool, Error> {
         self.0.value(Call::new(Method::POST, &session_path(id, "/abort"))).await

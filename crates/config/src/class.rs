@@ -87,6 +87,7 @@ pub const CLASSES: &[(&str, Class, &str)] = &[
     ("experimental.openTelemetry", Class::UserOnly, "sends data to a collector"),
     ("server", Class::UserOnly, "decides who can reach the server"),
     ("store", Class::UserOnly, "names the database of all sessions"),
+    ("node", Class::UserOnly, "connects servers that share a database"),
     ("sandbox", Class::UserOnly, "decides what commands can reach"),
     ("enterprise", Class::UserOnly, "decides where sessions are published"),
 ];

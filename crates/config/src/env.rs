@@ -71,7 +71,8 @@ const PROVIDER_KEYS: &[&str] = &[
 ];
 
 /// This program's secrets, without the prefix, which commands do not get.
-const OWN_SECRETS: &[&str] = &["API_KEY", "AUTH_CONTENT", "EDITOR", "SERVER_PASSWORD", "STORE"];
+const OWN_SECRETS: &[&str] =
+    &["API_KEY", "AUTH_CONTENT", "EDITOR", "NODE_SECRET", "SERVER_PASSWORD", "STORE"];
 
 /// A snapshot of the environment variables. Its `Debug` text contains no values.
 #[derive(Clone, Default)]

@@ -188,6 +188,13 @@ pub fn store_address(input: LoadInput<'_>) -> Result<Option<String>, Error> {
     Ok(loaded.config.raw["store"].as_str().filter(|url| !url.is_empty()).map(str::to_owned))
 }
 
+/// The key `node` of the user's configuration, as [`store_address`] reads it. `Null` if it is missing.
+pub fn node(input: LoadInput<'_>) -> Result<Value, Error> {
+    let nothing = ControlFiles::default();
+    let loaded = Layers::new(input, &nothing, Trust::Inert).all(&[])?;
+    Ok(loaded.config.raw["node"].clone())
+}
+
 /// The user's global configuration, without the project's.
 pub fn global(input: LoadInput<'_>) -> Result<Value, Error> {
     let control = ControlFiles::default();

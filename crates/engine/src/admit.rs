@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::mcp;
+use crate::nodes::admission::{Reserved, reserve};
 use crate::run::compact::trigger::{Cause, request_summary};
 use crate::run::message;
 use crate::run::table::Turn;
@@ -56,14 +57,37 @@ pub(crate) async fn admit(
     let (message, wants_answer) = match admission {
         Admission::Prompt(input) => {
             let wants_answer = input.no_reply != Some(true);
+            let reserved = if wants_answer { reserve(inner, &session).await? } else { None };
             inner.hosts.begin_turn(id);
-            (store(inner, &session, *input).await?, wants_answer)
+            let stored = store(inner, &session, *input).await;
+            (settle(inner, reserved, stored)?, wants_answer)
         }
         Admission::Summary { model, cause } => {
-            (store_summary_request(inner, &session, model, cause).await?, true)
+            let reserved = reserve(inner, &session).await?;
+            let stored = store_summary_request(inner, &session, model, cause).await;
+            (settle(inner, reserved, stored)?, true)
         }
     };
     Ok((message, wants_answer.then(|| wake(inner, id))))
+}
+
+/// Leaves a reserved session to the run that follows.
+///
+/// If the database could not be reached, the message may be stored although its caller gets an error. A run finds out.
+fn settle(
+    inner: &Arc<Inner>,
+    reserved: Option<Reserved<'_>>,
+    stored: Result<MessageId, Error>,
+) -> Result<MessageId, Error> {
+    let is_unknown = matches!(&stored, Err(Error::Store(error)) if error.is_passing());
+    if let Some(reserved) = reserved.filter(|_| stored.is_ok() || is_unknown) {
+        let session = reserved.session().clone();
+        reserved.keep();
+        if is_unknown {
+            drop(wake(inner, &session));
+        }
+    }
+    stored
 }
 
 /// Stores a request for a summary of a session by its agent.

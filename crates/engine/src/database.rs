@@ -11,6 +11,10 @@ use codewright_store::{Copied, Store};
 
 use crate::Error;
 
+/// The variable that switches the fences of leases off.
+#[cfg(feature = "postgres")]
+const UNFENCED: &str = "CODEWRIGHT_TEST_UNFENCED";
+
 /// The name of the file in the data directory.
 const FILE: &str = "codewright.db";
 
@@ -81,6 +85,11 @@ impl Database {
         }
     }
 
+    /// Whether several servers can use it.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Self::Address(_))
+    }
+
     /// The variables with credentials of the database, which commands do not get.
     pub(crate) fn secret_variables(&self) -> &'static [&'static str] {
         match self {
@@ -95,6 +104,11 @@ async fn open_address(url: &str, env: &Env, ids: Ids, clock: Clock) -> Result<St
     let mut variables = env.of(env::POSTGRES);
     let user = env.filled(env::USER).or_else(|| env.filled(env::LOGNAME));
     variables.extend(user.map(|user| ("USER".to_owned(), user.to_owned())));
+    // Only programs of developers have the switch; see `cargo xtask fleet`.
+    if cfg!(debug_assertions) {
+        let unfenced = env.filled(UNFENCED).map(|value| (UNFENCED.to_owned(), value.to_owned()));
+        variables.extend(unfenced);
+    }
     let home = env.filled(env::HOME).map(PathBuf::from);
     let options = codewright_store::PostgresOptions { url: url.to_owned(), variables, home };
     Ok(Store::open_postgres(&options, ids, clock).await?)

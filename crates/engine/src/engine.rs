@@ -27,8 +27,8 @@ use crate::hosts::table::Hosts;
 use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
-    Events, Extensions, Instances, Log, Lsp, Mcp, Packages, Permissions, Projects, Providers, Questions,
-    Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
+    Events, Extensions, Instances, Log, Lsp, Mcp, Nodes, Packages, Permissions, Projects, Providers,
+    Questions, Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
@@ -38,11 +38,13 @@ use crate::mcp::tokens::Tokens;
 use crate::mcp::vault::TokenFile;
 use crate::mcp::web::SignInWeb;
 use crate::models::source::Source;
+use crate::nodes::NodeState;
 use crate::outputs::Outputs;
 use crate::packages::PackageTable;
 use crate::permission::gate::Gate;
 use crate::plugins::PluginTable;
 use crate::request::system::civil;
+use crate::run::recover::Aftermath;
 use crate::run::stop::ABORT_WAIT;
 use crate::run::table::Runs;
 use crate::run::{self, recover};
@@ -168,6 +170,7 @@ impl Engine {
             directory,
             instances: cache::Instances::default(),
             row_locks: RowLocks::default(),
+            nodes: NodeState::default(),
             start_run: run::start,
         })))
     }
@@ -207,6 +210,10 @@ impl Engine {
     ///
     /// Other sessions are repaired at their next prompt.
     pub fn recover(&self) {
+        // Several servers continue sessions instead; see `nodes::takeover`.
+        if self.0.nodes.get().is_some() {
+            return;
+        }
         let inner = self.0.clone();
         let work = async move {
             if let Some(Err(error)) = inner.cancel.run_until_cancelled(recover_sessions(&inner)).await {
@@ -380,6 +387,12 @@ impl Engine {
         self.0.documents.set(session, documents);
     }
 
+    /// This server among others that share its store.
+    #[must_use]
+    pub fn nodes(&self) -> Nodes<'_> {
+        Nodes(&self.0)
+    }
+
     /// The log file.
     #[must_use]
     pub fn log(&self) -> Log<'_> {
@@ -396,7 +409,7 @@ async fn recover_sessions(inner: &Inner) -> Result<(), Error> {
         }
         // The owner of that session repairs it.
         if let Claim::Held(mut lease) = inner.store.lease(&session.id).await? {
-            recover::recover(inner, &lease).await?;
+            recover::recover(inner, &lease, Aftermath::Ends).await?;
             lease.release(u64::MAX).await?;
         }
     }

@@ -45,6 +45,18 @@ pub enum Error {
         /// The limit and the things it counts.
         message: String,
     },
+    /// The server has too much to do; the caller tries again later.
+    #[error("{message}")]
+    Overloaded {
+        /// The limit.
+        message: String,
+    },
+    /// No server can do the work now; the caller tries again later, or another server.
+    #[error("{message}")]
+    Unavailable {
+        /// The reason.
+        message: String,
+    },
     /// The operation was aborted before it finished; the caller may repeat it.
     #[error("{message}")]
     Aborted {
@@ -196,6 +208,8 @@ impl Error {
             | Self::Invalid { .. }
             | Self::Stale { .. }
             | Self::TooMany { .. }
+            | Self::Overloaded { .. }
+            | Self::Unavailable { .. }
             | Self::Aborted { .. }
             | Self::Machine { .. }
             | Self::Snapshot(_)

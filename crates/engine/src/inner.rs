@@ -30,6 +30,7 @@ use crate::known::SessionFiles;
 use crate::lsp::LspTable;
 use crate::mcp::McpTable;
 use crate::models::source::Source;
+use crate::nodes::NodeState;
 use crate::outputs::Outputs;
 use crate::packages::PackageTable;
 use crate::permission::gate::Gate;
@@ -101,6 +102,8 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     pub(crate) directory: PathBuf,
     pub(crate) instances: Instances,
+    /// This process as one of several servers.
+    pub(crate) nodes: NodeState,
     /// Orders the changes of a session row in this process.
     pub(crate) row_locks: RowLocks,
     /// Starts a run. A field because the calls of a run can start the runs of subagents.

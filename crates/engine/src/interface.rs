@@ -4,6 +4,7 @@
 //! they call.
 
 pub(crate) mod events;
+mod nodes;
 mod permissions;
 mod providers;
 mod questions;
@@ -60,4 +61,6 @@ parts! {
     Packages,
     /// The plugins and tool files of directories.
     Extensions,
+    /// This server among others that share its store.
+    Nodes,
 }

@@ -28,6 +28,7 @@ mod known;
 mod lsp;
 mod mcp;
 mod models;
+mod nodes;
 mod outputs;
 mod packages;
 pub mod patch;
@@ -62,8 +63,8 @@ pub use codewright_mcp::auth::Discovered;
 pub use codewright_plugins as plugin_host;
 pub use codewright_store::inspect;
 pub use codewright_store::{
-    Incoming, Json, Logged, MessagesJson, PageLimit, Published, Rest, Salvage, SavedPermission,
-    SessionFilter, Subscription,
+    Incoming, Json, Logged, Member, Members, MessagesJson, Ownership, PageLimit, Published, Rest, Salvage,
+    SavedPermission, SessionFilter, Subscription,
 };
 pub use codewright_telemetry::{Span, carry, within};
 pub use codewright_workspace::{
@@ -84,6 +85,8 @@ pub use journal::reading::{LogFilter, MAX_LOG_LINES};
 pub use mcp::OpenBrowser;
 pub use mcp::operations::{ConfiguredServer, SignInPage, SignInState};
 pub use models::json::Connection;
+pub use nodes::NodeView;
+pub use nodes::settings::NodeSettings;
 pub use packages::operations::{AddedPlugin, ListedPlugin, PluginScope, UpdatedPlugin};
 pub use permission::client::PermissionInput;
 pub use plugins::sign_in::SignInAnswer;

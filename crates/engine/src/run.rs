@@ -32,10 +32,13 @@ pub(crate) mod wake;
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use codewright_proto::{Message, MessageError, MessageWithParts, SessionId, SessionStatus, Signal};
 use codewright_store::{Claim, Lease};
 use codewright_telemetry::{Kind, within};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
@@ -45,11 +48,19 @@ use crate::trust;
 use after::Stops;
 use context::Context;
 use next::{Next, WhenRefused, next};
+use recover::Aftermath;
 use refusal::was_refused;
 use status::{set_status, signal_idle};
 use stop::cancel_subagents;
 use table::{Entry, Release};
 use wake::wake;
+
+/// How long a turn of one of several servers tries again while the database cannot be reached.
+const STORE_PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// How often a run that waits for a lease checks whether it was reserved for it.
+const READY_PAUSE: Duration = Duration::from_millis(500);
+/// The pause before another attempt.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts the task of a registered run.
 pub(crate) fn start(inner: &Arc<Inner>, entry: Entry) {
@@ -93,13 +104,33 @@ struct Run {
 
 impl Run {
     async fn to_the_end(&self) {
+        let mut first_failure = None;
         loop {
             let mut seen = self.inner.runs.admitted(&self.entry.id);
-            match self.own().await {
-                Ok(Some((lease, is_late))) => self.work(lease, is_late, &mut seen).await,
+            let worked = match self.own().await {
+                Ok(Some((lease, is_late))) => {
+                    let _slot = self.slot().await;
+                    self.work(lease, is_late, &mut seen).await
+                }
                 // Aborted while another process runs the turn, which is not affected.
-                Ok(None) => {}
-                Err(error) => self.report(&error),
+                Ok(None) => Ok(()),
+                Err(error) => Err((None, error)),
+            };
+            match worked {
+                Ok(()) => first_failure = None,
+                Err((lease, error)) => {
+                    let since = *first_failure.get_or_insert_with(Instant::now);
+                    if self.is_repeated(&error, since) {
+                        // The next attempt continues with the same lease, unless another server has taken the session.
+                        if let (Some(cluster), Some(lease)) = (self.inner.nodes.get(), lease) {
+                            cluster.keep_ready(&self.entry.id, lease);
+                        }
+                        let _: Option<()> = self.entry.cancel.run_until_cancelled(sleep(STORE_PAUSE)).await;
+                        continue;
+                    }
+                    drop(lease);
+                    self.report(&error);
+                }
             }
             if self.release(seen) {
                 return;
@@ -107,10 +138,33 @@ impl Run {
         }
     }
 
+    /// Whether a turn of one of several servers goes on after a failure: its database could not be reached.
+    fn is_repeated(&self, error: &Error, since: Instant) -> bool {
+        self.inner.nodes.get().is_some()
+            && !self.entry.cancel.is_cancelled()
+            && since.elapsed() < STORE_PATIENCE
+            && matches!(error, Error::Store(error) if error.is_passing())
+    }
+
+    /// Waits until this server may run one more session. The sessions of subagents need no room of their own, because
+    /// their callers wait for them.
+    async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        let cluster = self.inner.nodes.get()?;
+        let session = self.inner.session(&self.entry.id).await.ok()?;
+        if session.parent_id.is_some() {
+            return None;
+        }
+        self.entry.cancel.run_until_cancelled(cluster.slot()).await?
+    }
+
     /// Takes the lease, waiting while another process holds it. Also returns whether it had to wait.
     async fn own(&self) -> Result<Option<(Lease, bool)>, Error> {
         let mut is_late = false;
         loop {
+            // A prompt or a takeover may have reserved the session while this run waited.
+            if let Some(lease) = self.inner.nodes.take_ready(&self.entry.id) {
+                return Ok(Some((lease, is_late)));
+            }
             if let Claim::Held(lease) = self.inner.store.lease(&self.entry.id).await? {
                 return Ok(Some((lease, is_late)));
             }
@@ -118,7 +172,13 @@ impl Run {
                 set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
                 is_late = true;
             }
-            let free = self.inner.store.wait_until_free(&self.entry.id);
+            let free = async {
+                let free = self.inner.store.wait_until_free(&self.entry.id);
+                if self.inner.nodes.get().is_some() {
+                    return timeout(READY_PAUSE, free).await.unwrap_or(Ok(()));
+                }
+                free.await
+            };
             match self.entry.cancel.run_until_cancelled(free).await {
                 None => return Ok(None),
                 Some(free) => free?,
@@ -127,43 +187,46 @@ impl Run {
     }
 
     /// Works until nothing is left to do and the lease is released, or until another process requests an abort.
-    async fn work(&self, lease: Lease, is_late: bool, seen: &mut u64) {
+    /// A failure is returned with the lease.
+    async fn work(
+        &self,
+        mut lease: Lease,
+        is_late: bool,
+        seen: &mut u64,
+    ) -> Result<(), (Option<Lease>, Error)> {
         let stop = lease.stop_signal();
         let listen = async {
             stop.wait().await;
             cancel_subagents(&self.inner, &self.entry.id);
             self.entry.cancel.cancel();
-            std::future::pending::<()>().await;
+            std::future::pending::<Result<(), Error>>().await
         };
-        let work = self.work_unheard(lease, is_late, seen);
-        futures_util::future::select(pin!(work), pin!(listen)).await;
+        let worked = {
+            let work = self.work_unheard(&mut lease, is_late, seen);
+            futures_util::future::select(pin!(work), pin!(listen)).await.factor_first().0
+        };
+        worked.map_err(|error| (Some(lease), error))
     }
 
-    async fn work_unheard(&self, mut lease: Lease, is_late: bool, seen: &mut u64) {
-        let mut known = match recover::recover(&self.inner, &lease).await {
-            Ok(known) => Some(known),
-            Err(error) => return self.report(&error),
+    async fn work_unheard(&self, lease: &mut Lease, is_late: bool, seen: &mut u64) -> Result<(), Error> {
+        let aftermath = match self.inner.nodes.get() {
+            Some(_) => Aftermath::GoesOn,
+            None => Aftermath::Ends,
         };
+        let mut known = Some(recover::recover(&self.inner, lease, aftermath).await?);
         if let (true, Some((_, transcript))) = (is_late, &known) {
             self.tell_failure(transcript);
         }
-        if let Err(error) = self.ask_for_trust().await {
-            return self.report(&error);
-        }
+        self.ask_for_trust().await?;
         let mut stops = Stops::default();
         loop {
-            let at = match self.turns(&lease, known.take(), seen, &mut stops).await {
-                Ok(at) => at,
-                // Another process may hold the lease now; otherwise dropping it releases it.
-                Err(error) => return self.report(&error),
-            };
+            // After an error another process may hold the lease; otherwise dropping it releases it.
+            let at = self.turns(lease, known.take(), seen, &mut stops).await?;
             let at = if self.entry.cancel.is_cancelled() { u64::MAX } else { at };
-            match lease.release(at).await {
-                Ok(true) => return,
-                // An event was stored in the meantime, perhaps a prompt of this or another process.
-                Ok(false) => {}
-                Err(error) => return self.report(&error.into()),
+            if lease.release(at).await? {
+                return Ok(());
             }
+            // An event was stored in the meantime, perhaps a prompt of this or another process.
         }
     }
 

@@ -162,6 +162,24 @@ pub enum Error {
     /// The client should try again later.
     #[error("the request took too long")]
     Deadline,
+    /// The other server must try another one: the work is not possible here.
+    #[error("this server cannot work on `{id}` now")]
+    Misdirected {
+        /// The directory or session.
+        id: String,
+    },
+    /// The client should try again later: no server can do the work now.
+    #[error("{message}")]
+    NoNode {
+        /// The reason.
+        message: String,
+    },
+    /// The client should look at the state: another server failed while it worked on the request.
+    #[error("{message}")]
+    NodeFailed {
+        /// The reason.
+        message: String,
+    },
     /// The client should connect to another server.
     #[error("the server is stopping")]
     Closing,
@@ -216,6 +234,9 @@ impl Error {
             | Self::TooLarge { .. }
             | Self::SlowBody
             | Self::Deadline
+            | Self::Misdirected { .. }
+            | Self::NoNode { .. }
+            | Self::NodeFailed { .. }
             | Self::Closing
             | Self::Panic => None,
         }
@@ -254,7 +275,14 @@ impl Error {
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::Deadline | Self::Closing | Self::Full => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Deadline
+            | Self::Closing
+            | Self::Full
+            | Self::NoNode { .. }
+            | Self::Engine(engine::Error::Unavailable { .. }) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Engine(engine::Error::Overloaded { .. }) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Misdirected { .. } => StatusCode::MISDIRECTED_REQUEST,
+            Self::NodeFailed { .. } => StatusCode::BAD_GATEWAY,
             Self::Id(error) if error.prefix != SessionId::PREFIX => StatusCode::BAD_REQUEST,
             // Clients expect an unknown error for an invalid session id.
             Self::Open { .. }
@@ -307,7 +335,10 @@ impl Error {
         }
         let name = match self.status() {
             StatusCode::NOT_FOUND => "NotFoundError",
-            StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => "UnknownError",
+            StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::TOO_MANY_REQUESTS => "UnknownError",
             StatusCode::FORBIDDEN => "Forbidden",
             StatusCode::UNAUTHORIZED => "Unauthorized",
             _ => "BadRequest",
@@ -359,7 +390,9 @@ impl Error {
         let tag = match status {
             StatusCode::NOT_FOUND => "NotFoundError",
             StatusCode::INTERNAL_SERVER_ERROR => "UnknownError",
-            StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailableError",
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY | StatusCode::TOO_MANY_REQUESTS => {
+                "ServiceUnavailableError"
+            }
             _ => "InvalidRequestError",
         };
         let mut reply = json!({"_tag": tag, "message": message});
@@ -417,7 +450,9 @@ pub(crate) async fn v2(response: Response) -> Response {
     match response.extensions().get::<V2Reply>().cloned() {
         Some(V2Reply(status, body)) => {
             let message = response.extensions().get::<ErrorMessage>().cloned();
+            let retry_after = response.headers().get(header::RETRY_AFTER).cloned();
             let mut response = (status, Json(body)).into_response();
+            response.headers_mut().extend(retry_after.map(|value| (header::RETRY_AFTER, value)));
             if let Some(message) = message {
                 response.extensions_mut().insert(message);
             }
@@ -439,7 +474,13 @@ impl IntoResponse for Error {
         if matches!(self, Self::PasswordNeeded { .. }) {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, REALM);
         }
-        if matches!(self, Self::Full) {
+        let is_busy = matches!(
+            self,
+            Self::Full
+                | Self::NoNode { .. }
+                | Self::Engine(engine::Error::Overloaded { .. } | engine::Error::Unavailable { .. })
+        );
+        if is_busy {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         let (status, body) = self.v2();

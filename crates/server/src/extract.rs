@@ -49,19 +49,14 @@ impl FromRequestParts<App> for Location {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let Named { directory, located, workspace, located_workspace } = query(&parts.uri)?;
+        let Named { workspace, located_workspace, .. } = query(&parts.uri)?;
         let header = parts.headers.get("x-opencode-workspace").and_then(|value| value.to_str().ok());
         let workspaces = [workspace.as_deref(), located_workspace.as_deref(), header];
         if workspaces.into_iter().flatten().any(|workspace| !workspace.is_empty()) {
             // Work that is meant for a workspace must not happen in the local directory.
             return Err(Error::NotSupported { feature: "working in workspaces" });
         }
-        let named = located.or(directory).filter(|directory| !directory.is_empty());
-        let in_query = named.is_some();
-        let named = match named {
-            Some(directory) => Some(directory),
-            None => header_directory(parts)?,
-        };
+        let (named, in_query) = named_directory(parts)?;
         // Relative paths are relative to the default directory of the server.
         let own = app.engine.default_directory();
         let directory = named.as_ref().map_or_else(|| own.to_owned(), |named| own.join(named));
@@ -70,6 +65,15 @@ impl FromRequestParts<App> for Location {
             return Err(Error::query("`directory` is not the path of a directory"));
         }
         Ok(Self { instance: app.engine.instance(&directory).await?, in_query })
+    }
+}
+
+/// Returns the directory that a request names, and whether its query does.
+pub(crate) fn named_directory(parts: &Parts) -> Result<(Option<String>, bool), Error> {
+    let Named { directory, located, .. } = query(&parts.uri)?;
+    match located.or(directory).filter(|directory| !directory.is_empty()) {
+        Some(directory) => Ok((Some(directory), true)),
+        None => Ok((header_directory(parts)?, false)),
     }
 }
 

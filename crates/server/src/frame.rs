@@ -239,6 +239,7 @@ mod tests {
         let edited = |file: &str| Published::Signal {
             id: ids.event(),
             signal: Arc::new(Signal::FileEdited { directory: String::new(), file: file.to_owned() }),
+            is_from_elsewhere: false,
         };
         let first = edited("/a");
         let payload = payloads.of(&first);

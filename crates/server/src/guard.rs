@@ -1,6 +1,7 @@
 //! The access checks of every request.
 //!
-//! Requests of plugins come from this process, and the engine has checked them. Others run through these checks in this
+//! Requests of plugins come from this process, and the engine has checked them. Those of other servers that share the store
+//! are signed, and those servers have checked them. Others run through these checks in this
 //! order, before any other part of the request is used:
 //!
 //! 1. Commands of the model may not use the server that runs them.
@@ -30,6 +31,7 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use crate::limit::{Full, Slot};
+use crate::nodes::{Nodes, OfNode};
 use crate::origin::{self, Source};
 use crate::peer::{Identity, Peer};
 use crate::plugins::OfPlugin;
@@ -49,6 +51,10 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Checks a request and passes it on to its route, or rejects it.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
+    let request = match Nodes::check(&app, request).await {
+        Ok(request) => request,
+        Err(error) => return error.into_response(),
+    };
     let checked = check(&app.options, &request);
     let is_allowed = checked.as_ref().map_or_else(Error::is_of_allowed_page, |_| true);
     let mut response = match checked {
@@ -90,6 +96,10 @@ enum Pass {
 
 fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
     if request.extensions().get::<OfPlugin>().is_some() {
+        return Ok(Pass::Route);
+    }
+    if request.extensions().get::<OfNode>().is_some() {
+        sign_in(request)?;
         return Ok(Pass::Route);
     }
     let peer = request.extensions().get::<Peer>();

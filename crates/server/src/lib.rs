@@ -14,6 +14,7 @@ mod frame;
 mod guard;
 mod host;
 mod limit;
+mod nodes;
 mod options;
 mod origin;
 mod peer;

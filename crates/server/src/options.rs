@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
@@ -27,6 +28,8 @@ pub struct Options {
     pub body_limit_bytes: usize,
     /// Changes that run to completion even if their client disconnects. They must be awaited before the program ends.
     pub tasks: TaskTracker,
+    /// Ends the tasks that run as long as the server does.
+    pub closing: CancellationToken,
 }
 
 impl Default for Options {
@@ -40,6 +43,7 @@ impl Default for Options {
             body_deadline: Duration::from_secs(60),
             body_limit_bytes: 32 * 1024 * 1024,
             tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
         }
     }
 }

@@ -11,6 +11,7 @@ use http::Uri;
 use tower::{ServiceExt, service_fn};
 
 use crate::Options;
+use crate::nodes::signals;
 use crate::plugins;
 use crate::state::Server;
 
@@ -54,9 +55,24 @@ pub(crate) fn operations() -> Vec<(&'static str, &'static str, &'static str)> {
     table().map(|route| (route.operation, route.method, route.path)).collect()
 }
 
+/// A route, as far as its place among several servers depends on it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reached {
+    pub(crate) method: &'static str,
+    /// The template.
+    pub(crate) path: &'static str,
+    pub(crate) operation: &'static str,
+    pub(crate) has_deadline: bool,
+}
+
 /// Returns the engine as an HTTP service.
 pub fn router(engine: Engine, options: Options) -> Router {
-    let paths = Arc::new(Paths::new(Server::new(engine.clone(), options)));
+    let app = Server::new(engine.clone(), options);
+    if app.nodes.is_some() {
+        let (tasks, closing) = (app.options.tasks.clone(), app.options.closing.clone());
+        tasks.spawn(signals::follow(Arc::clone(&app), closing));
+    }
+    let paths = Arc::new(Paths::new(app));
     plugins::serve(&engine, &paths);
     Router::new().fallback_service(service_fn(move |request| {
         let paths = Arc::clone(&paths);

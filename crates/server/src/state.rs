@@ -10,6 +10,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::directories::Directories;
 use crate::extract::Location;
 use crate::frame::Payloads;
+use crate::nodes::Nodes;
 use crate::trace::RequestIds;
 use crate::{Error, Options};
 
@@ -25,6 +26,8 @@ pub(crate) struct Server {
     /// The generator of request ids.
     pub(crate) request_ids: RequestIds,
     pub(crate) message_locks: MessageLocks,
+    /// The connections to other servers that share the store.
+    pub(crate) nodes: Option<Nodes>,
 }
 
 /// The state that routes extract.
@@ -47,6 +50,7 @@ impl Server {
     pub(crate) fn new(engine: Engine, options: Options) -> App {
         let clock = Clock::system();
         Arc::new(Self {
+            nodes: Nodes::new(&engine),
             engine,
             options,
             ids: Ids::new(clock.clone()),

@@ -48,8 +48,12 @@ impl RequestIds {
 }
 
 /// Gives a request an id and logs its outcome: failures always, successes at level debug.
-pub(crate) async fn trace(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn trace(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let id = client_id(request.headers()).unwrap_or_else(|| app.request_ids.next());
+    // A server that the request is passed on to logs the same id.
+    if app.nodes.is_some() {
+        request.headers_mut().insert(REQUEST_ID, id.clone());
+    }
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let start = Instant::now();
     let mut span = span(&app, &request);

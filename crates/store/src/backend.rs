@@ -10,7 +10,7 @@ use std::sync::Arc;
 use codewright_proto::{Envelope, Event, Part, Project, SessionId};
 
 use crate::queries::{Answer, Queries};
-use crate::{Claim, Condition, Error, Incoming, Salvage, SavedPermission};
+use crate::{Claim, Condition, Error, Incoming, Member, Salvage, SavedPermission};
 
 /// The maximum number of events in one append.
 pub(crate) const MAX_APPEND_EVENTS: usize = 10_000;
@@ -63,6 +63,19 @@ pub(crate) trait Backend: Queries {
 
     /// Brings the feed up to the end of the log, and keeps it there while the feed is read or a session leased.
     fn watch(&self);
+
+    /// Announces this process to the other servers. A file has none.
+    fn announce(&self, _member: Member) {}
+
+    /// Ends the writes to leased sessions without releasing them.
+    fn seal(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Declares this process dead to the others.
+    fn leave(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
 
     /// What was salvaged when the file was opened, if it was damaged.
     fn salvage(&self) -> Option<&Salvage>;

@@ -196,6 +196,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the same request may succeed later: the database cannot be reached or is busy.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Busy { .. } | Self::ReadOnly { .. })
+    }
+
     /// Advice for the user, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {

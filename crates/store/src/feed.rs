@@ -38,6 +38,8 @@ pub enum Published {
         id: EventId,
         /// Its content.
         signal: Arc<Signal>,
+        /// Whether another process published it.
+        is_from_elsewhere: bool,
     },
 }
 
@@ -49,7 +51,7 @@ impl Published {
             Self::Event(envelope) => {
                 Notice { id: envelope.id.clone(), fact: Fact::Event(envelope.event.clone()) }
             }
-            Self::Signal { id, signal } => {
+            Self::Signal { id, signal, .. } => {
                 Notice { id: id.clone(), fact: Fact::Signal(Signal::clone(signal)) }
             }
         }
@@ -78,7 +80,7 @@ impl Serialize for Published {
             Self::Event(envelope) => {
                 Notice::<Event> { id: &envelope.id, fact: &envelope.event }.serialize(serializer)
             }
-            Self::Signal { id, signal } => {
+            Self::Signal { id, signal, .. } => {
                 Notice::<Signal> { id, fact: signal.as_ref() }.serialize(serializer)
             }
         }
@@ -189,8 +191,18 @@ impl Feed {
 
     pub(crate) fn signal(&self, id: EventId, signal: Signal) {
         let bytes = signal_bytes(&signal);
-        let item = || Item::Published(Published::Signal { id, signal: Arc::new(signal) });
-        self.lock().push(item, bytes);
+        let signal = Arc::new(signal);
+        self.push(Published::Signal { id, signal, is_from_elsewhere: false }, bytes);
+    }
+
+    pub(crate) fn signal_from_elsewhere(&self, id: EventId, signal: Signal) {
+        let bytes = signal_bytes(&signal);
+        let signal = Arc::new(signal);
+        self.push(Published::Signal { id, signal, is_from_elsewhere: true }, bytes);
+    }
+
+    fn push(&self, published: Published, bytes: usize) {
+        self.lock().push(|| Item::Published(published), bytes);
         self.changed.notify_waiters();
     }
 

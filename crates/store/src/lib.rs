@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_proto::{Clock, Envelope, Event, Ids, MessageId, Part, Project, ProjectId, SessionId, Signal};
+use codewright_proto::{
+    Clock, Envelope, Event, EventId, Ids, MessageId, Part, Project, ProjectId, SessionId, Signal,
+};
 
 mod backend;
 mod changes;
@@ -33,6 +35,7 @@ mod foreign;
 pub mod inspect;
 mod lease;
 mod list;
+mod member;
 mod node;
 mod permission;
 #[cfg(feature = "postgres")]
@@ -51,6 +54,7 @@ pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease, StopSignal};
+pub use member::{MAX_MEMBERS, MAX_OPEN_DIRECTORIES, Member, Members, Orphan, Ownership};
 pub use permission::{Approvals, MAX_APPROVALS, SavedPermission};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresOptions;
@@ -306,6 +310,31 @@ impl Store {
     /// Publishes a signal, which is not stored.
     pub fn signal(&self, signal: Signal) {
         self.feed.signal(self.ids.event(), signal);
+    }
+
+    /// Publishes a signal of another process, with its id.
+    pub fn signal_from_elsewhere(&self, id: EventId, signal: Signal) {
+        self.feed.signal_from_elsewhere(id, signal);
+    }
+
+    /// Announces this process as a server to the others that use the database, again with every heartbeat.
+    ///
+    /// A store in a file has no other servers and ignores this.
+    pub fn announce(&self, member: Member) {
+        self.log.announce(member);
+    }
+
+    /// Gives up the leases without releasing them, so that other servers take the sessions over.
+    ///
+    /// Returns after the last write of this process to one of these sessions. Later writes fail with [`Error::Fenced`],
+    /// and no session can be leased.
+    pub async fn seal(&self) -> Result<(), Error> {
+        self.log.seal().await
+    }
+
+    /// Declares this process dead to the others, which may take its sessions over. Call [`Store::seal`] before.
+    pub async fn leave(&self) -> Result<(), Error> {
+        self.log.leave().await
     }
 
     /// Subscribes to the feed, starting with the next item.

@@ -15,6 +15,8 @@ use codewright_proto::SessionId;
 use tokio::sync::watch;
 
 use crate::Error;
+#[cfg(feature = "postgres")]
+use crate::Member;
 
 /// How often creating a lock file is repeated if another process removes the unfinished file.
 const ATTEMPTS: u32 = 100;
@@ -40,6 +42,12 @@ enum Alive {
 pub(crate) struct Node {
     alive: Alive,
     state: Mutex<State>,
+    /// Notified when the log may have grown, or the announcement has changed.
+    #[cfg(feature = "postgres")]
+    pub(crate) hint: Arc<tokio::sync::Notify>,
+    /// Whether writes are not fenced, so that a test of a checker finds errors.
+    #[cfg(feature = "postgres")]
+    pub(crate) is_unfenced: bool,
 }
 
 #[derive(Default)]
@@ -50,6 +58,20 @@ struct State {
     held: HashMap<SessionId, Held>,
     /// The sessions whose leases were dropped and whose rows still have this owner.
     dropped: Vec<(SessionId, u64)>,
+    /// What this process says about itself to other servers.
+    #[cfg(feature = "postgres")]
+    announced: Announced,
+}
+
+/// What a process says about itself to other servers.
+#[cfg(feature = "postgres")]
+#[derive(Default)]
+struct Announced {
+    member: Option<Member>,
+    /// Whether it has changed since the last heartbeat.
+    is_new: bool,
+    /// Whether the leases were given up, so that nothing is written with them any more.
+    is_sealed: bool,
 }
 
 struct Held {
@@ -67,7 +89,7 @@ struct Locked {
 
 impl Node {
     pub(crate) fn for_database(database: &Path) -> Self {
-        Self { alive: Alive::Files(database.with_file_name("locks")), state: Mutex::default() }
+        Self::new(Alive::Files(database.with_file_name("locks")))
     }
 
     /// The error if the lock files cannot be used.
@@ -80,13 +102,69 @@ impl Node {
     }
 
     pub(crate) fn in_memory() -> Self {
-        Self { alive: Alive::Named(IN_MEMORY.to_owned()), state: Mutex::default() }
+        Self::new(Alive::Named(IN_MEMORY.to_owned()))
     }
 
     /// An owner whose row in a database shows that it is alive.
     #[cfg(feature = "postgres")]
-    pub(crate) fn in_database() -> Self {
-        Self { alive: Alive::Named(own_name()), state: Mutex::default() }
+    pub(crate) fn in_database(is_unfenced: bool) -> Self {
+        Self { is_unfenced, ..Self::new(Alive::Named(own_name())) }
+    }
+
+    fn new(alive: Alive) -> Self {
+        Self {
+            alive,
+            state: Mutex::default(),
+            #[cfg(feature = "postgres")]
+            hint: Arc::default(),
+            #[cfg(feature = "postgres")]
+            is_unfenced: false,
+        }
+    }
+
+    /// Sets what this process says about itself, and has it published soon.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn announce(&self, member: Member) {
+        let mut state = self.lock();
+        if state.announced.is_sealed || state.announced.member.as_ref() == Some(&member) {
+            return;
+        }
+        state.announced.member = Some(member);
+        state.announced.is_new = true;
+        drop(state);
+        self.hint.notify_one();
+    }
+
+    /// What this process says about itself, and whether that has changed since the last call.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn announced(&self) -> (Option<Member>, bool) {
+        let mut state = self.lock();
+        let is_new = std::mem::take(&mut state.announced.is_new);
+        (state.announced.member.clone(), is_new)
+    }
+
+    /// The same as JSON.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn announced_json(&self) -> Option<String> {
+        let state = self.lock();
+        state.announced.member.as_ref().and_then(|member| serde_json::to_string(member).ok())
+    }
+
+    /// The name that later processes of the same server have too.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn server(&self) -> Option<String> {
+        self.lock().announced.member.as_ref().map(|member| member.name.clone())
+    }
+
+    /// Gives up the right to write to leased sessions, for good.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn seal(&self) {
+        self.lock().announced.is_sealed = true;
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.lock().announced.is_sealed
     }
 
     /// This store's name as an owner. The first call creates and locks the file.
@@ -147,6 +225,14 @@ impl Node {
     #[cfg(feature = "postgres")]
     pub(crate) fn held(&self) -> Vec<(SessionId, u64)> {
         self.lock().held.iter().map(|(session, held)| (session.clone(), held.fence)).collect()
+    }
+
+    /// The sessions that this store leases, or has leased and not released yet.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn known(&self) -> Vec<SessionId> {
+        let state = self.lock();
+        let dropped = state.dropped.iter().map(|(session, _)| session);
+        state.held.keys().chain(dropped).cloned().collect()
     }
 
     /// Whether this store leases any session.

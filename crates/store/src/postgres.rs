@@ -53,6 +53,9 @@ const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long closing waits for the queued requests.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The variable that switches the fences of leases off, for the test of a checker.
+const UNFENCED: &str = "CODEWRIGHT_TEST_UNFENCED";
+
 /// Where a store's database is.
 ///
 /// Its `Debug` text has no values, because an address may have a password.
@@ -101,7 +104,9 @@ impl Postgres {
         let (commands, received) = mpsc::channel(MAX_QUEUED);
         let (opened, answer) = oneshot::channel();
         let label = address.label.clone();
-        let node = Arc::new(Node::in_database());
+        // Only programs of developers have the switch.
+        let is_unfenced = cfg!(debug_assertions) && options.variables.contains_key(UNFENCED);
+        let node = Arc::new(Node::in_database(is_unfenced));
         let ids = stamps.ids.clone();
         let (of_thread, of_feed, owner) = (address.clone(), Arc::clone(&feed), Arc::clone(&node));
         let run = move || {

@@ -15,7 +15,8 @@ use codewright_proto::{
 };
 
 use crate::{
-    Approvals, Error, Holder, Json, Logged, MessagesJson, PageLimit, Rest, SavedPermission, SessionFilter,
+    Approvals, Error, Holder, Json, Logged, Members, MessagesJson, Orphan, Ownership, PageLimit, Rest,
+    SavedPermission, SessionFilter,
 };
 
 /// The future of a store's result. Boxed, so that the traits are object-safe.
@@ -146,4 +147,19 @@ pub trait Queries: Send + Sync {
 
     /// The sessions that have a living owner.
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>>;
+
+    /// The living servers that share the store. A file has none.
+    fn members(&self) -> Answer<'_, Members> {
+        Box::pin(async { Ok(Members::default()) })
+    }
+
+    /// The server that a session belongs to.
+    fn ownership<'a>(&'a self, _session: &'a SessionId) -> Answer<'a, Ownership> {
+        Box::pin(async { Ok(Ownership::default()) })
+    }
+
+    /// Sessions that ended or dead servers owned, at most `limit`. A file has none.
+    fn orphans(&self, _limit: usize) -> Answer<'_, Vec<Orphan>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 }

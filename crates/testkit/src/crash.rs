@@ -27,11 +27,11 @@ use tokio::time::{sleep, timeout};
 use crate::project::Project;
 use crate::run::{Run, Running};
 
-mod check;
-mod model;
+pub(crate) mod check;
+pub(crate) mod model;
 mod record;
 
-use record::ClientRecord;
+pub(crate) use record::ClientRecord;
 
 /// The number of rounds with a kill before one without.
 const CALM_EVERY: u32 = 5;
@@ -95,10 +95,10 @@ impl CrashReport {
 }
 
 /// A pseudo-random sequence (splitmix64), so that a seed reproduces a run.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self) -> u64 {
+    pub(crate) fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -106,11 +106,11 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.roll() % limit.max(1)
     }
 
-    fn span(&mut self, most: Duration) -> Duration {
+    pub(crate) fn span(&mut self, most: Duration) -> Duration {
         Duration::from_micros(self.below(most.as_micros() as u64))
     }
 }
@@ -290,7 +290,7 @@ impl<'a> Home<'a> {
     }
 }
 
-fn input(message: &MessageId, text: String) -> PromptInput {
+pub(crate) fn input(message: &MessageId, text: String) -> PromptInput {
     PromptInput {
         message_id: Some(message.clone()),
         parts: vec![PartInput::text(text)],

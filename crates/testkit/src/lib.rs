@@ -6,7 +6,8 @@
 //!
 //! The larger modules are test suites that both the tests of `codewright` (in a short form) and `cargo xtask`
 //! (in a long form) run: recorded sessions ([`contract`]), hostile repositories ([`attack`]) and commands
-//! ([`Hang`]), random requests ([`Fuzz`]), kills ([`Crash`]), attempts to leave the sandbox, and
+//! ([`Hang`]), random requests ([`Fuzz`]), kills ([`Crash`]), broken servers on one
+//! database ([`Fleet`]), attempts to leave the sandbox, and
 //! ordinary work in it ([`Work`]).
 //!
 //! ```no_run
@@ -32,6 +33,7 @@ pub mod contract;
 mod crash;
 pub mod escape;
 mod file_server;
+mod fleet;
 mod fuzz;
 mod hang;
 mod postgres;
@@ -46,6 +48,7 @@ pub use breakout::{Breakout, BreakoutReport};
 pub use codewright_scripted::*;
 pub use crash::{Crash, CrashReport};
 pub use file_server::FileServer;
+pub use fleet::{Fleet, FleetReport};
 pub use fuzz::{Fuzz, FuzzReport};
 pub use hang::{Hang, HangReport};
 pub use postgres::Postgres;

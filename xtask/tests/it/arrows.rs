@@ -128,6 +128,7 @@ const ENGINE: &[Layer] = &[
             "mcp::search",
             "mcp::wrapped",
             "models",
+            "nodes::settings",
             "outputs",
             "patch",
             "permission",
@@ -171,6 +172,7 @@ const ENGINE: &[Layer] = &[
             "lsp",
             "hooks",
             "mcp",
+            "nodes",
             "packages",
             "plugins",
             "permission::approval",
@@ -213,6 +215,7 @@ const ENGINE: &[Layer] = &[
             "mcp::sample",
             "mcp::sign_in",
             "mcp::tool",
+            "nodes::admission",
             "packages::install",
             "packages::runner",
             "plugins::configure",
@@ -238,7 +241,7 @@ const ENGINE: &[Layer] = &[
     ),
     layer("admission", &["admit"]),
     // The loop and everything that it runs.
-    layer("turns", &["run", "subagent::handover", "toolbox::call", "trust::question"]),
+    layer("turns", &["nodes::takeover", "run", "subagent::handover", "toolbox::call", "trust::question"]),
     // The operations of clients.
     layer(
         "faces",
@@ -250,6 +253,7 @@ const ENGINE: &[Layer] = &[
             "engine",
             "generate",
             "interface::events",
+            "interface::nodes",
             "interface::permissions",
             "interface::providers",
             "interface::questions",

@@ -26,6 +26,15 @@ pub(crate) struct ListenArgs {
     pub(crate) mdns_domain: Option<String>,
 }
 
+/// This server among others that share its store.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct NodeArgs {
+    /// The address at which other servers with the same store in PostgreSQL reach this one, such as http://10.0.0.1:4096
+    /// [default: `node.address`]
+    #[arg(long, value_name = "URL")]
+    pub(crate) node_address: Option<String>,
+}
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AcpArgs {
     /// The directory of sessions for which the editor names none [default: the current directory]
@@ -45,6 +54,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "hostname", "mdns"])]
     pub(crate) socket: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) node: NodeArgs,
+    #[command(flatten)]
     pub(crate) common: Common,
 }
 
@@ -52,6 +63,8 @@ pub(crate) struct ServeArgs {
 pub(crate) struct WebArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codewright_config::{Env, env};
-use codewright_engine::{Engine, Level};
+use codewright_config::{Dirs, Env, LoadInput, env};
+use codewright_engine::{Engine, Level, NodeSettings};
 use codewright_server::{Announcement, Listener};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::STACK_BYTES;
-use crate::cli::{Common, ListenArgs, ServeArgs, WebArgs};
-use crate::connection::{configure, open_engine, set_log_level, working_directory};
+use crate::cli::{Common, ListenArgs, NodeArgs, ServeArgs, WebArgs};
+use crate::connection::{configure, engine_error, open_engine, set_log_level, working_directory};
 use crate::style;
 pub(crate) use beside::{SideListener, SideServer};
 use settings::ServerSettings;
@@ -46,19 +46,20 @@ enum Greeting {
 struct Server {
     listen: ListenArgs,
     socket: Option<PathBuf>,
+    node: NodeArgs,
     common: Common,
     greeting: Greeting,
 }
 
 pub(crate) fn main(args: ServeArgs) -> anyhow::Result<ExitCode> {
-    let ServeArgs { listen, socket, common } = args;
-    run(&Server { listen, socket, common, greeting: Greeting::Line })
+    let ServeArgs { listen, socket, node, common } = args;
+    run(&Server { listen, socket, node, common, greeting: Greeting::Line })
 }
 
 /// Runs `web`.
 pub(crate) fn web(args: WebArgs) -> anyhow::Result<ExitCode> {
-    let WebArgs { listen, common } = args;
-    run(&Server { listen, socket: None, common, greeting: Greeting::Page })
+    let WebArgs { listen, node, common } = args;
+    run(&Server { listen, socket: None, node, common, greeting: Greeting::Page })
 }
 
 fn run(server: &Server) -> anyhow::Result<ExitCode> {
@@ -74,6 +75,7 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     let engine = open_engine(env.clone(), &working_directory(None)?).await?;
     set_log_level(&engine, settings.log_level.as_deref());
     configure(&engine, &server.common);
+    let node = node_settings(&server.node, &engine, &env)?;
     let endpoint = listen(server, &settings).await?;
     endpoint.name_for_plugins(&engine);
     if options.password.is_none() && server.socket.is_none() {
@@ -95,8 +97,12 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
         Greeting::Page => show(&env, endpoint.socket, announced.as_ref().and(settings.domain.as_deref())),
     }
     codewright_memory::trim_after_work();
-    let cancel = CancellationToken::new();
+    let cancel = options.closing.clone();
     let tasks = options.tasks.clone();
+    if let Some(node) = node {
+        engine.nodes().join(node);
+        tasks.spawn(drain_on_signal(engine.clone(), signal(SignalKind::user_defined1())?, cancel.clone()));
+    }
     let router = codewright_server::router(engine.clone(), options);
     let served = codewright_server::serve(endpoint.listener, router, cancel.clone());
     let mut served = std::pin::pin!(served);
@@ -109,6 +115,8 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
         _ = interrupt.recv() => stop(&cancel, served, &mut interrupt).await?,
         _ = terminate.recv() => stop(&cancel, served, &mut terminate).await?,
     }
+    // The other servers continue the turns.
+    engine.nodes().hand_over().await;
     if let Some(announced) = announced {
         announced.withdraw().await;
     }
@@ -122,6 +130,36 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     tasks.close();
     tasks.wait().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The settings of this server among others, if its sessions are in a database that several servers can use.
+///
+/// # Errors
+///
+/// Fails for a setting that cannot be used.
+fn node_settings(args: &NodeArgs, engine: &Engine, env: &Env) -> anyhow::Result<Option<NodeSettings>> {
+    if !engine.nodes().are_possible() {
+        anyhow::ensure!(
+            args.node_address.is_none(),
+            "`--node-address` needs a store in PostgreSQL, which all servers share: see `--store`"
+        );
+        return Ok(None);
+    }
+    let dirs = Dirs::new(env).map_err(|error| engine_error(error.into()))?;
+    let nowhere = Path::new("/");
+    let input = LoadInput { directory: nowhere, worktree: nowhere, env, dirs: &dirs };
+    let node = codewright_config::node(input).map_err(|error| engine_error(error.into()))?;
+    let secret = env.filled(env::NODE_SECRET);
+    NodeSettings::read(&node, args.node_address.as_deref(), secret).map(Some).map_err(engine_error)
+}
+
+/// Begins no more turns after SIGUSR1.
+async fn drain_on_signal(engine: Engine, mut requested: Signal, cancel: CancellationToken) {
+    while cancel.run_until_cancelled(requested.recv()).await.flatten().is_some() {
+        // It has joined other servers.
+        let _: bool = engine.nodes().drain();
+        engine.log().write(Level::Info, "server", "draining", None).await;
+    }
 }
 
 /// The access options of the server.
@@ -253,7 +291,7 @@ fn show(env: &Env, socket: Option<SocketAddr>, domain: Option<&str>) {
 async fn stop(
     cancel: &CancellationToken,
     server: std::pin::Pin<&mut impl Future<Output = std::io::Result<()>>>,
-    again: &mut tokio::signal::unix::Signal,
+    again: &mut Signal,
 ) -> anyhow::Result<()> {
     cancel.cancel();
     tokio::select! {

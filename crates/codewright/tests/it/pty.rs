@@ -19,7 +19,7 @@ enum Frame {
 }
 
 /// A WebSocket client like that of a browser.
-struct Socket(TcpStream);
+pub(crate) struct Socket(TcpStream);
 
 /// Sends a request with this head. Returns the status and the body.
 fn request(url: &str, head: &str, body: &str) -> Result<(u16, Value)> {
@@ -41,7 +41,7 @@ fn request(url: &str, head: &str, body: &str) -> Result<(u16, Value)> {
 
 impl Socket {
     /// Connects, or returns the status of the rejection.
-    fn open(url: &str, path: &str, more: &str) -> Result<Result<Self, u16>> {
+    pub(crate) fn open(url: &str, path: &str, more: &str) -> Result<Result<Self, u16>> {
         let address = url.strip_prefix("http://").context("not an http address")?;
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(DEADLINE))?;
@@ -91,7 +91,7 @@ impl Socket {
     }
 
     /// Reads texts until one of them, or all together, end with a text.
-    fn text_until(&mut self, end: &str) -> Result<String> {
+    pub(crate) fn text_until(&mut self, end: &str) -> Result<String> {
         let mut text = String::new();
         while !text.ends_with(end) {
             match self.next()? {
@@ -103,14 +103,14 @@ impl Socket {
     }
 
     /// The position at which the connection starts.
-    fn place(&mut self) -> Result<u64> {
+    pub(crate) fn place(&mut self) -> Result<u64> {
         let Frame::Binary(bytes) = self.next()? else { bail!("no place") };
         ensure!(bytes[0] == 0, "{bytes:?}");
         let place: Value = serde_json::from_slice(&bytes[1..])?;
         place["cursor"].as_u64().context("no cursor")
     }
 
-    fn send(&mut self, text: &str) -> Result<()> {
+    pub(crate) fn send(&mut self, text: &str) -> Result<()> {
         let mask = [1, 2, 3, 4];
         let mut frame = vec![0x81, 0x80 | u8::try_from(text.len())?];
         frame.extend(mask);

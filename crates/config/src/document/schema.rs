@@ -95,6 +95,7 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("permissions", Shape::Map(&Shape::Record(LISTED_RULES))),
     ("shell", Shape::Text),
     ("store", Shape::Text),
+    ("node", Shape::Record(NODE_KEYS)),
     ("logLevel", Shape::OneOf(&["DEBUG", "INFO", "WARN", "ERROR"])),
     ("server", Shape::Record(SERVER_KEYS)),
     ("skills", Shape::Record(&[("paths", TEXTS), ("urls", TEXTS)])),
@@ -121,6 +122,15 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("tui", Shape::Any),
     ("prompt", Shape::Record(PROMPT_KEYS)),
     ("sandbox", Shape::Record(sandbox::KEYS)),
+];
+
+const NODE_KEYS: &[(&str, Shape)] = &[
+    ("name", Shape::Text),
+    ("address", Shape::Text),
+    ("secret", Shape::Text),
+    ("roots", TEXTS),
+    ("sessions", Shape::Positive),
+    ("drain_seconds", Shape::Count),
 ];
 
 const SERVER_KEYS: &[(&str, Shape)] = &[

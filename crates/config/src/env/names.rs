@@ -166,6 +166,8 @@ pub const SERVER_PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
 pub const SERVER_USERNAME: &str = "OPENCODE_SERVER_USERNAME";
 /// The address of the database of sessions, instead of the file.
 pub const STORE: &str = "OPENCODE_STORE";
+/// The secret that servers which share a database have in common.
+pub const NODE_SECRET: &str = "OPENCODE_NODE_SECRET";
 /// The client that started the program; decides whether questions are possible.
 pub const CLIENT: &str = "OPENCODE_CLIENT";
 /// Ignore `~/.claude/CLAUDE.md` and `CLAUDE.md`.
@@ -296,6 +298,10 @@ pub const OWN: &[(&str, &str)] = &[
     (
         STORE,
         "the address of the database of sessions, such as `postgres://…`, instead of the file; see [PostgreSQL](guides/postgresql.md)",
+    ),
+    (
+        NODE_SECRET,
+        "the secret that servers which share a database have in common, instead of the key `node.secret`; see [nodes](guides/nodes.md)",
     ),
     (CLIENT, "the client that started the program; decides whether questions are possible"),
     (PURE, "run no plugins and no tool files"),

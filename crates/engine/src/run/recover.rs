@@ -37,19 +37,32 @@ const COPIED: &str = "The session was copied while this call was running, so its
 #[derive(Clone, Copy)]
 enum Ending<'a> {
     /// The process died. These calls were waiting for permission.
-    Died { waiting: &'a HashSet<&'a str> },
+    Died { waiting: &'a HashSet<&'a str>, aftermath: Aftermath },
     /// The message is a copy.
     Copied,
 }
 
+/// What becomes of the turn that a dead process left open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Aftermath {
+    /// It ends like an aborted one.
+    Ends,
+    /// The caller goes on with it. The model learns what became of its calls.
+    GoesOn,
+}
+
 /// Ends everything that is open. Returns the transcript and its last `seq`.
-pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<MessageWithParts>), Error> {
+pub(crate) async fn recover(
+    inner: &Inner,
+    lease: &Lease,
+    aftermath: Aftermath,
+) -> Result<(u64, Vec<MessageWithParts>), Error> {
     let id = lease.session();
     lease.settle_drafts().await?;
     let (seq, transcript) = inner.store.transcript_at(id).await?;
     let asked = inner.store.pending_permissions().await?;
     let asked: Vec<_> = asked.into_iter().filter(|request| request.session_id == *id).collect();
-    let events = endings(id, &transcript, &asked, inner.clock.now_ms());
+    let events = endings(id, &transcript, &asked, (aftermath, inner.clock.now_ms()));
     if events.is_empty() {
         return Ok((seq, transcript));
     }
@@ -57,7 +70,7 @@ pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<Me
     for child in handed(&transcript) {
         // The owner of that session repairs it.
         if let Claim::Held(mut lease) = inner.store.lease(&child).await? {
-            Box::pin(recover(inner, &lease)).await?;
+            Box::pin(recover(inner, &lease, Aftermath::Ends)).await?;
             lease.release(u64::MAX).await?;
         }
     }
@@ -92,7 +105,7 @@ fn endings(
     id: &SessionId,
     transcript: &[MessageWithParts],
     asked: &[PermissionRequest],
-    now: u64,
+    (aftermath, now): (Aftermath, u64),
 ) -> Vec<Event> {
     // The process that made the requests is gone, so they are withdrawn.
     let withdrawn = asked.iter().map(|request| Event::PermissionReplied {
@@ -108,8 +121,18 @@ fn endings(
         if let Message::Assistant(info) = &message.info
             && info.time.completed.is_none()
         {
-            let ending = Ending::Died { waiting: &waiting };
+            let ending = Ending::Died { waiting: &waiting, aftermath };
+            let has_calls = message.parts.iter().any(|part| matches!(part.body, PartBody::Tool(_)));
             for part in &message.parts {
+                // The answer is requested again as a whole, so its beginning must not be shown twice.
+                if aftermath == Aftermath::GoesOn && !has_calls && is_content(&part.body) {
+                    events.push(Event::PartRemoved {
+                        session_id: id.clone(),
+                        message_id: part.message_id.clone(),
+                        part_id: part.id.clone(),
+                    });
+                    continue;
+                }
                 if let Some(body) = end_part(&part.body, ending, now) {
                     let part = Part { body, ..part.clone() };
                     events.push(Event::PartUpdated { session_id: id.clone(), part, time: now });
@@ -136,8 +159,16 @@ pub(crate) fn end_copy(message: &mut MessageWithParts, now: u64) {
     }
 }
 
+/// Reports whether a part is text of the model.
+fn is_content(body: &PartBody) -> bool {
+    matches!(body, PartBody::Text(_) | PartBody::Reasoning { .. })
+}
+
 fn end_answer(mut info: AssistantMessage, ending: Ending<'_>, now: u64) -> AssistantMessage {
     info.time.completed = Some(now);
+    if matches!(ending, Ending::Died { aftermath: Aftermath::GoesOn, .. }) {
+        return info;
+    }
     info.error.get_or_insert_with(|| MessageError::MessageAbortedError {
         message: match ending {
             Ending::Died { .. } => "The process ended before the answer was complete".to_owned(),
@@ -181,7 +212,7 @@ fn end_call(call: &ToolPart, ending: Ending<'_>, now: u64) -> Option<ToolPart> {
     let is_running = matches!(call.state, ToolState::Running { .. });
     let (word, error) = match ending {
         Ending::Copied => (UNCERTAIN, COPIED),
-        Ending::Died { waiting } if !is_running || waiting.contains(call.call_id.as_str()) => {
+        Ending::Died { waiting, .. } if !is_running || waiting.contains(call.call_id.as_str()) => {
             (NOT_STARTED, NEVER_RAN)
         }
         Ending::Died { .. } if changes_nothing(&call.tool) => (NOT_STARTED, HARMLESS),

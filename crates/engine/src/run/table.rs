@@ -132,6 +132,21 @@ impl Runs {
         })
     }
 
+    /// Cancels all runs.
+    pub(crate) fn cancel_all(&self) -> Vec<Turn> {
+        let table = self.lock();
+        let cancel = |handle: &Handle| {
+            handle.cancel.cancel();
+            Turn(handle.ended.clone())
+        };
+        table.handles.values().map(cancel).collect()
+    }
+
+    /// Returns the number of runs.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().handles.len()
+    }
+
     /// Reports whether a session is running.
     pub(crate) fn is_running(&self, id: &SessionId) -> bool {
         self.lock().handles.contains_key(id)

@@ -23,6 +23,7 @@ use crate::plugins::current::current;
 use crate::run::message;
 use crate::run::next::RAN;
 use crate::run::occupy;
+use crate::run::recover::Aftermath;
 use crate::toolbox::cx::tool_cx;
 use crate::{Error, extension};
 
@@ -77,7 +78,7 @@ impl Work {
         let Claim::Held(mut lease) = self.inner.store.lease(&self.id).await? else {
             return Err(Error::busy(&self.id));
         };
-        crate::run::recover::recover(&self.inner, &lease).await?;
+        crate::run::recover::recover(&self.inner, &lease, Aftermath::Ends).await?;
         let record = self.begin(&lease).await?;
         let (reports, mut reported) = mpsc::channel(PENDING_REPORTS);
         let progress = Progress::new(move |metadata, _| drop(reports.try_send(metadata)));

@@ -5,6 +5,7 @@ use axum::extract::State;
 use codewright_proto::{HealthReply, PathReply};
 use serde_json::{Value, json};
 
+use crate::Error;
 use crate::extract::Location;
 use crate::state::App;
 
@@ -58,4 +59,12 @@ pub(super) async fn formatters(location: Location) -> Json<Value> {
 
 pub(super) async fn skills(location: Location) -> Json<Value> {
     Json(location.instance.skills_json())
+}
+
+/// Begins no more turns on this server, and hands its sessions over to others that share the store.
+pub(super) async fn drain(State(app): State<App>) -> Result<Json<bool>, Error> {
+    if app.engine.nodes().drain() {
+        return Ok(Json(true));
+    }
+    Err(Error::NotSupported { feature: "draining a server whose sessions are not in PostgreSQL" })
 }

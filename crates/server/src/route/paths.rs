@@ -19,7 +19,7 @@ use crate::compress::compression;
 use crate::guard::{guard, hurry, last};
 use crate::state::App;
 use crate::trace::trace;
-use crate::{Error, error};
+use crate::{Error, error, nodes};
 
 /// The services of all paths.
 pub(crate) struct Paths {
@@ -27,6 +27,8 @@ pub(crate) struct Paths {
     /// One for each row of the table. The first row of a path has the service of the path.
     of_routes: Vec<OnceLock<Router>>,
     of_page: OnceLock<Router>,
+    /// The signals for other servers, which are no part of the API.
+    of_signals: OnceLock<Router>,
     /// The service of unknown paths.
     of_others: OnceLock<Router>,
 }
@@ -34,7 +36,8 @@ pub(crate) struct Paths {
 impl Paths {
     pub(super) fn new(app: App) -> Self {
         let of_routes = table().map(|_| OnceLock::new()).collect();
-        Self { app, of_routes, of_page: OnceLock::new(), of_others: OnceLock::new() }
+        let (of_page, of_signals, of_others) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { app, of_routes, of_page, of_signals, of_others }
     }
 
     /// Returns the service of a path.
@@ -43,6 +46,10 @@ impl Paths {
         if page::is_file(path) {
             let files = || Router::new().route("/", get(page::read)).route("/{*path}", get(page::read));
             return self.of_page.get_or_init(|| self.finish(files()));
+        }
+        if self.app.nodes.is_some() && path == nodes::signals::PATH {
+            let signals = || Router::new().route(nodes::signals::PATH, get(nodes::signals::read));
+            return self.of_signals.get_or_init(|| self.finish(signals()));
         }
         let found = find(path).and_then(|(at, route)| Some((self.of_routes.get(at)?, route)));
         let Some((service, route)) = found else {
@@ -60,6 +67,12 @@ impl Paths {
                 handler.layer(from_fn_with_state(Arc::clone(&self.app), hurry))
             } else {
                 handler.layer(from_fn(last))
+            };
+            let handler = match self.app.nodes {
+                Some(_) => {
+                    handler.layer(from_fn_with_state((Arc::clone(&self.app), route.reached()), nodes::route))
+                }
+                None => handler,
             };
             let handler =
                 if path.starts_with("/api/") { handler.layer(map_response(error::v2)) } else { handler };

@@ -8,8 +8,8 @@ use axum::routing::{self, MethodRouter};
 use super::api::{self, history, integration, message, pending, revert, terminal};
 use super::session::{self, change};
 use super::{
-    auth, config, doc, event, experimental, file, instance, log, mcp, permission, project, pty, question,
-    sandbox, sync, trust, tui, vcs, worktree,
+    Reached, auth, config, doc, event, experimental, file, instance, log, mcp, permission, project, pty,
+    question, sandbox, sync, trust, tui, vcs, worktree,
 };
 use crate::state::App;
 
@@ -38,6 +38,12 @@ impl Route {
             fixed_bytes += 1;
         }
         Self { method, path, fixed_bytes, operation, handler, has_deadline: true }
+    }
+
+    /// Returns what its place among several servers depends on.
+    pub(super) const fn reached(&self) -> Reached {
+        let Self { method, path, operation, has_deadline, .. } = *self;
+        Reached { method, path, operation, has_deadline }
     }
 
     /// The route may take longer than the deadline of requests: it streams, or waits for a model or a user.
@@ -91,6 +97,7 @@ const INSTANCES: &[Route] = &[
     get!("/path", instance::path, "path.get"),
     post!("/instance/dispose", instance::dispose, "instance.dispose"),
     post!("/global/dispose", instance::dispose_all, "global.dispose"),
+    post!("/global/drain", instance::drain, "global.drain"),
     post!("/global/upgrade", instance::upgrade, "global.upgrade"),
     post!("/log", log::write, "app.log"),
     get!("/log", log::read, "app.log.read"),

@@ -53,7 +53,7 @@ impl Sessions {
                 events.extend(request.map(|(kind, data)| unnumbered(&envelope.id, kind, data)));
                 events
             }
-            Published::Signal { id, signal } => {
+            Published::Signal { id, signal, .. } => {
                 let mut events = match signal.session_id() {
                     Some(session) if self.0.contains_key(session) => {
                         let mut events = self.finish_prompt_of(engine, session).await;

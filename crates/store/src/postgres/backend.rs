@@ -12,7 +12,9 @@ use crate::backend::{Backend, MAX_APPEND_BYTES, MAX_APPEND_EVENTS, limit};
 use crate::lease::{LeaseResult, StopSignal};
 use crate::queries::Answer;
 use crate::record::Record;
-use crate::{Claim, Condition, Error, Incoming, Lease, Salvage, SavedPermission};
+use crate::{
+    Claim, Condition, Error, Incoming, Lease, MAX_OPEN_DIRECTORIES, Member, Salvage, SavedPermission,
+};
 
 impl Backend for Postgres {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
@@ -49,6 +51,9 @@ impl Backend for Postgres {
 
     fn lease<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Claim> {
         Box::pin(async move {
+            if self.0.node.is_sealed() {
+                return Err(Error::Fenced { id: session.to_string() });
+            }
             let Done::Lease(result) = self.job(Job::Lease(session.clone())).await? else {
                 return Err(Error::Closed);
             };
@@ -68,6 +73,24 @@ impl Backend for Postgres {
 
     fn ask_to_stop<'a>(&'a self, session: &'a SessionId) -> Answer<'a, bool> {
         self.flag(Job::AskToStop(session.clone()))
+    }
+
+    fn announce(&self, mut member: Member) {
+        member.id = self.0.node.existing_name().unwrap_or_default();
+        member.open.truncate(MAX_OPEN_DIRECTORIES);
+        self.0.node.announce(member);
+    }
+
+    fn seal(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            self.0.node.seal();
+            // The writes that were checked before have ended when the writer comes to this job.
+            self.nothing(Job::ReleaseAll(Vec::new())).await
+        })
+    }
+
+    fn leave(&self) -> Answer<'_, ()> {
+        self.nothing(Job::Leave)
     }
 
     fn replay_foreign(&self, events: Vec<Incoming>) -> Answer<'_, Vec<Arc<Envelope>>> {

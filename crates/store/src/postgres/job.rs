@@ -38,6 +38,10 @@ pub(super) async fn run(link: &mut Link, node: &Node, job: &Job) -> Result<Done,
             Done::Flag(link.change(sql::DELETE_APPROVAL, &[Value::text(id)]).await? > 0)
         }
         Job::Replay => Done::Count(replay(link).await?),
+        Job::Leave => {
+            lease::leave(link, node).await?;
+            Done::Nothing
+        }
         Job::ReleaseAll(leases) => {
             for (session, fence) in leases {
                 lease::disown(link, session, *fence).await?;

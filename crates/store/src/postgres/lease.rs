@@ -13,21 +13,37 @@ use crate::changes::unknown;
 use crate::lease::{Holder, LeaseResult};
 use crate::node::{Node, pid_of};
 use crate::sql::{self, to_column};
+use crate::{MAX_MEMBERS, Member, Members, Orphan, Ownership};
 
 /// The interval of the heartbeat of a process that owns sessions.
 pub(super) const HEARTBEAT: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The seconds without a heartbeat after which a process counts as dead.
-const ALIVE_SECONDS: f64 = 5.0;
+const ALIVE_SECONDS: f64 = 3.5;
 
 /// The seconds after which the row of a dead process is removed.
 const SWEPT_SECONDS: f64 = 3600.0;
 
-const RENEW: &str = "INSERT INTO store_node (id, alive_until)
-    VALUES ($1, clock_timestamp() + make_interval(secs => $2))
-    ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until";
-const SWEEP: &str =
-    "DELETE FROM store_node WHERE alive_until < clock_timestamp() - make_interval(secs => $1)";
+const RENEW: &str = "INSERT INTO store_node (id, alive_until, member)
+    VALUES ($1, clock_timestamp() + make_interval(secs => $2), $3)
+    ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until, member = excluded.member";
+/// The row of a dead server is kept while it owns sessions, because the row shows that others may take them over.
+const SWEEP: &str = "DELETE FROM store_node WHERE alive_until < clock_timestamp() - make_interval(secs => $1) AND NOT EXISTS \
+     (SELECT 1 FROM event_sequence WHERE owner_id = store_node.id AND store_node.member IS NOT NULL)";
+const LEAVE: &str = "UPDATE store_node SET alive_until = clock_timestamp() WHERE id = $1";
+const OWN_AS: &str =
+    "UPDATE event_sequence SET owner_id = $1, fence = $2, node = coalesce($4, node) WHERE aggregate_id = $3";
+const MEMBERS: &str =
+    "SELECT id, member, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM store_node
+    WHERE member IS NOT NULL AND alive_until > clock_timestamp() ORDER BY id LIMIT $1";
+const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+const OWNERSHIP: &str = "SELECT (SELECT store_node.id FROM store_node WHERE store_node.id = owner_id
+    AND alive_until > clock_timestamp()), node FROM event_sequence WHERE aggregate_id = $1";
+const ORPHANS: &str = "SELECT session.id, session.directory, session.parent_id IS NOT NULL
+    FROM event_sequence JOIN store_node ON store_node.id = owner_id JOIN session ON session.id = aggregate_id
+    WHERE owner_id IS NOT NULL AND member IS NOT NULL
+    AND (alive_until <= clock_timestamp() OR owner_id = $2) AND NOT (owner_id = $2 AND aggregate_id = ANY($3))
+    LIMIT $1";
 const REMOVE_NODE: &str = "DELETE FROM store_node WHERE id = $1";
 const IS_ALIVE: &str = "SELECT 1 FROM store_node WHERE id = $1 AND alive_until > clock_timestamp()";
 const ALIVE: &str = "SELECT id FROM store_node WHERE alive_until > clock_timestamp()";
@@ -51,6 +67,12 @@ impl Sequence {
     }
 
     pub(super) fn is_of(&self, node: &Node, fence: u64) -> bool {
+        if node.is_unfenced {
+            return true;
+        }
+        if node.is_sealed() {
+            return false;
+        }
         self.fence == fence && self.owner.is_some() && self.owner == node.existing_name()
     }
 }
@@ -117,8 +139,51 @@ fn as_holder(owner: &str, is_ours: bool) -> Holder {
 /// Renews the time until which this process is alive.
 pub(super) async fn send_heartbeat(link: &mut Link, node: &Node) -> Result<(), Fault> {
     let Some(name) = node.existing_name() else { return Ok(()) };
-    link.run(RENEW, &[&name, &ALIVE_SECONDS]).await?;
+    let member = node.announced_json();
+    link.run(RENEW, &[&name, &ALIVE_SECONDS, &member]).await?;
     Ok(())
+}
+
+/// Declares this process dead. Its sessions can be taken over at once.
+pub(super) async fn leave(link: &mut Link, node: &Node) -> Result<(), Fault> {
+    let Some(name) = node.existing_name() else { return Ok(()) };
+    link.run(LEAVE, &[&name]).await?;
+    Ok(())
+}
+
+/// The living servers.
+pub(super) async fn members(link: &mut Link, node: &Node) -> Result<Members, Fault> {
+    let now = link.row(NOW, &[]).await?.map_or(0, |row| row.get::<_, i64>(0));
+    let rows = link.rows(MEMBERS, &[&(MAX_MEMBERS as i64)]).await?;
+    let member = |row: &Row| -> Option<Member> {
+        // Another version of the program may say something else about itself.
+        let member: Member = serde_json::from_str(row.get(1)).ok()?;
+        Some(Member { id: row.get(0), ..member })
+    };
+    Ok(Members {
+        all: rows.iter().filter_map(member).collect(),
+        own: node.existing_name().unwrap_or_default(),
+        now_ms: now.unsigned_abs(),
+    })
+}
+
+/// The server that a session belongs to.
+pub(super) async fn ownership(link: &mut Link, session: &SessionId) -> Result<Ownership, Fault> {
+    let row = link.row(OWNERSHIP, &[&session.as_str()]).await?;
+    Ok(row.map_or_else(Ownership::default, |row| Ownership { owner: row.get(0), last: row.get(1) }))
+}
+
+/// Sessions that ended or dead servers owned, and those that this process owns without knowing it: the answer to a
+/// request for their lease was lost.
+pub(super) async fn orphans(link: &mut Link, node: &Node, limit: usize) -> Result<Vec<Orphan>, Fault> {
+    let (own, known) = (node.existing_name().unwrap_or_default(), node.known());
+    let known: Vec<&str> = known.iter().map(SessionId::as_str).collect();
+    let rows = link.rows(ORPHANS, &[&(limit as i64), &own, &known]).await?;
+    let orphan = |row: &Row| -> Option<Orphan> {
+        let session = SessionId::parse(row.get(0)).ok()?;
+        Some(Orphan { session, directory: row.get(1), is_child: row.get(2) })
+    };
+    Ok(rows.iter().filter_map(orphan).collect())
 }
 
 /// Removes the row of this process. Its sessions are free.
@@ -143,7 +208,7 @@ pub(super) async fn take(link: &mut Link, node: &Node, session: &SessionId) -> R
     send_heartbeat(link, node).await?;
     link.run(SWEEP, &[&SWEPT_SECONDS]).await?;
     let fence = sequence.fence + 1;
-    link.run(sql::OWN, &[&name, &to_column(fence), &session.as_str()]).await?;
+    link.run(OWN_AS, &[&name, &to_column(fence), &session.as_str(), &node.server()]).await?;
     // Before the row is visible, so that this process does not consider its owner dead.
     Ok(LeaseResult::Ours(fence, node.take(session, fence)))
 }
@@ -160,7 +225,7 @@ pub(super) async fn ask_to_stop(link: &mut Link, node: &Node, session: &SessionI
 /// Delivers stop requests to the leases of this process, and stops those that another process has taken over.
 pub(super) async fn deliver_stop_requests(link: &mut Link, node: &Node) -> Result<(), Fault> {
     let held = node.held();
-    if held.is_empty() {
+    if held.is_empty() || node.is_unfenced {
         return Ok(());
     }
     let name = node.existing_name().unwrap_or_default();

@@ -22,8 +22,8 @@ use crate::rows::{
 };
 use crate::sql::{self, to_column};
 use crate::{
-    Approvals, Error, Holder, Json, Logged, MAX_SESSIONS, MessagesJson, PageLimit, Rest, SavedPermission,
-    SessionFilter,
+    Approvals, Error, Holder, Json, Logged, MAX_SESSIONS, Members, MessagesJson, Orphan, Ownership,
+    PageLimit, Rest, SavedPermission, SessionFilter,
 };
 
 impl Queries for Postgres {
@@ -170,6 +170,18 @@ impl Queries for Postgres {
 
     fn holder<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Holder>> {
         read!(self, link => lease::holder(link, &self.0.node, session))
+    }
+
+    fn members(&self) -> Answer<'_, Members> {
+        read!(self, link => lease::members(link, &self.0.node))
+    }
+
+    fn ownership<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Ownership> {
+        read!(self, link => lease::ownership(link, session))
+    }
+
+    fn orphans(&self, limit: usize) -> Answer<'_, Vec<Orphan>> {
+        read!(self, link => lease::orphans(link, &self.0.node, limit))
     }
 
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>> {

@@ -32,7 +32,7 @@ const SILENT: Duration = Duration::from_millis(100);
 const MAX_SILENCES: u32 = 2;
 
 /// The limit of a look, after which the connection is replaced.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(4);
+const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The pause after a failed look.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -49,7 +49,7 @@ impl Tail {
     /// Follows the log until the store ends.
     pub(super) async fn run(self) {
         let mut end = self.end.clone();
-        let heard = Arc::new(Notify::new());
+        let heard = Arc::clone(&self.node.hint);
         let mut link = None;
         let mut last_heartbeat = None;
         let (mut was_heard, mut silences) = (true, 0);
@@ -100,11 +100,15 @@ impl Tail {
                 empty.insert(opened)
             }
         };
-        if self.node.holds_any() {
-            if last_heartbeat.is_none_or(|last| last.elapsed() >= HEARTBEAT / 2) {
-                lease::send_heartbeat(link, &self.node).await?;
-                *last_heartbeat = Some(Instant::now());
-            }
+        let (member, is_new) = self.node.announced();
+        let holds_any = self.node.holds_any();
+        let is_alive = (holds_any || member.is_some()) && !self.node.is_sealed();
+        let is_due = is_new || last_heartbeat.is_none_or(|last| last.elapsed() >= HEARTBEAT / 2);
+        if is_alive && is_due {
+            lease::send_heartbeat(link, &self.node).await?;
+            *last_heartbeat = Some(Instant::now());
+        }
+        if holds_any {
             lease::deliver_stop_requests(link, &self.node).await?;
         }
         let Some(row) = link.row(HEAD, &[]).await? else { return Ok(false) };

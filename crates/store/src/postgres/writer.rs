@@ -83,6 +83,7 @@ pub(super) enum Job {
     RemovePermission(String),
     Replay,
     ReleaseAll(Vec<(SessionId, u64)>),
+    Leave,
 }
 
 /// The result of a job.
@@ -143,7 +144,9 @@ impl Writer {
         }
         self.release_abandoned().await;
         // Without this the row ends by itself, a little later.
-        if let Some(link) = &mut self.link {
+        if let Some(link) = &mut self.link
+            && !self.node.is_sealed()
+        {
             drop(timeout(PAUSE * 5, lease::remove_node(link, &self.node)).await);
         }
         if let Some(reply) = closing {
@@ -155,7 +158,8 @@ impl Writer {
     /// Releases the leases that were dropped.
     async fn release_abandoned(&mut self) {
         let abandoned = self.node.take_abandoned();
-        if abandoned.is_empty() {
+        // Sessions that are handed over keep their owner, which shows others that they have work.
+        if abandoned.is_empty() || self.node.is_sealed() {
             return;
         }
         let job = Job::ReleaseAll(abandoned);

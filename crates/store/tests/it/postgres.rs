@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use codewright_proto::SessionId;
-use codewright_store::{Claim, Condition, Error, Lease, Store};
+use codewright_store::{Claim, Condition, Error, Lease, Member, Store};
 
 use crate::database::{Database, open_url, with_server};
 use crate::server::Postgres;
@@ -70,6 +70,45 @@ async fn an_owner_is_fenced_and_stopped_after_another_process_has_its_session() 
     let former = Condition::Leased { session: id.clone(), fence: lease.fence() };
     other.append_if(former, vec![message("ses_1", "msg_3", 5)]).await.expect_err("refused");
     assert_eq!(other.transcript(&id).await.expect("readable").len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_leaves_keeps_its_sessions_for_others() {
+    let Some(database) = Database::new().await else { return };
+    let (one, other) = (database.open().await, database.open().await);
+    one.append(vec![created("ses_1"), created("ses_2")]).await.expect("stored");
+    let id = session_id("ses_1");
+    let member = Member { name: "one".to_owned(), limit: 7, ..Member::default() };
+    one.announce(member.clone());
+    let (lease, mut done) = (acquire(&one, &id).await, acquire(&one, &session_id("ses_2")).await);
+    let known = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let members = other.members().await.expect("readable");
+            if let [known] = members.all.as_slice() {
+                return known.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let known = known.await.expect("announced");
+    assert_eq!(Member { id: String::new(), ..known.clone() }, member);
+    let ownership = other.ownership(&id).await.expect("readable");
+    assert_eq!((ownership.owner, ownership.last.as_deref()), (Some(known.id), Some("one")));
+    assert!(done.release(u64::MAX).await.expect("answered"));
+
+    one.seal().await.expect("sealed");
+    let fenced = lease.append(vec![message("ses_1", "msg_1", 5)]).await;
+    assert!(matches!(fenced, Err(Error::Fenced { .. })), "{fenced:?}");
+    drop(lease);
+    one.leave().await.expect("left");
+    let orphans = other.orphans(10).await.expect("readable");
+    assert_eq!(orphans.iter().map(|orphan| &orphan.session).collect::<Vec<_>>(), [&id]);
+    assert!(other.members().await.expect("readable").all.is_empty());
+    let taken = acquire(&other, &id).await;
+    taken.append(vec![message("ses_1", "msg_1", 5)]).await.expect("stored");
+    assert!(other.orphans(10).await.expect("readable").is_empty());
+    one.close().await.expect("closed");
+    assert_eq!(other.ownership(&session_id("ses_2")).await.expect("readable").owner, None);
 }
 
 #[tokio::test]
@@ -174,8 +213,8 @@ async fn a_database_that_cannot_be_used_is_explained() {
     database.open().await.close().await.expect("closed");
     let change = |sql: &'static str| database.client.batch_execute(sql);
     change("UPDATE store_schema SET version = 99").await.expect("changed");
-    check(database.url.clone(), "schema version 99; this program supports versions up to 1").await;
-    change("UPDATE store_schema SET version = 1").await.expect("changed");
+    check(database.url.clone(), "schema version 99; this program supports versions up to 2").await;
+    change("UPDATE store_schema SET version = 2").await.expect("changed");
     let read_only = database.url.replace("options=", "options=-cdefault_transaction_read_only%3Don%20");
     check(read_only, "is read-only").await;
     change("DROP TABLE store_schema").await.expect("changed");

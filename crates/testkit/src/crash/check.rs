@@ -7,7 +7,7 @@ use codewright_proto::{Message, MessageWithParts, PartBody, SessionId, ToolPart,
 use super::{CrashReport, model};
 
 /// Checks that an answer is an assistant message without an error.
-pub(super) fn answer(answer: &MessageWithParts, session: &SessionId, found: &mut CrashReport) {
+pub(crate) fn answer(answer: &MessageWithParts, session: &SessionId, found: &mut CrashReport) {
     let Message::Assistant(info) = &answer.info else {
         found.wrong.insert(format!("{session} answers with a prompt"));
         return;
@@ -18,7 +18,7 @@ pub(super) fn answer(answer: &MessageWithParts, session: &SessionId, found: &mut
 }
 
 /// Checks that no command ran twice.
-pub(super) fn doubled(effects: &str, found: &mut CrashReport) {
+pub(crate) fn doubled(effects: &str, found: &mut CrashReport) {
     let mut seen = BTreeSet::new();
     for line in effects.lines() {
         if !seen.insert(line) {
@@ -28,7 +28,7 @@ pub(super) fn doubled(effects: &str, found: &mut CrashReport) {
 }
 
 /// Checks that the record of each call agrees with the command's effect, and that nothing is open.
-pub(super) fn calls(transcript: &[MessageWithParts], effects: &str, found: &mut CrashReport) {
+pub(crate) fn calls(transcript: &[MessageWithParts], effects: &str, found: &mut CrashReport) {
     let ran: BTreeSet<_> = effects.lines().collect();
     for message in transcript {
         if let Message::Assistant(info) = &message.info

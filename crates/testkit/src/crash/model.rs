@@ -6,21 +6,21 @@ use codewright_scripted::{Request, Script, Steps, Turn};
 use serde_json::json;
 
 /// The file to which each command appends its line.
-pub(super) const EFFECTS: &str = "effects.log";
+pub(crate) const EFFECTS: &str = "effects.log";
 /// The number of steps with tool calls for each prompt.
 const CALLING_ROUNDS: usize = 2;
 
 /// Returns the text of a prompt. The number identifies its commands, the dice choose them.
-pub(super) fn prompt(number: u64, dice: u64) -> String {
+pub(crate) fn prompt(number: u64, dice: u64) -> String {
     format!("Please do task-{number}-{:x}.", dice & 0xffff)
 }
 
-pub(super) fn script() -> Script {
+pub(crate) fn script() -> Script {
     Script::new().title("Crash").default_turn(Turn::respond(answer))
 }
 
 /// Returns the line that a call appends. The id of a call contains the prompt, the round and the call.
-pub(super) fn mark(call_id: &str) -> Option<&str> {
+pub(crate) fn mark(call_id: &str) -> Option<&str> {
     call_id.strip_prefix("call_").filter(|mark| mark.starts_with("task-"))
 }
 

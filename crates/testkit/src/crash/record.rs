@@ -15,46 +15,50 @@ const MISSING_AFTER: Duration = Duration::from_secs(15);
 
 /// The accepted prompts and received events of all clients.
 #[derive(Default)]
-pub(super) struct ClientRecord {
+pub(crate) struct ClientRecord {
     prompts: BTreeMap<SessionId, BTreeSet<MessageId>>,
     events: BTreeMap<u64, String>,
     effects: u64,
 }
 
 impl ClientRecord {
-    pub(super) fn add_session(&mut self, session: &SessionId) {
+    pub(crate) fn add_session(&mut self, session: &SessionId) {
         self.prompts.entry(session.clone()).or_default();
     }
 
-    pub(super) fn add_prompt(&mut self, session: &SessionId, message: &MessageId) {
+    pub(crate) fn add_prompt(&mut self, session: &SessionId, message: &MessageId) {
         self.prompts.entry(session.clone()).or_default().insert(message.clone());
     }
 
-    pub(super) fn add_events(&mut self, events: Vec<(u64, String)>) {
+    pub(crate) fn add_events(&mut self, events: Vec<(u64, String)>) {
         self.events.extend(events);
     }
 
-    pub(super) fn sessions(&self) -> Vec<SessionId> {
+    pub(crate) fn events(&self) -> BTreeMap<u64, String> {
+        self.events.clone()
+    }
+
+    pub(crate) fn sessions(&self) -> Vec<SessionId> {
         self.prompts.keys().cloned().collect()
     }
 
-    pub(super) fn any_session(&self, dice: u64) -> Option<SessionId> {
+    pub(crate) fn any_session(&self, dice: u64) -> Option<SessionId> {
         let count = self.prompts.len() as u64;
         self.prompts.keys().nth(dice.checked_rem(count)? as usize).cloned()
     }
 
-    pub(super) fn last_position(&self) -> u64 {
+    pub(crate) fn last_position(&self) -> u64 {
         self.events.last_key_value().map_or(0, |(position, _)| *position)
     }
 
     /// Returns the number of lines that are new since the last call.
-    pub(super) fn new_effects(&mut self, effects: &str) -> u64 {
+    pub(crate) fn new_effects(&mut self, effects: &str) -> u64 {
         let all = effects.lines().count() as u64;
         all - std::mem::replace(&mut self.effects, all)
     }
 
     /// Checks that the log has every event that a client received.
-    pub(super) async fn check_log(&self, client: &Client, found: &mut CrashReport) -> Result<()> {
+    pub(crate) async fn check_log(&self, client: &Client, found: &mut CrashReport) -> Result<()> {
         let last = self.last_position();
         if last == 0 {
             return Ok(());
@@ -77,7 +81,7 @@ impl ClientRecord {
     }
 
     /// Checks that the session has every accepted prompt.
-    pub(super) fn check_prompts(
+    pub(crate) fn check_prompts(
         &self,
         session: &SessionId,
         transcript: &[MessageWithParts],

@@ -1,0 +1,183 @@
+//! Follows the other servers, and continues the sessions of those that have ended or died.
+//!
+//! A session without a living owner is leased, what its owner left open is closed by the rules for crashes, and its turn
+//! goes on. After the database could not be reached, and after a pause of this process, nothing is taken for a while,
+//! because the others had no chance to send a heartbeat either.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_store::{Claim, MAX_OPEN_DIRECTORIES, Member, Orphan};
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Cluster, MAX_WAITING};
+use crate::Error;
+use crate::error::describe;
+use crate::inner::Inner;
+use crate::journal::Level;
+use crate::run::next::{Next, WhenRefused, next};
+use crate::run::recover::{self, Aftermath};
+use crate::run::stop::ABORT_WAIT;
+use crate::run::wake::wake;
+
+/// The time between two looks at the database.
+const PASS: Duration = Duration::from_millis(250);
+/// The deadline of a look.
+const PASS_TIMEOUT: Duration = Duration::from_secs(2);
+/// The gap between two looks after which the others may have been out of reach too.
+const GAP: Duration = Duration::from_millis(2500);
+/// How long nothing is taken over after such a gap. Living servers send a heartbeat in this time.
+const HOLD: Duration = Duration::from_secs(3);
+/// How many sessions are taken over in one look.
+const MAX_TAKEN: usize = 64;
+/// How many of them at the same time.
+const LANES: usize = 8;
+/// How often a draining server checks whether its sessions have ended.
+const DRAIN_POLL: Duration = Duration::from_millis(100);
+/// The deadline for giving the sessions up, for example if the database cannot be reached.
+const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Starts following the other servers, until the engine ends.
+pub(crate) fn start(inner: &Arc<Inner>) {
+    let work = follow(Arc::clone(inner));
+    let cancel = inner.cancel.clone();
+    inner.tasks.spawn(async move {
+        // Nothing is returned.
+        let _: Option<()> = cancel.run_until_cancelled(work).await;
+    });
+}
+
+async fn follow(inner: Arc<Inner>) {
+    let Some(cluster) = inner.nodes.get() else { return };
+    let mut last = Instant::now();
+    let mut hold_until = last;
+    loop {
+        announce(&inner, cluster).await;
+        let seen = timeout(PASS_TIMEOUT, inner.store.members()).await;
+        if last.elapsed() > GAP || !matches!(seen, Ok(Ok(_))) {
+            hold_until = Instant::now() + HOLD;
+        }
+        last = Instant::now();
+        if let Ok(Ok(members)) = seen {
+            cluster.set_view(members);
+            if Instant::now() >= hold_until && !cluster.is_draining() {
+                take_over(&inner, cluster).await;
+            }
+        }
+        sleep(PASS).await;
+    }
+}
+
+/// Tells the other servers how busy this one is.
+async fn announce(inner: &Inner, cluster: &Cluster) {
+    let settings = &cluster.settings;
+    let text = |path: &std::path::PathBuf| path.to_string_lossy().into_owned();
+    let open = inner.instances.directories().await;
+    inner.store.announce(Member {
+        id: String::new(),
+        name: settings.name.clone(),
+        address: settings.address.clone(),
+        roots: settings.roots.iter().map(text).collect(),
+        open: open.into_iter().take(MAX_OPEN_DIRECTORIES).collect(),
+        running: inner.runs.count() as u64,
+        limit: settings.sessions as u64,
+        is_draining: cluster.is_draining(),
+    });
+}
+
+/// Continues sessions whose servers have ended or died.
+async fn take_over(inner: &Arc<Inner>, cluster: &Cluster) {
+    let Ok(Ok(mut orphans)) = timeout(PASS_TIMEOUT, inner.store.orphans(MAX_TAKEN)).await else { return };
+    if orphans.is_empty() {
+        return;
+    }
+    // Each server begins with others, so that they share the work.
+    let own = cluster.settings.name.as_bytes();
+    orphans.sort_by_key(|orphan| {
+        let bytes = orphan.session.as_str().bytes().chain(own.iter().copied());
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    });
+    let all = stream::iter(orphans).map(|orphan| async move {
+        if let Err(error) = take(inner, cluster, &orphan).await {
+            let message = format!("taking over session {} failed: {}", orphan.session, describe(&error));
+            inner.journal.note(Level::Warn, "nodes", &message, None).await;
+        }
+    });
+    all.buffer_unordered(LANES).collect::<()>().await;
+}
+
+/// Leases a session and continues its turn, if this server can work in its directory.
+async fn take(inner: &Arc<Inner>, cluster: &Cluster, orphan: &Orphan) -> Result<(), Error> {
+    // A run that waits for the session takes it over itself.
+    if inner.runs.is_running(&orphan.session) {
+        return Ok(());
+    }
+    if !has_room(inner, cluster) || !cluster.can_work(Path::new(&orphan.directory)).await {
+        return Ok(());
+    }
+    let Claim::Held(mut lease) = inner.store.lease(&orphan.session).await? else { return Ok(()) };
+    // A subagent is continued by its caller, which gets the id of the session.
+    let aftermath = if orphan.is_child { Aftermath::Ends } else { Aftermath::GoesOn };
+    let (at, is_done) = match recover::recover(inner, &lease, aftermath).await {
+        Ok((at, transcript)) => {
+            let next = next(&transcript, WhenRefused::Ends);
+            (at, orphan.is_child || matches!(next, Next::Idle | Next::NoPrompt))
+        }
+        // The run tries again and reports the error.
+        Err(_) => (0, false),
+    };
+    if is_done && lease.release(at).await? {
+        return Ok(());
+    }
+    let message = format!("session {} was taken over from another server", orphan.session);
+    inner.journal.note(Level::Info, "nodes", &message, None).await;
+    cluster.keep_ready(&orphan.session, lease);
+    drop(wake(inner, &orphan.session));
+    Ok(())
+}
+
+/// Whether this server may take one more session, and whether it should: others that are not full go first.
+fn has_room(inner: &Inner, cluster: &Cluster) -> bool {
+    let (running, limit) = (inner.runs.count(), cluster.settings.sessions);
+    if running < limit {
+        return true;
+    }
+    let is_free = |member: &Member| !member.is_draining && member.running < member.limit;
+    let is_other_free = cluster.view().is_some_and(|view| view.members.all.iter().any(is_free));
+    !is_other_free && running < limit + MAX_WAITING
+}
+
+/// Begins no more runs, waits until the running ones have ended or the deadline has passed, and hands the rest over.
+pub(crate) async fn drain(inner: &Arc<Inner>, cluster: &Cluster) {
+    cluster.start_draining();
+    announce(inner, cluster).await;
+    let deadline = Instant::now() + cluster.settings.drain;
+    while inner.runs.count() > 0 && Instant::now() < deadline && !inner.cancel.is_cancelled() {
+        sleep(DRAIN_POLL).await;
+    }
+    hand_over(inner, cluster).await;
+}
+
+/// Stops all runs and leaves their sessions to the other servers.
+///
+/// The runs lose their right to write before they are stopped, so that nothing looks like an abort by the user. The
+/// sessions become free after their commands have ended.
+pub(crate) async fn hand_over(inner: &Inner, cluster: &Cluster) {
+    cluster.start_draining();
+    // Without the database nothing can be written anyway, and the heartbeat ends.
+    drop(timeout(HAND_OVER_TIMEOUT, inner.store.seal()).await);
+    let turns = inner.runs.cancel_all();
+    let ended = async {
+        for turn in turns {
+            turn.ended().await;
+        }
+    };
+    // A command that cannot be ended must not keep the sessions.
+    let _ = timeout(ABORT_WAIT, ended).await;
+    drop(timeout(HAND_OVER_TIMEOUT, inner.store.leave()).await);
+}

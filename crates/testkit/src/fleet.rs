@@ -1,0 +1,415 @@
+//! Breaks servers that share a database, and checks that nothing is lost or done twice.
+//!
+//! A [`Fleet`] is a private PostgreSQL server, some servers of the program that share a directory, and clients that send prompts
+//! to any of them. Meanwhile servers are killed, paused, ended and drained, their connections to the database and to each
+//! other stall, and the database crashes. Afterwards the log is compared with the record of the clients and with the effects of
+//! the commands:
+//!
+//! - Every prompt that a server acknowledged is in its session, and the last one has a complete answer.
+//! - Every event that a client received is in the log, and the client that moved from server to server missed none.
+//! - No command ran twice, and its record agrees with its effect.
+//! - A call that has ended never changes again: a server that lost its session wrote nothing to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use codewright_client::Client;
+use codewright_proto::{
+    Clock, Event, Fact, Ids, Message, MessageId, MessageWithParts, PartBody, SessionId, SessionInput,
+};
+use codewright_scripted::Server;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::crash::{ClientRecord, CrashReport, Dice, check, input, model};
+use crate::{Postgres, Project};
+use node::Node;
+
+mod node;
+mod relay;
+
+/// How long a request of a client may take.
+const REQUEST: Duration = Duration::from_secs(20);
+/// How long a prompt may wait for its answer, with all faults in between.
+const ANSWER: Duration = Duration::from_secs(120);
+/// The pause between two attempts of a client.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause between two faults.
+const BETWEEN: Duration = Duration::from_millis(1500);
+/// The longest time that a server is paused or cut off.
+const AWAY: Duration = Duration::from_secs(7);
+/// How long the sessions of a killed server may wait.
+const FAIL_OVER: Duration = Duration::from_secs(30);
+
+/// A test of servers that share a database.
+#[derive(Debug, Clone)]
+pub struct Fleet {
+    /// The program.
+    pub binary: PathBuf,
+    /// The number of servers.
+    pub nodes: usize,
+    /// The number of sessions.
+    pub sessions: usize,
+    /// The number of faults.
+    pub faults: u32,
+    /// The seed of the random moments.
+    pub seed: u64,
+    /// Whether servers are only paused, and write with leases that they have lost: the checks must find errors. Needs a
+    /// program with debug assertions.
+    pub is_unfenced: bool,
+}
+
+/// The result of a test.
+#[derive(Debug, Clone, Default)]
+pub struct FleetReport {
+    /// The faults by name.
+    pub faults: BTreeMap<&'static str, u32>,
+    /// What the checks found.
+    pub checks: CrashReport,
+    /// The times from the kill of a server to the takeover of its last session.
+    pub fail_over: Vec<Duration>,
+    /// Prompts without an answer.
+    pub stuck: BTreeSet<String>,
+}
+
+impl FleetReport {
+    /// Whether every promise held.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.checks.is_clean() && self.stuck.is_empty()
+    }
+
+    /// The time below which a share of the takeovers was, such as 0.99.
+    #[must_use]
+    pub fn fail_over_below(&self, share: f64) -> Option<Duration> {
+        let mut all = self.fail_over.clone();
+        all.sort();
+        let at = ((all.len() as f64 * share).ceil() as usize).saturating_sub(1);
+        all.get(at).copied()
+    }
+}
+
+/// The parts that clients, faults and checks share.
+struct Scene {
+    nodes: Vec<tokio::sync::Mutex<Node>>,
+    clients: Vec<Client>,
+    model: Server,
+    ids: Ids,
+    record: Mutex<ClientRecord>,
+    report: Mutex<FleetReport>,
+    prompts: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Scene {
+    fn with<T>(&self, change: impl FnOnce(&mut FleetReport) -> T) -> T {
+        change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn record<T>(&self, change: impl FnOnce(&mut ClientRecord) -> T) -> T {
+        change(&mut self.record.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn any(&self, dice: &mut Dice) -> &Client {
+        &self.clients[dice.below(self.clients.len() as u64) as usize]
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+}
+
+impl Fleet {
+    /// Runs the test. Returns `None` if PostgreSQL is not installed. Needs a runtime with several threads.
+    pub async fn play(&self) -> Result<Option<FleetReport>> {
+        let Some(mut database) = Postgres::start() else { return Ok(None) };
+        let model = Server::start(model::script()).await?;
+        let project = Project::git()?;
+        let mut nodes = Vec::new();
+        for at in 0..self.nodes {
+            nodes.push(Node::start(self, at, (&project, &database, &model.url())).await?);
+        }
+        let clients = nodes.iter().map(|node| Client::http(&node.url(), None, None));
+        let clients = clients.collect::<Result<_, _>>()?;
+        let nodes = nodes.into_iter().map(tokio::sync::Mutex::new).collect();
+        let scene = Arc::new(Scene {
+            nodes,
+            clients,
+            model,
+            ids: Ids::new(Clock::system()),
+            record: Mutex::default(),
+            report: Mutex::default(),
+            prompts: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        });
+        let mut dice = Dice(self.seed);
+        let mut users = JoinSet::new();
+        for _ in 0..self.sessions {
+            users.spawn(converse(Arc::clone(&scene), Dice(dice.roll())));
+        }
+        let mut watching = JoinSet::new();
+        watching.spawn(watch(Arc::clone(&scene), Dice(dice.roll())));
+        for _ in 0..self.faults {
+            sleep(dice.span(BETWEEN)).await;
+            self.fault(&scene, &mut database, &mut dice).await?;
+            if self.is_unfenced && has_doubled(&project) {
+                break;
+            }
+        }
+        scene.is_over.store(true, Ordering::Release);
+        while let Some(user) = users.join_next().await {
+            user.context("a client failed")??;
+        }
+        while let Some(ended) = watching.join_next().await {
+            ended.context("the reader of events failed")?;
+        }
+        check_all(&scene, &project).await?;
+        scene.with(|report| report.checks.refused.extend(scene.model.problems()));
+        Ok(Some(scene.with(|report| report.clone())))
+    }
+
+    /// Breaks something, and repairs it.
+    async fn fault(&self, scene: &Scene, database: &mut Postgres, dice: &mut Dice) -> Result<()> {
+        let at = dice.below(self.nodes as u64) as usize;
+        let away = AWAY.min(Duration::from_secs(4) + dice.span(AWAY));
+        let kind = if self.is_unfenced { 2 } else { dice.below(8) };
+        let mut node = scene.nodes[at].lock().await;
+        let name = match kind {
+            0 | 1 => {
+                let process = node.kill();
+                let took = fail_over(database, process).await?;
+                if let Some(took) = took {
+                    scene.with(|report| report.fail_over.push(took));
+                }
+                node.restart().await?;
+                "kill"
+            }
+            2 => {
+                let paused = node.pause()?;
+                sleep(away).await;
+                paused.resume()?;
+                "pause"
+            }
+            3 => {
+                node.stall_database(true);
+                sleep(away).await;
+                node.stall_database(false);
+                "no database"
+            }
+            4 => {
+                node.stall_others(true);
+                sleep(dice.span(AWAY)).await;
+                node.stall_others(false);
+                "no other servers"
+            }
+            5 => {
+                tokio::task::block_in_place(|| {
+                    database.order("crash");
+                    database.order("start");
+                });
+                "database crash"
+            }
+            6 => {
+                node.end().await?;
+                node.restart().await?;
+                "end"
+            }
+            _ => {
+                // A server that drains hands over when its turns have ended.
+                drop(timeout(REQUEST, node.drain()).await);
+                sleep(dice.span(BETWEEN)).await;
+                node.end().await?;
+                node.restart().await?;
+                "drain"
+            }
+        };
+        drop(node);
+        scene.with(|report| *report.faults.entry(name).or_default() += 1);
+        Ok(())
+    }
+}
+
+/// Whether a command ran twice, so that servers without fences need no more faults.
+fn has_doubled(project: &Project) -> bool {
+    let mut found = CrashReport::default();
+    check::doubled(&project.read(model::EFFECTS).unwrap_or_default(), &mut found);
+    !found.doubled.is_empty()
+}
+
+/// Waits until no session belongs to a killed process. Returns how long that took, if it had any.
+async fn fail_over(database: &Postgres, process: u32) -> Result<Option<Duration>> {
+    let begun = Instant::now();
+    let query = format!("SELECT count(*) FROM event_sequence WHERE owner_id LIKE '{process}-%'");
+    let mut had_any = false;
+    while begun.elapsed() < FAIL_OVER {
+        let left = tokio::task::block_in_place(|| database.query(&query))?;
+        if left.trim() == "0" {
+            return Ok(had_any.then(|| begun.elapsed()));
+        }
+        had_any = true;
+        sleep(Duration::from_millis(50)).await;
+    }
+    bail!("the sessions of a killed server were not taken over within {FAIL_OVER:?}")
+}
+
+/// Sends prompts to a session, one after the other, each to any server.
+async fn converse(scene: Arc<Scene>, mut dice: Dice) -> Result<()> {
+    let session = loop {
+        match timeout(REQUEST, scene.any(&mut dice).create_session(&SessionInput::default())).await {
+            Ok(Ok(session)) => break session.id,
+            Ok(Err(_)) | Err(_) => sleep(PAUSE).await,
+        }
+    };
+    scene.record(|record| record.add_session(&session));
+    while !scene.is_over() {
+        let message = scene.ids.message();
+        let number = scene.prompts.fetch_add(1, Ordering::Relaxed);
+        let input = input(&message, model::prompt(number, dice.roll()));
+        let until = Instant::now() + ANSWER;
+        let mut is_accepted = false;
+        while Instant::now() < until {
+            match timeout(REQUEST, scene.any(&mut dice).prompt_async(&session, &input)).await {
+                Ok(Ok(())) => is_accepted = true,
+                // An earlier attempt may have been stored although its answer was lost.
+                Ok(Err(_)) | Err(_) => is_accepted = has(&scene, &mut dice, &session, &message).await,
+            }
+            if is_accepted {
+                break;
+            }
+            sleep(PAUSE).await;
+        }
+        if is_accepted {
+            scene.record(|record| record.add_prompt(&session, &message));
+            scene.with(|report| report.checks.prompts += 1);
+        }
+        while !is_answered(&scene, &mut dice, &session, &message).await {
+            if Instant::now() > until {
+                let last = transcript(&scene, &mut dice, &session).await.and_then(|mut all| all.pop());
+                let stuck = format!("prompt {message} of {session}; the last message is {last:?}");
+                scene.with(|report| report.stuck.insert(stuck));
+                break;
+            }
+            sleep(PAUSE).await;
+        }
+    }
+    Ok(())
+}
+
+async fn transcript(scene: &Scene, dice: &mut Dice, session: &SessionId) -> Option<Vec<MessageWithParts>> {
+    timeout(REQUEST, scene.any(dice).messages(session, None)).await.ok()?.ok()
+}
+
+async fn has(scene: &Scene, dice: &mut Dice, session: &SessionId, message: &MessageId) -> bool {
+    let messages = transcript(scene, dice, session).await.unwrap_or_default();
+    messages.iter().any(|one| one.info.id() == message)
+}
+
+/// Whether a prompt has an answer that ended without a call.
+async fn is_answered(scene: &Scene, dice: &mut Dice, session: &SessionId, prompt: &MessageId) -> bool {
+    let messages = transcript(scene, dice, session).await.unwrap_or_default();
+    messages.iter().any(|message| match &message.info {
+        Message::Assistant(info) => {
+            info.parent_id == *prompt
+                && info.time.completed.is_some()
+                && info.finish.as_deref().is_some_and(|finish| finish != "tool-calls")
+                && !message.parts.iter().any(|part| matches!(part.body, PartBody::Tool(_)))
+        }
+        Message::User(_) => false,
+    })
+}
+
+/// Reads the events like a client that loses its server and continues at another one.
+async fn watch(scene: Arc<Scene>, mut dice: Dice) {
+    while !scene.is_over() {
+        let last = scene.record(|record| record.last_position());
+        let Ok(Ok(mut events)) = timeout(REQUEST, scene.any(&mut dice).events_after(last)).await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let until = Instant::now() + Duration::from_secs(3) + dice.span(AWAY);
+        let mut known = events.position();
+        while Instant::now() < until && !scene.is_over() {
+            let Ok(Ok(Some(notice))) = timeout(Duration::from_secs(12), events.next()).await else { break };
+            let position = events.position();
+            if let Some(at) = position
+                && position != known
+            {
+                scene.record(|record| record.add_events(vec![(at, notice.id.to_string())]));
+                scene.with(|report| report.checks.events += 1);
+            }
+            known = position;
+        }
+    }
+}
+
+/// Compares the log with what clients know and with the effects.
+async fn check_all(scene: &Scene, project: &Project) -> Result<()> {
+    let client = scene.clients.first().context("there is no server")?;
+    let sessions = scene.record(|record| record.sessions());
+    let effects = project.read(model::EFFECTS).unwrap_or_default();
+    let mut found = CrashReport::default();
+    check_history(scene, client, &mut found).await?;
+    check::doubled(&effects, &mut found);
+    for session in sessions {
+        let transcript = timeout(ANSWER, client.messages(&session, None)).await??;
+        scene.record(|record| record.check_prompts(&session, &transcript, &mut found));
+        check::calls(&transcript, &effects, &mut found);
+    }
+    found.effects = scene.record(|record| record.new_effects(&effects));
+    scene.with(|report| {
+        let checks = &mut report.checks;
+        checks.effects = found.effects;
+        checks.done = found.done;
+        checks.not_begun = found.not_begun;
+        checks.uncertain = found.uncertain;
+        checks.lost.extend(found.lost);
+        checks.doubled.extend(found.doubled);
+        checks.wrong.extend(found.wrong);
+    });
+    Ok(())
+}
+
+/// Reads the whole log, and checks that the clients know it and that no call changed after its end.
+async fn check_history(scene: &Scene, client: &Client, found: &mut CrashReport) -> Result<()> {
+    let known = scene.record(|record| record.events());
+    let last = known.last_key_value().map_or(0, |(at, _)| *at);
+    let mut log = BTreeMap::new();
+    let mut ended: BTreeMap<String, String> = BTreeMap::new();
+    let mut events = timeout(REQUEST, client.events_after(0)).await??;
+    // After the end of the log nothing arrives but heartbeats.
+    while let Ok(next) = timeout(Duration::from_secs(4), events.next()).await {
+        let Some(notice) = next? else { break };
+        let Some(at) = events.position() else { continue };
+        let Fact::Event(event) = &notice.fact else { continue };
+        log.insert(at, notice.id.to_string());
+        if let Event::PartUpdated { part, .. } = event
+            && let PartBody::Tool(call) = &part.body
+        {
+            let state = format!("{:?}", call.state);
+            let is_end = state.starts_with("Completed") || state.starts_with("Error");
+            if let Some(before) = ended.get(part.id.as_str())
+                && *before != state
+            {
+                found.wrong.insert(format!("call {} changed after its end, at {at}", call.call_id));
+            }
+            if is_end {
+                ended.insert(part.id.to_string(), state);
+            }
+        }
+    }
+    for (at, id) in &known {
+        if log.get(at) != Some(id) {
+            found.lost.insert(format!("event {id} at {at}; the log has {:?}", log.get(at)));
+        }
+    }
+    for (at, id) in log.range(..=last) {
+        if !known.contains_key(at) {
+            found.lost.insert(format!("a client that changed its server did not receive event {id} at {at}"));
+        }
+    }
+    Ok(())
+}
