@@ -28,7 +28,7 @@ use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
     Events, Extensions, Instances, Log, Lsp, Mcp, Packages, Permissions, Projects, Providers, Questions,
-    Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
+    Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Users, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
@@ -51,6 +51,7 @@ use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
 use crate::toolbox::{self, Toolbox};
 use crate::trust::TrustState;
+use crate::users::QuotaState;
 use crate::web::Network;
 use crate::worktrees::WorktreeState;
 use crate::zone::Zone;
@@ -168,6 +169,7 @@ impl Engine {
             directory,
             instances: cache::Instances::default(),
             row_locks: RowLocks::default(),
+            quotas: QuotaState::default(),
             start_run: run::start,
         })))
     }
@@ -378,6 +380,12 @@ impl Engine {
     /// Reads and writes the files of a session through the documents of the user's editor, or no longer.
     pub fn set_documents(&self, session: &SessionId, documents: Option<Arc<dyn Documents>>) {
         self.0.documents.set(session, documents);
+    }
+
+    /// Usage, quotas and the audit log of a server with several users.
+    #[must_use]
+    pub fn users(&self) -> Users<'_> {
+        Users(&self.0)
     }
 
     /// The log file.

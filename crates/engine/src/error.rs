@@ -45,6 +45,14 @@ pub enum Error {
         /// The limit and the things it counts.
         message: String,
     },
+    /// The user or a team has used up a quota; the caller waits.
+    #[error("{message}")]
+    Quota {
+        /// The quota and its limit.
+        message: String,
+        /// The seconds until the request can succeed.
+        retry_after_seconds: u64,
+    },
     /// The operation was aborted before it finished; the caller may repeat it.
     #[error("{message}")]
     Aborted {
@@ -196,6 +204,7 @@ impl Error {
             | Self::Invalid { .. }
             | Self::Stale { .. }
             | Self::TooMany { .. }
+            | Self::Quota { .. }
             | Self::Aborted { .. }
             | Self::Machine { .. }
             | Self::Snapshot(_)

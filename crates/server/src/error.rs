@@ -144,6 +144,12 @@ pub enum Error {
         /// The reason.
         why: &'static str,
     },
+    /// The user must ask an administrator or the owner.
+    #[error("{why}")]
+    Forbidden {
+        /// The reason.
+        why: &'static str,
+    },
     /// The client must close connections or try again later.
     #[error("the server has too many open connections")]
     Full,
@@ -211,6 +217,7 @@ impl Error {
             | Self::Refused { .. }
             | Self::Unauthorized
             | Self::ForeignHost { .. }
+            | Self::Forbidden { .. }
             | Self::Full
             | Self::NotJson
             | Self::TooLarge { .. }
@@ -232,6 +239,7 @@ impl Error {
             | Self::NoRoute { .. }
             | Self::Missing { .. }
             | Self::MissingMessage { .. } => StatusCode::NOT_FOUND,
+            Self::Engine(engine::Error::Quota { .. }) => StatusCode::TOO_MANY_REQUESTS,
             Self::Engine(engine::Error::Busy { .. }) | Self::Conflict { .. } => StatusCode::CONFLICT,
             Self::Engine(
                 engine::Error::Invalid { .. }
@@ -248,9 +256,10 @@ impl Error {
             | Self::Refused { .. } => StatusCode::BAD_REQUEST,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthorized | Self::PasswordNeeded { .. } => StatusCode::UNAUTHORIZED,
-            Self::ForeignHost { .. } | Self::ForeignOrigin { .. } | Self::OwnCommand { .. } => {
-                StatusCode::FORBIDDEN
-            }
+            Self::ForeignHost { .. }
+            | Self::ForeignOrigin { .. }
+            | Self::OwnCommand { .. }
+            | Self::Forbidden { .. } => StatusCode::FORBIDDEN,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
@@ -310,6 +319,7 @@ impl Error {
             StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => "UnknownError",
             StatusCode::FORBIDDEN => "Forbidden",
             StatusCode::UNAUTHORIZED => "Unauthorized",
+            StatusCode::TOO_MANY_REQUESTS => "QuotaExceeded",
             _ => "BadRequest",
         };
         let message = match self {
@@ -360,6 +370,7 @@ impl Error {
             StatusCode::NOT_FOUND => "NotFoundError",
             StatusCode::INTERNAL_SERVER_ERROR => "UnknownError",
             StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailableError",
+            StatusCode::TOO_MANY_REQUESTS => "QuotaExceededError",
             _ => "InvalidRequestError",
         };
         let mut reply = json!({"_tag": tag, "message": message});
@@ -441,6 +452,9 @@ impl IntoResponse for Error {
         }
         if matches!(self, Self::Full) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if let Self::Engine(engine::Error::Quota { retry_after_seconds, .. }) = &self {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_seconds));
         }
         let (status, body) = self.v2();
         response.extensions_mut().insert(V2Reply(status, body));

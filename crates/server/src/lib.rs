@@ -5,6 +5,7 @@
 //! so that its clients work unchanged.
 
 mod announce;
+mod auth;
 mod compress;
 mod directories;
 mod document;
@@ -14,10 +15,12 @@ mod frame;
 mod guard;
 mod host;
 mod limit;
+mod metrics;
 mod options;
 mod origin;
 mod peer;
 mod plugins;
+mod ready;
 mod route;
 mod serve;
 mod state;
@@ -26,8 +29,9 @@ mod trace;
 mod v2;
 
 pub use announce::{Announcement, addresses};
+pub use auth::{Auth, new_token};
 pub use error::Error;
 pub use limit::raise_file_limit;
-pub use options::Options;
+pub use options::{Access, Options};
 pub use route::{router, routes};
 pub use serve::{Listener, serve};

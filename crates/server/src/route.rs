@@ -24,6 +24,7 @@ mod file;
 mod instance;
 mod log;
 mod mcp;
+mod ops;
 mod page;
 mod paths;
 mod permission;
@@ -36,6 +37,7 @@ mod sync;
 mod table;
 mod trust;
 mod tui;
+mod users;
 mod vcs;
 mod worktree;
 
@@ -56,6 +58,9 @@ pub(crate) fn operations() -> Vec<(&'static str, &'static str, &'static str)> {
 
 /// Returns the engine as an HTTP service.
 pub fn router(engine: Engine, options: Options) -> Router {
+    if let Some(auth) = &options.auth {
+        engine.users().set_quotas(auth.quotas().clone());
+    }
     let paths = Arc::new(Paths::new(Server::new(engine.clone(), options)));
     plugins::serve(&engine, &paths);
     Router::new().fallback_service(service_fn(move |request| {

@@ -19,7 +19,7 @@ use crate::compress::compression;
 use crate::guard::{guard, hurry, last};
 use crate::state::App;
 use crate::trace::trace;
-use crate::{Error, error};
+use crate::{Error, auth, error};
 
 /// The services of all paths.
 pub(crate) struct Paths {
@@ -60,6 +60,12 @@ impl Paths {
                 handler.layer(from_fn_with_state(Arc::clone(&self.app), hurry))
             } else {
                 handler.layer(from_fn(last))
+            };
+            let handler = match &self.app.options.auth {
+                Some(_) => {
+                    handler.layer(from_fn_with_state((Arc::clone(&self.app), route.operation), auth::check))
+                }
+                None => handler,
             };
             let handler =
                 if path.starts_with("/api/") { handler.layer(map_response(error::v2)) } else { handler };

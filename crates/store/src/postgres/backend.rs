@@ -12,7 +12,7 @@ use crate::backend::{Backend, MAX_APPEND_BYTES, MAX_APPEND_EVENTS, limit};
 use crate::lease::{LeaseResult, StopSignal};
 use crate::queries::Answer;
 use crate::record::Record;
-use crate::{Claim, Condition, Error, Incoming, Lease, Salvage, SavedPermission};
+use crate::{Audited, Claim, Condition, Error, Incoming, Lease, Salvage, SavedPermission};
 
 impl Backend for Postgres {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
@@ -98,6 +98,14 @@ impl Backend for Postgres {
                 Done::Lease(_) | Done::Flag(_) | Done::Nothing => Err(Error::Closed),
             }
         })
+    }
+
+    fn audit(&self, entry: Audited) -> Answer<'_, ()> {
+        self.nothing(Job::Audit(Box::new(entry)))
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        self.nothing(Job::Probe)
     }
 
     /// Finishes the queued requests and ends the thread.

@@ -10,7 +10,10 @@ use super::link::Link;
 use crate::Error;
 
 /// The schema, one file per version. Released files are never edited.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_init.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001_init.sql"),
+    include_str!("../../migrations/postgres/0002_users.sql"),
+];
 
 /// The number of the lock that migrations hold: "codewrit" in ASCII.
 const LOCK: i64 = 0x636f_6465_7772_6974;
