@@ -112,6 +112,8 @@ pub(crate) enum Command {
     /// List, add, update and remove plugins
     #[command(visible_alias = "plug", args_conflicts_with_subcommands = true)]
     Plugin(PluginArgs),
+    /// Make tokens for the users of a server, and print the audit log
+    Users(UsersArgs),
     /// List and revoke permissions that were granted with "always"
     Permissions(PermissionsArgs),
     /// Show the usage of tokens, costs, models and tools

@@ -88,6 +88,7 @@ fn run(command: Command, started: Instant) -> anyhow::Result<ExitCode> {
         Command::Mcp(args) => command::mcp::main(&args),
         Command::Acp(args) => command::acp::main(args),
         Command::Plugin(args) => command::plugin::main(&args),
+        Command::Users(args) => command::users::main(&args),
         Command::Permissions(args) => command::permissions::main(&args),
         Command::Session(args) => command::session::main(&args),
         Command::Stats(args) => command::stats::main(&args),

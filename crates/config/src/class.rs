@@ -86,6 +86,7 @@ pub const CLASSES: &[(&str, Class, &str)] = &[
     ("experimental", Class::NeedsTrust, "turns features on"),
     ("experimental.openTelemetry", Class::UserOnly, "sends data to a collector"),
     ("server", Class::UserOnly, "decides who can reach the server"),
+    ("auth", Class::UserOnly, "decides who can use the server, and for what"),
     ("store", Class::UserOnly, "names the database of all sessions"),
     ("node", Class::UserOnly, "connects servers that share a database"),
     ("sandbox", Class::UserOnly, "decides what commands can reach"),

@@ -50,8 +50,8 @@ pub use edit::{edit_document, parse_document};
 pub use env::Env;
 pub use error::{Error, FileProblem, Position};
 pub use load::{
-    LoadInput, LoadedConfig, Overlay, Parts, Remote, Source, check_change, global, load, load_over, node,
-    open, store_address,
+    LoadInput, LoadedConfig, Overlay, Parts, Remote, Source, auth, check_change, global, load, load_over,
+    node, open, store_address,
 };
 pub use markdown::{CommandFile, front_matter, repository_commands};
 pub use nearest::nearest;

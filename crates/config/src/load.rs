@@ -195,6 +195,14 @@ pub fn node(input: LoadInput<'_>) -> Result<Value, Error> {
     Ok(loaded.config.raw["node"].clone())
 }
 
+/// The users of a server that the user's configuration names, in any of its files. A repository's configuration is not
+/// read, nor a document of an organisation.
+pub fn auth(input: LoadInput<'_>) -> Result<Option<Value>, Error> {
+    let nothing = ControlFiles::default();
+    let loaded = Layers::new(input, &nothing, Trust::Inert).all(&[])?;
+    Ok(loaded.config.raw.get("auth").filter(|auth| !auth.is_null()).cloned())
+}
+
 /// The user's global configuration, without the project's.
 pub fn global(input: LoadInput<'_>) -> Result<Value, Error> {
     let control = ControlFiles::default();

@@ -29,6 +29,7 @@ use crate::run::table::Turn;
 use crate::run::wake::wake;
 use crate::session::locks::Shared;
 use crate::toolbox::cx;
+use crate::users::quota;
 use crate::{Error, acp, extension, plugins, session};
 
 /// The number of parts of one prompt, without file contents.
@@ -54,6 +55,9 @@ pub(crate) async fn admit(
 ) -> Result<(MessageId, Option<Turn>), Error> {
     let _lock = lock(inner, id).await?;
     let session = session::in_use(inner, id).await?;
+    let is_work = !matches!(&admission, Admission::Prompt(input) if input.no_reply == Some(true));
+    // Held until the run is registered.
+    let _starting = if is_work { quota::admit(inner, &session).await? } else { None };
     let (message, wants_answer) = match admission {
         Admission::Prompt(input) => {
             let wants_answer = input.no_reply != Some(true);

@@ -28,7 +28,7 @@ use crate::inner::Inner;
 use crate::instance::{Instance, cache};
 use crate::interface::{
     Events, Extensions, Instances, Log, Lsp, Mcp, Nodes, Packages, Permissions, Projects, Providers,
-    Questions, Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Worktrees,
+    Questions, Sandboxes, Sessions, Settings, Terminals, Transfer, Trust, Users, Worktrees,
 };
 use crate::journal::{Journal, Level};
 use crate::known::SessionFiles;
@@ -53,6 +53,7 @@ use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
 use crate::toolbox::{self, Toolbox};
 use crate::trust::TrustState;
+use crate::users::QuotaState;
 use crate::web::Network;
 use crate::worktrees::WorktreeState;
 use crate::zone::Zone;
@@ -86,6 +87,13 @@ pub struct Options {
     pub confinement: Confinement,
 }
 
+fn search_engine(env: &Env) -> SearchEngine {
+    SearchEngine {
+        url: env.filled(codewright_config::env::EXA_URL).map(str::to_owned),
+        key: env.filled(codewright_config::env::EXA_API_KEY).map(str::to_owned),
+    }
+}
+
 /// The engine. Clones share everything.
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<Inner>);
@@ -108,10 +116,7 @@ impl Engine {
             env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);
         let outputs = Outputs::new(dirs.tool_output());
         let network = codewright_llm::Network { variables: env.of(codewright_config::env::NETWORK) };
-        let search = SearchEngine {
-            url: env.filled(codewright_config::env::EXA_URL).map(str::to_owned),
-            key: env.filled(codewright_config::env::EXA_API_KEY).map(str::to_owned),
-        };
+        let search = search_engine(&env);
         let tasks = TaskTracker::new();
         let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
         let llm = codewright_llm::Client::with_network(network, &format!("codewright/{version}"))?;
@@ -171,6 +176,7 @@ impl Engine {
             instances: cache::Instances::default(),
             row_locks: RowLocks::default(),
             nodes: NodeState::default(),
+            quotas: QuotaState::default(),
             start_run: run::start,
         })))
     }
@@ -391,6 +397,12 @@ impl Engine {
     #[must_use]
     pub fn nodes(&self) -> Nodes<'_> {
         Nodes(&self.0)
+    }
+
+    /// Usage, quotas and the audit log of a server with several users.
+    #[must_use]
+    pub fn users(&self) -> Users<'_> {
+        Users(&self.0)
     }
 
     /// The log file.

@@ -57,6 +57,14 @@ pub enum Error {
         /// The reason.
         message: String,
     },
+    /// The user or a team has used up a quota; the caller waits.
+    #[error("{message}")]
+    Quota {
+        /// The quota and its limit.
+        message: String,
+        /// The seconds until the request can succeed.
+        retry_after_seconds: u64,
+    },
     /// The operation was aborted before it finished; the caller may repeat it.
     #[error("{message}")]
     Aborted {
@@ -210,6 +218,7 @@ impl Error {
             | Self::TooMany { .. }
             | Self::Overloaded { .. }
             | Self::Unavailable { .. }
+            | Self::Quota { .. }
             | Self::Aborted { .. }
             | Self::Machine { .. }
             | Self::Snapshot(_)

@@ -43,6 +43,7 @@ use crate::session::row_locks::RowLocks;
 use crate::subagent::table::Subagents;
 use crate::toolbox::Toolbox;
 use crate::trust::TrustState;
+use crate::users::QuotaState;
 use crate::worktrees::WorktreeState;
 use crate::zone::Zone;
 
@@ -106,6 +107,7 @@ pub(crate) struct Inner {
     pub(crate) nodes: NodeState,
     /// Orders the changes of a session row in this process.
     pub(crate) row_locks: RowLocks,
+    pub(crate) quotas: QuotaState,
     /// Starts a run. A field because the calls of a run can start the runs of subagents.
     pub(crate) start_run: fn(&Arc<Self>, Entry),
 }

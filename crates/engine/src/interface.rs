@@ -49,6 +49,8 @@ parts! {
     Settings,
     /// Import and export of sessions.
     Transfer,
+    /// Usage, quotas and the audit log of a server with several users.
+    Users,
     /// The log file.
     Log,
     /// The sandbox of the model's commands.

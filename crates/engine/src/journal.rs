@@ -8,7 +8,7 @@ pub(crate) mod reading;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex::Regex;
 use serde_json::{Value, json};
@@ -32,6 +32,33 @@ static SECRETS: LazyLock<Regex> = LazyLock::new(|| {
         | (?<user> ://[^\s/:@"]*: )[^\s/@"]+@"#;
     Regex::new(pattern).expect("the pattern is right")
 });
+
+tokio::task_local! {
+    /// The id of the request that the current task works on.
+    static REQUEST: String;
+}
+
+/// Runs work on behalf of a request. Lines that it writes have the id of the request.
+pub async fn within_request<T>(id: String, work: impl Future<Output = T>) -> T {
+    REQUEST.scope(id, work).await
+}
+
+/// Returns the id of the request that the current task works on.
+#[must_use]
+pub fn current_request() -> Option<String> {
+    REQUEST.try_with(Clone::clone).ok()
+}
+
+/// Gives work that another task runs the request of the current task.
+pub fn carry_request<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let id = REQUEST.try_with(Clone::clone).ok();
+    async move {
+        match id {
+            Some(id) => REQUEST.scope(id, work).await,
+            None => work.await,
+        }
+    }
+}
 
 /// The level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,12 +100,15 @@ pub(crate) struct Journal {
     least: AtomicU8,
     /// Whether lines are printed too.
     is_shown: AtomicBool,
+    /// The name of the server, which its lines contain.
+    node: OnceLock<String>,
 }
 
 impl Journal {
     pub(crate) fn new(state: &Path, clock: Clock) -> Self {
         let path = state.join("log").join("codewright.log");
-        Self { clock, path, least: AtomicU8::new(Level::Info as u8), is_shown: AtomicBool::new(false) }
+        let (least, is_shown) = (AtomicU8::new(Level::Info as u8), AtomicBool::new(false));
+        Self { clock, path, least, is_shown, node: OnceLock::new() }
     }
 
     /// Writes a line. A failure to write is ignored, because logging must not fail the caller.
@@ -92,7 +122,11 @@ impl Journal {
         if !self.takes(level) {
             return;
         }
-        let line = line(self.clock.now_ms(), level, service, message, extra);
+        let origin = Origin {
+            node: self.node.get().map(String::as_str),
+            request: REQUEST.try_with(Clone::clone).ok(),
+        };
+        let line = line(self.clock.now_ms(), &origin, (level, service, message), extra);
         let journal = Arc::clone(self);
         // A full disk or the end of the program is not the caller's failure.
         drop(tokio::task::spawn_blocking(move || journal.append(&line)).await);
@@ -119,8 +153,28 @@ impl Journal {
     }
 }
 
-fn line(time: u64, level: Level, service: &str, message: &str, extra: Option<Value>) -> String {
+/// Where a line comes from.
+#[derive(Default)]
+struct Origin<'a> {
+    /// The name of the server.
+    node: Option<&'a str>,
+    /// The id of the request.
+    request: Option<String>,
+}
+
+fn line(
+    time: u64,
+    origin: &Origin<'_>,
+    (level, service, message): (Level, &str, &str),
+    extra: Option<Value>,
+) -> String {
     let mut line = json!({ "time": time, "level": level.name(), "service": service, "message": message });
+    if let Some(node) = origin.node {
+        line["node"] = node.into();
+    }
+    if let Some(request) = &origin.request {
+        line["request"] = request.as_str().into();
+    }
     if let Some(extra) = extra {
         line["extra"] = extra;
     }
@@ -140,7 +194,7 @@ mod tests {
 
     #[track_caller]
     fn check(message: &str, extra: Value, gone: &str) {
-        let line = line(1, Level::Warn, "test", message, Some(extra));
+        let line = line(1, &Origin::default(), (Level::Warn, "test", message), Some(extra));
         assert!(!line.contains(gone) && line.contains("[secret]"), "{line}");
         assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
     }
@@ -161,13 +215,14 @@ mod tests {
 
     #[test]
     fn ordinary_words_stay() {
-        let line = line(1, Level::Info, "test", "a token of 20 tokens: basic work", None);
+        let line =
+            line(1, &Origin::default(), (Level::Info, "test", "a token of 20 tokens: basic work"), None);
         assert!(!line.contains("[secret]"), "{line}");
     }
 
     #[test]
     fn a_line_has_its_bound() {
-        let line = line(1, Level::Info, "test", &"a".repeat(MAX_LINE_BYTES), None);
+        let line = line(1, &Origin::default(), (Level::Info, "test", &"a".repeat(MAX_LINE_BYTES)), None);
         assert!(line.len() < 200 && line.contains("too long"), "{line}");
     }
 

@@ -53,6 +53,7 @@ mod transfer;
 #[cfg(any(test, feature = "trial"))]
 pub mod trial;
 mod trust;
+mod users;
 mod web;
 mod worktrees;
 mod zone;
@@ -63,8 +64,8 @@ pub use codewright_mcp::auth::Discovered;
 pub use codewright_plugins as plugin_host;
 pub use codewright_store::inspect;
 pub use codewright_store::{
-    Incoming, Json, Logged, Member, Members, MessagesJson, Ownership, PageLimit, Published, Rest, Salvage,
-    SavedPermission, SessionFilter, Subscription,
+    Account, Audited, Incoming, Json, Logged, Member, Members, MessagesJson, Ownership, PageLimit, Published,
+    Rest, Salvage, SavedPermission, SessionFilter, Subscription, Usage, day_of,
 };
 pub use codewright_telemetry::{Span, carry, within};
 pub use codewright_workspace::{
@@ -80,8 +81,8 @@ pub use generate::Generated;
 pub use instance::Instance;
 pub use instance::vcs::Against;
 pub use interface::events::Following;
-pub use journal::Level;
 pub use journal::reading::{LogFilter, MAX_LOG_LINES};
+pub use journal::{Level, carry_request, current_request, within_request};
 pub use mcp::OpenBrowser;
 pub use mcp::operations::{ConfiguredServer, SignInPage, SignInState};
 pub use models::json::Connection;
@@ -97,3 +98,4 @@ pub use sandbox::report::{SandboxLook, SandboxReport, SandboxStatus};
 pub use session::relocate::Changes;
 pub use session::revert::Restored;
 pub use transfer::{Export, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary, Texts};
+pub use users::{Quota, Quotas};

@@ -45,6 +45,7 @@ use crate::Error;
 use crate::error::{describe, is_fenced};
 use crate::inner::Inner;
 use crate::trust;
+use crate::users::quota;
 use after::Stops;
 use context::Context;
 use next::{Next, WhenRefused, next};
@@ -287,6 +288,9 @@ impl Run {
                     self.traced("compact", work).await?;
                 }
                 Next::Subtask { nth } => {
+                    if self.is_refused_by_quota(lease, &transcript).await? {
+                        continue;
+                    }
                     set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
                     let work = subtask::subtask(&self.inner, lease, &transcript, nth, &self.entry.cancel);
                     self.traced("subtask", work).await?;
@@ -298,6 +302,9 @@ impl Run {
                         continue;
                     };
                     let context = context?;
+                    if self.is_refused_by_quota(lease, &transcript).await? {
+                        continue;
+                    }
                     if compact::make_room(&self.inner, &context, &mut transcript).await? {
                         continue;
                     }
@@ -316,6 +323,24 @@ impl Run {
                     self.traced("step", work).await?;
                 }
             }
+        }
+    }
+
+    /// Ends the turn with an error if a quota is used up. Returns whether it has ended.
+    async fn is_refused_by_quota(
+        &self,
+        lease: &Lease,
+        transcript: &[MessageWithParts],
+    ) -> Result<bool, Error> {
+        let session = self.inner.session(&self.entry.id).await?;
+        match quota::check_spent(&self.inner, &session).await {
+            Ok(()) => Ok(false),
+            Err(Error::Quota { message, .. }) => {
+                let error = MessageError::UnknownError { message, reference: None };
+                step::ended_early(&self.inner, lease, transcript, error).await?;
+                Ok(true)
+            }
+            Err(error) => Err(error),
         }
     }
 

@@ -10,12 +10,13 @@ pub(crate) mod row_locks;
 pub(crate) mod shell;
 mod summarize;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use codewright_proto::{
-    Event, Message, MessageWithParts, ModelRef, PromptModel, Session, SessionId, SessionInput, SessionTime,
-    TokenUsage,
+    Event, Message, MessageWithParts, ModelRef, PromptModel, Session, SessionAccess, SessionId, SessionInput,
+    SessionTime, TokenUsage,
 };
 
 use crate::Error;
@@ -56,7 +57,12 @@ pub(crate) async fn create_as(
     id: SessionId,
     input: SessionInput,
 ) -> Result<Session, Error> {
-    let session = Session { id, ..new(inner, instance, input) };
+    let mut session = Session { id, ..new(inner, instance, input) };
+    if let Some(parent) = &session.parent_id {
+        // Usage of a subagent counts for the owner of the session that started it.
+        let above = inner.store.session(parent).await?.and_then(|parent| parent.access);
+        session.access = above.map(|access| SessionAccess { shared: BTreeMap::new(), ..access });
+    }
     let event = Event::SessionCreated { session_id: session.id.clone(), info: session.clone() };
     inner.store.append(vec![event]).await?;
     Ok(session)
@@ -85,6 +91,7 @@ fn new(inner: &Inner, instance: &Instance, input: SessionInput) -> Session {
         metadata: input.metadata,
         permission: input.permission,
         revert: None,
+        access: input.access,
         time: SessionTime { created: now, updated: now, ..SessionTime::default() },
     }
 }

@@ -51,8 +51,8 @@ pub use request::{
     SessionPatch, ShellInput, SummarizeInput, TimePatch, UnrevertInput,
 };
 pub use session::{
-    CacheUsage, FileDiff, KeptFile, ModelRef, Revert, Session, SessionExport, SessionStatus, SessionSummary,
-    SessionTime, Share, Todo, TokenUsage,
+    CacheUsage, FileDiff, KeptFile, ModelRef, Revert, Session, SessionAccess, SessionExport, SessionStatus,
+    SessionSummary, SessionTime, Share, ShareMode, Todo, TokenUsage,
 };
 pub use size::json_bytes;
 pub use toast::{Toast, ToastVariant};

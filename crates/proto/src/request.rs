@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Map, MessageId, ModelRef, OutputFormat, PartId, PermissionReply, PromptModel, Rule, SessionId};
+use crate::{
+    Map, MessageId, ModelRef, OutputFormat, PartId, PermissionReply, PromptModel, Rule, SessionAccess,
+    SessionId,
+};
 
 /// The body of `POST /session`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +33,9 @@ pub struct SessionInput {
     /// Permission rules for this session only, applied after all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Vec<Rule>>,
+    /// Who may use the session. The server sets it; clients cannot.
+    #[serde(skip)]
+    pub access: Option<SessionAccess>,
 }
 
 /// The body of `PATCH /session/{id}`.

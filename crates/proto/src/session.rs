@@ -1,5 +1,7 @@
 //! A session: one conversation in one directory.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,8 +59,35 @@ pub struct Session {
     /// The state of a revert, while it can still be unreverted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revert: Option<Revert>,
+    /// Who may use the session, on a server with several users. The access of a subagent's session is that of the
+    /// session that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<SessionAccess>,
     /// The times of the session.
     pub time: SessionTime,
+}
+
+/// The owner of a session, and those with whom it is shared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionAccess {
+    /// The name of the user who owns the session.
+    pub owner: String,
+    /// The team whose quota the session counts for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// The teams that may use the session.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shared: BTreeMap<String, ShareMode>,
+}
+
+/// What the members of a team may do with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ShareMode {
+    /// Read it.
+    Read,
+    /// Read it, send prompts, answer requests and change it.
+    Full,
 }
 
 /// The state of a reverted session. The reverted messages are deleted by the next prompt.
@@ -206,6 +235,13 @@ pub struct CacheUsage {
 }
 
 impl TokenUsage {
+    /// Returns the number of all tokens, also those of the cache.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        let counts = [self.input, self.output, self.reasoning, self.cache.read, self.cache.write];
+        counts.into_iter().fold(0, u64::saturating_add)
+    }
+
     /// Adds the usage of another step. The `total` is dropped, because the totals of single steps do not add up.
     pub fn add(&mut self, other: &Self) {
         self.total = None;

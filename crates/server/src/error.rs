@@ -144,6 +144,12 @@ pub enum Error {
         /// The reason.
         why: &'static str,
     },
+    /// The user must ask an administrator or the owner.
+    #[error("{why}")]
+    Forbidden {
+        /// The reason.
+        why: &'static str,
+    },
     /// The client must close connections or try again later.
     #[error("the server has too many open connections")]
     Full,
@@ -229,6 +235,7 @@ impl Error {
             | Self::Refused { .. }
             | Self::Unauthorized
             | Self::ForeignHost { .. }
+            | Self::Forbidden { .. }
             | Self::Full
             | Self::NotJson
             | Self::TooLarge { .. }
@@ -253,6 +260,7 @@ impl Error {
             | Self::NoRoute { .. }
             | Self::Missing { .. }
             | Self::MissingMessage { .. } => StatusCode::NOT_FOUND,
+            Self::Engine(engine::Error::Quota { .. }) => StatusCode::TOO_MANY_REQUESTS,
             Self::Engine(engine::Error::Busy { .. }) | Self::Conflict { .. } => StatusCode::CONFLICT,
             Self::Engine(
                 engine::Error::Invalid { .. }
@@ -269,9 +277,10 @@ impl Error {
             | Self::Refused { .. } => StatusCode::BAD_REQUEST,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthorized | Self::PasswordNeeded { .. } => StatusCode::UNAUTHORIZED,
-            Self::ForeignHost { .. } | Self::ForeignOrigin { .. } | Self::OwnCommand { .. } => {
-                StatusCode::FORBIDDEN
-            }
+            Self::ForeignHost { .. }
+            | Self::ForeignOrigin { .. }
+            | Self::OwnCommand { .. }
+            | Self::Forbidden { .. } => StatusCode::FORBIDDEN,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
@@ -335,6 +344,7 @@ impl Error {
         }
         let name = match self.status() {
             StatusCode::NOT_FOUND => "NotFoundError",
+            StatusCode::TOO_MANY_REQUESTS if self.is_quota() => "QuotaExceeded",
             StatusCode::INTERNAL_SERVER_ERROR
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::BAD_GATEWAY
@@ -371,6 +381,10 @@ impl Error {
         json!(error)
     }
 
+    fn is_quota(&self) -> bool {
+        matches!(self, Self::Engine(engine::Error::Quota { .. }))
+    }
+
     /// Returns the status and the error in the format of the v2 API, in which every error has a tag.
     fn v2(&self) -> (StatusCode, Value) {
         let status = match self {
@@ -390,6 +404,7 @@ impl Error {
         let tag = match status {
             StatusCode::NOT_FOUND => "NotFoundError",
             StatusCode::INTERNAL_SERVER_ERROR => "UnknownError",
+            StatusCode::TOO_MANY_REQUESTS if self.is_quota() => "QuotaExceededError",
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY | StatusCode::TOO_MANY_REQUESTS => {
                 "ServiceUnavailableError"
             }
@@ -482,6 +497,9 @@ impl IntoResponse for Error {
         );
         if is_busy {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if let Self::Engine(engine::Error::Quota { retry_after_seconds, .. }) = &self {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_seconds));
         }
         let (status, body) = self.v2();
         response.extensions_mut().insert(V2Reply(status, body));

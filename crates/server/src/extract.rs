@@ -1,12 +1,13 @@
 //! The extractors of requests: location, query, ids in the path and JSON body.
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path as UrlPath, Query, Request};
 use codewright_engine::Instance;
 use codewright_proto::{MessageId, ParseIdError, PartId, PermissionId, PtyId, QuestionId, SessionId};
 use http::Uri;
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+use crate::auth::{Who, check_directory};
 use crate::limit::Slot;
 use crate::serve::Closing;
 use crate::state::App;
@@ -64,7 +66,21 @@ impl FromRequestParts<App> for Location {
         if long || directory.as_os_str().as_encoded_bytes().contains(&0) {
             return Err(Error::query("`directory` is not the path of a directory"));
         }
-        Ok(Self { instance: app.engine.instance(&directory).await?, in_query })
+        let who = Who::of(&parts.extensions, app)?;
+        Ok(Self { instance: Self::open(app, &who, &directory).await?, in_query })
+    }
+}
+
+impl Location {
+    /// Opens a directory for the sender of a request.
+    pub(crate) async fn open(app: &App, who: &Who, directory: &Path) -> Result<Arc<Instance>, Error> {
+        check_directory(app, who, directory).await?;
+        let instance = app.engine.instance(directory).await?;
+        if instance.is_repository() {
+            // A directory inside a repository gives access to all of it.
+            check_directory(app, who, Path::new(&instance.path().worktree)).await?;
+        }
+        Ok(instance)
     }
 }
 
@@ -197,7 +213,7 @@ impl<A: Id> FromRequestParts<App> for One<A> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let Path(id) = Path::<String>::from_request_parts(parts, app).await.map_err(bad_path)?;
+        let UrlPath(id) = UrlPath::<String>::from_request_parts(parts, app).await.map_err(bad_path)?;
         Ok(Self(A::parse_id(&id)?))
     }
 }
@@ -206,8 +222,8 @@ impl<A: Id, B: Id> FromRequestParts<App> for Two<A, B> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let ids = Path::<(String, String)>::from_request_parts(parts, app).await;
-        let Path((a, b)) = ids.map_err(bad_path)?;
+        let ids = UrlPath::<(String, String)>::from_request_parts(parts, app).await;
+        let UrlPath((a, b)) = ids.map_err(bad_path)?;
         Ok(Self(A::parse_id(&a)?, B::parse_id(&b)?))
     }
 }
@@ -216,8 +232,8 @@ impl<A: Id, B: Id, C: Id> FromRequestParts<App> for Three<A, B, C> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let ids = Path::<(String, String, String)>::from_request_parts(parts, app).await;
-        let Path((a, b, c)) = ids.map_err(bad_path)?;
+        let ids = UrlPath::<(String, String, String)>::from_request_parts(parts, app).await;
+        let UrlPath((a, b, c)) = ids.map_err(bad_path)?;
         Ok(Self(A::parse_id(&a)?, B::parse_id(&b)?, C::parse_id(&c)?))
     }
 }

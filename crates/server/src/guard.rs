@@ -9,9 +9,10 @@
 //!    could reach the server by DNS rebinding.
 //! 3. The origin of a web page must be this machine, a known client or allowed by the operator.
 //! 4. Preflights are answered.
-//! 5. The password is checked. Without a password, only the user that runs the server may use it,
+//! 5. Routes that the operator opened to everyone are answered.
+//! 6. The sender is identified if the server has users (`auth`). Otherwise the password is checked. Without a password, only the user that runs the server may use it,
 //!    with programs and pages of this machine.
-//! 6. A body must have a JSON content type, because browsers send that to another origin only after
+//! 7. A body must have a JSON content type, because browsers send that to another origin only after
 //!    a preflight.
 
 use std::panic::AssertUnwindSafe;
@@ -30,8 +31,9 @@ use http_body::Body as _;
 use serde::Deserialize;
 use tokio::time::timeout;
 
+use crate::auth::{Who, identify};
 use crate::limit::{Full, Slot};
-use crate::nodes::{Nodes, OfNode};
+use crate::nodes::{Nodes, OfNode, signals};
 use crate::origin::{self, Source};
 use crate::peer::{Identity, Peer};
 use crate::plugins::OfPlugin;
@@ -43,7 +45,7 @@ const METHODS: &str = "GET, HEAD, PUT, PATCH, POST, DELETE";
 /// How long a browser may cache a preflight, in seconds.
 const PREFLIGHT_SECONDS: &str = "86400";
 /// Base64 with or without padding.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
+pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
@@ -51,15 +53,21 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Checks a request and passes it on to its route, or rejects it.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let request = match Nodes::check(&app, request).await {
+    let mut request = match Nodes::check(&app, request).await {
         Ok(request) => request,
         Err(error) => return error.into_response(),
     };
-    let checked = check(&app.options, &request);
+    let mut checked = check(&app.options, &request);
+    if let Ok(Pass::Open) = &checked {
+        request.extensions_mut().insert(Who::Local);
+    }
+    if let (Ok(Pass::User), Some(auth)) = (&checked, &app.options.auth) {
+        checked = identify(&app, auth, &mut request).await.and_then(|who| admit(&who, &request));
+    }
     let is_allowed = checked.as_ref().map_or_else(Error::is_of_allowed_page, |_| true);
     let mut response = match checked {
         Ok(Pass::Preflight) => preflight(request.headers(), origin.is_some()),
-        Ok(Pass::Route) => {
+        Ok(Pass::Route | Pass::Open | Pass::User) => {
             // A panic in a route must not close the connection.
             let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
             ran.unwrap_or_else(|_| Error::Panic.into_response())
@@ -92,13 +100,35 @@ pub(crate) async fn hurry(State(app): State<App>, request: Request, next: Next) 
 enum Pass {
     Route,
     Preflight,
+    /// A route that everyone may read.
+    Open,
+    /// The route, once it is known who sends the request.
+    User,
+}
+
+/// Admits a request of a known sender.
+fn admit(who: &Who, request: &Request) -> Result<Pass, Error> {
+    if let Who::User(_) = who {
+        sign_in(request)?;
+    }
+    check_body(request)?;
+    Ok(Pass::Route)
+}
+
+fn check_body(request: &Request) -> Result<(), Error> {
+    if request.body().is_end_stream() || is_json(request.headers()) { Ok(()) } else { Err(Error::NotJson) }
 }
 
 fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
+    let has_users = options.auth.is_some();
     if request.extensions().get::<OfPlugin>().is_some() {
-        return Ok(Pass::Route);
+        return Ok(if has_users { Pass::User } else { Pass::Route });
     }
     if request.extensions().get::<OfNode>().is_some() {
+        // The stream of signals belongs to no user. Every other request has the sign-in of its sender.
+        if has_users && request.uri().path() != signals::PATH {
+            return Ok(Pass::User);
+        }
         sign_in(request)?;
         return Ok(Pass::Route);
     }
@@ -106,7 +136,7 @@ fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
     if peer.is_some_and(|peer| peer.descent == Descent::Command) {
         return Err(Error::OwnCommand { why: "commands of the model may not use the server that runs them" });
     }
-    if options.password().is_none() {
+    if options.password().is_none() && !has_users {
         check_host(request)?;
     }
     let headers = request.headers();
@@ -114,15 +144,19 @@ fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
     if request.method() == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
         return Ok(Pass::Preflight);
     }
+    if request.method() == Method::GET && options.is_open(request.uri().path()) {
+        return Ok(Pass::Open);
+    }
+    if has_users {
+        return Ok(Pass::User);
+    }
     match options.password() {
         Some(_) if is_signed_in(options, request) => sign_in(request)?,
         Some(_) if has_ticket(request) => {}
         Some(_) => return Err(Error::Unauthorized),
         None => check_without_password(peer, source)?,
     }
-    if !request.body().is_end_stream() && !is_json(headers) {
-        return Err(Error::NotJson);
-    }
+    check_body(request)?;
     Ok(Pass::Route)
 }
 
@@ -199,21 +233,24 @@ fn is_signed_in(options: &Options, request: &Request) -> bool {
         let (scheme, encoded) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("basic").then(|| encoded.trim().to_owned())
     });
-    let query = || {
-        let token: Token = extract::query(request.uri()).ok()?;
-        // A plus sign in a query decodes to a space; base64 contains no spaces.
-        token.auth_token.map(|token| token.replace(' ', "+"))
-    };
-    let Some(given) = header.or_else(query).and_then(|encoded| BASE64.decode(encoded).ok()) else {
+    let Some(given) = header.or_else(|| auth_token(request)).and_then(|encoded| BASE64.decode(encoded).ok())
+    else {
         return false;
     };
     let expected = format!("{}:{}", options.username, options.password().unwrap_or_default());
     same(&given, expected.as_bytes())
 }
 
+/// Returns the credentials in the query.
+pub(crate) fn auth_token(request: &Request) -> Option<String> {
+    let token: Token = extract::query(request.uri()).ok()?;
+    // A plus sign in a query decodes to a space; base64 contains no spaces.
+    token.auth_token.map(|token| token.replace(' ', "+"))
+}
+
 /// Returns whether the request brings a ticket to one of the two routes that accept tickets. The route checks the
 /// ticket.
-fn has_ticket(request: &Request) -> bool {
+pub(crate) fn has_ticket(request: &Request) -> bool {
     let path = request.uri().path();
     let of_terminal = path.strip_prefix("/api").unwrap_or(path).strip_prefix("/pty/");
     let is_connect = of_terminal.is_some_and(|rest| rest.ends_with("/connect"));
@@ -222,7 +259,7 @@ fn has_ticket(request: &Request) -> bool {
 }
 
 /// Compares in a time that does not depend on the position of a difference.
-fn same(given: &[u8], expected: &[u8]) -> bool {
+pub(crate) fn same(given: &[u8], expected: &[u8]) -> bool {
     let mut difference = usize::from(given.len() != expected.len());
     for (at, byte) in given.iter().enumerate() {
         let against = expected[at % expected.len().max(1)];

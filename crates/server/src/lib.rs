@@ -5,6 +5,7 @@
 //! so that its clients work unchanged.
 
 mod announce;
+mod auth;
 mod compress;
 mod directories;
 mod document;
@@ -14,11 +15,13 @@ mod frame;
 mod guard;
 mod host;
 mod limit;
+mod metrics;
 mod nodes;
 mod options;
 mod origin;
 mod peer;
 mod plugins;
+mod ready;
 mod route;
 mod serve;
 mod state;
@@ -27,8 +30,9 @@ mod trace;
 mod v2;
 
 pub use announce::{Announcement, addresses};
+pub use auth::{Auth, new_token};
 pub use error::Error;
 pub use limit::raise_file_limit;
-pub use options::Options;
+pub use options::{Access, Options};
 pub use route::{router, routes};
 pub use serve::{Listener, serve};

@@ -37,6 +37,10 @@ use sign::{Nonces, Secret};
 
 /// The header that a server signs a request with.
 pub(crate) const HEADER: &str = "x-codewright-node";
+/// The header that says who sent a request, if it was not a client. Only a signed one has a meaning.
+pub(crate) const SENDER: &str = "x-codewright-sender";
+/// See [`SENDER`].
+pub(crate) const LOCAL: &str = "local";
 /// The memory of all request bodies that are passed on or checked at the same time.
 const MAX_BODIES_KIB: usize = 128 * 1024;
 /// How long a request waits for such memory.
@@ -62,7 +66,14 @@ struct Connected {
 
 /// Marks a request of another server, whose signature was checked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OfNode(());
+pub(crate) struct OfNode {
+    /// Whether that process sent it itself, such as for a plugin, and so without a user.
+    pub(crate) is_local: bool,
+}
+
+/// Marks the answer of another server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Passed;
 
 impl Nodes {
     /// Returns the connections, if the engine has joined other servers.
@@ -100,7 +111,8 @@ impl Nodes {
         nodes.nonces.lock().unwrap_or_else(PoisonError::into_inner).add(&signed, view.now_ms)?;
         let (body, room) = nodes.read(app, body).await?;
         signed.check_body(&body)?;
-        parts.extensions.insert(OfNode(()));
+        let is_local = parts.headers.get(SENDER).is_some_and(|sender| sender == LOCAL);
+        parts.extensions.insert(OfNode { is_local });
         // The body is in memory as long as the request.
         parts.extensions.insert(Arc::new(room));
         Ok(Request::from_parts(parts, Body::from(body)))

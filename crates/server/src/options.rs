@@ -2,12 +2,23 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::Error;
+use crate::{Auth, Error};
+
+/// Who may read a route about the server itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Those who may use the server.
+    #[default]
+    Guarded,
+    /// Everyone who can connect.
+    Open,
+}
 
 /// The options of a server.
 #[derive(Clone)]
@@ -18,6 +29,12 @@ pub struct Options {
     pub password: Option<String>,
     /// Origins of web pages that may use the server in addition to those of this machine.
     pub cors: Vec<String>,
+    /// The users, if the server has several. Then there is no password.
+    pub auth: Option<Arc<Auth>>,
+    /// The metrics, if they are served.
+    pub metrics: Option<Access>,
+    /// Who may read `/global/health` and `/global/ready`.
+    pub probes: Access,
     /// The interval of heartbeats on streams and waiting prompts.
     pub heartbeat: Duration,
     /// The deadline of a short request: one that is not a stream and waits neither for a model nor for a user.
@@ -38,6 +55,9 @@ impl Default for Options {
             username: "opencode".to_owned(),
             password: None,
             cors: Vec::new(),
+            auth: None,
+            metrics: None,
+            probes: Access::Guarded,
             heartbeat: Duration::from_secs(10),
             deadline: Duration::from_secs(60),
             body_deadline: Duration::from_secs(60),
@@ -56,7 +76,20 @@ impl Options {
     /// Fails for non-loopback addresses without a password, because every machine in the network could run commands.
     pub fn check(&self, address: SocketAddr) -> Result<(), Error> {
         let is_local = address.ip().to_canonical().is_loopback();
-        if is_local || self.password().is_some() { Ok(()) } else { Err(Error::Open { address }) }
+        if is_local || self.password().is_some() || self.auth.is_some() {
+            Ok(())
+        } else {
+            Err(Error::Open { address })
+        }
+    }
+
+    /// Whether everyone who can connect may read a path.
+    pub(crate) fn is_open(&self, path: &str) -> bool {
+        match path {
+            "/metrics" => self.metrics == Some(Access::Open),
+            "/global/health" | "/global/ready" => self.probes == Access::Open,
+            _ => false,
+        }
     }
 
     pub(crate) fn password(&self) -> Option<&str> {

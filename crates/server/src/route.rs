@@ -25,6 +25,7 @@ mod file;
 mod instance;
 mod log;
 mod mcp;
+mod ops;
 mod page;
 mod paths;
 mod permission;
@@ -37,6 +38,7 @@ mod sync;
 mod table;
 mod trust;
 mod tui;
+mod users;
 mod vcs;
 mod worktree;
 
@@ -67,6 +69,9 @@ pub(crate) struct Reached {
 
 /// Returns the engine as an HTTP service.
 pub fn router(engine: Engine, options: Options) -> Router {
+    if let Some(auth) = &options.auth {
+        engine.users().set_quotas(auth.quotas().clone());
+    }
     let app = Server::new(engine.clone(), options);
     if app.nodes.is_some() {
         let (tasks, closing) = (app.options.tasks.clone(), app.options.closing.clone());

@@ -7,10 +7,13 @@ use codewright_engine::Engine;
 use codewright_proto::{Clock, Ids, MessageId, SessionId};
 use tokio::sync::{Mutex, MutexGuard};
 
+use crate::auth::{Refusals, Viewer};
 use crate::directories::Directories;
 use crate::extract::Location;
 use crate::frame::Payloads;
+use crate::metrics::Metrics;
 use crate::nodes::Nodes;
+use crate::ready::Readiness;
 use crate::trace::RequestIds;
 use crate::{Error, Options};
 
@@ -28,6 +31,9 @@ pub(crate) struct Server {
     pub(crate) message_locks: MessageLocks,
     /// The connections to other servers that share the store.
     pub(crate) nodes: Option<Nodes>,
+    pub(crate) metrics: Metrics,
+    pub(crate) readiness: Readiness,
+    pub(crate) refusals: Refusals,
 }
 
 /// The state that routes extract.
@@ -59,14 +65,18 @@ impl Server {
             payloads: Payloads::default(),
             request_ids: RequestIds::default(),
             message_locks: MessageLocks::default(),
+            metrics: Metrics::default(),
+            readiness: Readiness::default(),
+            refusals: Refusals::default(),
         })
     }
 }
 
 impl Server {
-    /// Returns the items whose session is in the directory of the request.
+    /// Returns the items whose session is in the directory of the request, and that its sender may see.
     pub(crate) async fn in_directory<T>(
         &self,
+        viewer: &mut Viewer,
         location: &Location,
         all: impl IntoIterator<Item = T>,
         session: impl Fn(&T) -> &SessionId,
@@ -75,7 +85,9 @@ impl Server {
         let mut kept = Vec::new();
         for item in all {
             let home = self.directories.of(&self.engine, session(&item)).await;
-            if home.is_some_and(|home| home.directory == directory) {
+            if home.is_some_and(|home| home.directory == directory)
+                && viewer.sees(&self.engine, session(&item)).await
+            {
                 kept.push(item);
             }
         }
@@ -88,7 +100,8 @@ impl Server {
         &self,
         work: impl Future<Output = Result<T, codewright_engine::Error>> + Send + 'static,
     ) -> Result<T, Error> {
-        match self.options.tasks.spawn(codewright_engine::carry(work)).await {
+        let work = codewright_engine::carry_request(codewright_engine::carry(work));
+        match self.options.tasks.spawn(work).await {
             Ok(done) => Ok(done?),
             Err(_) => Err(Error::Panic),
         }

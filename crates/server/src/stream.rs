@@ -19,8 +19,10 @@ use serde_json::Value;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::Viewer;
 use crate::directories::Home;
 use crate::frame;
+use crate::metrics::OpenStream;
 use crate::state::App;
 use crate::v2::feed::Sessions;
 
@@ -76,6 +78,7 @@ struct Reader {
     names: EventNames,
     subscription: Subscription,
     _following: Following,
+    _open: OpenStream,
     /// While the log is being read: the position of the last event that was read or that the client sent.
     replay: Option<u64>,
     /// The position of the last event from the log or the feed. The position that the client sent does not count,
@@ -89,14 +92,22 @@ struct Reader {
     has_parted: bool,
     /// The state that v2 events are derived from.
     sessions: Sessions,
+    viewer: Viewer,
 }
 
 /// Opens a stream. It contains all events after this call.
-pub(crate) async fn open(app: App, scope: Scope, start: Start, closing: CancellationToken) -> Response {
+pub(crate) async fn open(
+    app: App,
+    viewer: Viewer,
+    scope: Scope,
+    start: Start,
+    closing: CancellationToken,
+) -> Response {
     let heartbeat = heartbeat_timer(&app);
     let reader = Reader {
         subscription: app.engine.events().subscribe(),
         _following: app.engine.events().follow().await,
+        _open: OpenStream::new(&app),
         app,
         scope,
         names: start.names,
@@ -108,6 +119,7 @@ pub(crate) async fn open(app: App, scope: Scope, start: Start, closing: Cancella
         is_greeted: false,
         has_parted: false,
         sessions: Sessions::default(),
+        viewer,
     };
     let frames = stream::unfold(reader, |mut reader| async move {
         let frame = reader.next().await?;
@@ -163,6 +175,9 @@ impl Reader {
                 }
                 self.seen = position;
             }
+            if !self.viewer.sees_notice(&self.app, &published).await {
+                continue;
+            }
             if let Some(frame) = self.frame(&published).await {
                 return Some(frame);
             }
@@ -177,7 +192,10 @@ impl Reader {
         let payload = |directory| frame::own(&self.app.ids, Signal::InstanceDisposed { directory });
         match &self.scope {
             Scope::Global => {
-                let directories = self.app.engine.instances().directories().await;
+                let mut directories = self.app.engine.instances().directories().await;
+                if !self.viewer.sees_everything() {
+                    directories.clear();
+                }
                 let frames = directories
                     .into_iter()
                     .map(|directory| frame::at(&payload(directory.clone()), &directory));
@@ -280,9 +298,12 @@ impl Reader {
     }
 
     /// Returns the frames of v2 events of various sessions.
-    async fn session_frames(&self, events: Vec<(SessionId, Value)>) -> Vec<Bytes> {
+    async fn session_frames(&mut self, events: Vec<(SessionId, Value)>) -> Vec<Bytes> {
         let mut frames = Vec::new();
         for (session, event) in events {
+            if !self.viewer.sees(&self.app.engine, &session).await {
+                continue;
+            }
             let home = self.app.directories.of(&self.app.engine, &session).await;
             frames.push(frame::v2_event(event, home.as_ref().map(|home| home.directory.as_str())));
         }

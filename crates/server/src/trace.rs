@@ -9,7 +9,7 @@ use std::time::Instant;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use codewright_engine::{Level, Span, within};
+use codewright_engine::{Level, Span, within, within_request};
 use codewright_proto::Clock;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
@@ -57,8 +57,11 @@ pub(crate) async fn trace(State(app): State<App>, mut request: Request, next: Ne
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let start = Instant::now();
     let mut span = span(&app, &request);
-    let mut response = within(span.context(), next.run(request)).await;
+    let name = id.to_str().unwrap_or_default().to_owned();
+    let work = within(span.context(), next.run(request));
+    let mut response = within_request(name.clone(), work).await;
     let status = response.status();
+    app.metrics.answered(status, start.elapsed());
     span.set("http.response.status_code", status.as_u16());
     if status.is_server_error() {
         span.fail("server");
@@ -68,7 +71,7 @@ pub(crate) async fn trace(State(app): State<App>, mut request: Request, next: Ne
     if app.engine.log().writes(level) {
         let message = response.extensions_mut().remove::<ErrorMessage>();
         let details = json!({
-            "request": id.to_str().unwrap_or_default(),
+            "request": name,
             "status": status.as_u16(),
             "ms": u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
             "error": message.map(|ErrorMessage(text)| text),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use codewright_proto::{Envelope, Event, Part, Project, SessionId};
 
 use crate::queries::{Answer, Queries};
-use crate::{Claim, Condition, Error, Incoming, Member, Salvage, SavedPermission};
+use crate::{Audited, Claim, Condition, Error, Incoming, Member, Salvage, SavedPermission};
 
 /// The maximum number of events in one append.
 pub(crate) const MAX_APPEND_EVENTS: usize = 10_000;
@@ -54,6 +54,12 @@ pub(crate) trait Backend: Queries {
 
     /// Rebuilds all projections from the log. Returns the number of events in it.
     fn replay(&self) -> Answer<'_, u64>;
+
+    /// Adds an entry to the audit log.
+    fn audit(&self, entry: Audited) -> Answer<'_, ()>;
+
+    /// Commits a write that changes nothing.
+    fn probe(&self) -> Answer<'_, ()>;
 
     /// Finishes the queued requests and ends the feed.
     fn close(&self) -> Answer<'_, ()>;

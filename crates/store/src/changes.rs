@@ -3,12 +3,13 @@
 //! An event contains the whole new value of one row, so every change is an upsert or a deletion. An event that refers to
 //! something missing is an error for the whole append.
 
-use codewright_proto::{Event, Part, Project, Session, SessionId, Todo};
+use codewright_proto::{Event, Message, Part, Project, Session, SessionId, Todo};
 use serde::Serialize;
 use serde_json::Value as JsonValue;
 
 use crate::record::Record;
 use crate::sql::{self, Value};
+use crate::users::{MAX_USAGE_DAYS, day_of};
 use crate::{Error, rows};
 
 /// A step of a change. The steps of an event run in their order.
@@ -96,18 +97,21 @@ pub(crate) fn project<'a>(
             values: vec![Value::text(session_id.as_str())],
             unchanged: Unchanged::Unknown("session", session_id.as_str()),
         }],
-        Event::MessageUpdated { session_id, info } => vec![Step::Run {
-            sql: sql::PUT_MESSAGE,
-            values: vec![
-                Value::text(info.id().as_str()),
-                Value::number(info.created()),
-                Value::number(stored),
-                Value::Json(record.row()),
-                Value::number(seq),
-                Value::text(session_id.as_str()),
-            ],
-            unchanged: Unchanged::Message { session: session_id, id: info.id().as_str() },
-        }],
+        Event::MessageUpdated { session_id, info } => {
+            let put = Step::Run {
+                sql: sql::PUT_MESSAGE,
+                values: vec![
+                    Value::text(info.id().as_str()),
+                    Value::number(info.created()),
+                    Value::number(stored),
+                    Value::Json(record.row()),
+                    Value::number(seq),
+                    Value::text(session_id.as_str()),
+                ],
+                unchanged: Unchanged::Message { session: session_id, id: info.id().as_str() },
+            };
+            std::iter::once(put).chain(put_usage(session_id, info)).collect()
+        }
         Event::MessageRemoved { session_id, message_id } => vec![
             Step::RequireSession(session_id),
             run(sql::DELETE_MESSAGE, &[message_id.as_str(), session_id.as_str()]),
@@ -216,6 +220,32 @@ fn put_part<'a>(part: &'a Part, [created, updated]: [u64; 2], record: &'a Record
     }
 }
 
+/// Counts the usage of an answer for the owner of its session.
+fn put_usage<'a>(session: &'a SessionId, info: &'a Message) -> Vec<Step<'a>> {
+    let Message::Assistant(answer) = info else { return Vec::new() };
+    let used = answer.tokens.all();
+    if used == 0 && answer.cost == 0.0 {
+        return Vec::new();
+    }
+    let day = day_of(answer.time.created);
+    let values = vec![
+        Value::text(answer.id.as_str()),
+        Value::number(day),
+        Value::number(used),
+        Value::Real(answer.cost),
+        Value::text(session.as_str()),
+        Value::number(answer.time.created),
+    ];
+    vec![
+        Step::Run { sql: sql::PUT_USAGE, values, unchanged: Unchanged::Fine },
+        Step::Run {
+            sql: sql::TRIM_USAGE,
+            values: vec![Value::number(day.saturating_sub(MAX_USAGE_DAYS))],
+            unchanged: Unchanged::Fine,
+        },
+    ]
+}
+
 fn replace_todos<'a>(session: &'a SessionId, todos: &'a [Todo], time: u64) -> Vec<Step<'a>> {
     let insert = |(position, todo): (i64, &'a Todo)| Step::Run {
         sql: sql::INSERT_TODO,
@@ -265,6 +295,9 @@ fn put_session<'a>(info: &'a Session, record: &'a Record) -> Result<Step<'a>, Er
         json(info.permission.as_ref())?,
         Value::maybe(info.agent.as_deref()),
         json(info.model.as_ref())?,
+        json(info.access.as_ref())?,
+        Value::maybe(info.access.as_ref().map(|access| access.owner.as_str())),
+        Value::maybe(info.access.as_ref().and_then(|access| access.team.as_deref())),
         Value::number(info.time.created),
         Value::number(info.time.updated),
         Value::maybe_number(info.time.compacting),

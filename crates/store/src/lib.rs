@@ -48,6 +48,7 @@ mod sql;
 mod sqlite;
 mod sync;
 mod upcast;
+mod users;
 
 pub use copy::{Copied, copy};
 pub use error::{Cause, Error};
@@ -61,6 +62,7 @@ pub use postgres::PostgresOptions;
 pub use queries::{Answer, Queries};
 pub use spare::Json;
 pub use sync::{Incoming, Logged};
+pub use users::{Account, Audited, Usage, day_of};
 
 use backend::Backend;
 use feed::Feed;
@@ -380,6 +382,16 @@ impl Store {
     /// Rebuilds all projections from the log, or changes nothing on failure. Returns the number of events in the log.
     pub async fn replay(&self) -> Result<u64, Error> {
         self.log.replay().await
+    }
+
+    /// Adds an entry to the audit log, and removes the oldest ones if there are too many. The store numbers it.
+    pub async fn audit(&self, entry: Audited) -> Result<(), Error> {
+        self.log.audit(entry).await
+    }
+
+    /// Commits a write that changes nothing, to find out whether the database can be reached and written.
+    pub async fn probe(&self) -> Result<(), Error> {
+        self.log.probe().await
     }
 
     /// Stores events of another store, all new ones or none, and returns the new ones.

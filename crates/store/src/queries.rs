@@ -15,8 +15,8 @@ use codewright_proto::{
 };
 
 use crate::{
-    Approvals, Error, Holder, Json, Logged, Members, MessagesJson, Orphan, Ownership, PageLimit, Rest,
-    SavedPermission, SessionFilter,
+    Account, Approvals, Audited, Error, Holder, Json, Logged, Members, MessagesJson, Orphan, Ownership,
+    PageLimit, Rest, SavedPermission, SessionFilter, Usage,
 };
 
 /// The future of a store's result. Boxed, so that the traits are object-safe.
@@ -135,6 +135,15 @@ pub trait Queries: Send + Sync {
 
     /// The saved approvals that match a filter, oldest first.
     fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>>;
+
+    /// The usage of an account on a day (see [`day_of`](crate::day_of)).
+    fn usage(&self, of: Account, day: u64) -> Answer<'_, Usage>;
+
+    /// The sessions of an account that a living process works on, without those of subagents.
+    fn running(&self, of: Account) -> Answer<'_, Vec<SessionId>>;
+
+    /// The newest entries of the audit log before one, newest first.
+    fn audited(&self, before: Option<u64>, limit: usize) -> Answer<'_, Vec<Audited>>;
 
     /// All known projects, most recently updated first.
     fn projects(&self) -> Answer<'_, Vec<Project>>;

@@ -111,9 +111,9 @@ pub(crate) const PUT_SESSION: &str = "INSERT INTO session (
         id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url,
         summary_additions, summary_deletions, summary_files, summary_diffs, metadata, cost, tokens_input,
         tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, revert, permission,
-        agent, model, time_created, time_updated, time_compacting, time_archived, data)
+        agent, model, access, owner, team, time_created, time_updated, time_compacting, time_archived, data)
     SELECT $1, id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-        $23, $24, $25, $26, $27, $28, $29, $30 FROM project WHERE id = $31
+        $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33 FROM project WHERE id = $34
     ON CONFLICT (id) DO UPDATE SET
         project_id = excluded.project_id, workspace_id = excluded.workspace_id, parent_id = excluded.parent_id,
         slug = excluded.slug, directory = excluded.directory, path = excluded.path, title = excluded.title,
@@ -124,7 +124,8 @@ pub(crate) const PUT_SESSION: &str = "INSERT INTO session (
         tokens_output = excluded.tokens_output, tokens_reasoning = excluded.tokens_reasoning,
         tokens_cache_read = excluded.tokens_cache_read, tokens_cache_write = excluded.tokens_cache_write,
         tokens_total = excluded.tokens_total, revert = excluded.revert, permission = excluded.permission,
-        agent = excluded.agent, model = excluded.model, time_created = excluded.time_created,
+        agent = excluded.agent, model = excluded.model, access = excluded.access, owner = excluded.owner,
+        team = excluded.team, time_created = excluded.time_created,
         time_updated = excluded.time_updated, time_compacting = excluded.time_compacting,
         time_archived = excluded.time_archived, data = excluded.data";
 pub(crate) const DELETE_SESSION: &str = "DELETE FROM session WHERE id = $1";
@@ -152,6 +153,39 @@ pub(crate) const PUT_REQUEST: &str =
     ON CONFLICT (id) DO UPDATE SET data = excluded.data
     WHERE permission_request.session_id = excluded.session_id";
 pub(crate) const DELETE_REQUEST: &str = "DELETE FROM permission_request WHERE id = $1 AND session_id = $2";
+
+// Users.
+
+/// The usage of an answer, if its session has an owner. The answers in a fork are older than its session and were counted
+/// before.
+pub(crate) const PUT_USAGE: &str = "INSERT INTO usage (message_id, owner, team, day, tokens, cost)
+    SELECT $1, owner, team, $2, $3, $4 FROM session
+    WHERE id = $5 AND owner IS NOT NULL AND time_created <= $6
+    ON CONFLICT (message_id) DO UPDATE SET tokens = excluded.tokens, cost = excluded.cost
+    WHERE usage.owner = excluded.owner";
+pub(crate) const TRIM_USAGE: &str = "DELETE FROM usage WHERE day < $1";
+pub(crate) const USAGE_OF_OWNER: &str =
+    "SELECT CAST(coalesce(sum(tokens), 0) AS bigint), CAST(coalesce(sum(cost), 0) AS double precision)
+    FROM usage WHERE owner = $1 AND day = $2";
+pub(crate) const USAGE_OF_TEAM: &str =
+    "SELECT CAST(coalesce(sum(tokens), 0) AS bigint), CAST(coalesce(sum(cost), 0) AS double precision)
+    FROM usage WHERE team = $1 AND day = $2";
+/// The sessions of a user that a process may work on, without those of subagents.
+pub(crate) const RUNNING_OF_OWNER: &str = "SELECT session.id FROM event_sequence
+    JOIN session ON session.id = event_sequence.aggregate_id
+    WHERE event_sequence.owner_id IS NOT NULL AND session.owner = $1 AND session.parent_id IS NULL LIMIT $2";
+pub(crate) const RUNNING_OF_TEAM: &str = "SELECT session.id FROM event_sequence
+    JOIN session ON session.id = event_sequence.aggregate_id
+    WHERE event_sequence.owner_id IS NOT NULL AND session.team = $1 AND session.parent_id IS NULL LIMIT $2";
+pub(crate) const INSERT_AUDIT: &str =
+    "INSERT INTO audit (time, account, action, target, detail, request, is_refusal)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)";
+/// Removes the oldest entries of an action's kind above a number of them.
+pub(crate) const TRIM_AUDIT: &str = "DELETE FROM audit WHERE is_refusal = $1 AND id <= coalesce(
+    (SELECT id FROM audit WHERE is_refusal = $1 ORDER BY id DESC LIMIT 1 OFFSET $2), 0)";
+pub(crate) const AUDIT: &str =
+    "SELECT id, time, account, action, target, detail, request, is_refusal FROM audit
+    WHERE id < $1 ORDER BY id DESC LIMIT $2";
 
 // Drafts.
 

@@ -39,6 +39,7 @@ mod scope;
 mod session_row;
 mod sync;
 mod tail;
+mod users;
 mod watch;
 mod writer;
 

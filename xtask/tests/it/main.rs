@@ -4,6 +4,7 @@
 
 mod arrows;
 mod bench;
+mod deploy;
 mod files;
 mod git;
 mod layers;

@@ -70,6 +70,7 @@ impl TuiArgs {
     /// The address that the terminal client listens on for other clients.
     pub(crate) fn listen(&self) -> ListenArgs {
         ListenArgs {
+            metrics: false,
             port: self.port,
             hostname: self.hostname.clone(),
             cors: self.cors.clone(),

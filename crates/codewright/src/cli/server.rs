@@ -18,6 +18,9 @@ pub(crate) struct ListenArgs {
     /// An origin whose web pages may use the server; can be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
+    /// Serve metrics in the text format of Prometheus at /metrics [default: `server.metrics`]
+    #[arg(long)]
+    pub(crate) metrics: bool,
     /// Announce the server in the local network; listens on all addresses unless --hostname is given
     #[arg(long)]
     pub(crate) mdns: bool,

@@ -1,4 +1,4 @@
-//! The arguments of `mcp`, `permissions`, `plugin`, `sandbox` and `trust`.
+//! The arguments of `mcp`, `permissions`, `plugin`, `sandbox`, `trust` and `users`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -163,6 +163,35 @@ pub(crate) enum PermissionsCommand {
         /// Revoke all saved permissions of this project
         #[arg(long, group = "which")]
         all: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UsersArgs {
+    #[command(subcommand)]
+    pub(crate) command: UsersCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum UsersCommand {
+    /// Print a new random token and the hash of it for `auth.users` of the configuration; nothing is stored
+    Token {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Print the newest entries of the audit log, oldest first
+    Audit {
+        /// The number of entries, at most 1000
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: usize,
+        /// Only entries before this one
+        #[arg(long, value_name = "ID")]
+        before: Option<u64>,
+        /// Print lines or JSON
+        #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+        format: ListFormat,
         #[command(flatten)]
         common: Common,
     },

@@ -7,11 +7,13 @@ use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use codewright_config::{Dirs, Env, LoadInput, env};
 use codewright_engine::{Engine, Level, NodeSettings};
-use codewright_server::{Announcement, Listener};
+use codewright_server::{Announcement, Auth, Listener};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -76,9 +78,10 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     set_log_level(&engine, settings.log_level.as_deref());
     configure(&engine, &server.common);
     let node = node_settings(&server.node, &engine, &env)?;
+    engine.log().set_node(&node_name());
     let endpoint = listen(server, &settings).await?;
     endpoint.name_for_plugins(&engine);
-    if options.password.is_none() && server.socket.is_none() {
+    if options.password.is_none() && options.auth.is_none() && server.socket.is_none() {
         style::warning(WITHOUT_PASSWORD);
     }
     codewright_server::raise_file_limit();
@@ -172,6 +175,9 @@ fn options(settings: &ServerSettings, env: &Env) -> anyhow::Result<codewright_se
         username: env.filled(env::SERVER_USERNAME).unwrap_or("opencode").to_owned(),
         password: env.filled(env::SERVER_PASSWORD).map(str::to_owned),
         cors: settings.cors.clone(),
+        auth: settings.auth.as_ref().map(|auth| users(auth, env)).transpose()?,
+        metrics: settings.metrics,
+        probes: settings.probes,
         ..codewright_server::Options::default()
     };
     options.check(SocketAddr::new(settings.ip, settings.port)).map_err(|error| {
@@ -187,6 +193,21 @@ fn options(settings: &ServerSettings, env: &Env) -> anyhow::Result<codewright_se
         }
     })?;
     Ok(options)
+}
+
+/// The users of the server.
+///
+/// # Errors
+///
+/// Fails if the key `auth` is invalid, or if users could read the program's own files.
+fn users(auth: &Value, env: &Env) -> anyhow::Result<Arc<Auth>> {
+    let dirs = Dirs::new(env).map_err(|error| engine_error(error.into()))?;
+    let own = [dirs.config, dirs.own_config, dirs.data, dirs.state, dirs.cache, dirs.opencode_data];
+    let auth = Auth::parse(auth, &working_directory(None)?, &own).map_err(anyhow::Error::msg)?;
+    if env.filled(env::SERVER_PASSWORD).is_some() {
+        anyhow::bail!("the server has users (`auth`), so OPENCODE_SERVER_PASSWORD must not be set");
+    }
+    Ok(Arc::new(auth))
 }
 
 /// The address that the server listens on.
@@ -298,6 +319,14 @@ async fn stop(
         ended = server => ended.context("the server ended"),
         _ = again.recv() => Ok(()),
     }
+}
+
+/// The name of this server in its log: the machine and the process.
+fn node_name() -> String {
+    // Other systems than Linux have no such file.
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("server");
+    format!("{host}-{}", std::process::id())
 }
 
 /// The name that the program was started as. Existing clients start `opencode` and wait for that name.

@@ -309,3 +309,35 @@ pub(crate) fn new_session(url: &str) -> Result<String> {
 pub(crate) fn prompt(text: &str) -> Value {
     serde_json::json!({ "parts": [{ "type": "text", "text": text }] })
 }
+
+/// A request with headers, and the answer to it.
+pub(crate) struct Call<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) headers: &'a [(&'a str, &'a str)],
+    pub(crate) body: &'a str,
+}
+
+impl Call<'_> {
+    /// Sends the request. Returns the status and everything after it.
+    pub(crate) fn send(&self) -> Result<(u16, String)> {
+        let Self { url, method, path, headers, body } = self;
+        let address = url.strip_prefix("http://").context("not an http address")?;
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        let mut head = format!("{method} {path} HTTP/1.0\r\nHost: {address}\r\n");
+        for (name, value) in *headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            head.push_str(&format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
+        }
+        write!(stream, "{head}\r\n{body}")?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let status = text.split(' ').nth(1).context("no status")?.parse()?;
+        Ok((status, text))
+    }
+}

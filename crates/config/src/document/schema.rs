@@ -98,6 +98,7 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("node", Shape::Record(NODE_KEYS)),
     ("logLevel", Shape::OneOf(&["DEBUG", "INFO", "WARN", "ERROR"])),
     ("server", Shape::Record(SERVER_KEYS)),
+    ("auth", Shape::Record(AUTH_KEYS)),
     ("skills", Shape::Record(&[("paths", TEXTS), ("urls", TEXTS)])),
     ("references", Shape::Map(&Shape::Any)),
     ("reference", Shape::Map(&Shape::Any)),
@@ -133,12 +134,29 @@ const NODE_KEYS: &[(&str, Shape)] = &[
     ("drain_seconds", Shape::Count),
 ];
 
+const AUTH_KEYS: &[(&str, Shape)] = &[
+    ("users", Shape::Map(&Shape::Record(USER_KEYS))),
+    ("directories", TEXTS),
+    ("quotas", Shape::Record(QUOTA_KEYS)),
+];
+const USER_KEYS: &[(&str, Shape)] = &[
+    ("token", Shape::OneOrMore(&Shape::Text)),
+    ("role", Shape::OneOf(&["admin", "member", "reader"])),
+    ("teams", TEXTS),
+];
+const QUOTA: Shape =
+    Shape::Record(&[("sessions", Shape::Count), ("tokens", Shape::Count), ("cost", Shape::Number)]);
+const QUOTA_KEYS: &[(&str, Shape)] =
+    &[("user", QUOTA), ("users", Shape::Map(&QUOTA)), ("team", QUOTA), ("teams", Shape::Map(&QUOTA))];
+
 const SERVER_KEYS: &[(&str, Shape)] = &[
     ("port", Shape::Positive),
     ("hostname", Shape::Text),
     ("mdns", Shape::Switch),
     ("mdnsDomain", Shape::Text),
     ("cors", TEXTS),
+    ("metrics", Shape::OneOf(&["off", "guarded", "open"])),
+    ("probes", Shape::OneOf(&["guarded", "open"])),
 ];
 
 const FORMATTER_KEYS: &[(&str, Shape)] = &[

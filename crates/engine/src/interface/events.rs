@@ -33,6 +33,17 @@ impl Events<'_> {
         }
     }
 
+    /// Returns the position of the last event that this process knows.
+    #[must_use]
+    pub fn last_position(self) -> u64 {
+        self.0.store.last_position()
+    }
+
+    /// Checks that events can be stored, by a write that changes nothing.
+    pub async fn probe(self) -> Result<(), Error> {
+        Ok(self.0.store.probe().await?)
+    }
+
     /// Returns stored events after a position, oldest first.
     pub async fn after(self, position: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
         Ok(self.0.store.events(position, limit).await?)

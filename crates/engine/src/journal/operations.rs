@@ -24,6 +24,11 @@ impl Log<'_> {
         self.0.journal.least.store(least as u8, Ordering::Relaxed);
     }
 
+    /// Names the server in the lines that follow. The first name counts.
+    pub fn set_node(self, name: &str) {
+        self.0.journal.node.get_or_init(|| name.to_owned());
+    }
+
     /// Shows lines on standard error too.
     pub fn show(self) {
         self.0.journal.is_shown.store(true, Ordering::Relaxed);

@@ -158,6 +158,16 @@ pub(crate) async fn stopped_early(
     lease: &Lease,
     transcript: &[MessageWithParts],
 ) -> Result<(), Error> {
+    ended_early(inner, lease, transcript, MessageError::aborted()).await
+}
+
+/// Records an answer to the last prompt that has only an error.
+pub(crate) async fn ended_early(
+    inner: &Arc<Inner>,
+    lease: &Lease,
+    transcript: &[MessageWithParts],
+    error: MessageError,
+) -> Result<(), Error> {
     let Some((prompt, _)) = last_prompt(transcript) else { return Ok(()) };
     let session = inner.session(lease.session()).await?;
     let instance = inner.instance(std::path::Path::new(&session.directory));
@@ -168,7 +178,7 @@ pub(crate) async fn stopped_early(
     };
     let message = message::answer(inner, path, prompt, &prompt.agent, &prompt.model);
     let recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message).without_steps();
-    fail(lease, inner, recorder, MessageError::aborted()).await
+    fail(lease, inner, recorder, error).await
 }
 
 /// Records the file changes of an aborted step. If that takes longer, they are recorded in the background.

@@ -4,12 +4,12 @@
 //! is ended, because no process continues it. A fork becomes visible as a
 //! whole: it is written in one transaction, or, if it is too large, under a hidden project until it is complete.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use codewright_proto::{
     AssistantMessage, Event, Message, MessageId, MessageWithParts, Part, PartBody, Project, ProjectId,
-    ProjectTime, Session, SessionId, SessionInput, ToolState, UserMessage,
+    ProjectTime, Session, SessionAccess, SessionId, SessionInput, ToolState, UserMessage,
 };
 use codewright_store::SessionFilter;
 
@@ -28,7 +28,19 @@ const LEFT_BEHIND_MS: u64 = 24 * 60 * 60 * 1000;
 
 impl Sessions<'_> {
     /// Creates a session with the messages of another one before `until`.
+    ///
+    /// The fork has the owner of the other session, and is shared with nobody.
     pub async fn fork(self, id: &SessionId, until: Option<MessageId>) -> Result<Session, Error> {
+        self.fork_for(id, until, None).await
+    }
+
+    /// Does the same for a user, who becomes the owner.
+    pub async fn fork_for(
+        self,
+        id: &SessionId,
+        until: Option<MessageId>,
+        access: Option<SessionAccess>,
+    ) -> Result<Session, Error> {
         let inner = self.0;
         let source = inner.session(id).await?;
         let instance = inner.instance(Path::new(&source.directory)).await?;
@@ -46,6 +58,8 @@ impl Sessions<'_> {
             metadata: source.metadata,
             // Restrictions of a session also apply to its forks.
             permission: source.permission,
+            access: access
+                .or(source.access.map(|access| SessionAccess { shared: BTreeMap::new(), ..access })),
             ..SessionInput::default()
         };
         let fork = session::new(inner, &instance, input);

@@ -17,8 +17,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::sign::Unsigned;
-use super::{HEADER, Nodes};
+use super::{HEADER, LOCAL, Nodes, Passed, SENDER};
 use crate::Error;
+use crate::auth::Who;
 use crate::limit::Slot;
 use crate::serve::Closing;
 use crate::state::App;
@@ -54,6 +55,7 @@ const DROPPED: &[&str] = &[
     "via",
     "x-content-type-options",
     HEADER,
+    SENDER,
 ];
 
 /// A request to another server.
@@ -89,6 +91,9 @@ impl Nodes {
             let text = utf8_percent_encode(&directory.to_string_lossy(), NON_ALPHANUMERIC).to_string();
             headers.extend(HeaderValue::try_from(text).ok().map(|value| (DIRECTORY, value)));
         }
+        if matches!(parts.extensions.get::<Who>(), Some(Who::Local)) {
+            headers.insert(SENDER, HeaderValue::from_static(LOCAL));
+        }
         let is_upgrade = parts.headers.contains_key(header::UPGRADE);
         if is_upgrade {
             headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -110,7 +115,7 @@ impl Nodes {
         };
         match answer.status() {
             StatusCode::MISDIRECTED_REQUEST => Outcome::NotReceived,
-            StatusCode::SWITCHING_PROTOCOLS => Outcome::Answered(switch(app, parts, answer)),
+            StatusCode::SWITCHING_PROTOCOLS => Outcome::Answered(marked(switch(app, parts, answer))),
             StatusCode::UNAUTHORIZED if answer.headers().get(header::WWW_AUTHENTICATE).is_some() => {
                 Outcome::Broken(Error::NodeFailed {
                     message: format!(
@@ -119,9 +124,15 @@ impl Nodes {
                     ),
                 })
             }
-            _ => Outcome::Answered(stream(answer)),
+            _ => Outcome::Answered(marked(stream(answer))),
         }
     }
+}
+
+/// Marks the answer as that of another server.
+fn marked(mut answer: Response) -> Response {
+    answer.extensions_mut().insert(Passed);
+    answer
 }
 
 /// The header with the directory of a request.
@@ -232,6 +243,7 @@ mod tests {
             ("sec-fetch-site", "same-origin"),
             ("x-forwarded-for", "1.2.3.4"),
             ("x-codewright-node", "forged"),
+            ("x-codewright-sender", "local"),
             ("cookie", "a=b"),
         ] {
             headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));

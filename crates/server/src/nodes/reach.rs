@@ -35,6 +35,7 @@ const STORED: &[&str] = &[
     "v2.session.permission.reply",
     "session.share",
     "session.unshare",
+    "users.access",
 ];
 
 /// Operations of a session that are possible without its directory.
@@ -70,6 +71,7 @@ const OWN: &[&str] = &[
     "trust.list",
     "trust.remove",
     "tui.",
+    "users.",
     "experimental.workspace",
     "experimental.console",
     "experimental.session.list",

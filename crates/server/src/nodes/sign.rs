@@ -23,10 +23,11 @@ const MAX_NONCES: usize = 200_000;
 /// The maximum length of a signature's fields together.
 const MAX_BYTES: usize = 1024;
 /// The headers that a signature covers. The receiver adds others, such as the id of the request.
-const HEADERS: [&str; 6] = [
+const HEADERS: [&str; 7] = [
     "authorization",
     "content-type",
     "last-event-id",
+    super::SENDER,
     "x-opencode-directory",
     "x-opencode-ticket",
     "x-opencode-workspace",

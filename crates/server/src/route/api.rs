@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
+use crate::auth::Viewer;
 use crate::extract::{Location, One, Params};
 use crate::state::App;
 
@@ -149,6 +150,7 @@ struct Cursor {
 /// Lists the sessions of all directories, by default the newest first.
 pub(super) async fn sessions(
     State(app): State<App>,
+    mut viewer: Viewer,
     Params(query): Params<SessionsQuery>,
 ) -> Result<Json<Value>, Error> {
     let limit = history::number("limit", query.limit.as_deref(), 1..=MAX_SESSIONS)?;
@@ -167,7 +169,8 @@ pub(super) async fn sessions(
         search: non_empty(&list.search),
         ..SessionFilter::default()
     };
-    let mut sessions = app.engine.sessions().list(filter).await?;
+    let sessions = app.engine.sessions().list(filter).await?;
+    let mut sessions = viewer.sessions(&app.engine, sessions).await;
     if let Some(project) = &list.project {
         sessions.retain(|session| session.project_id.as_str() == project);
     }
@@ -215,8 +218,9 @@ async fn find_session(app: &App, id: &SessionId) -> Result<Session, Error> {
     })
 }
 
-pub(super) async fn active(State(app): State<App>) -> Json<Value> {
-    let busy = app.engine.sessions().statuses().into_keys();
-    let data: Map<_, _> = busy.map(|id| (id.to_string(), json!({"type": "running"}))).collect();
+pub(super) async fn active(State(app): State<App>, mut viewer: Viewer) -> Json<Value> {
+    let busy = app.engine.sessions().statuses().into_keys().collect();
+    let busy = viewer.filter(&app.engine, busy, |id| id).await;
+    let data: Map<_, _> = busy.into_iter().map(|id| (id.to_string(), json!({"type": "running"}))).collect();
     Json(json!({"data": data}))
 }

@@ -8,6 +8,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 
 use crate::Error;
+use crate::auth::Viewer;
 use crate::extract::{Location, Params};
 use crate::serve::Closing;
 use crate::state::App;
@@ -29,34 +30,43 @@ pub(super) struct GlobalQuery {
 pub(super) async fn local(
     State(app): State<App>,
     location: Location,
+    viewer: Viewer,
     Params(query): Params<EventQuery>,
-    closing: Option<Extension<Closing>>,
-    headers: HeaderMap,
+    (closing, headers): (Option<Extension<Closing>>, HeaderMap),
 ) -> Result<Response, Error> {
     let session = query.session_id.as_deref().map(SessionId::parse).transpose()?;
     let directory = location.instance.path().directory;
     let after = last_event(&headers)?;
     let start = Start { after, names: EventNames::parse(query.names.as_deref()) };
-    Ok(open(app, Scope::Directory { directory, session }, start, Closing::token(closing)).await)
+    Ok(open(app, viewer, Scope::Directory { directory, session }, start, Closing::token(closing)).await)
 }
 
 pub(super) async fn global(
     State(app): State<App>,
+    viewer: Viewer,
     Params(query): Params<GlobalQuery>,
     closing: Option<Extension<Closing>>,
 ) -> Response {
     let start = Start { after: None, names: EventNames::parse(query.names.as_deref()) };
-    open(app, Scope::Global, start, Closing::token(closing)).await
+    open(app, viewer, Scope::Global, start, Closing::token(closing)).await
 }
 
 /// Streams only the `sync` events of all directories, for clients that copy sessions.
-pub(super) async fn sync(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::Sync, Start::default(), Closing::token(closing)).await
+pub(super) async fn sync(
+    State(app): State<App>,
+    viewer: Viewer,
+    closing: Option<Extension<Closing>>,
+) -> Response {
+    open(app, viewer, Scope::Sync, Start::default(), Closing::token(closing)).await
 }
 
 /// Streams the events of all directories in the v2 API.
-pub(super) async fn v2(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::V2, Start::default(), Closing::token(closing)).await
+pub(super) async fn v2(
+    State(app): State<App>,
+    viewer: Viewer,
+    closing: Option<Extension<Closing>>,
+) -> Response {
+    open(app, viewer, Scope::V2, Start::default(), Closing::token(closing)).await
 }
 
 /// Returns the position after which a stream continues.

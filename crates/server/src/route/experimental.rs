@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::auth::Viewer;
 use crate::extract::{Location, One, Params, count};
 use crate::state::App;
 
@@ -112,6 +113,7 @@ struct GlobalSession {
 /// Lists the sessions of all directories, the most recently changed first.
 pub(super) async fn sessions(
     State(app): State<App>,
+    mut viewer: Viewer,
     Params(query): Params<SessionsQuery>,
 ) -> Result<Response, Error> {
     let limit = query.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
@@ -123,11 +125,12 @@ pub(super) async fn sessions(
         before: query.cursor,
         unarchived: query.archived.as_deref() != Some("true"),
         // One more shows whether a next page exists.
-        limit: Some(limit.saturating_add(1)),
+        limit: viewer.sees_everything().then_some(limit.saturating_add(1)),
         ..SessionFilter::default()
     };
     let projects = app.engine.projects().list().await?;
-    let mut found = app.engine.sessions().list(filter).await?;
+    let found = app.engine.sessions().list(filter).await?;
+    let mut found = viewer.sessions(&app.engine, found).await;
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|session| session.time.updated);

@@ -1,5 +1,7 @@
 //! Permission requests and their replies.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use codewright_proto::{
@@ -8,23 +10,26 @@ use codewright_proto::{
 use serde::Deserialize;
 
 use crate::Error;
+use crate::auth::{Level, Viewer, Who, check_reply, check_rules, on_session, record_reply};
 use crate::extract::{Location, One, Payload, Two};
 use crate::state::App;
 
 pub(super) async fn list(
     State(app): State<App>,
+    mut viewer: Viewer,
     location: Location,
 ) -> Result<Json<Vec<PermissionRequest>>, Error> {
     let pending = app.engine.permissions().pending().await?;
-    Ok(Json(app.in_directory(&location, pending, |request| &request.session_id).await))
+    Ok(Json(app.in_directory(&mut viewer, &location, pending, |request| &request.session_id).await))
 }
 
 pub(super) async fn reply(
     State(app): State<App>,
+    who: Who,
     One(id): One<PermissionId>,
     Payload(answer): Payload<PermissionAnswer>,
 ) -> Result<Json<bool>, Error> {
-    app.answer(id, answer).await
+    app.answer(&who, id, answer).await
 }
 
 /// A rule for a session, or for the project of the directory if no session is named.
@@ -42,10 +47,19 @@ pub(super) struct Addition {
 
 pub(super) async fn add(
     State(app): State<App>,
+    mut viewer: Viewer,
     location: Location,
     Payload(Addition { session_id, permission, pattern, action }): Payload<Addition>,
 ) -> Result<Json<bool>, Error> {
     let (engine, rule) = (app.engine.clone(), Rule { permission, pattern, action });
+    match &session_id {
+        Some(id) => on_session(&app, &mut viewer, Some(id.as_str()), Level::Full).await?,
+        None if viewer.limited().is_some() => {
+            return Err(Error::Forbidden { why: "only administrators change the rules of a project" });
+        }
+        None => {}
+    }
+    check_rules(viewer.who(), [&rule])?;
     let added = async move {
         match session_id {
             Some(id) => engine.permissions().add_to_session(&id, rule).await,
@@ -64,20 +78,24 @@ pub(super) struct Response {
 
 pub(super) async fn respond(
     State(app): State<App>,
+    who: Who,
     Two(_, id): Two<SessionId, PermissionId>,
     Payload(answer): Payload<Response>,
 ) -> Result<Json<bool>, Error> {
-    app.answer(id, PermissionAnswer { reply: answer.response, message: None }).await
+    app.answer(&who, id, PermissionAnswer { reply: answer.response, message: None }).await
 }
 
 impl crate::state::Server {
-    pub(super) async fn answer(
-        &self,
+    pub(in crate::route) async fn answer(
+        self: &Arc<Self>,
+        who: &Who,
         id: PermissionId,
         answer: PermissionAnswer,
     ) -> Result<Json<bool>, Error> {
-        let engine = self.engine.clone();
+        check_reply(self, who, &id, answer.reply).await?;
+        let (engine, target, reply) = (self.engine.clone(), id.to_string(), answer.reply);
         self.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
+        record_reply(self, who, &target, reply).await;
         Ok(Json(true))
     }
 }

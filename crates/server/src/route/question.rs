@@ -8,12 +8,17 @@ use codewright_proto::{
 use serde::Deserialize;
 
 use crate::Error;
+use crate::auth::{Viewer, on_permission, on_question};
 use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
-pub(super) async fn list(State(app): State<App>, location: Location) -> Json<Vec<QuestionRequest>> {
+pub(super) async fn list(
+    State(app): State<App>,
+    mut viewer: Viewer,
+    location: Location,
+) -> Json<Vec<QuestionRequest>> {
     let pending = app.engine.questions().pending();
-    Json(app.in_directory(&location, pending, |request| &request.session_id).await)
+    Json(app.in_directory(&mut viewer, &location, pending, |request| &request.session_id).await)
 }
 
 pub(super) async fn reply(
@@ -37,12 +42,15 @@ pub(super) struct Reply {
 /// Replies to a question, or to a permission request if the id is that of one.
 pub(super) async fn answer(
     State(app): State<App>,
+    mut viewer: Viewer,
     Payload(body): Payload<Reply>,
 ) -> Result<Json<bool>, Error> {
+    on_permission(&app, &mut viewer, &body.id).await?;
+    on_question(&app, &mut viewer, &body.id).await?;
     let missing = |key: &str| Error::payload(format!("Missing key\n  at [\"{key}\"]"));
     if let Ok(id) = PermissionId::parse(&body.id) {
         let reply = body.reply.ok_or_else(|| missing("reply"))?;
-        return app.answer(id, PermissionAnswer { reply, message: body.message }).await;
+        return app.answer(viewer.who(), id, PermissionAnswer { reply, message: body.message }).await;
     }
     let id =
         QuestionId::parse(&body.id).map_err(|error| Error::payload(format!("{error}\n  at [\"id\"]")))?;

@@ -16,8 +16,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use codewright_engine::{Engine, Json as StoredJson, Rest, SessionFilter};
 use codewright_proto::{
-    CommandInput, ForkInput, MessageId, MessageWithParts, Session, SessionId, SessionInput, SessionPatch,
-    SessionStatus, ShellInput, SummarizeInput,
+    Action, CommandInput, ForkInput, MessageId, MessageWithParts, PromptInput, Rule, Session, SessionId,
+    SessionInput, SessionPatch, SessionStatus, ShellInput, SummarizeInput,
 };
 use futures_util::{StreamExt as _, future, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
 use crate::Error;
+use crate::auth::{Level, Viewer, Who, check_arguments, check_parts, check_rules, on_session};
 use crate::compress::LongReply;
 use crate::extract::{Location, One, Params, Payload, Two, count};
 use crate::serve::Closing;
@@ -48,6 +49,7 @@ pub(super) struct ListQuery {
 
 pub(super) async fn list(
     State(app): State<App>,
+    mut viewer: Viewer,
     location: Location,
     Params(query): Params<ListQuery>,
 ) -> Result<Response, Error> {
@@ -61,34 +63,45 @@ pub(super) async fn list(
         search: query.search.filter(|search| !search.is_empty()),
         start: query.start,
         // Sessions that are filtered out below must not count.
-        limit: path.is_none().then_some(limit),
+        limit: (path.is_none() && viewer.sees_everything()).then_some(limit),
         ..SessionFilter::default()
     };
-    let Some(path) = path else {
+    if path.is_none() && viewer.sees_everything() {
         return Ok(json(Bytes::from_owner(app.engine.sessions().list_json(filter).await?)));
-    };
+    }
     let mut sessions = app.engine.sessions().list(filter).await?;
-    sessions.retain(|session| {
-        session.path.as_deref().is_some_and(|at| std::path::Path::new(at).starts_with(&path))
-    });
+    if let Some(path) = path {
+        sessions.retain(|session| {
+            session.path.as_deref().is_some_and(|at| std::path::Path::new(at).starts_with(&path))
+        });
+    }
+    let mut sessions = viewer.sessions(&app.engine, sessions).await;
     sessions.truncate(limit);
     Ok(Json(sessions).into_response())
 }
 
 pub(super) async fn create(
     State(app): State<App>,
+    mut viewer: Viewer,
     location: Location,
-    Payload(input): Payload<SessionInput>,
+    Payload(mut input): Payload<SessionInput>,
 ) -> Result<Json<Session>, Error> {
+    if let Some(parent) = &input.parent_id {
+        on_session(&app, &mut viewer, Some(parent.as_str()), Level::Full).await?;
+    }
+    check_rules(viewer.who(), input.permission.iter().flatten())?;
+    input.access = viewer.who().new_access()?;
     let engine = app.engine.clone();
     app.finish(async move { engine.sessions().create(&location.instance, input).await }).await.map(Json)
 }
 
 pub(super) async fn statuses(
     State(app): State<App>,
+    mut viewer: Viewer,
     location: Location,
 ) -> Json<BTreeMap<SessionId, SessionStatus>> {
-    let statuses = app.in_directory(&location, app.engine.sessions().statuses(), |(id, _)| id).await;
+    let statuses =
+        app.in_directory(&mut viewer, &location, app.engine.sessions().statuses(), |(id, _)| id).await;
     Json(statuses.into_iter().collect())
 }
 
@@ -98,9 +111,11 @@ pub(super) async fn read(State(app): State<App>, One(id): One<SessionId>) -> Res
 
 pub(super) async fn update(
     State(app): State<App>,
+    who: Who,
     One(id): One<SessionId>,
     Payload(change): Payload<SessionPatch>,
 ) -> Result<Json<Session>, Error> {
+    check_rules(&who, change.permission.iter().flatten())?;
     let engine = app.engine.clone();
     app.finish(async move { engine.sessions().update(&id, change).await }).await.map(Json)
 }
@@ -239,21 +254,34 @@ pub(super) async fn message(
 /// Responds when the turn has ended.
 pub(super) async fn prompt(
     State(app): State<App>,
+    who: Who,
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
     Payload(body): Payload<PromptBody>,
 ) -> Result<Response, Error> {
     let (engine, input) = (app.engine.clone(), body.input()?);
+    check_prompt(&app, &who, &input).await?;
     respond_when_done(&app, closing, async move { engine.sessions().prompt(&id, input).await }).await
+}
+
+/// Fails if a prompt contains what its sender may not send.
+async fn check_prompt(app: &App, who: &Who, input: &PromptInput) -> Result<(), Error> {
+    check_parts(app, who, &input.parts).await?;
+    let on = input.tools.iter().flatten().filter(|(_, on)| **on);
+    let rules: Vec<_> = on.map(|(tool, _)| Rule::new(tool, "*", Action::Allow)).collect();
+    check_rules(who, &rules)
 }
 
 /// Runs a command and responds when the turn has ended.
 pub(super) async fn command(
     State(app): State<App>,
+    who: Who,
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
     Payload(input): Payload<CommandInput>,
 ) -> Result<Response, Error> {
+    check_parts(&app, &who, &input.parts).await?;
+    check_arguments(&app, &who, &id, &input.arguments).await?;
     let engine = app.engine.clone();
     respond_when_done(&app, closing, async move { engine.sessions().command(&id, input).await }).await
 }
@@ -361,10 +389,12 @@ type Turn = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
 pub(super) async fn prompt_async(
     State(app): State<App>,
+    who: Who,
     One(id): One<SessionId>,
     Payload(body): Payload<PromptBody>,
 ) -> Result<StatusCode, Error> {
     let (engine, input) = (app.engine.clone(), body.input()?);
+    check_prompt(&app, &who, &input).await?;
     app.finish(async move { engine.sessions().prompt_async(&id, input).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -376,9 +406,11 @@ pub(super) async fn abort(State(app): State<App>, One(id): One<SessionId>) -> Re
 
 pub(super) async fn fork(
     State(app): State<App>,
+    who: Who,
     One(id): One<SessionId>,
     Payload(input): Payload<ForkInput>,
 ) -> Result<Json<Session>, Error> {
-    let engine = app.engine.clone();
-    app.finish(async move { engine.sessions().fork(&id, input.message_id).await }).await.map(Json)
+    let (engine, access) = (app.engine.clone(), who.new_access()?);
+    let forked = async move { engine.sessions().fork_for(&id, input.message_id, access).await };
+    app.finish(forked).await.map(Json)
 }

@@ -8,8 +8,8 @@ use axum::routing::{self, MethodRouter};
 use super::api::{self, history, integration, message, pending, revert, terminal};
 use super::session::{self, change};
 use super::{
-    Reached, auth, config, doc, event, experimental, file, instance, log, mcp, permission, project, pty,
-    question, sandbox, sync, trust, tui, vcs, worktree,
+    Reached, auth, config, doc, event, experimental, file, instance, log, mcp, ops, permission, project, pty,
+    question, sandbox, sync, trust, tui, users, vcs, worktree,
 };
 use crate::state::App;
 
@@ -91,6 +91,12 @@ pub(super) fn table() -> impl Iterator<Item = &'static Route> {
 const INSTANCES: &[Route] = &[
     get!("/doc", doc::read, "doc.get"),
     get!("/global/health", instance::health, "global.health"),
+    get!("/global/ready", ops::ready, "global.ready"),
+    get!("/users/me", users::me, "users.me"),
+    get!("/users/usage", users::usage, "users.usage"),
+    get!("/users/audit", users::audit, "users.audit"),
+    put!("/session/{sessionID}/access", users::share, "users.access"),
+    get!("/metrics", ops::metrics, "global.metrics"),
     get!("/global/event", event::global, "global.event").without_deadline(),
     get!("/global/sync-event", event::sync, "global.syncEvent").without_deadline(),
     get!("/event", event::local, "event.subscribe").without_deadline(),

@@ -9,6 +9,7 @@ use codewright_proto::{MoveSessionInput, Worktree, WorktreeCreateInput, Worktree
 use http::StatusCode;
 
 use crate::Error;
+use crate::auth::{Level, Viewer, check_directory, on_session};
 use crate::extract::{Location, Payload};
 use crate::state::App;
 
@@ -62,9 +63,12 @@ pub(super) async fn reset(
 /// Moves a session to another directory of its project.
 pub(super) async fn move_session(
     State(app): State<App>,
+    mut viewer: Viewer,
     Payload(input): Payload<MoveSessionInput>,
 ) -> Result<StatusCode, Error> {
     let MoveSessionInput { session_id, destination, move_changes } = input;
+    on_session(&app, &mut viewer, Some(session_id.as_str()), Level::Full).await?;
+    check_directory(&app, viewer.who(), Path::new(&destination.directory)).await?;
     let changes = if move_changes == Some(true) { Changes::Move } else { Changes::Stay };
     let (engine, id) = (app.engine.clone(), session_id.clone());
     let work =

@@ -13,7 +13,7 @@ use crate::lease::{LeaseResult, StopSignal};
 use crate::queries::Answer;
 use crate::record::Record;
 use crate::{
-    Claim, Condition, Error, Incoming, Lease, MAX_OPEN_DIRECTORIES, Member, Salvage, SavedPermission,
+    Audited, Claim, Condition, Error, Incoming, Lease, MAX_OPEN_DIRECTORIES, Member, Salvage, SavedPermission,
 };
 
 impl Backend for Postgres {
@@ -121,6 +121,14 @@ impl Backend for Postgres {
                 Done::Lease(_) | Done::Flag(_) | Done::Nothing => Err(Error::Closed),
             }
         })
+    }
+
+    fn audit(&self, entry: Audited) -> Answer<'_, ()> {
+        self.nothing(Job::Audit(Box::new(entry)))
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        self.nothing(Job::Probe)
     }
 
     /// Finishes the queued requests and ends the thread.

@@ -15,6 +15,9 @@ use crate::sql::{self, Value};
 /// How many events a replay reads at a time. The size of a page is limited too.
 const REPLAY_PAGE: usize = 256;
 
+/// Writes the head of the log without changing it.
+const REWRITE_HEAD: &str = "UPDATE store_head SET position = position";
+
 /// Runs a job in a transaction that has the head's lock.
 pub(super) async fn run(link: &mut Link, node: &Node, job: &Job) -> Result<Done, Fault> {
     Ok(match job {
@@ -36,6 +39,15 @@ pub(super) async fn run(link: &mut Link, node: &Node, job: &Job) -> Result<Done,
         }
         Job::RemovePermission(id) => {
             Done::Flag(link.change(sql::DELETE_APPROVAL, &[Value::text(id)]).await? > 0)
+        }
+        Job::Audit(entry) => {
+            link.change(sql::INSERT_AUDIT, &entry.values()).await?;
+            link.change(sql::TRIM_AUDIT, &entry.trim_values()).await?;
+            Done::Nothing
+        }
+        Job::Probe => {
+            link.run(REWRITE_HEAD, &[]).await?;
+            Done::Nothing
         }
         Job::Replay => Done::Count(replay(link).await?),
         Job::Leave => {

@@ -21,9 +21,10 @@ use crate::rows::{
     MAX_REQUESTS, MAX_TODOS, ProjectRow,
 };
 use crate::sql::{self, to_column};
+use crate::users::{MAX_AUDIT_PAGE, MAX_RUNNING, living};
 use crate::{
-    Approvals, Error, Holder, Json, Logged, MAX_SESSIONS, Members, MessagesJson, Orphan, Ownership,
-    PageLimit, Rest, SavedPermission, SessionFilter,
+    Account, Approvals, Audited, Error, Holder, Json, Logged, MAX_SESSIONS, Members, MessagesJson, Orphan,
+    Ownership, PageLimit, Rest, SavedPermission, SessionFilter, Usage,
 };
 
 impl Queries for Postgres {
@@ -154,6 +155,34 @@ impl Queries for Postgres {
         read!(self, link => approvals(link, &filter))
     }
 
+    fn usage(&self, of: Account, day: u64) -> Answer<'_, Usage> {
+        read!(self, link => async {
+            let row = link.row(of.usage(), &[&of.name(), &to_column(day)]).await?;
+            let usage = |row: Row| Usage { tokens: unsigned(&row, 0), cost: row.get(1) };
+            Ok(row.map(usage).unwrap_or_default())
+        })
+    }
+
+    fn running(&self, of: Account) -> Answer<'_, Vec<SessionId>> {
+        Box::pin(async move {
+            let owned = read!(self, link => async {
+                let found = link.rows(of.running(), &[&of.name(), &to_column(MAX_RUNNING as u64)]).await?;
+                let parse = |row: &Row| SessionId::parse(row.get(0)).map_err(unreadable("session", row.get(0)));
+                Ok(found.iter().map(parse).collect::<Result<Vec<_>, Error>>()?)
+            })
+            .await?;
+            living(self, owned).await
+        })
+    }
+
+    fn audited(&self, before: Option<u64>, limit: usize) -> Answer<'_, Vec<Audited>> {
+        read!(self, link => async {
+            let before = to_column(before.unwrap_or(u64::MAX));
+            let limit = to_column(limit.min(MAX_AUDIT_PAGE) as u64);
+            Ok(link.rows(sql::AUDIT, &[&before, &limit]).await?.iter().map(audit_entry).collect())
+        })
+    }
+
     fn projects(&self) -> Answer<'_, Vec<Project>> {
         read!(self, link => async {
             let found = link.rows(sql::PROJECTS, &[&to_column(MAX_PROJECTS)]).await?;
@@ -186,6 +215,19 @@ impl Queries for Postgres {
 
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>> {
         read!(self, link => lease::holders(link, &self.0.node))
+    }
+}
+
+fn audit_entry(row: &Row) -> Audited {
+    Audited {
+        id: unsigned(row, 0),
+        time: unsigned(row, 1),
+        account: row.get(2),
+        action: row.get(3),
+        target: row.get(4),
+        detail: row.get(5),
+        request: row.get(6),
+        is_refusal: row.get::<_, i64>(7) != 0,
     }
 }
 

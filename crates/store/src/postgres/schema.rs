@@ -13,6 +13,7 @@ use crate::Error;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_init.sql"),
     include_str!("../../migrations/postgres/0002_nodes.sql"),
+    include_str!("../../migrations/postgres/0003_users.sql"),
 ];
 
 /// The number of the lock that migrations hold: "codewrit" in ASCII.

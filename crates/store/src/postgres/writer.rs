@@ -23,7 +23,7 @@ use crate::lease::LeaseResult;
 use crate::node::Node;
 use crate::record::Record;
 use crate::sync::Incoming;
-use crate::{Condition, Error, SavedPermission, Stamps};
+use crate::{Audited, Condition, Error, SavedPermission, Stamps};
 
 /// The maximum number of appends in a transaction.
 const MAX_GROUP: usize = 128;
@@ -81,6 +81,8 @@ pub(super) enum Job {
     SaveProject(Box<Project>),
     SavePermissions(Vec<SavedPermission>),
     RemovePermission(String),
+    Audit(Box<Audited>),
+    Probe,
     Replay,
     ReleaseAll(Vec<(SessionId, u64)>),
     Leave,

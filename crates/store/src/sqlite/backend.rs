@@ -7,12 +7,12 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::writer::{Command, Work};
-use super::{CLOSE_TIMEOUT, Sqlite, apply, lease, permission};
+use super::{CLOSE_TIMEOUT, Sqlite, apply, lease, open, permission, users};
 use crate::backend::{Backend, MAX_APPEND_BYTES, MAX_APPEND_EVENTS, limit};
 use crate::lease::{LeaseResult, StopSignal};
 use crate::queries::{Answer, Queries as _};
 use crate::record::Record;
-use crate::{Claim, Condition, Error, Incoming, Lease, Salvage, SavedPermission};
+use crate::{Audited, Claim, Condition, Error, Incoming, Lease, Salvage, SavedPermission};
 
 impl Backend for Sqlite {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
@@ -110,6 +110,14 @@ impl Backend for Sqlite {
 
     fn replay(&self) -> Answer<'_, u64> {
         Box::pin(self.on_writer(apply::replay))
+    }
+
+    fn audit(&self, entry: Audited) -> Answer<'_, ()> {
+        Box::pin(self.on_writer(move |connection| users::audit(connection, &entry)))
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(self.on_writer(open::rewrite_version))
     }
 
     /// Finishes the queued requests, moves everything into the one file and ends the threads.

@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0005_session_json.sql"),
     include_str!("../../migrations/0006_newer_events.sql"),
     include_str!("../../migrations/0007_permission.sql"),
+    include_str!("../../migrations/0008_users.sql"),
 ];
 
 /// How long a statement waits for another process.
@@ -210,6 +211,14 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
     for migration in &MIGRATIONS[version..] {
         transaction.execute_batch(migration)?;
     }
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Writes the version of the schema again, to find out whether the file can be written.
+pub(super) fn rewrite_version(connection: &mut Connection) -> Result<(), Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
     transaction.commit()?;
     Ok(())

@@ -9,13 +9,17 @@ use codewright_proto::{
 };
 use rusqlite::{Connection, Params, Row, RowIndex, params};
 
-use super::{Sqlite, draft, json, lease, permission, position, session_row, sync};
+use super::{Sqlite, draft, json, lease, permission, position, session_row, sync, users};
 use crate::error::Fault;
 use crate::list::LAST_ID;
 use crate::queries::{Answer, Queries};
 use crate::rows::{self, EventRow, ICON, MAX_PAGE_BYTES, MAX_PROJECTS, MAX_REQUESTS, MAX_TODOS, ProjectRow};
 use crate::sql::{self, to_column as number};
-use crate::{Approvals, Holder, Json, Logged, MessagesJson, PageLimit, Rest, SavedPermission, SessionFilter};
+use crate::users::living;
+use crate::{
+    Account, Approvals, Audited, Holder, Json, Logged, MessagesJson, PageLimit, Rest, SavedPermission,
+    SessionFilter, Usage,
+};
 
 impl Queries for Sqlite {
     fn events_between(&self, after: u64, until: u64, limit: usize) -> Answer<'_, Vec<Envelope>> {
@@ -142,6 +146,21 @@ impl Queries for Sqlite {
 
     fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>> {
         Box::pin(self.read(move |connection| permission::list(connection, &filter)))
+    }
+
+    fn usage(&self, of: Account, day: u64) -> Answer<'_, Usage> {
+        Box::pin(self.read(move |connection| users::usage(connection, &of, day)))
+    }
+
+    fn running(&self, of: Account) -> Answer<'_, Vec<SessionId>> {
+        Box::pin(async move {
+            let owned = self.read(move |connection| users::owned(connection, &of)).await?;
+            living(self, owned).await
+        })
+    }
+
+    fn audited(&self, before: Option<u64>, limit: usize) -> Answer<'_, Vec<Audited>> {
+        Box::pin(self.read(move |connection| users::audited(connection, before, limit)))
     }
 
     fn projects(&self) -> Answer<'_, Vec<Project>> {

@@ -20,7 +20,7 @@ use crate::{Error, MAX_SESSIONS, SessionFilter};
 const COLUMNS: &str = "id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url, \
     summary_additions, summary_deletions, summary_files, summary_diffs, metadata, cost, tokens_input, \
     tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, revert, permission, \
-    agent, model, time_created, time_updated, time_compacting, time_archived";
+    agent, model, access, time_created, time_updated, time_compacting, time_archived";
 
 /// One session.
 pub(super) fn session(connection: &Connection, id: &SessionId) -> Result<Option<Session>, Fault> {
@@ -127,6 +127,7 @@ fn read(row: &Row<'_>) -> Result<Session, Fault> {
     let permission = row.parse(&id)?;
     let agent = row.get()?;
     let model: Option<ModelRef> = row.parse(&id)?;
+    let access = row.parse(&id)?;
     let time = SessionTime {
         created: row.unsigned()?,
         updated: row.unsigned()?,
@@ -158,6 +159,7 @@ fn read(row: &Row<'_>) -> Result<Session, Fault> {
         metadata,
         permission,
         revert,
+        access,
         time,
     })
 }

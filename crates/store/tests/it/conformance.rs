@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use codewright_proto::{Event, Part, SessionId, Todo};
-use codewright_store::{Claim, Condition, Error, Incoming, Store};
+use codewright_store::{Account, Audited, Claim, Condition, Error, Incoming, Store, Usage};
 use serde_json::json;
 
 use crate::support::*;
@@ -300,6 +300,85 @@ async fn foreign_events_are_stored_once_and_in_order(store: Store) {
     assert_eq!(list.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
 }
 
+/// A session of a user.
+fn owned(id: &str, created_ms: u64) -> codewright_proto::Session {
+    let mut session = session(id);
+    session.time.created = created_ms;
+    session.access = serde_json::from_value(json!({"owner": "a", "team": "t"})).expect("access");
+    session
+}
+
+/// An answer that used tokens.
+fn answer(session: &str, id: &str, (created_ms, tokens): (u64, u64)) -> Event {
+    let info = serde_json::from_value(json!({
+        "id": id, "sessionID": session, "role": "assistant", "time": {"created": created_ms}, "parentID": "msg_p",
+        "modelID": "m", "providerID": "p", "mode": "build", "agent": "build", "path": {"cwd": "/", "root": "/"},
+        "cost": 0.5, "tokens": {"input": tokens, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+    }));
+    Event::MessageUpdated { session_id: session_id(session), info: info.expect("an answer") }
+}
+
+async fn usage_counts_once_and_outlives_its_session(store: Store) {
+    const DAY_MS: u64 = 86_400_000;
+    let user = || Account::User("a".to_owned());
+    let used = async |of: Account, day| {
+        let Usage { tokens, cost } = store.usage(of, day).await.expect("readable");
+        (tokens, cost)
+    };
+    let session = owned("ses_1", DAY_MS);
+    let created = Event::SessionCreated { session_id: session.id.clone(), info: session.clone() };
+    store.append(vec![created, answer("ses_1", "msg_1", (DAY_MS + 1, 10))]).await.expect("stored");
+    // The answer is stored again when it ends, with all that it used.
+    store.append(vec![answer("ses_1", "msg_1", (DAY_MS + 1, 30))]).await.expect("stored");
+    store.append(vec![answer("ses_1", "msg_2", (2 * DAY_MS, 7))]).await.expect("stored");
+    // A copy that is older than its session was counted before.
+    store.append(vec![answer("ses_1", "msg_0", (DAY_MS - 1, 1000))]).await.expect("stored");
+    // Sessions without an owner count for nobody.
+    store
+        .append(vec![self::created("ses_2"), answer("ses_2", "msg_9", (DAY_MS + 1, 5))])
+        .await
+        .expect("stored");
+    assert_eq!(used(user(), 1).await, (30, 0.5));
+    assert_eq!(used(Account::Team("t".to_owned()), 1).await, (30, 0.5));
+    assert_eq!(used(user(), 2).await, (7, 0.5));
+    assert_eq!(used(user(), 0).await, (0, 0.0));
+    assert_eq!(store.session(&session.id).await.expect("readable").expect("there").access, session.access);
+    assert_eq!(store.running(user()).await.expect("readable"), []);
+    let Claim::Held(mut lease) = store.lease(&session.id).await.expect("answered") else { panic!("free") };
+    assert_eq!(store.running(user()).await.expect("readable"), [session.id.clone()]);
+    lease.release(u64::MAX).await.expect("released");
+    store
+        .append(vec![Event::SessionDeleted { session_id: session.id.clone(), info: session }])
+        .await
+        .expect("stored");
+    assert_eq!(used(user(), 1).await, (30, 0.5));
+    store.replay().await.expect("replayed");
+    assert_eq!(used(user(), 1).await, (30, 0.5));
+}
+
+async fn the_audit_log_keeps_the_order_and_its_limit(store: Store) {
+    for at in 0..5_u64 {
+        let is_refusal = at == 2;
+        let entry = Audited { account: format!("u{at}"), time: at, is_refusal, ..Audited::default() };
+        store.audit(entry).await.expect("stored");
+    }
+    let all = store.audited(None, 1000).await.expect("readable");
+    assert_eq!(
+        all.iter().map(|entry| entry.account.as_str()).collect::<Vec<_>>(),
+        ["u4", "u3", "u2", "u1", "u0"]
+    );
+    assert!(all[2].is_refusal && all.windows(2).all(|pair| pair[0].id > pair[1].id));
+    let page = store.audited(Some(all[1].id), 2).await.expect("readable");
+    assert_eq!(page, all[2..4]);
+}
+
+async fn a_store_that_can_be_written_passes_a_probe(store: Store) {
+    store.probe().await.expect("writable");
+    assert_eq!(store.last_position(), 0);
+    store.append(some_events("ses_1")).await.expect("stored");
+    store.probe().await.expect("writable");
+}
+
 macro_rules! conformance {
     ($backend:ident, $open:path, $($promise:ident)*) => {
         mod $backend {
@@ -332,6 +411,9 @@ macro_rules! backends {
             a_change_between_two_pieces_keeps_the_list_valid
             foreign_events_are_stored_once_and_in_order
             a_position_in_the_log_is_found
+            usage_counts_once_and_outlives_its_session
+            the_audit_log_keeps_the_order_and_its_limit
+            a_store_that_can_be_written_passes_a_probe
         })*
     };
 }

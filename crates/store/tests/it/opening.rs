@@ -138,11 +138,11 @@ async fn a_newer_schema_is_rejected_with_both_versions() {
     open(&path).await.close().await.expect("closed");
     rusqlite::Connection::open(&path).expect("opens").pragma_update(None, "user_version", 70).expect("set");
     let error = open_error(&path).await;
-    assert!(matches!(error, Error::Newer { found: 70, known: 7, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 70, known: 8, .. }), "{error}");
     assert_eq!(
         error.to_string(),
         format!(
-            "the store `{}` has schema version 70; this program supports versions up to 7",
+            "the store `{}` has schema version 70; this program supports versions up to 8",
             path.display()
         )
     );

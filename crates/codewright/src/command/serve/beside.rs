@@ -57,7 +57,7 @@ impl SideListener {
         let Self { endpoint, options, domain } = self;
         endpoint.name_for_plugins(engine);
         let mut notes = vec![format!("listening on {}", endpoint.address)];
-        if options.password.is_none() {
+        if options.password.is_none() && options.auth.is_none() {
             notes.push(WITHOUT_PASSWORD.to_owned());
         }
         let announced = endpoint.socket.map_or(Ok(None), |socket| announce(socket, domain.as_deref()));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use codewright_config::{Dirs, Env, LoadInput};
+use codewright_server::Access;
 use serde_json::Value;
 
 use crate::cli::ListenArgs;
@@ -29,6 +30,12 @@ pub(super) struct ServerSettings {
     /// The announced host name, if the server is announced.
     pub(super) domain: Option<String>,
     pub(super) log_level: Option<String>,
+    /// The users, if the server has several.
+    pub(super) auth: Option<Value>,
+    /// The metrics, if they are served.
+    pub(super) metrics: Option<Access>,
+    /// Who may ask whether the server is healthy and ready.
+    pub(super) probes: Access,
 }
 
 impl ServerSettings {
@@ -39,7 +46,10 @@ impl ServerSettings {
         let nowhere = Path::new("/");
         let input = LoadInput { directory: nowhere, worktree: nowhere, env, dirs: &dirs };
         let config = codewright_config::global(input).map_err(|error| engine_error(error.into()))?;
-        Self::of(args, &config)
+        let input = LoadInput { directory: nowhere, worktree: nowhere, env, dirs: &dirs };
+        // A server must not start without its users because they are in another file.
+        let auth = codewright_config::auth(input).map_err(|error| engine_error(error.into()))?;
+        Ok(Self { auth, ..Self::of(args, &config)? })
     }
 
     fn of(args: &ListenArgs, config: &Value) -> anyhow::Result<Self> {
@@ -63,8 +73,21 @@ impl ServerSettings {
             cors: args.cors.iter().cloned().chain(more.map(str::to_owned)).collect(),
             domain: is_announced.then(|| domain.to_owned()),
             log_level: config["logLevel"].as_str().map(str::to_owned),
+            auth: None,
+            metrics: metrics(args, &server["metrics"]),
+            probes: access(&server["probes"]),
         })
     }
+}
+
+/// Returns who may read the metrics; `None` if they are off.
+fn metrics(args: &ListenArgs, value: &Value) -> Option<Access> {
+    let is_on = args.metrics || matches!(value.as_str(), Some("guarded" | "open"));
+    is_on.then(|| access(value))
+}
+
+fn access(value: &Value) -> Access {
+    if value == "open" { Access::Open } else { Access::Guarded }
 }
 
 fn ip(hostname: &str) -> anyhow::Result<IpAddr> {

@@ -21,7 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::find_session;
 use crate::Error;
+use crate::auth::Viewer;
 use crate::extract::{One, Params};
+use crate::metrics::OpenStream;
 use crate::route::event::last_event;
 use crate::serve::Closing;
 use crate::state::App;
@@ -238,14 +240,16 @@ pub(in crate::route) async fn follow(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(query): Params<FollowQuery>,
-    closing: Option<Extension<Closing>>,
-    headers: HeaderMap,
+    viewer: Viewer,
+    (closing, headers): (Option<Extension<Closing>>, HeaderMap),
 ) -> Result<Response, Error> {
     find_session(&app, &id).await?;
     let initial = number("after", query.after.as_deref(), 0..=MAX_SEQ)?;
     // A client that reconnects sends the last event it received, which takes precedence over the initial query.
     let after = last_event(&headers)?.or(initial);
     let follower = Follower {
+        _open: OpenStream::new(&app),
+        viewer,
         subscription: app.engine.events().subscribe(),
         heartbeat: heartbeat_timer(&app),
         reader: Reader::new(app, id, after),
@@ -265,13 +269,21 @@ struct Follower {
     subscription: Subscription,
     heartbeat: Interval,
     closing: CancellationToken,
+    _open: OpenStream,
+    viewer: Viewer,
 }
 
 impl Follower {
+    /// Whether the user may still read the session. It is read again each time, because a share can end.
+    async fn may_read(&self) -> bool {
+        let Reader { app, session, .. } = &self.reader;
+        Viewer::new(self.viewer.who().clone()).sees(&app.engine, session).await
+    }
+
     /// Returns the next frame, or `None` at the end of the stream, after which clients reconnect.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if self.closing.is_cancelled() {
+            if self.closing.is_cancelled() || !self.may_read().await {
                 return None;
             }
             if let Some(NumberedEvent { seq, value, .. }) = self.reader.next().await.ok()? {

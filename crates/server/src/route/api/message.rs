@@ -13,6 +13,7 @@ use super::history::admission;
 use super::page::{self, Anchor, Direction, Order};
 use super::{find_session, parse_id};
 use crate::Error;
+use crate::auth::{Who, check_parts};
 use crate::extract::{One, Params, Payload, Two};
 use crate::state::App;
 use crate::v2::PAGE_BYTES;
@@ -46,6 +47,7 @@ enum Delivery {
 /// Admits a prompt. The response follows as events, unless `resume` is false.
 pub(in crate::route) async fn prompt(
     State(app): State<App>,
+    who: Who,
     One(id): One<SessionId>,
     Payload(body): Payload<PromptBody>,
 ) -> Result<Json<Value>, Error> {
@@ -66,10 +68,12 @@ pub(in crate::route) async fn prompt(
         }
         return Ok(Json(json!({ "data": admission(&app, &id, message_id).await? })));
     }
+    let parts = prompt.parts();
+    check_parts(&app, &who, &parts).await?;
     let input = PromptInput {
         message_id,
         no_reply: (resume == Some(false)).then_some(true),
-        parts: prompt.parts(),
+        parts,
         ..PromptInput::default()
     };
     let (engine, of) = (app.engine.clone(), id.clone());

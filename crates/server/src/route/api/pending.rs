@@ -13,13 +13,19 @@ use serde_json::{Value, json};
 
 use super::{find_session, parse_id, with_location};
 use crate::Error;
+use crate::auth::{Viewer, Who};
 use crate::extract::{Location, One, Params, Payload, Two};
 use crate::state::App;
 use crate::v2::pending::permission;
 
-pub(in crate::route) async fn questions(State(app): State<App>, location: Location) -> Json<Value> {
-    let pending =
-        app.in_directory(&location, app.engine.questions().pending(), |request| &request.session_id).await;
+pub(in crate::route) async fn questions(
+    State(app): State<App>,
+    mut viewer: Viewer,
+    location: Location,
+) -> Json<Value> {
+    let pending = app
+        .in_directory(&mut viewer, &location, app.engine.questions().pending(), |request| &request.session_id)
+        .await;
     with_location(&location, json!(pending))
 }
 
@@ -63,10 +69,11 @@ async fn check_question(app: &App, session: &SessionId, id: &QuestionId) -> Resu
 
 pub(in crate::route) async fn permissions(
     State(app): State<App>,
+    mut viewer: Viewer,
     location: Location,
 ) -> Result<Json<Value>, Error> {
     let pending = app.engine.permissions().pending().await?;
-    let pending = app.in_directory(&location, pending, |request| &request.session_id).await;
+    let pending = app.in_directory(&mut viewer, &location, pending, |request| &request.session_id).await;
     Ok(with_location(&location, pending.iter().map(permission).collect()))
 }
 
@@ -125,13 +132,12 @@ pub(in crate::route) async fn request_permission(
 
 pub(in crate::route) async fn reply_permission(
     State(app): State<App>,
+    who: Who,
     Two(session, id): Two<SessionId, PermissionId>,
     Payload(answer): Payload<PermissionAnswer>,
 ) -> Result<StatusCode, Error> {
     pending_permission(&app, &session, &id).await?;
-    let engine = app.engine.clone();
-    app.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
-    Ok(StatusCode::NO_CONTENT)
+    app.answer(&who, id, answer).await.map(|_| StatusCode::NO_CONTENT)
 }
 
 /// Returns a pending permission request of a session.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{find_session, parse_id, shape};
 use crate::Error;
+use crate::auth::{Level, Viewer, on_session};
 use crate::extract::{Location, One, Payload};
 use crate::serve::Closing;
 use crate::state::App;
@@ -30,20 +31,28 @@ struct LocationInput {
 
 pub(in crate::route) async fn create(
     State(app): State<App>,
+    mut viewer: Viewer,
     location: Location,
     Payload(body): Payload<SessionBody>,
 ) -> Result<Json<Value>, Error> {
+    let access = viewer.who().new_access()?;
     let id = body.id.as_deref().map(|id| parse_id("id", SessionId::parse(id))).transpose()?;
+    if let Some(id) = &id
+        && app.engine.sessions().get(id).await.is_ok()
+    {
+        // An existing session is returned, so the user must be able to see it.
+        on_session(&app, &mut viewer, Some(id.as_str()), Level::Full).await?;
+    }
     let instance = match body.location {
         Some(LocationInput { workspace_id: Some(_), .. }) => {
             return Err(Error::NotSupported { feature: "working in workspaces" });
         }
         Some(LocationInput { directory, .. }) => {
-            app.engine.instance(&app.engine.default_directory().join(directory)).await?
+            Location::open(&app, viewer.who(), &app.engine.default_directory().join(directory)).await?
         }
         None => location.instance,
     };
-    let input = SessionInput { agent: body.agent, model: body.model, ..SessionInput::default() };
+    let input = SessionInput { agent: body.agent, model: body.model, access, ..SessionInput::default() };
     let engine = app.engine.clone();
     let create = async move {
         match id {
