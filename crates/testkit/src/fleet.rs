@@ -132,7 +132,7 @@ impl Fleet {
         let project = Project::git()?;
         let mut nodes = Vec::new();
         for at in 0..self.nodes {
-            nodes.push(Node::start(self, at, (&project, &database, &model.url())).await?);
+            nodes.push(Node::start(self, at, &project, &database, &model.url()).await?);
         }
         let clients = nodes.iter().map(|node| Client::http(&node.url(), None, None));
         let clients = clients.collect::<Result<_, _>>()?;

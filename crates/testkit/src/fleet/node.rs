@@ -54,7 +54,9 @@ impl Node {
     pub(super) async fn start(
         plan: &Fleet,
         at: usize,
-        (project, postgres, model): (&Project, &Postgres, &str),
+        project: &Project,
+        postgres: &Postgres,
+        model: &str,
     ) -> Result<Self> {
         let home = Project::plain()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
