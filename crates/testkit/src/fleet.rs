@@ -12,11 +12,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use codewright_client::Client;
 use codewright_proto::{
     Clock, Event, Fact, Ids, Message, MessageId, MessageWithParts, PartBody, SessionId, SessionInput,
@@ -131,7 +132,7 @@ impl Fleet {
         let project = Project::git()?;
         let mut nodes = Vec::new();
         for at in 0..self.nodes {
-            nodes.push(Node::start(self, at, (&project, &database, &model.url())).await?);
+            nodes.push(Node::start(self, at, &project, &database, &model.url()).await?);
         }
         let clients = nodes.iter().map(|node| Client::http(&node.url(), None, None));
         let clients = clients.collect::<Result<_, _>>()?;
@@ -246,7 +247,7 @@ async fn fail_over(database: &Postgres, process: u32) -> Result<Option<Duration>
     let query = format!("SELECT count(*) FROM event_sequence WHERE owner_id LIKE '{process}-%'");
     let mut had_any = false;
     while begun.elapsed() < FAIL_OVER {
-        let left = tokio::task::block_in_place(|| database.query(&query))?;
+        let left = tokio::task::block_in_place(|| ask_database(database, &query))?;
         if left.trim() == "0" {
             return Ok(had_any.then(|| begun.elapsed()));
         }
@@ -254,6 +255,14 @@ async fn fail_over(database: &Postgres, process: u32) -> Result<Option<Duration>
         sleep(Duration::from_millis(50)).await;
     }
     bail!("the sessions of a killed server were not taken over within {FAIL_OVER:?}")
+}
+
+/// Runs a query with `psql`. Returns its value.
+fn ask_database(database: &Postgres, sql: &str) -> Result<String> {
+    let url = database.tcp_url("127.0.0.1", "?sslmode=disable");
+    let done = Command::new("psql").args(["-XAtq", "-d", &url, "-c", sql]).output()?;
+    ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    Ok(String::from_utf8(done.stdout)?)
 }
 
 /// Sends prompts to a session, one after the other, each to any server.

@@ -122,29 +122,6 @@ impl Postgres {
         format!("postgres://codewright@{host}:{}/postgres{more}", self.port)
     }
 
-    /// The address of the port.
-    #[must_use]
-    pub fn address(&self) -> std::net::SocketAddr {
-        ([127, 0, 0, 1], self.port).into()
-    }
-
-    /// Runs a query with `psql`. Returns its values.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the program is missing or the query fails.
-    pub fn query(&self, sql: &str) -> std::io::Result<String> {
-        let done = Command::new("psql")
-            .args(["-XAtq", "-d", &self.tcp_url("127.0.0.1", "?sslmode=disable"), "-c", sql])
-            .output()?;
-        let failed = || std::io::Error::other(String::from_utf8_lossy(&done.stderr).into_owned());
-        if done.status.success() {
-            Ok(String::from_utf8_lossy(&done.stdout).into_owned())
-        } else {
-            Err(failed())
-        }
-    }
-
     /// The certificate of the server's authority and that of another one, if the server uses TLS.
     #[must_use]
     pub fn authorities(&self) -> Option<[PathBuf; 2]> {

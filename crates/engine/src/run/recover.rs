@@ -62,7 +62,7 @@ pub(crate) async fn recover(
     let (seq, transcript) = inner.store.transcript_at(id).await?;
     let asked = inner.store.pending_permissions().await?;
     let asked: Vec<_> = asked.into_iter().filter(|request| request.session_id == *id).collect();
-    let events = endings(id, &transcript, &asked, (aftermath, inner.clock.now_ms()));
+    let events = endings(id, &transcript, &asked, aftermath, inner.clock.now_ms());
     if events.is_empty() {
         return Ok((seq, transcript));
     }
@@ -105,7 +105,8 @@ fn endings(
     id: &SessionId,
     transcript: &[MessageWithParts],
     asked: &[PermissionRequest],
-    (aftermath, now): (Aftermath, u64),
+    aftermath: Aftermath,
+    now: u64,
 ) -> Vec<Event> {
     // The process that made the requests is gone, so they are withdrawn.
     let withdrawn = asked.iter().map(|request| Event::PermissionReplied {

@@ -54,12 +54,14 @@ impl Node {
     pub(super) async fn start(
         plan: &Fleet,
         at: usize,
-        (project, postgres, model): (&Project, &Postgres, &str),
+        project: &Project,
+        postgres: &Postgres,
+        model: &str,
     ) -> Result<Self> {
         let home = Project::plain()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let before = Relay::start(SocketAddr::from(([127, 0, 0, 1], port))).await?;
-        let database = Relay::start(postgres.address()).await?;
+        let database = Relay::start(address_of(postgres)?).await?;
         let mut config = Project::config(model);
         config["node"] = json!({"name": format!("node-{at}"), "drain_seconds": 5});
         home.write_config(&config)?;
@@ -146,4 +148,11 @@ impl Node {
     pub(super) fn stall_others(&self, is_stalled: bool) {
         self.before.stall(is_stalled);
     }
+}
+
+/// The address of a database's port.
+fn address_of(postgres: &Postgres) -> Result<SocketAddr> {
+    let url = postgres.tcp_url("127.0.0.1", "");
+    let host = url.rsplit_once('@').and_then(|(_, rest)| rest.split_once('/'));
+    Ok(host.context("the address has no host")?.0.parse()?)
 }
