@@ -345,7 +345,7 @@ async fn usage_counts_once_and_outlives_its_session(store: Store) {
     assert_eq!(store.session(&session.id).await.expect("readable").expect("there").access, session.access);
     assert_eq!(store.running(user()).await.expect("readable"), []);
     let Claim::Held(mut lease) = store.lease(&session.id).await.expect("answered") else { panic!("free") };
-    assert_eq!(store.running(user()).await.expect("readable"), [session.id.clone()]);
+    assert_eq!(store.running(user()).await.expect("readable"), std::slice::from_ref(&session.id));
     lease.release(u64::MAX).await.expect("released");
     store
         .append(vec![Event::SessionDeleted { session_id: session.id.clone(), info: session }])
