@@ -14,6 +14,7 @@ mod audit;
 mod check;
 mod directories;
 mod files;
+mod oidc;
 mod rules;
 mod settings;
 mod sign_in;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Request};
 use codewright_proto::{SessionAccess, ShareMode};
 use http::request::Parts;
+use tokio::time::Instant;
 
 pub(crate) use audit::{Refusals, record, record_reply};
 pub(crate) use check::{check, on_permission, on_question, on_session};
@@ -74,6 +76,8 @@ pub(crate) struct Caller {
     pub(crate) role: Role,
     /// The teams of the user. Sessions that the user creates count for the first one.
     pub(crate) teams: Arc<[String]>,
+    /// The end of the sign-in, if it ends by itself.
+    pub(crate) until: Option<Instant>,
 }
 
 /// The sender of a request.
@@ -193,7 +197,8 @@ mod tests {
     use super::*;
 
     fn caller(name: &str, role: Role, teams: &[&str]) -> Caller {
-        Caller { name: name.into(), role, teams: teams.iter().map(|team| (*team).to_owned()).collect() }
+        let teams = teams.iter().map(|team| (*team).to_owned()).collect();
+        Caller { name: name.into(), role, teams, until: None }
     }
 
     #[test]

@@ -164,6 +164,7 @@ impl Reader {
                 _ => tokio::select! {
                     biased;
                     () = self.closing.cancelled() => return self.parting().await,
+                    () = self.viewer.expired() => return None,
                     _ = self.heartbeat.tick() => return Some(self.heartbeat().await),
                     published = self.subscription.next() => published.ok()?,
                 },

@@ -1,6 +1,7 @@
 //! A server with several users: who may see and do what, and what limits them.
 
 mod limits;
+mod oidc;
 mod walk;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -64,6 +65,13 @@ impl Team {
         config["auth"] = json!({"users": users, "directories": [stage.project.directory()]});
         change(&mut config);
         stage.project.write_config(&config)
+    }
+
+    /// Sends a request with any token. Returns the status and everything after it.
+    pub(super) fn with_token(&self, token: &str, path: &str) -> Result<(u16, String)> {
+        let header = format!("Bearer {token}");
+        let headers = [("Authorization", header.as_str())];
+        Call { url: &self.url, method: "GET", path, headers: &headers, body: "" }.send()
     }
 
     /// Sends a request of a user. Returns the status and everything after it.

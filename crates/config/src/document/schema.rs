@@ -136,13 +136,20 @@ const NODE_KEYS: &[(&str, Shape)] = &[
 
 const AUTH_KEYS: &[(&str, Shape)] = &[
     ("users", Shape::Map(&Shape::Record(USER_KEYS))),
+    ("oidc", Shape::Record(OIDC_KEYS)),
     ("directories", TEXTS),
     ("quotas", Shape::Record(QUOTA_KEYS)),
 ];
-const USER_KEYS: &[(&str, Shape)] = &[
-    ("token", Shape::OneOrMore(&Shape::Text)),
-    ("role", Shape::OneOf(&["admin", "member", "reader"])),
-    ("teams", TEXTS),
+const USER_KEYS: &[(&str, Shape)] =
+    &[("token", Shape::OneOrMore(&Shape::Text)), ("role", ROLE), ("teams", TEXTS)];
+const ROLE: Shape = Shape::OneOf(&["admin", "member", "reader"]);
+const OIDC_KEYS: &[(&str, Shape)] = &[
+    ("issuer", Shape::Text),
+    ("audience", Shape::Text),
+    ("user_claim", Shape::Text),
+    ("team_claim", Shape::Text),
+    ("roles", Shape::Map(&ROLE)),
+    ("role", ROLE),
 ];
 const QUOTA: Shape =
     Shape::Record(&[("sessions", Shape::Count), ("tokens", Shape::Count), ("cost", Shape::Number)]);

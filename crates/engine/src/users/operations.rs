@@ -1,6 +1,7 @@
 //! Users' operations: sharing a session, usage, and the audit log.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use codewright_proto::{Session, SessionAccess, SessionId, ShareMode};
 use codewright_store::{Account, Audited, Usage, day_of};
@@ -45,6 +46,11 @@ impl Users<'_> {
             access.shared.clone_from(&shared);
         });
         changed.await
+    }
+
+    /// Downloads a text of an identity provider.
+    pub async fn fetch(self, url: &str, limit_bytes: usize, deadline: Duration) -> Result<String, Error> {
+        Ok(codewright_llm::fetch(&self.0.llm, url, limit_bytes, deadline).await?)
     }
 
     /// Adds an entry to the audit log. The time is set here.

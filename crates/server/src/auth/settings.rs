@@ -11,6 +11,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::oidc::Oidc;
 use super::{Caller, Role};
 
 /// The maximum number of users in the configuration.
@@ -32,6 +33,7 @@ pub struct Auth {
     pub(super) users: Vec<User>,
     /// The directories that users other than administrators may work in; empty means the directory of the server.
     pub(super) directories: Vec<PathBuf>,
+    pub(super) oidc: Option<Oidc>,
     quotas: Quotas,
 }
 
@@ -47,10 +49,24 @@ pub(super) struct User {
 struct Document {
     #[serde(default)]
     users: BTreeMap<String, UserDocument>,
+    oidc: Option<OidcDocument>,
     #[serde(default)]
     directories: Vec<PathBuf>,
     #[serde(default)]
     quotas: Quotas,
+}
+
+/// The key `auth.oidc`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OidcDocument {
+    pub(super) issuer: String,
+    pub(super) audience: String,
+    pub(super) user_claim: Option<String>,
+    pub(super) team_claim: Option<String>,
+    #[serde(default)]
+    pub(super) roles: BTreeMap<String, String>,
+    pub(super) role: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -79,8 +95,8 @@ impl Auth {
     pub fn parse(value: &Value, default: &Path, own: &[PathBuf]) -> Result<Self, String> {
         let document: Document =
             serde_json::from_value(value.clone()).map_err(|error| format!("`auth` is not valid: {error}"))?;
-        if document.users.is_empty() || document.users.len() > MAX_USERS {
-            return Err(format!("`auth.users` needs 1 to {MAX_USERS} users"));
+        if document.users.len() > MAX_USERS || (document.users.is_empty() && document.oidc.is_none()) {
+            return Err(format!("`auth.users` needs 1 to {MAX_USERS} users, unless there is `auth.oidc`"));
         }
         let mut users = Vec::with_capacity(document.users.len());
         for (name, user) in document.users {
@@ -91,7 +107,8 @@ impl Auth {
             directories.push(default.to_owned());
         }
         let directories = directories.iter().map(|path| checked(path, own)).collect::<Result<_, _>>()?;
-        Ok(Self { users, directories, quotas: document.quotas })
+        let oidc = document.oidc.map(Oidc::new).transpose()?;
+        Ok(Self { users, directories, oidc, quotas: document.quotas })
     }
 
     /// The quotas.
@@ -119,7 +136,7 @@ fn read_user(name: &str, user: UserDocument) -> Result<User, String> {
              `codewright users token`"
         )
     })?;
-    Ok(User { caller: Caller { name: name.into(), role, teams: user.teams.into() }, hashes })
+    Ok(User { caller: Caller { name: name.into(), role, teams: user.teams.into(), until: None }, hashes })
 }
 
 /// Names are shown, logged and compared, so they are plain.

@@ -67,7 +67,10 @@ pub(super) async fn sign_in(app: &App, auth: &Auth, attempt: Attempt) -> Result<
         Kind::Ticket => return Ok(Who::Ticket),
         // Browsers and probes ask without credentials first.
         Kind::Nobody => return Err(Error::Unauthorized),
-        Kind::Claimed(claim) => auth.find(claim),
+        Kind::Claimed(claim) => match auth.find(claim) {
+            Some(who) => Some(who),
+            None => auth.of_provider(app, claim).await,
+        },
         Kind::Invalid => None,
     };
     if found.is_none() {
@@ -125,5 +128,18 @@ impl Auth {
             }
         }
         found
+    }
+
+    /// Returns the user of a token of the identity provider. Its user name is `oidc` where a client needs one.
+    async fn of_provider(&self, app: &App, claim: &Claim) -> Option<Who> {
+        let token = match claim {
+            Claim::Named(name, token) if name == "oidc" => token,
+            Claim::Named(..) => return None,
+            Claim::Bearer(token) => token,
+        };
+        let caller = self.oidc.as_ref()?.verify(&app.engine, token).await?;
+        // The provider must not decide who a user of the configuration is.
+        let is_taken = self.users.iter().any(|user| user.caller.name == caller.name);
+        (!is_taken).then_some(Who::User(caller))
     }
 }

@@ -238,6 +238,14 @@ impl Viewer {
         &self.who
     }
 
+    /// Waits for the end of the sign-in, which may never come.
+    pub(crate) async fn expired(&self) {
+        match self.who.caller().and_then(|caller| caller.until) {
+            Some(until) => tokio::time::sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// The user, if the user is not an administrator.
     pub(crate) fn limited(&self) -> Option<&Caller> {
         self.who.limited()

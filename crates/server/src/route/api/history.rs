@@ -292,6 +292,7 @@ impl Follower {
             tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return None,
+                () = self.viewer.expired() => return None,
                 _ = self.heartbeat.tick() => return Some(Bytes::from_static(b": heartbeat\n\n")),
                 news = wait_for_events(&mut self.subscription, &self.reader) => news?,
             }
