@@ -2,6 +2,7 @@
 
 mod limits;
 mod oidc;
+mod together;
 mod walk;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
