@@ -52,6 +52,8 @@ pub fn current_request() -> Option<String> {
 /// Gives work that another task runs the request of the current task.
 pub fn carry_request<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let id = REQUEST.try_with(Clone::clone).ok();
+    // Boxed, because the future below would hold it once for each case.
+    let work = Box::pin(work);
     async move {
         match id {
             Some(id) => REQUEST.scope(id, work).await,
