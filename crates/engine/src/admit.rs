@@ -57,7 +57,7 @@ pub(crate) async fn admit(
     let session = session::in_use(inner, id).await?;
     let is_work = !matches!(&admission, Admission::Prompt(input) if input.no_reply == Some(true));
     // Held until the run is registered.
-    let _starting = if is_work { quota::admit(inner, &session).await? } else { None };
+    let _starting = if is_work { Box::pin(quota::admit(inner, &session)).await? } else { None };
     let (message, wants_answer) = match admission {
         Admission::Prompt(input) => {
             let wants_answer = input.no_reply != Some(true);

@@ -52,6 +52,8 @@ pub fn current_request() -> Option<String> {
 /// Gives work that another task runs the request of the current task.
 pub fn carry_request<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let id = REQUEST.try_with(Clone::clone).ok();
+    // Boxed, because the future below would hold it once for each case.
+    let work = Box::pin(work);
     async move {
         match id {
             Some(id) => REQUEST.scope(id, work).await,
@@ -126,7 +128,8 @@ impl Journal {
             node: self.node.get().map(String::as_str),
             request: REQUEST.try_with(Clone::clone).ok(),
         };
-        let line = line(self.clock.now_ms(), &origin, (level, service, message), extra);
+        let words = Words { level, service, message };
+        let line = line(self.clock.now_ms(), &origin, words, extra);
         let journal = Arc::clone(self);
         // A full disk or the end of the program is not the caller's failure.
         drop(tokio::task::spawn_blocking(move || journal.append(&line)).await);
@@ -162,12 +165,16 @@ struct Origin<'a> {
     request: Option<String>,
 }
 
-fn line(
-    time: u64,
-    origin: &Origin<'_>,
-    (level, service, message): (Level, &str, &str),
-    extra: Option<Value>,
-) -> String {
+/// What a line says.
+#[derive(Clone, Copy)]
+struct Words<'a> {
+    level: Level,
+    service: &'a str,
+    message: &'a str,
+}
+
+fn line(time: u64, origin: &Origin<'_>, words: Words<'_>, extra: Option<Value>) -> String {
+    let Words { level, service, message } = words;
     let mut line = json!({ "time": time, "level": level.name(), "service": service, "message": message });
     if let Some(node) = origin.node {
         line["node"] = node.into();
@@ -192,9 +199,13 @@ fn line(
 mod tests {
     use super::*;
 
+    fn words(level: Level, message: &str) -> Words<'_> {
+        Words { level, service: "test", message }
+    }
+
     #[track_caller]
     fn check(message: &str, extra: Value, gone: &str) {
-        let line = line(1, &Origin::default(), (Level::Warn, "test", message), Some(extra));
+        let line = line(1, &Origin::default(), words(Level::Warn, message), Some(extra));
         assert!(!line.contains(gone) && line.contains("[secret]"), "{line}");
         assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
     }
@@ -215,14 +226,13 @@ mod tests {
 
     #[test]
     fn ordinary_words_stay() {
-        let line =
-            line(1, &Origin::default(), (Level::Info, "test", "a token of 20 tokens: basic work"), None);
+        let line = line(1, &Origin::default(), words(Level::Info, "a token of 20 tokens: basic work"), None);
         assert!(!line.contains("[secret]"), "{line}");
     }
 
     #[test]
     fn a_line_has_its_bound() {
-        let line = line(1, &Origin::default(), (Level::Info, "test", &"a".repeat(MAX_LINE_BYTES)), None);
+        let line = line(1, &Origin::default(), words(Level::Info, &"a".repeat(MAX_LINE_BYTES)), None);
         assert!(line.len() < 200 && line.contains("too long"), "{line}");
     }
 

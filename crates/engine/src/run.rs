@@ -288,7 +288,7 @@ impl Run {
                     self.traced("compact", work).await?;
                 }
                 Next::Subtask { nth } => {
-                    if self.is_refused_by_quota(lease, &transcript).await? {
+                    if Box::pin(self.is_refused_by_quota(lease, &transcript)).await? {
                         continue;
                     }
                     set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
@@ -302,7 +302,7 @@ impl Run {
                         continue;
                     };
                     let context = context?;
-                    if self.is_refused_by_quota(lease, &transcript).await? {
+                    if Box::pin(self.is_refused_by_quota(lease, &transcript)).await? {
                         continue;
                     }
                     if compact::make_room(&self.inner, &context, &mut transcript).await? {

@@ -74,11 +74,11 @@ impl FromRequestParts<App> for Location {
 impl Location {
     /// Opens a directory for the sender of a request.
     pub(crate) async fn open(app: &App, who: &Who, directory: &Path) -> Result<Arc<Instance>, Error> {
-        check_directory(app, who, directory).await?;
+        Box::pin(check_directory(app, who, directory)).await?;
         let instance = app.engine.instance(directory).await?;
         if instance.is_repository() {
             // A directory inside a repository gives access to all of it.
-            check_directory(app, who, Path::new(&instance.path().worktree)).await?;
+            Box::pin(check_directory(app, who, Path::new(&instance.path().worktree))).await?;
         }
         Ok(instance)
     }

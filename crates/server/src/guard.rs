@@ -62,7 +62,9 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         request.extensions_mut().insert(Who::Local);
     }
     if let (Ok(Pass::User), Some(auth)) = (&checked, &app.options.auth) {
-        checked = identify(&app, auth, &mut request).await.and_then(|who| admit(&who, &request));
+        // Boxed, because most servers have no users, and every request would carry the large future.
+        let identified = Box::pin(identify(&app, auth, &mut request)).await;
+        checked = identified.and_then(|who| admit(&who, &request));
     }
     let is_allowed = checked.as_ref().map_or_else(Error::is_of_allowed_page, |_| true);
     let mut response = match checked {

@@ -58,7 +58,7 @@ pub(crate) async fn trace(State(app): State<App>, mut request: Request, next: Ne
     let start = Instant::now();
     let mut span = span(&app, &request);
     let name = id.to_str().unwrap_or_default().to_owned();
-    let work = within(span.context(), next.run(request));
+    let work = Box::pin(within(span.context(), next.run(request)));
     let mut response = within_request(name.clone(), work).await;
     let status = response.status();
     app.metrics.answered(status, start.elapsed());

@@ -1,11 +1,13 @@
 //! The event streams.
 
 use axum::Extension;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::response::Response;
 use codewright_proto::SessionId;
 use http::HeaderMap;
+use http::request::Parts;
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::auth::Viewer;
@@ -27,18 +29,38 @@ pub(super) struct GlobalQuery {
     names: Option<String>,
 }
 
+/// The client of a stream that can be resumed.
+pub(super) struct Listener {
+    pub(super) viewer: Viewer,
+    pub(super) closing: CancellationToken,
+    /// The position of the last event that the client received.
+    pub(super) after: Option<u64>,
+}
+
+impl FromRequestParts<App> for Listener {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let closing = parts.extensions.get::<Closing>().cloned().map(Extension);
+        Ok(Self {
+            after: last_event(&parts.headers)?,
+            closing: Closing::token(closing),
+            viewer: Viewer::from_request_parts(parts, app).await?,
+        })
+    }
+}
+
 pub(super) async fn local(
     State(app): State<App>,
     location: Location,
-    viewer: Viewer,
     Params(query): Params<EventQuery>,
-    (closing, headers): (Option<Extension<Closing>>, HeaderMap),
+    listener: Listener,
 ) -> Result<Response, Error> {
     let session = query.session_id.as_deref().map(SessionId::parse).transpose()?;
     let directory = location.instance.path().directory;
-    let after = last_event(&headers)?;
+    let Listener { viewer, closing, after } = listener;
     let start = Start { after, names: EventNames::parse(query.names.as_deref()) };
-    Ok(open(app, viewer, Scope::Directory { directory, session }, start, Closing::token(closing)).await)
+    Ok(open(app, viewer, Scope::Directory { directory, session }, start, closing).await)
 }
 
 pub(super) async fn global(

@@ -92,10 +92,10 @@ impl crate::state::Server {
         id: PermissionId,
         answer: PermissionAnswer,
     ) -> Result<Json<bool>, Error> {
-        check_reply(self, who, &id, answer.reply).await?;
+        Box::pin(check_reply(self, who, &id, answer.reply)).await?;
         let (engine, target, reply) = (self.engine.clone(), id.to_string(), answer.reply);
         self.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
-        record_reply(self, who, &target, reply).await;
+        Box::pin(record_reply(self, who, &target, reply)).await;
         Ok(Json(true))
     }
 }

@@ -45,12 +45,13 @@ pub(super) async fn answer(
     mut viewer: Viewer,
     Payload(body): Payload<Reply>,
 ) -> Result<Json<bool>, Error> {
-    on_permission(&app, &mut viewer, &body.id).await?;
-    on_question(&app, &mut viewer, &body.id).await?;
+    Box::pin(on_permission(&app, &mut viewer, &body.id)).await?;
+    Box::pin(on_question(&app, &mut viewer, &body.id)).await?;
     let missing = |key: &str| Error::payload(format!("Missing key\n  at [\"{key}\"]"));
     if let Ok(id) = PermissionId::parse(&body.id) {
         let reply = body.reply.ok_or_else(|| missing("reply"))?;
-        return app.answer(viewer.who(), id, PermissionAnswer { reply, message: body.message }).await;
+        return Box::pin(app.answer(viewer.who(), id, PermissionAnswer { reply, message: body.message }))
+            .await;
     }
     let id =
         QuestionId::parse(&body.id).map_err(|error| Error::payload(format!("{error}\n  at [\"id\"]")))?;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use codewright_engine::{Account, Audited};
 use codewright_proto::{Session, SessionId, ShareMode};
-use http::{Method, Uri};
+use http::request::Parts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,26 +20,27 @@ const MAX_SHARES: usize = 32;
 /// The default number of audit entries.
 const DEFAULT_ENTRIES: usize = 100;
 
-/// Returns the user, or an error if the server has no users.
-fn user<'a>(who: &'a Who, method: &Method, uri: &Uri) -> Result<&'a Caller, Error> {
-    let missing = || Error::NoRoute { method: method.to_string(), path: uri.path().to_owned() };
-    who.caller().ok_or_else(missing)
+/// The user who sends a request. A server without users has no such route.
+pub(super) struct Signed(Caller);
+
+impl FromRequestParts<App> for Signed {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let who = Who::of(&parts.extensions, app)?;
+        let missing =
+            || Error::NoRoute { method: parts.method.to_string(), path: parts.uri.path().to_owned() };
+        who.caller().cloned().map(Self).ok_or_else(missing)
+    }
 }
 
 /// Returns the user who sends the request.
-pub(super) async fn me(who: Who, method: Method, uri: Uri) -> Result<Json<Value>, Error> {
-    let caller = user(&who, &method, &uri)?;
-    Ok(Json(json!({"name": &*caller.name, "role": caller.role.name(), "teams": &*caller.teams})))
+pub(super) async fn me(Signed(caller): Signed) -> Json<Value> {
+    Json(json!({"name": &*caller.name, "role": caller.role.name(), "teams": &*caller.teams}))
 }
 
 /// Returns what the user and the user's teams have used today, and their quotas.
-pub(super) async fn usage(
-    State(app): State<App>,
-    who: Who,
-    method: Method,
-    uri: Uri,
-) -> Result<Json<Value>, Error> {
-    let caller = user(&who, &method, &uri)?;
+pub(super) async fn usage(State(app): State<App>, Signed(caller): Signed) -> Result<Json<Value>, Error> {
     let own = of_account(&app, Account::User(caller.name.to_string())).await?;
     let mut teams = BTreeMap::new();
     for team in caller.teams.iter() {
@@ -69,12 +70,10 @@ pub(super) struct Sharing {
 /// Replaces the teams that a session is shared with. Only its owner and administrators may do that.
 pub(super) async fn share(
     State(app): State<App>,
-    who: Who,
+    Signed(caller): Signed,
     One(id): One<SessionId>,
-    (method, uri): (Method, Uri),
     Payload(Sharing { shared }): Payload<Sharing>,
 ) -> Result<Json<Session>, Error> {
-    let caller = user(&who, &method, &uri)?.clone();
     if shared.len() > MAX_SHARES {
         return Err(Error::payload(format!("a session is shared with at most {MAX_SHARES} teams")));
     }

@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use axum::{Extension, Json};
 use bytes::Bytes;
 use codewright_engine::{Published, Subscription};
 use codewright_proto::{Envelope, Event, MessageId, SessionId};
 use futures_util::stream;
-use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -24,8 +23,7 @@ use crate::Error;
 use crate::auth::Viewer;
 use crate::extract::{One, Params};
 use crate::metrics::OpenStream;
-use crate::route::event::last_event;
-use crate::serve::Closing;
+use crate::route::event::Listener;
 use crate::state::App;
 use crate::stream::{event_stream, heartbeat_timer};
 use crate::v2::event::{Fold, NumberedEvent};
@@ -240,20 +238,20 @@ pub(in crate::route) async fn follow(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(query): Params<FollowQuery>,
-    viewer: Viewer,
-    (closing, headers): (Option<Extension<Closing>>, HeaderMap),
+    listener: Listener,
 ) -> Result<Response, Error> {
     find_session(&app, &id).await?;
     let initial = number("after", query.after.as_deref(), 0..=MAX_SEQ)?;
     // A client that reconnects sends the last event it received, which takes precedence over the initial query.
-    let after = last_event(&headers)?.or(initial);
+    let Listener { viewer, closing, after } = listener;
+    let after = after.or(initial);
     let follower = Follower {
         _open: OpenStream::new(&app),
         viewer,
         subscription: app.engine.events().subscribe(),
         heartbeat: heartbeat_timer(&app),
         reader: Reader::new(app, id, after),
-        closing: Closing::token(closing),
+        closing,
     };
     let frames = stream::unfold(follower, |mut follower| async move {
         let frame = follower.next().await?;
