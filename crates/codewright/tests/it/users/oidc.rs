@@ -4,7 +4,6 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use base64::Engine as _;
@@ -98,7 +97,7 @@ fn a_token_of_the_provider_counts_only_if_it_is_meant_for_this_server() -> Resul
             "issuer": provider.url, "audience": "codewright", "roles": {"ops": "admin", "dev": "member"},
         });
     })?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let now = codewright_proto::Clock::system().now_ms() / 1000;
     let claims = |change: Value| {
         let mut claims = json!({
             "iss": provider.url, "aud": ["other", "codewright"], "sub": "u-1", "groups": ["dev"], "exp": now + 600,
