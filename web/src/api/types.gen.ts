@@ -76,7 +76,7 @@ export type FileSource = { text: FilePartSourceText; type: "file"; path: string 
 export type FileSystemEntry = { path: string; type: "file" | "directory" };
 export type FormatterStatus = { name: string; extensions: Array<string>; enabled: boolean };
 export type GlobalEvent = { directory?: string; project?: string; workspace?: string; payload: Event | SyncEvent };
-export type GlobalSession = { id: string; slug: string; projectID: string; workspaceID?: string; directory: string; path?: string; parentID?: string; summary?: { additions: number; deletions: number; files: number; diffs?: Array<SnapshotFileDiff> }; cost?: number; tokens?: { input: number; output: number; reasoning: number; cache: { read: number; write: number } }; share?: { url: string }; title: string; agent?: string; model?: { id: string; providerID: string; variant?: string }; version: string; metadata?: Record<string, unknown>; time: { created: number; updated: number; compacting?: number; archived?: number }; permission?: PermissionRuleset; revert?: { messageID: string; partID?: string; snapshot?: string; diff?: string }; project: ProjectSummary | null };
+export type GlobalSession = { id: string; access?: { owner: string; team?: string; shared?: Record<string, "read" | "full"> }; slug: string; projectID: string; workspaceID?: string; directory: string; path?: string; parentID?: string; summary?: { additions: number; deletions: number; files: number; diffs?: Array<SnapshotFileDiff> }; cost?: number; tokens?: { input: number; output: number; reasoning: number; cache: { read: number; write: number } }; share?: { url: string }; title: string; agent?: string; model?: { id: string; providerID: string; variant?: string }; version: string; metadata?: Record<string, unknown>; time: { created: number; updated: number; compacting?: number; archived?: number }; permission?: PermissionRuleset; revert?: { messageID: string; partID?: string; snapshot?: string; diff?: string }; project: ProjectSummary | null };
 export type ImageAttachmentConfig = { auto_resize?: boolean; max_width?: number; max_height?: number; max_base64_bytes?: number };
 export type IntegrationAttempt = { attemptID: string; url: string; instructions: string; mode: "auto" | "code"; time: { created: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN"; expires: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN" } };
 export type IntegrationAttemptStatus = { status: "pending"; time: { created: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN"; expires: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN" } } | { status: "complete"; time: { created: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN"; expires: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN" } } | { status: "failed"; message: string; time: { created: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN"; expires: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN" } } | { status: "expired"; time: { created: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN"; expires: number | "NaN" | "Infinity" | "-Infinity" | "Infinity" | "-Infinity" | "NaN" } };
@@ -391,8 +391,10 @@ export interface Routes {
   "GET /global/config": { reply: Config };
   "PATCH /global/config": { body: Config; reply: Config };
   "POST /global/dispose": { reply: boolean };
+  "POST /global/drain": { reply: boolean };
   "GET /global/event": { query: { names?: "current" | "legacy" }; reply: GlobalEvent };
   "GET /global/health": { reply: { healthy: true; version: string } };
+  "GET /global/ready": { reply: { ready: boolean; reason?: string } };
   "GET /global/sync-event": { reply: GlobalEvent };
   "POST /global/upgrade": { body: { target: string }; reply: { success: true; version: string } | { success: false; error: string } };
   "POST /instance/dispose": { query: { directory?: string; workspace?: string }; reply: boolean };
@@ -408,6 +410,7 @@ export interface Routes {
   "POST /mcp/{name}/auth/callback": { path: { name: string }; query: { directory?: string; workspace?: string }; body: { code: string }; reply: MCPStatus };
   "POST /mcp/{name}/connect": { path: { name: string }; query: { directory?: string; workspace?: string }; reply: boolean };
   "POST /mcp/{name}/disconnect": { path: { name: string }; query: { directory?: string; workspace?: string }; reply: boolean };
+  "GET /metrics": { reply: void };
   "GET /path": { query: { directory?: string; workspace?: string }; reply: Path };
   "GET /permission": { query: { directory?: string; workspace?: string }; reply: Array<PermissionRequest> };
   "POST /permission": { query: { directory?: string; workspace?: string }; body: { sessionID?: string; permission: string; pattern: string; action: PermissionAction }; reply: boolean };
@@ -440,6 +443,7 @@ export interface Routes {
   "DELETE /session/{sessionID}": { path: { sessionID: string }; query: { directory?: string; workspace?: string }; reply: boolean };
   "PATCH /session/{sessionID}": { path: { sessionID: string }; query: { directory?: string; workspace?: string }; body: { title?: string; metadata?: Record<string, unknown>; permission?: PermissionRuleset; time?: { archived?: number } }; reply: Session };
   "POST /session/{sessionID}/abort": { path: { sessionID: string }; query: { directory?: string; workspace?: string }; reply: boolean };
+  "PUT /session/{sessionID}/access": { path: { sessionID: string }; body: { shared: Record<string, "read" | "full"> }; reply: Session };
   "GET /session/{sessionID}/children": { path: { sessionID: string }; query: { directory?: string; workspace?: string }; reply: Array<Session> };
   "POST /session/{sessionID}/command": { path: { sessionID: string }; query: { directory?: string; workspace?: string }; body: { messageID?: string; agent?: string; model?: string; arguments: string; command: string; variant?: string; parts?: Array<{ id?: string; type: "file"; mime: string; filename?: string; url: string; source?: FilePartSource }> }; reply: { info: AssistantMessage; parts: Array<Part> } };
   "POST /session/{sessionID}/compact": { path: { sessionID: string }; query: { directory?: string; workspace?: string }; reply: boolean };
@@ -485,6 +489,9 @@ export interface Routes {
   "POST /tui/select-session": { query: { directory?: string; workspace?: string }; body: { sessionID: string }; reply: boolean };
   "POST /tui/show-toast": { query: { directory?: string; workspace?: string }; body: { title?: string; message: string; variant: "info" | "success" | "warning" | "error"; duration?: number }; reply: boolean };
   "POST /tui/submit-prompt": { query: { directory?: string; workspace?: string }; reply: boolean };
+  "GET /users/audit": { query: { before?: number; limit?: number }; reply: Array<{ id: number; time: number; user: string; action: string; target: string; detail: string; request: string }> };
+  "GET /users/me": { reply: { name: string; role: "admin" | "member" | "reader"; teams: Array<string> } };
+  "GET /users/usage": { reply: { user: unknown; teams: Record<string, unknown> } };
   "GET /vcs": { query: { directory?: string; workspace?: string }; reply: VcsInfo };
   "POST /vcs/apply": { query: { directory?: string; workspace?: string }; body: { patch: string }; reply: { applied: boolean } };
   "GET /vcs/diff": { query: { directory?: string; workspace?: string; mode: "git" | "branch"; context?: number }; reply: Array<VcsFileDiff> };
