@@ -222,7 +222,8 @@ impl Run {
         let mut stops = Stops::default();
         loop {
             // After an error another process may hold the lease; otherwise dropping it releases it.
-            let at = self.turns(lease, known.take(), seen, &mut stops).await?;
+            // Boxed, as the work of a turn below: in an unoptimised build their futures together exceed the stack of a thread.
+            let at = Box::pin(self.turns(lease, known.take(), seen, &mut stops)).await?;
             let at = if self.entry.cancel.is_cancelled() { u64::MAX } else { at };
             if lease.release(at).await? {
                 return Ok(());
@@ -284,7 +285,8 @@ impl Run {
                     return Ok(at);
                 }
                 Next::Compact { asked } => {
-                    let work = compact::compact(&self.inner, lease, transcript, asked, &self.entry.cancel);
+                    let cancel = &self.entry.cancel;
+                    let work = Box::pin(compact::compact(&self.inner, lease, transcript, asked, cancel));
                     self.traced("compact", work).await?;
                 }
                 Next::Subtask { nth } => {
@@ -292,7 +294,8 @@ impl Run {
                         continue;
                     }
                     set_status(&self.inner, &self.entry.id, SessionStatus::Busy);
-                    let work = subtask::subtask(&self.inner, lease, &transcript, nth, &self.entry.cancel);
+                    let cancel = &self.entry.cancel;
+                    let work = Box::pin(subtask::subtask(&self.inner, lease, &transcript, nth, cancel));
                     self.traced("subtask", work).await?;
                 }
                 Next::Step => {
@@ -319,7 +322,7 @@ impl Run {
                         self.traced("step", work).await?;
                         continue;
                     }
-                    let work = step::step(&self.inner, lease, context, transcript, cancel);
+                    let work = Box::pin(step::step(&self.inner, lease, context, transcript, cancel));
                     self.traced("step", work).await?;
                 }
             }
