@@ -213,7 +213,7 @@ async fn a_database_that_cannot_be_used_is_explained() {
     database.open().await.close().await.expect("closed");
     let change = |sql: &'static str| database.client.batch_execute(sql);
     change("UPDATE store_schema SET version = 99").await.expect("changed");
-    check(database.url.clone(), "schema version 99; this program supports versions up to 2").await;
+    check(database.url.clone(), "schema version 99; this program supports versions up to 3").await;
     change("UPDATE store_schema SET version = 2").await.expect("changed");
     let read_only = database.url.replace("options=", "options=-cdefault_transaction_read_only%3Don%20");
     check(read_only, "is read-only").await;
