@@ -207,7 +207,8 @@ pub(crate) fn edited(tool: &ToolPart, directory: &Path) -> Vec<PathBuf> {
     paths.map(|path| directory.join(path)).collect()
 }
 
-/// The changes of files by commands of a turn, in the form of a call that edits files. Returns `None` if none is known.
+/// Returns the file changes that commands of a turn made, in the form of a call that edits files, or `None` if no command
+/// changed a file.
 pub(crate) fn command_changes(
     message: &str,
     files: &[PathBuf],

@@ -74,7 +74,7 @@ pub struct Audited {
     pub account: String,
     /// The action, such as `permission.reply`.
     pub action: String,
-    /// What the action changed, such as an id.
+    /// The id of the object that the action changed, such as a session.
     pub target: String,
     /// The outcome.
     pub detail: String,

@@ -1,4 +1,4 @@
-//! A server with several users: who may see and do what, and what limits them.
+//! A server with several users: access to sessions, roles, and quotas.
 
 mod limits;
 mod oidc;

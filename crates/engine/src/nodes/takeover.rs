@@ -29,7 +29,7 @@ const PASS: Duration = Duration::from_millis(250);
 const PASS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The gap between two looks after which the others may have been out of reach too.
 const GAP: Duration = Duration::from_millis(2500);
-/// How long nothing is taken over after such a gap. Living servers send a heartbeat in this time.
+/// The time after such a gap during which this server takes over no session. Other servers send a heartbeat in this time.
 const HOLD: Duration = Duration::from_secs(3);
 /// How many sessions are taken over in one look.
 const MAX_TAKEN: usize = 64;

@@ -42,12 +42,12 @@ enum Ending<'a> {
     Copied,
 }
 
-/// What becomes of the turn that a dead process left open.
+/// The state of a turn after recovery, if its process died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aftermath {
-    /// It ends like an aborted one.
+    /// The turn ends like an aborted one.
     Ends,
-    /// The caller goes on with it. The model learns what became of its calls.
+    /// The caller continues the turn. The next request to the model contains the state of each call.
     GoesOn,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Rule {
     pub(crate) audit: Option<&'static str>,
 }
 
-/// Returns the rule of a route; `None` if there is none.
+/// Returns the rule of the route with an operation id, or `None` if the table has no rule for it.
 pub(crate) fn need(operation: &str) -> Option<Rule> {
     let row = ROUTES.iter().find(|(_, operations)| operations.contains(&operation))?;
     let audit = AUDITED.iter().find(|audited| **audited == operation).copied();

@@ -1,4 +1,4 @@
-//! Which sessions a user may see: for lists, which ask about many sessions, and for streams, which ask about each event.
+//! The sessions that a user may see. Lists check many sessions at once, and streams check the session of each event.
 //!
 //! The access of a session is that of the session at the root of its parents. A stream starts without knowledge and reads
 //! sessions from the store when it needs them. It learns changes from the events that it sees itself, in the order of the

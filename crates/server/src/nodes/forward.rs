@@ -141,7 +141,7 @@ pub(super) const DIRECTORY: HeaderName = HeaderName::from_static("x-opencode-dir
 fn broken(to: &Member) -> Error {
     Error::NodeFailed {
         message: format!(
-            "the server `{}` ended or did not answer while it worked on the request: what it has stored goes on elsewhere",
+            "the server `{}` ended or did not answer while it worked on the request; another server continues a prompt that was stored",
             to.name
         ),
     }

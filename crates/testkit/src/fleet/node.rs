@@ -1,4 +1,4 @@
-//! A server of a fleet, with relays in front of it and in front of its database.
+//! A server of a fleet. One TCP relay is between the clients and the server, and another between the server and its database.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
