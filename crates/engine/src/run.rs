@@ -335,6 +335,9 @@ impl Run {
         lease: &Lease,
         transcript: &[MessageWithParts],
     ) -> Result<bool, Error> {
+        if !quota::is_limited(&self.inner) {
+            return Ok(false);
+        }
         let session = self.inner.session(&self.entry.id).await?;
         match quota::check_spent(&self.inner, &session).await {
             Ok(()) => Ok(false),

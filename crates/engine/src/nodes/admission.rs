@@ -36,7 +36,10 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// Reserves a session that is idle. Does nothing in a process that has no other servers.
+/// Reserves a session that no run owns. Does nothing in a process that has no other servers.
+///
+/// A run that is about to end may have released its lease already. A prompt that arrives then needs an owner too; the run
+/// continues with the reservation.
 ///
 /// # Errors
 ///
@@ -46,11 +49,8 @@ pub(crate) async fn reserve<'a>(
     session: &'a Session,
 ) -> Result<Option<Reserved<'a>>, Error> {
     let Some(cluster) = inner.nodes.get() else { return Ok(None) };
-    if inner.runs.is_running(&session.id) {
-        return Ok(None);
-    }
     // The sessions of subagents belong to a run that has begun.
-    if session.parent_id.is_none() {
+    if session.parent_id.is_none() && !inner.runs.is_running(&session.id) {
         if cluster.is_draining() {
             return Err(Error::Unavailable { message: draining(&cluster.settings.name) });
         }

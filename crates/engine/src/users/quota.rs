@@ -39,6 +39,11 @@ pub(crate) async fn admit<'a>(
     Ok(Some(starting))
 }
 
+/// Whether the server has quotas.
+pub(crate) fn is_limited(inner: &Inner) -> bool {
+    inner.quotas.quotas.get().is_some()
+}
+
 /// Checks what the accounts of a session have spent today.
 pub(crate) async fn check_spent(inner: &Inner, session: &Session) -> Result<(), Error> {
     let Some(quotas) = inner.quotas.quotas.get() else { return Ok(()) };
