@@ -13,6 +13,7 @@ pub(crate) mod decode;
 mod lsp;
 mod mcp;
 mod memory;
+mod nodes;
 mod page;
 mod plugins;
 mod prompt;
@@ -48,7 +49,7 @@ const RUNS: usize = 7;
 /// The largest number of runs.
 const RUNS_LIMIT: usize = 1000;
 /// The measurements besides the cases.
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part { name: abort::NAME, measure: abort::measure },
     Part { name: acp::NAME, measure: acp::measure },
     Part { name: confined::NAME, measure: confined::measure },
@@ -57,6 +58,7 @@ const PARTS: [Part; 15] = [
     Part { name: mcp::NAME, measure: mcp::measure },
     Part { name: plugins::NAME, measure: plugins::measure },
     Part { name: memory::NAME, measure: memory::measure },
+    Part { name: nodes::NAME, measure: nodes::measure },
     Part { name: prompt::NAME, measure: prompt::measure },
     Part { name: serve::NAME, measure: serve::measure },
     Part { name: snapshot::NAME, measure: snapshot::measure },

@@ -15,6 +15,8 @@ const NODES: usize = 3;
 const SESSIONS: usize = 24;
 /// The default number of faults.
 const FAULTS: u32 = 40;
+/// The longest pause of a client between an answer and the next prompt.
+const THINKING: Duration = Duration::from_millis(1);
 /// The number of errors of each kind to print.
 const SHOWN: usize = 20;
 
@@ -27,6 +29,8 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         faults: FAULTS,
         seed: 1,
         is_unfenced: false,
+        is_on_networks: false,
+        thinking: THINKING,
     };
     let mut rest = rest.iter();
     let mut program = None;
@@ -38,6 +42,11 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
             "--faults" => fleet.faults = number(flag, crate::value(flag, &mut rest)?)?,
             "--seed" => fleet.seed = number(flag, crate::value(flag, &mut rest)?)?,
             "--unfenced" => fleet.is_unfenced = true,
+            "--networks" => fleet.is_on_networks = true,
+            "--thinking" => {
+                let seconds = number(flag, crate::value(flag, &mut rest)?)?;
+                fleet.thinking = Duration::from_secs(seconds);
+            }
             other => bail!("`fleet` has no flag `{other}`; see `cargo xtask --help`"),
         }
     }
@@ -50,7 +59,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build()?;
     let begun = Instant::now();
     let Some(found) = runtime.block_on(fleet.play())? else { return Ok(ExitCode::SUCCESS) };
-    std::io::stdout().write_all(report(&found, begun.elapsed().as_secs())?.as_bytes())?;
+    std::io::stdout().write_all(report(&fleet, &found, begun.elapsed().as_secs())?.as_bytes())?;
     Ok(if found.is_clean() == fleet.is_unfenced { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -64,12 +73,14 @@ fn number<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T> {
     text.parse().ok().with_context(|| format!("`{flag}` needs a number, not `{text}`"))
 }
 
-fn report(found: &FleetReport, seconds: u64) -> Result<String> {
+fn report(fleet: &Fleet, found: &FleetReport, seconds: u64) -> Result<String> {
     let mut text = String::new();
-    writeln!(
-        text,
-        "servers on loopback, with relays in front of them and of the database; no network namespaces"
-    )?;
+    let place = if fleet.is_on_networks {
+        "each in a network namespace"
+    } else {
+        "on loopback, with relays in front of them and of the database"
+    };
+    writeln!(text, "{} servers {place}, {} sessions, seed {}", fleet.nodes, fleet.sessions, fleet.seed)?;
     let faults: u32 = found.faults.values().sum();
     writeln!(text, "{faults} faults in {seconds} s: {:?}", found.faults)?;
     let checks = &found.checks;
@@ -104,6 +115,9 @@ fn report(found: &FleetReport, seconds: u64) -> Result<String> {
         for fault in faults.iter().take(SHOWN) {
             writeln!(text, "  {fault}")?;
         }
+    }
+    for detail in &found.details {
+        writeln!(text, "{detail}")?;
     }
     Ok(text)
 }

@@ -92,11 +92,15 @@ Commands:
       error after an edit. They are searched in the directories and then on PATH; missing
       ones are skipped. With --install the program installs those that are npm packages.
       Print the number of servers that did. Exit with 1 if one did not.
-  fleet [--bin PATH] [--nodes N] [--sessions N] [--faults N] [--seed N] [--unfenced]
+  fleet [--bin PATH] [--nodes N] [--sessions N] [--faults N] [--seed N] [--networks] [--thinking SECONDS]
+        [--unfenced]
       Break N servers (default 3) on one private PostgreSQL N times (default 40) while N
       sessions (default 24) work: kills, pauses, ends, drains, stalled connections to the
       database and between servers, crashes of the database. Compare the log with the
-      record of the clients and the effects of commands. Exit with 1 if a prompt or an
+      record of the clients and the effects of commands. With --networks (root, `ip` and
+      `cc`) each server and the database are in a network namespace of their own, which
+      loses packets; the disk of the database gets slow, and clocks jump. Clients pause
+      up to SECONDS between two prompts. Exit with 1 if a prompt or an
       event was lost, an effect doubled or a session stuck. With --unfenced servers write
       with leases that they have lost, and are only paused: exit with 1 if that is not found.
   fuzz [--bin PATH] [--minutes N] [--lanes N] [--seed N]

@@ -40,6 +40,10 @@ pub(crate) const LOAD: &str = "scripted-load";
 pub(crate) const LOADED: Flood = Flood { bytes: 100_000, deltas: 2000 };
 /// The beginning of a prompt that is answered at the pace of a model.
 pub(crate) const PACED: &str = "scripted-paced";
+/// The beginning of a prompt that is answered for minutes.
+pub(crate) const LIVE: &str = "scripted-live";
+/// The words of that answer, and the pause before each.
+const LIVE_WORDS: (usize, Duration) = (300, Duration::from_secs(2));
 /// The beginning of a prompt that is answered by a command with a large output and a long text.
 pub(crate) const BULK: &str = "scripted-bulk";
 /// The long text after the large output.
@@ -218,6 +222,13 @@ fn answer(request: &Request) -> Turn {
     }
     if after(PACED).is_some() {
         return Paced::answer().into();
+    }
+    if after(LIVE).is_some() {
+        let (count, pause) = LIVE_WORDS;
+        let pace = Pace { chunk_size: Some(5), chunk_delay: Some(pause) };
+        let mut steps = Turn::steps();
+        steps.steps.push(Step::Text { text: "word ".repeat(count), pace });
+        return steps.into();
     }
     if after(BULK).is_some() {
         let mut steps = Turn::steps();

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::mcp;
-use crate::nodes::admission::{Reserved, reserve};
+use crate::nodes::admission::{Reserved, reserve, secure};
 use crate::run::compact::trigger::{Cause, request_summary};
 use crate::run::message;
 use crate::run::table::Turn;
@@ -72,7 +72,10 @@ pub(crate) async fn admit(
             (settle(inner, reserved, stored)?, true)
         }
     };
-    Ok((message, wants_answer.then(|| wake(inner, id))))
+    let secured = if wants_answer { secure(inner, id).await } else { Ok(()) };
+    let turn = wants_answer.then(|| wake(inner, id));
+    secured?;
+    Ok((message, turn))
 }
 
 /// Leaves a reserved session to the run that follows.

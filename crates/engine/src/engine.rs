@@ -105,11 +105,12 @@ impl Engine {
         // Permission rules are compared with resolved paths, so the program's directories must be resolved too.
         dirs.data = resolved(&dirs.data);
         dirs.tmp = resolved(&dirs.tmp);
-        // Tokens expire by the machine's clock; recorded times never decrease.
-        let wall = clock;
-        let clock = wall.steady();
-        let ids = Ids::new(clock.clone());
         let database = Database::choose(&env, &dirs, &directory);
+        // Tokens expire by the machine's clock; recorded times never decrease. Several servers all go by the clock of their
+        // database, because messages are in the order of their times.
+        let wall = clock;
+        let clock = if database.is_shared() { wall.following().steady() } else { wall.steady() };
+        let ids = Ids::new(clock.clone());
         let store = database.open(&env, ids.clone(), clock.clone()).await?;
         let child_env = child_environment(&env, &database);
         let shell =

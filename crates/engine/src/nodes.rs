@@ -21,8 +21,6 @@ use tokio::time::timeout;
 
 use settings::NodeSettings;
 
-/// How many sessions may wait for others to end, besides those that run.
-pub(crate) const MAX_WAITING: usize = 1024;
 /// How long a look at a directory may take. A network file system can hang.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The age after which what is known of the other servers no longer counts.

@@ -97,6 +97,15 @@ pub(crate) fn occupy<W: Future<Output = ()> + Send + 'static>(
     true
 }
 
+/// How a run got its lease.
+#[derive(Clone, Copy)]
+struct Beginning {
+    /// It waited for another owner.
+    is_late: bool,
+    /// It lost its lease to another server before.
+    was_fenced: bool,
+}
+
 /// A run of one session.
 struct Run {
     inner: Arc<Inner>,
@@ -106,12 +115,13 @@ struct Run {
 impl Run {
     async fn to_the_end(&self) {
         let mut first_failure = None;
+        let mut was_fenced = false;
         loop {
             let mut seen = self.inner.runs.admitted(&self.entry.id);
             let worked = match self.own().await {
                 Ok(Some((lease, is_late))) => {
                     let _slot = self.slot().await;
-                    self.work(lease, is_late, &mut seen).await
+                    self.work(lease, Beginning { is_late, was_fenced }, &mut seen).await
                 }
                 // Aborted while another process runs the turn, which is not affected.
                 Ok(None) => Ok(()),
@@ -122,8 +132,11 @@ impl Run {
                 Err((lease, error)) => {
                     let since = *first_failure.get_or_insert_with(Instant::now);
                     if self.is_repeated(&error, since) {
+                        was_fenced = is_fenced(&error);
                         // The next attempt continues with the same lease, unless another server has taken the session.
-                        if let (Some(cluster), Some(lease)) = (self.inner.nodes.get(), lease) {
+                        if let (Some(cluster), Some(lease), false) =
+                            (self.inner.nodes.get(), lease, was_fenced)
+                        {
                             cluster.keep_ready(&self.entry.id, lease);
                         }
                         let _: Option<()> = self.entry.cancel.run_until_cancelled(sleep(STORE_PAUSE)).await;
@@ -139,12 +152,13 @@ impl Run {
         }
     }
 
-    /// Whether a turn of one of several servers goes on after a failure: its database could not be reached.
+    /// Whether a turn of one of several servers continues after a failure: its database could not be reached, or another
+    /// server took the session meanwhile. That server may have released it before this one stored its prompt.
     fn is_repeated(&self, error: &Error, since: Instant) -> bool {
         self.inner.nodes.get().is_some()
             && !self.entry.cancel.is_cancelled()
             && since.elapsed() < STORE_PATIENCE
-            && matches!(error, Error::Store(error) if error.is_passing())
+            && (is_fenced(error) || matches!(error, Error::Store(error) if error.is_passing()))
     }
 
     /// Waits until this server may run one more session. The sessions of subagents need no room of their own, because
@@ -192,7 +206,7 @@ impl Run {
     async fn work(
         &self,
         mut lease: Lease,
-        is_late: bool,
+        beginning: Beginning,
         seen: &mut u64,
     ) -> Result<(), (Option<Lease>, Error)> {
         let stop = lease.stop_signal();
@@ -203,20 +217,32 @@ impl Run {
             std::future::pending::<Result<(), Error>>().await
         };
         let worked = {
-            let work = self.work_unheard(&mut lease, is_late, seen);
+            let work = self.work_unheard(&mut lease, beginning, seen);
             futures_util::future::select(pin!(work), pin!(listen)).await.factor_first().0
         };
         worked.map_err(|error| (Some(lease), error))
     }
 
-    async fn work_unheard(&self, lease: &mut Lease, is_late: bool, seen: &mut u64) -> Result<(), Error> {
+    async fn work_unheard(
+        &self,
+        lease: &mut Lease,
+        beginning: Beginning,
+        seen: &mut u64,
+    ) -> Result<(), Error> {
         let aftermath = match self.inner.nodes.get() {
             Some(_) => Aftermath::GoesOn,
             None => Aftermath::Ends,
         };
         let mut known = Some(recover::recover(&self.inner, lease, aftermath).await?);
-        if let (true, Some((_, transcript))) = (is_late, &known) {
+        if let (true, Some((_, transcript))) = (beginning.is_late, &known) {
             self.tell_failure(transcript);
+        }
+        // The other server has done the work, and called the extensions at its end.
+        if let (true, Some((at, transcript))) = (beginning.was_fenced, &known)
+            && matches!(next(transcript, WhenRefused::Ends), Next::Idle | Next::NoPrompt)
+            && lease.release(*at).await?
+        {
+            return Ok(());
         }
         self.ask_for_trust().await?;
         let mut stops = Stops::default();
@@ -256,6 +282,10 @@ impl Run {
                 Some(known) => known,
                 None => self.inner.store.transcript_at(&self.entry.id).await?,
             };
+            // The answer must come after a prompt that another server has stored, whose clock may be ahead.
+            if let Some(newest) = transcript.last() {
+                self.inner.clock.raise(newest.info.created().saturating_add(1));
+            }
             let next = next(&transcript, self.when_refused(&transcript).await?);
             if self.entry.cancel.is_cancelled() {
                 // Later prompts were aborted together with the previous step.

@@ -4,8 +4,8 @@
 //! Only this file reads the clock of the operating system.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::UNIX_EPOCH;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Instant, UNIX_EPOCH};
 
 /// A source of wall-clock time in milliseconds since 1970.
 #[derive(Clone)]
@@ -13,27 +13,67 @@ pub struct Clock {
     read: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// The latest time that a steady clock returned, shared by its clones.
     floor: Option<Arc<AtomicU64>>,
+    /// The clock that it follows.
+    followed: Option<Arc<Followed>>,
 }
+
+/// The last known time of another clock.
+struct Followed {
+    since: Instant,
+    /// Its time when `since` was the present.
+    at_ms: AtomicU64,
+    is_known: AtomicBool,
+}
+
+/// The difference up to which a clock that follows another one is not corrected: about what an answer over the network
+/// takes.
+const TOLERANCE_MS: u64 = 20;
 
 impl Clock {
     /// The clock of the operating system.
     #[must_use]
     pub fn system() -> Self {
-        Self { read: Arc::new(system_ms), floor: None }
+        Self { read: Arc::new(system_ms), floor: None, followed: None }
     }
 
     /// A clock that starts at `start_ms` and advances by `step_ms` with every reading.
     #[must_use]
     pub fn stepping(start_ms: u64, step_ms: u64) -> Self {
         let at = AtomicU64::new(start_ms);
-        Self { read: Arc::new(move || at.fetch_add(step_ms, Ordering::Relaxed)), floor: None }
+        let read = Arc::new(move || at.fetch_add(step_ms, Ordering::Relaxed));
+        Self { read, floor: None, followed: None }
     }
 
     /// Returns a clock with the same time that never runs backwards. If the underlying clock is set back, the time
     /// stands still until it has caught up.
     #[must_use]
     pub fn steady(&self) -> Self {
-        Self { read: Arc::clone(&self.read), floor: Some(Arc::default()) }
+        Self { read: Arc::clone(&self.read), floor: Some(Arc::default()), followed: self.followed.clone() }
+    }
+
+    /// Returns a clock that starts with the present time, and then advances evenly, whatever happens to this clock. It is
+    /// corrected by [`Clock::follow`].
+    #[must_use]
+    pub fn following(&self) -> Self {
+        let (since, at_ms) = (Instant::now(), AtomicU64::new(self.now_ms()));
+        let followed = Arc::new(Followed { since, at_ms, is_known: AtomicBool::new(false) });
+        let read = Arc::clone(&followed);
+        Self { read: Arc::new(move || read.now_ms()), floor: None, followed: Some(followed) }
+    }
+
+    /// Tells a clock made by [`Clock::following`], its clones and the steady clocks made of it that the followed clock
+    /// shows `ms` now. Small differences change nothing. Has no effect on other clocks.
+    ///
+    /// The first time counts whatever the clock has returned so far. After that a steady clock does not run backwards.
+    pub fn follow(&self, ms: u64) {
+        let Some(followed) = &self.followed else { return };
+        let is_first = !followed.is_known.swap(true, Ordering::Relaxed);
+        if is_first || followed.now_ms().abs_diff(ms) > TOLERANCE_MS {
+            followed.at_ms.store(ms.saturating_sub(followed.elapsed_ms()), Ordering::Relaxed);
+        }
+        if let (true, Some(floor)) = (is_first, &self.floor) {
+            floor.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Moves a steady clock and its clones forward to at least `ms`. Has no effect on other clocks.
@@ -51,6 +91,16 @@ impl Clock {
             Some(floor) => floor.fetch_max(now, Ordering::Relaxed).max(now),
             None => now,
         }
+    }
+}
+
+impl Followed {
+    fn elapsed_ms(&self) -> u64 {
+        self.since.elapsed().as_millis() as u64
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.at_ms.load(Ordering::Relaxed).saturating_add(self.elapsed_ms())
     }
 }
 
@@ -74,9 +124,27 @@ mod tests {
     fn a_steady_clock_stands_still_when_the_system_clock_is_set_back() {
         let times = Arc::new(std::sync::Mutex::new(vec![30, 20, 10, 40]));
         let read = move || times.lock().unwrap().remove(0);
-        let clock = Clock { read: Arc::new(read), floor: None }.steady();
+        let clock = Clock { read: Arc::new(read), floor: None, followed: None }.steady();
         assert_eq!(clock.now_ms(), 30);
         clock.clone().raise(35);
         assert_eq!([clock.now_ms(), clock.now_ms(), clock.now_ms()], [35, 35, 40]);
+    }
+
+    #[test]
+    fn a_clock_that_follows_another_one_ignores_its_own() {
+        // A day ahead, and jumping by a day with every reading.
+        let (day, hour) = (86_400_000, 3_600_000);
+        let clock = Clock::stepping(10 * day, day).following().steady();
+        let copy = clock.clone();
+        assert!(clock.now_ms() >= 10 * day);
+        clock.follow(9 * day);
+        let now = copy.now_ms();
+        assert!((9 * day..9 * day + hour).contains(&now), "{now}");
+        // Later the followed clock goes ahead, and then back.
+        clock.follow(9 * day + 2 * hour);
+        let ahead = copy.now_ms();
+        assert!((9 * day + 2 * hour..9 * day + 3 * hour).contains(&ahead), "{ahead}");
+        clock.follow(9 * day);
+        assert!((ahead..ahead + hour).contains(&copy.now_ms()), "it does not run backwards");
     }
 }

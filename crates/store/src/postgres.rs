@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use codewright_proto::{Envelope, Ids};
+use codewright_proto::{Clock, Envelope, Ids};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -23,7 +23,7 @@ use address::Address;
 use fault::Fault;
 use link::Link;
 use pool::Pool;
-use tail::Tail;
+use tail::{HEAD, Tail};
 use writer::{Append, Command, Work, Writer};
 
 mod address;
@@ -122,14 +122,15 @@ impl Postgres {
                 }
             };
             runtime.block_on(async {
-                match open(&of_thread).await {
+                match open(&of_thread, &stamps.clock).await {
                     Ok((link, last_position)) => {
                         of_feed.begin_after(last_position);
                         // If the caller has stopped waiting, the sender is dropped and the writer ends.
                         drop(opened.send(Ok(Handle::current())));
                         let (ending, end) = watch::channel(());
                         let (feed, node) = (Arc::clone(&of_feed), Arc::clone(&owner));
-                        let tail = Tail { address: of_thread.clone(), feed, node, end };
+                        let clock = stamps.clock.clone();
+                        let tail = Tail { address: of_thread.clone(), feed, node, clock, end };
                         let (address, link) = (of_thread, Some(link));
                         let writer = Writer { address, link, stamps, feed: of_feed, node: owner, received };
                         let write = async {
@@ -186,10 +187,12 @@ impl Postgres {
 }
 
 /// Opens the first connection, and brings the tables up to date. Returns the position of the last event.
-async fn open(address: &Address) -> Result<(Link, u64), Fault> {
+/// `clock` follows that of the database from now on.
+async fn open(address: &Address, clock: &Clock) -> Result<(Link, u64), Fault> {
     let mut link = Link::open(address, &Handle::current(), None).await?;
     schema::migrate(&mut link, &address.label).await?;
-    let row = link.row("SELECT position FROM store_head", &[]).await?.ok_or(Fault::Unchanged)?;
+    let row = link.row(HEAD, &[]).await?.ok_or(Fault::Unchanged)?;
     let position = row.get::<_, i64>(0).unsigned_abs();
+    clock.follow(row.get::<_, i64>(1).unsigned_abs());
     Ok((link, position))
 }

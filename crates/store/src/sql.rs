@@ -59,7 +59,8 @@ pub(crate) const STOPPED_SQLITE: &str =
 #[cfg(feature = "postgres")]
 pub(crate) const STOPPED_POSTGRES: &str = "SELECT held.id, held.fence
     FROM unnest($2::text[], $3::bigint[]) AS held (id, fence) JOIN event_sequence ON aggregate_id = held.id
-    WHERE event_sequence.fence <> held.fence OR owner_id IS DISTINCT FROM $1 OR stopped = held.fence";
+    WHERE event_sequence.fence > held.fence OR stopped = held.fence
+        OR (event_sequence.fence = held.fence AND owner_id IS DISTINCT FROM $1)";
 /// Whether an event of the session itself was stored after a `seq`.
 pub(crate) const ROW_CHANGED: &str = "SELECT 1 FROM event
     WHERE aggregate_id = $1 AND seq > $2 AND type >= 'session.' AND type < 'session/' LIMIT 1";

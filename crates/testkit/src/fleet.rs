@@ -9,6 +9,9 @@
 //! - Every event that a client received is in the log, and the client that moved from server to server missed none.
 //! - No command ran twice, and its record agrees with its effect.
 //! - A call that has ended never changes again: a server that lost its session wrote nothing to it.
+//!
+//! On networks ([`Fleet::is_on_networks`]) each server and the database are in a network namespace of their own, what is cut off
+//! loses its packets, the database waits for its disk, which gets slow, and clocks jump.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -27,11 +30,17 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::crash::{ClientRecord, CrashReport, Dice, check, input, model};
+use crate::postgres::Machine;
 use crate::{Postgres, Project};
-use node::Node;
+use network::{Net, Network};
+use node::{Node, Place};
+use relay::Relay;
+use shim::{Shim, Shims};
 
+mod network;
 mod node;
 mod relay;
+mod shim;
 
 /// How long a request of a client may take.
 const REQUEST: Duration = Duration::from_secs(20);
@@ -43,6 +52,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 const BETWEEN: Duration = Duration::from_millis(1500);
 /// The longest time that a server is paused or cut off.
 const AWAY: Duration = Duration::from_secs(7);
+/// The longest time of a write to a slow disk in addition.
+const SLOW_DISK: Duration = Duration::from_millis(300);
+/// The seconds by which a clock jumps at most, in both directions: a day.
+const CLOCK_JUMP: i64 = 24 * 3600;
 /// How long the sessions of a killed server may wait.
 const FAIL_OVER: Duration = Duration::from_secs(30);
 
@@ -62,6 +75,10 @@ pub struct Fleet {
     /// Whether servers are only paused, and write with leases that they have lost: the checks must find errors. Needs a
     /// program with debug assertions.
     pub is_unfenced: bool,
+    /// Whether each server is in a network namespace of its own. Needs root, `ip` and a C compiler.
+    pub is_on_networks: bool,
+    /// The longest pause of a client between an answer and the next prompt.
+    pub thinking: Duration,
 }
 
 /// The result of a test.
@@ -75,6 +92,8 @@ pub struct FleetReport {
     pub fail_over: Vec<Duration>,
     /// Prompts without an answer.
     pub stuck: BTreeSet<String>,
+    /// What the log has about commands that ran twice and about prompts without an answer.
+    pub details: Vec<String>,
 }
 
 impl FleetReport {
@@ -99,6 +118,8 @@ struct Scene {
     nodes: Vec<tokio::sync::Mutex<Node>>,
     clients: Vec<Client>,
     model: Server,
+    /// The address of the database for `psql`.
+    database: String,
     ids: Ids,
     record: Mutex<ClientRecord>,
     report: Mutex<FleetReport>,
@@ -127,20 +148,22 @@ impl Scene {
 impl Fleet {
     /// Runs the test. Returns `None` if PostgreSQL is not installed. Needs a runtime with several threads.
     pub async fn play(&self) -> Result<Option<FleetReport>> {
-        let Some(mut database) = Postgres::start() else { return Ok(None) };
+        let Some(mut stage) = Stage::start(self)? else { return Ok(None) };
         let model = Server::start(model::script()).await?;
+        let model_url = stage.model_url(&model).await?;
         let project = Project::git()?;
         let mut nodes = Vec::new();
         for at in 0..self.nodes {
-            nodes.push(Node::start(self, at, &project, &database, &model.url()).await?);
+            let place = stage.place(at)?;
+            nodes.push(Node::start(self, place, &project, &stage.database, &model_url).await?);
         }
-        let clients = nodes.iter().map(|node| Client::http(&node.url(), None, None));
-        let clients = clients.collect::<Result<_, _>>()?;
+        let clients = nodes.iter().map(Node::client).collect::<Result<_>>()?;
         let nodes = nodes.into_iter().map(tokio::sync::Mutex::new).collect();
         let scene = Arc::new(Scene {
             nodes,
             clients,
             model,
+            database: stage.url(),
             ids: Ids::new(Clock::system()),
             record: Mutex::default(),
             report: Mutex::default(),
@@ -150,13 +173,13 @@ impl Fleet {
         let mut dice = Dice(self.seed);
         let mut users = JoinSet::new();
         for _ in 0..self.sessions {
-            users.spawn(converse(Arc::clone(&scene), Dice(dice.roll())));
+            users.spawn(converse(Arc::clone(&scene), self.thinking, Dice(dice.roll())));
         }
         let mut watching = JoinSet::new();
         watching.spawn(watch(Arc::clone(&scene), Dice(dice.roll())));
         for _ in 0..self.faults {
             sleep(dice.span(BETWEEN)).await;
-            self.fault(&scene, &mut database, &mut dice).await?;
+            self.fault(&scene, &mut stage, &mut dice).await?;
             if self.is_unfenced && has_doubled(&project) {
                 break;
             }
@@ -174,15 +197,16 @@ impl Fleet {
     }
 
     /// Breaks something, and repairs it.
-    async fn fault(&self, scene: &Scene, database: &mut Postgres, dice: &mut Dice) -> Result<()> {
+    async fn fault(&self, scene: &Scene, stage: &mut Stage, dice: &mut Dice) -> Result<()> {
         let at = dice.below(self.nodes as u64) as usize;
         let away = AWAY.min(Duration::from_secs(4) + dice.span(AWAY));
-        let kind = if self.is_unfenced { 2 } else { dice.below(8) };
+        let kinds = if stage.network.is_some() { 11 } else { 8 };
+        let kind = if self.is_unfenced { 2 } else { dice.below(kinds) };
         let mut node = scene.nodes[at].lock().await;
         let name = match kind {
             0 | 1 => {
                 let process = node.kill();
-                let took = fail_over(database, process).await?;
+                let took = fail_over(stage, process).await?;
                 if let Some(took) = took {
                     scene.with(|report| report.fail_over.push(took));
                 }
@@ -196,21 +220,21 @@ impl Fleet {
                 "pause"
             }
             3 => {
-                node.stall_database(true);
+                node.cut_database(true)?;
                 sleep(away).await;
-                node.stall_database(false);
+                node.cut_database(false)?;
                 "no database"
             }
             4 => {
-                node.stall_others(true);
+                node.cut_others(true)?;
                 sleep(dice.span(AWAY)).await;
-                node.stall_others(false);
+                node.cut_others(false)?;
                 "no other servers"
             }
             5 => {
                 tokio::task::block_in_place(|| {
-                    database.order("crash");
-                    database.order("start");
+                    stage.database.order("crash");
+                    stage.database.order("start");
                 });
                 "database crash"
             }
@@ -218,6 +242,24 @@ impl Fleet {
                 node.end().await?;
                 node.restart().await?;
                 "end"
+            }
+            8 => {
+                node.cut_clients(true)?;
+                sleep(dice.span(AWAY)).await;
+                node.cut_clients(false)?;
+                "no clients and no model"
+            }
+            9 => {
+                stage.slow_disk(dice.span(SLOW_DISK))?;
+                sleep(dice.span(AWAY)).await;
+                stage.slow_disk(Duration::ZERO)?;
+                "slow disk"
+            }
+            10 => {
+                // The clock stays wrong until it jumps again.
+                let jump = dice.below(2 * CLOCK_JUMP.unsigned_abs()) as i64 - CLOCK_JUMP;
+                node.move_clock(jump)?;
+                "clock jump"
             }
             _ => {
                 // A server that drains hands over when its turns have ended.
@@ -234,6 +276,72 @@ impl Fleet {
     }
 }
 
+/// What the servers of a fleet share.
+struct Stage {
+    database: Postgres,
+    /// The address of the database for this process.
+    address: String,
+    /// Between the servers and the model.
+    relay: Option<Relay>,
+    disk: Option<Shim>,
+    shims: Option<Shims>,
+    network: Option<Arc<Network>>,
+}
+
+impl Stage {
+    /// Starts the database. Returns `None` if it is not installed.
+    fn start(fleet: &Fleet) -> Result<Option<Self>> {
+        if !fleet.is_on_networks {
+            let Some(database) = Postgres::start() else { return Ok(None) };
+            let address = "127.0.0.1".to_owned();
+            return Ok(Some(Self { database, address, relay: None, disk: None, shims: None, network: None }));
+        }
+        let (network, shims) = (Network::new(fleet.nodes)?, Shims::build()?);
+        let (at, disk) = (network.database(), shims.of("database")?);
+        let address = network.address(Net::Database, at);
+        let namespace = network.namespace(at);
+        let library = Some((disk.library(), disk.variable()));
+        let Some(database) = Postgres::on(&Machine { namespace: &namespace, address, library }) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            database,
+            address: address.to_string(),
+            relay: None,
+            disk: Some(disk),
+            shims: Some(shims),
+            network: Some(Arc::new(network)),
+        }))
+    }
+
+    /// The address of the model for the servers.
+    async fn model_url(&mut self, model: &Server) -> Result<String> {
+        let url = model.url();
+        let Some(network) = &self.network else { return Ok(url) };
+        let (scheme, rest) = url.split_once("://").context("the model has no address")?;
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let relay = Relay::start_at(network.host(Net::Clients), host.parse()?).await?;
+        let url = format!("{scheme}://{}/{path}", relay.address());
+        self.relay = Some(relay);
+        Ok(url.trim_end_matches('/').to_owned())
+    }
+
+    /// The machine of a server.
+    fn place(&self, at: usize) -> Result<Place> {
+        let clock = self.shims.as_ref().map(|shims| shims.of(&format!("server-{at}"))).transpose()?;
+        Ok(Place { at, network: self.network.clone(), clock })
+    }
+
+    /// The address of the database for `psql`.
+    fn url(&self) -> String {
+        self.database.tcp_url(&self.address, "?sslmode=disable")
+    }
+
+    fn slow_disk(&self, by: Duration) -> Result<()> {
+        self.disk.as_ref().map_or(Ok(()), |disk| disk.slow_disk(by))
+    }
+}
+
 /// Whether a command ran twice, so that servers without fences need no more faults.
 fn has_doubled(project: &Project) -> bool {
     let mut found = CrashReport::default();
@@ -242,12 +350,12 @@ fn has_doubled(project: &Project) -> bool {
 }
 
 /// Waits until no session belongs to a killed process. Returns how long that took, if it had any.
-async fn fail_over(database: &Postgres, process: u32) -> Result<Option<Duration>> {
+async fn fail_over(stage: &Stage, process: u32) -> Result<Option<Duration>> {
     let begun = Instant::now();
     let query = format!("SELECT count(*) FROM event_sequence WHERE owner_id LIKE '{process}-%'");
     let mut had_any = false;
     while begun.elapsed() < FAIL_OVER {
-        let left = tokio::task::block_in_place(|| ask_database(database, &query))?;
+        let left = tokio::task::block_in_place(|| ask_database(stage, &query))?;
         if left.trim() == "0" {
             return Ok(had_any.then(|| begun.elapsed()));
         }
@@ -258,15 +366,19 @@ async fn fail_over(database: &Postgres, process: u32) -> Result<Option<Duration>
 }
 
 /// Runs a query with `psql`. Returns its value.
-fn ask_database(database: &Postgres, sql: &str) -> Result<String> {
-    let url = database.tcp_url("127.0.0.1", "?sslmode=disable");
-    let done = Command::new("psql").args(["-XAtq", "-d", &url, "-c", sql]).output()?;
+fn ask_database(stage: &Stage, sql: &str) -> Result<String> {
+    query(&stage.url(), sql)
+}
+
+/// Runs a query with `psql` at an address.
+fn query(url: &str, sql: &str) -> Result<String> {
+    let done = Command::new("psql").args(["-XAtq", "-d", url, "-c", sql]).output()?;
     ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Ok(String::from_utf8(done.stdout)?)
 }
 
 /// Sends prompts to a session, one after the other, each to any server.
-async fn converse(scene: Arc<Scene>, mut dice: Dice) -> Result<()> {
+async fn converse(scene: Arc<Scene>, thinking: Duration, mut dice: Dice) -> Result<()> {
     let session = loop {
         match timeout(REQUEST, scene.any(&mut dice).create_session(&SessionInput::default())).await {
             Ok(Ok(session)) => break session.id,
@@ -275,6 +387,7 @@ async fn converse(scene: Arc<Scene>, mut dice: Dice) -> Result<()> {
     };
     scene.record(|record| record.add_session(&session));
     while !scene.is_over() {
+        sleep(dice.span(thinking)).await;
         let message = scene.ids.message();
         let number = scene.prompts.fetch_add(1, Ordering::Relaxed);
         let input = input(&message, model::prompt(number, dice.roll()));
@@ -297,9 +410,12 @@ async fn converse(scene: Arc<Scene>, mut dice: Dice) -> Result<()> {
         }
         while !is_answered(&scene, &mut dice, &session, &message).await {
             if Instant::now() > until {
-                let last = transcript(&scene, &mut dice, &session).await.and_then(|mut all| all.pop());
-                let stuck = format!("prompt {message} of {session}; the last message is {last:?}");
-                scene.with(|report| report.stuck.insert(stuck));
+                scene.with(|report| report.stuck.insert(format!("prompt {message} of {session}")));
+                let all = transcript(&scene, &mut dice, &session).await.unwrap_or_default();
+                let last = all.iter().rev().take(3).map(summary).collect::<Vec<_>>().join(" < ");
+                let owner = owner(&scene, &session).unwrap_or_else(|error| error.to_string());
+                let details = format!("{session} with {message}: {last}; owner: {owner}");
+                scene.with(|report| report.details.push(details));
                 break;
             }
             sleep(PAUSE).await;
@@ -369,6 +485,16 @@ async fn check_all(scene: &Scene, project: &Project) -> Result<()> {
         check::calls(&transcript, &effects, &mut found);
     }
     found.effects = scene.record(|record| record.new_effects(&effects));
+    for session in scene.record(|record| record.sessions()) {
+        let all = timeout(ANSWER, client.messages(&session, None)).await??;
+        let of = |message: &MessageWithParts| {
+            found.doubled.iter().any(|mark| summary(message).contains(mark.as_str()))
+        };
+        if all.iter().any(of) {
+            let around: Vec<_> = all.iter().filter(|message| of(message)).map(summary).collect();
+            scene.with(|report| report.details.push(format!("{session}: {}", around.join(" < "))));
+        }
+    }
     scene.with(|report| {
         let checks = &mut report.checks;
         checks.effects = found.effects;
@@ -380,6 +506,35 @@ async fn check_all(scene: &Scene, project: &Project) -> Result<()> {
         checks.wrong.extend(found.wrong);
     });
     Ok(())
+}
+
+/// A message in a few words.
+fn summary(message: &MessageWithParts) -> String {
+    let parts = message.parts.iter().filter_map(|part| match &part.body {
+        PartBody::Tool(call) => {
+            let state: String = format!("{:?}", call.state).chars().take(400).collect();
+            Some(format!("{} {state}", call.call_id))
+        }
+        PartBody::Text(text) => Some(text.text.chars().take(40).collect()),
+        _ => None,
+    });
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    match &message.info {
+        Message::User(info) => format!("[user {} at {}: {parts}]", info.id, info.time.created),
+        Message::Assistant(info) => format!(
+            "[answer {} to {} at {} to {:?}, {:?}, {:?}: {parts}]",
+            info.id, info.parent_id, info.time.created, info.time.completed, info.finish, info.error
+        ),
+    }
+}
+
+/// The row of a session's owner.
+fn owner(scene: &Scene, session: &SessionId) -> Result<String> {
+    let sql = format!(
+        "SELECT owner_id, fence, stopped, node, (SELECT alive_until - clock_timestamp() FROM store_node \
+         WHERE id = owner_id) FROM event_sequence WHERE aggregate_id = '{session}'"
+    );
+    tokio::task::block_in_place(|| query(&scene.database, &sql)).map(|text| text.trim().to_owned())
 }
 
 /// Reads the whole log, and checks that the clients know it and that no call changed after its end.

@@ -39,6 +39,7 @@ mod hang;
 mod postgres;
 mod project;
 mod run;
+mod stores;
 mod terminal;
 mod work;
 

@@ -4,7 +4,7 @@
 //! even with one that is killed, because a shell waits for the end of its input.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -20,8 +20,10 @@ cat >"$d/data/pg_hba.conf" <<'RULES'
 local all locked scram-sha-256
 local all all trust
 host all locked 127.0.0.1/32 scram-sha-256
+hostssl all certified 127.0.0.1/32 cert
 host all all 127.0.0.1/32 trust
 RULES
+[ -z "$NETWORK" ] || echo "host all all $NETWORK trust" >>"$d/data/pg_hba.conf"
 tls=off
 if command -v openssl >/dev/null; then
     (
@@ -32,13 +34,19 @@ if command -v openssl >/dev/null; then
         echo 'subjectAltName=DNS:localhost' >names
         openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt
         openssl req -x509 $k -keyout other.key -out other.crt -subj /CN=other -days 2
-        cp ca.crt other.crt ..
+        openssl req $k -keyout certified.key -out certified.csr -subj /CN=certified
+        echo basicConstraints=CA:FALSE >plain
+        openssl x509 -req -in certified.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile plain -out certified.crt
+        cp ca.crt other.crt certified.crt certified.key ..
+        # The user of the tests may be another one, and reads a copy.
+        chmod 644 ../certified.key
     ) >"$d/log" 2>&1
-    tls=on
+    tls="on -c ssl_ca_file=ca.crt"
 fi
 begin() {
     : >"$d/log"
-    "$BIN/postgres" -D "$d/data" -k "$d" -p "$PORT" -c listen_addresses=127.0.0.1 -c max_connections=200 \
+    env ${LIBRARY:+LD_PRELOAD="$LIBRARY"} \
+        "$BIN/postgres" -D "$d/data" -k "$d" -p "$PORT" -c listen_addresses="$ADDRESS" -c max_connections=200 \
         -c ssl=$tls -c fsync="$FSYNC" -c shared_buffers=32MB -c log_min_messages=warning >>"$d/log" 2>&1 </dev/null &
     p=$!
     n=0
@@ -70,6 +78,16 @@ pub struct Postgres {
     port: u16,
 }
 
+/// Where a server runs that is not one of this machine.
+pub(crate) struct Machine<'a> {
+    /// The network namespace.
+    pub(crate) namespace: &'a str,
+    /// The address to listen at.
+    pub(crate) address: Ipv4Addr,
+    /// The library that the server loads, and the variable that it reads with its value.
+    pub(crate) library: Option<(&'a Path, (&'static str, &'a Path))>,
+}
+
 impl Postgres {
     /// Starts a server. Prints why and returns `None` if its programs are not installed.
     pub fn start() -> Option<Self> {
@@ -78,6 +96,15 @@ impl Postgres {
 
     /// Starts a server whose databases have another encoding, or that waits for the disk (`fsync` is `on`).
     pub fn with(encoding: &str, fsync: &str) -> Option<Self> {
+        Self::begin(encoding, fsync, None)
+    }
+
+    /// Starts a server on another machine, which waits for the disk.
+    pub(crate) fn on(machine: &Machine<'_>) -> Option<Self> {
+        Self::begin("UTF8", "on", Some(machine))
+    }
+
+    fn begin(encoding: &str, fsync: &str, machine: Option<&Machine<'_>>) -> Option<Self> {
         let Some(programs) = programs() else {
             let reason =
                 "skipped: the programs of a PostgreSQL server (`postgres`, `initdb`) are not installed";
@@ -86,10 +113,26 @@ impl Postgres {
             return None;
         };
         let port = free_port();
-        let mut command = unprivileged();
+        let mut command = match machine {
+            Some(machine) => {
+                let inner = unprivileged();
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net=/run/netns/{}", machine.namespace));
+                command.arg(inner.get_program()).args(inner.get_args());
+                command
+            }
+            None => unprivileged(),
+        };
+        let address = machine.map_or(Ipv4Addr::LOCALHOST, |machine| machine.address);
+        command.args(["sh", "-c", SCRIPT]).env_clear();
+        if let Some(machine) = machine {
+            command.env("NETWORK", format!("{address}/24"));
+            if let Some((library, variable)) = machine.library {
+                command.envs([("LIBRARY", library), variable]);
+            }
+        }
         command
-            .args(["sh", "-c", SCRIPT])
-            .env_clear()
+            .env("ADDRESS", address.to_string())
             .env("PATH", search_path())
             .env("BIN", &programs)
             .env("PORT", port.to_string())
@@ -116,6 +159,11 @@ impl Postgres {
         )
     }
 
+    /// The port.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The address through the port.
     #[must_use]
     pub fn tcp_url(&self, host: &str, more: &str) -> String {
@@ -126,6 +174,13 @@ impl Postgres {
     #[must_use]
     pub fn authorities(&self) -> Option<[PathBuf; 2]> {
         let both = ["ca.crt", "other.crt"].map(|name| self.directory.join(name));
+        both.iter().all(|path| path.exists()).then_some(both)
+    }
+
+    /// The files of a certificate and its key for the user `certified`, if the server uses TLS. Others can read the key.
+    #[must_use]
+    pub fn certified(&self) -> Option<[PathBuf; 2]> {
+        let both = ["certified.crt", "certified.key"].map(|name| self.directory.join(name));
         both.iter().all(|path| path.exists()).then_some(both)
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::run::Run;
+use crate::stores::Store;
 
 /// The deadline of git, long for a small directory on a loaded machine.
 const GIT_DEADLINE: Duration = Duration::from_secs(30);
@@ -23,6 +25,8 @@ pub struct Project {
     _root: TempDir,
     directory: PathBuf,
     home: PathBuf,
+    /// `None` is the default store. Created for the first program.
+    store: OnceLock<Option<Store>>,
 }
 
 impl Project {
@@ -36,7 +40,8 @@ impl Project {
         let root = tempfile::Builder::new().prefix("codewright-test-").tempdir_in(parent)?;
         // The program reports resolved paths, and the path of a temporary directory may contain a link.
         let path = root.path().canonicalize()?;
-        let project = Self { _root: root, directory: path.join("project"), home: path.join("home") };
+        let (directory, home) = (path.join("project"), path.join("home"));
+        let project = Self { _root: root, directory, home, store: OnceLock::new() };
         fs::create_dir(&project.directory)?;
         for (_, directory) in project.homes() {
             fs::create_dir_all(directory)?;
@@ -132,7 +137,9 @@ impl Project {
         let trust = ("CODEWRIGHT_TRUST", "all".into());
         // On machines that cannot enforce the sandbox, every command would need a reply.
         let outer = ("CODEWRIGHT_SANDBOX_OUTER", "1".into());
-        homes.chain([("PATH", search_path()), trust, outer]).collect()
+        let store = self.store.get_or_init(Store::create).as_ref();
+        let store = store.map(|store| ("CODEWRIGHT_STORE", OsString::from(&store.url)));
+        homes.chain([("PATH", search_path()), trust, outer]).chain(store).collect()
     }
 
     /// Runs git in the directory and returns its output.

@@ -1,13 +1,23 @@
 //! Servers that share a database, broken a few times; `cargo xtask fleet` does it more often.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use codewright_testkit::{Fleet, FleetReport};
 
 fn play(faults: u32, is_unfenced: bool) -> Result<Option<FleetReport>> {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_codewright"));
-    let fleet = Fleet { binary, nodes: 2, sessions: 3, faults, seed: 7, is_unfenced };
+    let fleet = Fleet {
+        binary,
+        nodes: 2,
+        sessions: 3,
+        faults,
+        seed: 7,
+        is_unfenced,
+        is_on_networks: false,
+        thinking: Duration::from_millis(1),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(fleet.play())
 }

@@ -233,6 +233,34 @@ fn more_sessions_than_the_limit_wait_for_each_other() -> Result<()> {
 }
 
 #[test]
+fn a_full_server_refuses_and_says_when_to_come_back() -> Result<()> {
+    let script = Script::new().tool("bash", json!({"command": LONG})).text("One.").text("Two.");
+    let Some(cluster) = Cluster::start(script)? else { return Ok(()) };
+    let node = cluster.node(cluster.stage.project.directory(), json!({"sessions": 1, "waiting": 1}))?;
+    let running = begin(&cluster, &node)?;
+    let prompted = |id: &str| post(&node.url, &format!("/session/{id}/prompt_async"), &prompt("and me"));
+    let (waiting, refused) = (new_session(&node.url)?, new_session(&node.url)?);
+    assert_eq!(prompted(&waiting)?.0, 204);
+    let body = prompt("and me").to_string();
+    let host = node.url.trim_start_matches("http://");
+    let request = format!(
+        "POST /session/{refused}/prompt_async HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = raw(&node.url, &request)?;
+    ensure!(answer.starts_with("HTTP/1.1 429"), "{answer}");
+    check_has(&answer.to_ascii_lowercase(), &["retry-after: ", "2 sessions run or wait on"]);
+    ensure!(!text_at(&node.url, &refused).contains("and me"), "a refused prompt was stored");
+    // With room again it is accepted.
+    assert_eq!(post(&node.url, &format!("/session/{running}/abort"), &json!({}))?.0, 200);
+    wait_until("the end of the session that waited", || text_at(&node.url, &waiting).contains("One."))?;
+    wait_until("room", || prompted(&refused).is_ok_and(|(status, _)| status == 204))?;
+    wait_until("the end of the refused session", || text_at(&node.url, &refused).contains("Two."))?;
+    cluster.stage.no_problems()
+}
+
+#[test]
 fn the_settings_of_a_node_are_the_users_and_checked() -> Result<()> {
     let Some(cluster) = Cluster::start(Script::new().text("Done."))? else { return Ok(()) };
     let url = cluster.database.url("postgres", "");

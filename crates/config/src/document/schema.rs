@@ -131,6 +131,7 @@ const NODE_KEYS: &[(&str, Shape)] = &[
     ("secret", Shape::Text),
     ("roots", TEXTS),
     ("sessions", Shape::Positive),
+    ("waiting", Shape::Count),
     ("drain_seconds", Shape::Count),
 ];
 

@@ -92,6 +92,8 @@ pub const POSTGRES: &[&str] = &[
     "PGPASSFILE",
     "PGSSLMODE",
     "PGSSLROOTCERT",
+    "PGSSLCERT",
+    "PGSSLKEY",
     "PGCONNECT_TIMEOUT",
     "PGAPPNAME",
     "PGOPTIONS",

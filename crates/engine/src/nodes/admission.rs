@@ -6,7 +6,6 @@
 use codewright_proto::{Session, SessionId};
 use codewright_store::Claim;
 
-use super::MAX_WAITING;
 use crate::Error;
 use crate::inner::Inner;
 
@@ -54,7 +53,7 @@ pub(crate) async fn reserve<'a>(
         if cluster.is_draining() {
             return Err(Error::Unavailable { message: draining(&cluster.settings.name) });
         }
-        let limit = cluster.settings.sessions + MAX_WAITING;
+        let limit = cluster.settings.sessions + cluster.settings.waiting;
         if inner.runs.count() >= limit {
             let message = format!("{limit} sessions run or wait on `{}` already", cluster.settings.name);
             return Err(Error::Overloaded { message });
@@ -63,6 +62,26 @@ pub(crate) async fn reserve<'a>(
     let Claim::Held(lease) = inner.store.lease(&session.id).await? else { return Ok(None) };
     cluster.keep_ready(&session.id, lease);
     Ok(Some(Reserved { inner, session, is_kept: false }))
+}
+
+/// Gives a session with a new prompt an owner if it has none, before the prompt is acknowledged.
+///
+/// The owner of a session that was not reserved may have released it just before the prompt was stored, and a reservation
+/// may have been lost while the database could not be reached. An owner that releases the session afterwards sees the
+/// prompt and continues.
+///
+/// # Errors
+///
+/// Fails if the database cannot be reached. The prompt may then wait without an owner until another prompt arrives.
+pub(crate) async fn secure(inner: &Inner, id: &SessionId) -> Result<(), Error> {
+    let Some(cluster) = inner.nodes.get() else { return Ok(()) };
+    if inner.store.ownership(id).await?.owner.is_some() {
+        return Ok(());
+    }
+    if let Claim::Held(lease) = inner.store.lease(id).await? {
+        cluster.keep_ready(id, lease);
+    }
+    Ok(())
 }
 
 /// The message of a server that drains.

@@ -12,6 +12,8 @@ use crate::Error;
 const DEFAULT_SESSIONS: u64 = 256;
 /// The largest number of sessions that run at the same time.
 const MAX_SESSIONS: u64 = 100_000;
+/// The default number of sessions that wait, besides those that run.
+const DEFAULT_WAITING: u64 = 1024;
 /// How long running sessions may take to end while a server drains.
 const DEFAULT_DRAIN_SECONDS: u64 = 300;
 /// The longest such time.
@@ -36,6 +38,8 @@ pub struct NodeSettings {
     pub roots: Vec<PathBuf>,
     /// How many sessions run at the same time.
     pub sessions: usize,
+    /// How many more may wait for these to end.
+    pub waiting: usize,
     /// How long running sessions may take to end while it drains.
     pub drain: Duration,
 }
@@ -72,6 +76,7 @@ impl NodeSettings {
             return Err(Error::invalid(format!("`node.roots` has more than {MAX_ROOTS} directories")));
         }
         let sessions = node["sessions"].as_u64().unwrap_or(DEFAULT_SESSIONS).clamp(1, MAX_SESSIONS);
+        let waiting = node["waiting"].as_u64().unwrap_or(DEFAULT_WAITING).min(MAX_SESSIONS);
         let drain = node["drain_seconds"].as_u64().unwrap_or(DEFAULT_DRAIN_SECONDS).min(MAX_DRAIN_SECONDS);
         Ok(Self {
             name,
@@ -79,6 +84,7 @@ impl NodeSettings {
             secret: secret.map(str::to_owned),
             roots,
             sessions: sessions as usize,
+            waiting: waiting as usize,
             drain: Duration::from_secs(drain),
         })
     }

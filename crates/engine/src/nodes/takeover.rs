@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Cluster, MAX_WAITING};
+use super::Cluster;
 use crate::Error;
 use crate::error::describe;
 use crate::inner::Inner;
@@ -149,7 +149,7 @@ fn has_room(inner: &Inner, cluster: &Cluster) -> bool {
     }
     let is_free = |member: &Member| !member.is_draining && member.running < member.limit;
     let is_other_free = cluster.view().is_some_and(|view| view.members.all.iter().any(is_free));
-    !is_other_free && running < limit + MAX_WAITING
+    !is_other_free && running < limit + cluster.settings.waiting
 }
 
 /// Begins no more runs, waits until the running ones have ended or the deadline has passed, and hands the rest over.

@@ -151,17 +151,20 @@ fn name(root: &Path) -> String {
     name.split_off(start)
 }
 
+/// The age of a file. A file of the future, after the clock was set back, is new.
 fn age(path: &Path) -> Option<Duration> {
     let modified = path.symlink_metadata().ok()?.modified().ok()?;
-    modified.elapsed().ok()
+    Some(modified.elapsed().unwrap_or_default())
 }
 
 /// Removes the caches of projects that ran no command for a month.
 fn sweep(all: &Path) {
     for entry in read_dir(all).into_iter().flatten().flatten().take(MAX_PROJECTS) {
-        if age(&entry.path().join(USED)).is_none_or(|age| age > UNUSED) {
+        let path = entry.path();
+        // Another process may be about to create the file.
+        if age(&path.join(USED)).or_else(|| age(&path)).is_none_or(|age| age > UNUSED) {
             // What cannot be removed now is tried again later.
-            drop(remove_dir_all(entry.path()));
+            drop(remove_dir_all(path));
         }
     }
 }
@@ -318,5 +321,19 @@ mod tests {
         File::open(old.directory().join(USED)).unwrap().set_modified(past).unwrap();
         Caches::of(folder.path(), Path::new("/new")).prepare(&user, &home).unwrap();
         assert!(!old.directory().exists());
+    }
+
+    #[test]
+    fn caches_of_the_future_and_those_that_begin_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (user, home) = (Env::default(), folder.path().join("home"));
+        let [ahead, begun] = ["/ahead", "/begun"].map(|root| Caches::of(folder.path(), Path::new(root)));
+        ahead.prepare(&user, &home).unwrap();
+        let future = SystemTime::now() + Duration::from_secs(24 * 60 * 60);
+        File::open(ahead.directory().join(USED)).unwrap().set_modified(future).unwrap();
+        create_dir_all(begun.directory()).unwrap();
+        Caches::of(folder.path(), Path::new("/new")).prepare(&user, &home).unwrap();
+        ahead.prepare(&user, &home).unwrap();
+        assert!(ahead.directory().exists() && begun.directory().exists());
     }
 }

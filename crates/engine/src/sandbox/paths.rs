@@ -77,6 +77,7 @@ pub(super) const SECRETS: &[&str] = &[
     ".snowsql",
     ".dbt",
     ".pgpass",
+    ".postgresql",
     ".my.cnf",
     ".mylogin.cnf",
     ".mongorc.js",

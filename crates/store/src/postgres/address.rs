@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, Host, LoadBalanceHosts, SslMode, TargetSessionAttrs};
 
-use super::tls::{Check, Roots, Tls};
+use super::tls::{Check, Identity, Roots, Tls};
 
 /// How long one attempt to connect may take unless the address says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,6 +42,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("passfile", "PGPASSFILE"),
     ("sslmode", "PGSSLMODE"),
     ("sslrootcert", "PGSSLROOTCERT"),
+    ("sslcert", "PGSSLCERT"),
+    ("sslkey", "PGSSLKEY"),
     ("connect_timeout", "PGCONNECT_TIMEOUT"),
     ("application_name", "PGAPPNAME"),
     ("options", "PGOPTIONS"),
@@ -104,7 +106,11 @@ impl Address {
         } else if let Some(password) = from_passfile(get("passfile"), home, &hosts, [&database, &user])? {
             config.password(password);
         }
-        let tls = Tls::new(&check)?;
+        let identity = match config.get_ssl_mode() {
+            SslMode::Disable => None,
+            _ => identity(get("sslcert"), get("sslkey"), home)?,
+        };
+        let tls = Tls::new(&check, identity.as_ref())?;
         Ok(Self { config, tls, label: label(&hosts, &database) })
     }
 }
@@ -304,6 +310,40 @@ fn tls(mode: Option<&str>, roots: Option<&str>, home: Option<&Path>) -> Result<(
     })
 }
 
+/// The certificate of the user: that of the address, or the usual one if it exists.
+fn identity(
+    certificate: Option<&str>,
+    key: Option<&str>,
+    home: Option<&Path>,
+) -> Result<Option<Identity>, String> {
+    let usual = |name: &str| home.map(|home| home.join(".postgresql").join(name));
+    let certificate = match certificate {
+        Some(path) => PathBuf::from(path),
+        None => match usual("postgresql.crt").filter(|path| path.exists()) {
+            Some(path) => path,
+            None => return Ok(None),
+        },
+    };
+    let Some(key) = key.map(PathBuf::from).or_else(|| usual("postgresql.key")) else {
+        return Err("it has `sslcert` without `sslkey`".to_owned());
+    };
+    check_private("private key", &key)?;
+    Ok(Some(Identity { certificate, key }))
+}
+
+/// Fails if other users can read a file. A file that does not exist is reported when it is read.
+fn check_private(what: &str, path: &Path) -> Result<(), String> {
+    #[cfg(unix)]
+    if fs::metadata(path)
+        .is_ok_and(|found| std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0)
+    {
+        return Err(format!("other users can read the {what} `{}`: run `chmod 600 {0}`", path.display()));
+    }
+    #[cfg(not(unix))]
+    let _ = (what, path);
+    Ok(())
+}
+
 /// The password in a password file, if the file exists and has one for this connection.
 fn from_passfile(
     path: Option<&str>,
@@ -316,13 +356,7 @@ fn from_passfile(
     if !found.is_file() || found.len() > MAX_PASSFILE_BYTES {
         return Ok(None);
     }
-    #[cfg(unix)]
-    if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0 {
-        return Err(format!(
-            "other users can read the password file `{}`: run `chmod 600 {0}`",
-            path.display()
-        ));
-    }
+    check_private("password file", &path)?;
     let text = fs::read_to_string(&path)
         .map_err(|error| format!("the password file `{}` cannot be read: {error}", path.display()))?;
     Ok(hosts.iter().find_map(|host| password_in(&text, host, [database, user])))
@@ -443,6 +477,8 @@ mod tests {
             ("postgres://me:hush@h/d?channel_binding=require", "`channel_binding` must be"),
             ("postgres://me:hush@h/d?target_session_attrs=standby", "`target_session_attrs` must be"),
             ("postgres://me:hush@h/d?sslmode=require&sslrootcert=/nowhere/hush.crt", "cannot be read"),
+            ("postgres://me:hush@h/d?sslcert=/nowhere/hush.crt", "`sslcert` without `sslkey`"),
+            ("postgres://me:hush@h/d?sslcert=/nowhere/hush.crt&sslkey=/nowhere", "cannot be used"),
             ("postgres://me:hush%00@h/d", "NUL"),
             ("postgres://h/d", "names no user"),
         ] {

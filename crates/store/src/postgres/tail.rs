@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use codewright_proto::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
@@ -20,7 +21,9 @@ use super::link::Link;
 use crate::feed::Feed;
 use crate::node::Node;
 
-const HEAD: &str = "SELECT position FROM store_head";
+/// The position of the last event, and the time of the database.
+pub(super) const HEAD: &str =
+    "SELECT position, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM store_head";
 
 /// The shortest time between two looks.
 const GAP: Duration = Duration::from_millis(10);
@@ -34,6 +37,9 @@ const MAX_SILENCES: u32 = 2;
 /// The limit of a look, after which the connection is replaced.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The longest time until an answer from which the clock is set. A late one is about the past.
+const TIMELY: Duration = Duration::from_millis(100);
+
 /// The pause after a failed look.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -41,6 +47,8 @@ pub(super) struct Tail {
     pub(super) address: Address,
     pub(super) feed: Arc<Feed>,
     pub(super) node: Arc<Node>,
+    /// Follows the clock of the database.
+    pub(super) clock: Clock,
     /// Closed when the store ends.
     pub(super) end: watch::Receiver<()>,
 }
@@ -111,8 +119,12 @@ impl Tail {
         if holds_any {
             lease::deliver_stop_requests(link, &self.node).await?;
         }
+        let asked = Instant::now();
         let Some(row) = link.row(HEAD, &[]).await? else { return Ok(false) };
         let position = row.get::<_, i64>(0).unsigned_abs();
+        if asked.elapsed() < TIMELY {
+            self.clock.follow(row.get::<_, i64>(1).unsigned_abs());
+        }
         let is_new = position > self.feed.last_position();
         self.feed.advance_to(position);
         Ok(is_new)

@@ -2,17 +2,20 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use rustls::client::WantsClientCert;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
@@ -37,18 +40,27 @@ pub(super) enum Roots {
     File(PathBuf),
 }
 
+/// The certificate of the user, for servers that ask for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// The file of the certificate, with those of the authorities above it.
+    pub(super) certificate: PathBuf,
+    /// The file of its private key.
+    pub(super) key: PathBuf,
+}
+
 /// Makes TLS connections.
 #[derive(Clone)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    pub(super) fn new(check: &Check) -> Result<Self, String> {
+    pub(super) fn new(check: &Check, identity: Option<&Identity>) -> Result<Self, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?;
         let config = match check {
-            Check::Host(roots) => builder.with_root_certificates(roots.load()?).with_no_client_auth(),
+            Check::Host(roots) => identified(builder.with_root_certificates(roots.load()?), identity)?,
             Check::Nothing | Check::Authority(_) => {
                 let authority = match check {
                     Check::Authority(roots) => {
@@ -60,11 +72,30 @@ impl Tls {
                     Check::Nothing | Check::Host(_) => None,
                 };
                 let verifier = Arc::new(WithoutHost { authority, provider });
-                builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+                identified(builder.dangerous().with_custom_certificate_verifier(verifier), identity)?
             }
         };
         Ok(Self(Arc::new(config)))
     }
+}
+
+/// Completes a configuration with the certificate of the user.
+fn identified(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    identity: Option<&Identity>,
+) -> Result<ClientConfig, String> {
+    let Some(Identity { certificate, key }) = identity else { return Ok(builder.with_no_client_auth()) };
+    let unreadable = |what: &str, path: &Path, error: &dyn fmt::Display| {
+        format!("the {what} in `{}` cannot be used: {error}", path.display())
+    };
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
+    let chain = chain.map_err(|error| unreadable("certificate", certificate, &error))?;
+    if chain.is_empty() {
+        return Err(format!("there is no certificate in `{}`", certificate.display()));
+    }
+    let private =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("private key", key, &error))?;
+    builder.with_client_auth_cert(chain, private).map_err(|error| unreadable("private key", key, &error))
 }
 
 impl Roots {

@@ -111,6 +111,26 @@ async fn a_server_that_leaves_keeps_its_sessions_for_others() {
     assert_eq!(other.ownership(&session_id("ses_2")).await.expect("readable").owner, None);
 }
 
+/// On a slow disk the row of a new owner becomes visible long after its process knows of the lease.
+#[tokio::test]
+async fn a_lease_that_is_not_visible_yet_is_not_stopped() {
+    let Some(database) = Database::new().await else { return };
+    let store = database.open().await;
+    store.append(vec![created("ses_1")]).await.expect("stored");
+    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN PERFORM pg_sleep(2.5); RETURN NULL; END $$;
+        CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON event_sequence DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION slow()";
+    database.client.batch_execute(slow).await.expect("a slow commit");
+    let id = SessionId::parse("ses_1").expect("an id");
+    let Ok(codewright_store::Claim::Held(lease)) = store.lease(&id).await else {
+        panic!("the session is free")
+    };
+    let stopped = tokio::time::timeout(Duration::from_millis(200), lease.stop_signal().wait()).await;
+    assert!(stopped.is_err(), "the owner was told to stop");
+    lease.append(vec![message("ses_1", "msg_1", 5)]).await.expect("it is the owner");
+}
+
 #[tokio::test]
 async fn an_owner_receives_a_stop_request_of_another_process() {
     let Some(database) = Database::new().await else { return };
@@ -296,6 +316,35 @@ async fn the_certificate_of_the_server_is_checked_as_the_address_demands() {
     let row = database.client.query_one(encrypted, &[]).await.expect("readable");
     assert!(row.get::<_, bool>(0));
     store.close().await.expect("closed");
+}
+
+#[tokio::test]
+async fn a_certificate_is_the_users_password() {
+    let Some(database) = Database::new().await else { return };
+    let found = with_server(|server| Some((server.certified()?, server.tcp_url("localhost", ""))));
+    let Some(Some(([certificate, shared], url))) = found else { return };
+    let create = "DO $$ BEGIN CREATE ROLE certified LOGIN SUPERUSER;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$";
+    database.client.batch_execute(create).await.expect("a role");
+    let folder = tempfile::tempdir().expect("a directory");
+    let key = folder.path().join("own.key");
+    std::fs::copy(&shared, &key).expect("copied");
+    let schema = database.url.rsplit("%3D").next().expect("a schema");
+    let url = url.replace("codewright@", "certified@");
+    let with = |key: &std::path::Path| {
+        format!(
+            "{url}?sslmode=require&options=-csearch_path%3D{schema}&sslcert={}&sslkey={}",
+            certificate.display(),
+            key.display()
+        )
+    };
+    let error = open_url(&with(&key)).await.err().map(|error| format!("{error:?}")).unwrap_or_default();
+    assert!(error.contains("other users can read the private key"), "{error}");
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&key, private).expect("changed");
+    open_url(&with(&key)).await.expect("opens").close().await.expect("closed");
+    let without = format!("{url}?sslmode=require&options=-csearch_path%3D{schema}");
+    assert!(open_url(&without).await.is_err(), "no certificate was needed");
 }
 
 #[tokio::test]

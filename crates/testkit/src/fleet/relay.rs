@@ -1,6 +1,6 @@
 //! A relay of TCP connections that can stall, like a network that loses everything.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Result;
 use tokio::net::{TcpListener, TcpStream};
@@ -15,9 +15,14 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// Relays connections to an address.
+    /// Relays connections of this machine to an address.
     pub(super) async fn start(target: SocketAddr) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        Self::start_at(Ipv4Addr::LOCALHOST, target).await
+    }
+
+    /// Relays connections to an address of this machine.
+    pub(super) async fn start_at(address: Ipv4Addr, target: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind((address, 0)).await?;
         let address = listener.local_addr()?;
         let (stalled, is_stalled) = watch::channel(false);
         let mut task = JoinSet::new();
