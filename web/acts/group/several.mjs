@@ -132,7 +132,7 @@ export const table = [
     const token = randomBytes(32).toString("hex");
     const hash = createHash("sha256").update(token).digest("hex");
     const auth = { users: { alice: { token: `sha256:${hash}`, role: "member", teams: ["core"] } }, quotas: { user: { tokens: 5_000_000 }, teams: { core: { cost: 0.01 } } } };
-    const server = await cx.stage.serve({ env: { OPENCODE_CONFIG_CONTENT: JSON.stringify({ auth }) } });
+    const server = await cx.stage.serve({ env: { OPENCODE_CONFIG_CONTENT: JSON.stringify({ auth }), XDG_DATA_HOME: `${cx.stage.root}/users` } });
     const page = await openPage(cx.browser, server.url, { httpCredentials: { username: "alice", password: token } });
     // A member may not list terminals and the like.
     page.expected.push(/403/);

@@ -1,6 +1,6 @@
 // What the user and the user's teams have used today, and their quotas, on a server with users.
 import { createEffect, createMemo, createSignal, For, on, onCleanup, Show, type JSX } from "solid-js";
-import { call } from "../../api";
+import { ApiError, call } from "../../api";
 import { listen, state } from "../../state/mirror";
 import { count, money } from "../../text/format";
 import { t } from "../../text";
@@ -13,13 +13,16 @@ const load = () => call("GET /users/usage");
 /** A use from which on a quota is marked. */
 const NEAR = 0.9;
 
-/** Only the sessions of a server with users have an owner. */
-const hasUsers = () => Object.values(state.sessions).some((session) => session.access !== undefined);
+/** Whether the server said that it has no users, although its sessions are from a time when it had. */
+const [isSingle, setSingle] = createSignal(false);
+
+/** Only sessions that a server with users made have an owner. */
+const hasUsers = () => !isSingle() && Object.values(state.sessions).some((session) => session.access !== undefined);
 
 export function UsageSection(): JSX.Element {
   const [usage, setUsage] = createSignal<Usage>();
   // What is displayed stays if the server cannot be reached.
-  const fetch = () => void load().then(setUsage, () => {});
+  const fetch = () => void load().then(setUsage, (error: unknown) => error instanceof ApiError && error.status === 404 && setSingle(true));
   createEffect(on(createMemo(hasUsers), (some) => {
     if (!some) return;
     fetch();
