@@ -172,6 +172,24 @@ export const table = [
     proxy.closeAllConnections();
     proxy.close();
   } },
+  { name: "a slow list of sessions does not leave the page empty", run: async (cx) => {
+    const page = await cx.open("about:blank");
+    let answer = () => {};
+    const asked = new Promise((resolve) => (answer = resolve));
+    await page.route(/\/experimental\/session\?/, async (route) => {
+      await asked;
+      await route.continue().catch(() => {});
+    });
+    await page.goto(cx.server.url);
+    await page.locator(".home h1").waitFor();
+    equal("rows", await page.locator(".session-row").count(), 0);
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.locator(".settings").waitFor();
+    await page.evaluate(() => { location.hash = "#/"; });
+    answer();
+    await page.locator(".session-row").first().waitFor();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  } },
   { name: "the app works without storage", run: async (cx) => {
     const page = await cx.open("about:blank");
     await page.addInitScript(() => {
