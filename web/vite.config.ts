@@ -42,6 +42,20 @@ function terminalStyles(): Plugin {
   };
 }
 
+/** Makes the browser fetch the font of the first view with the scripts, so that the text is laid out once. */
+function firstFont(): Plugin {
+  return {
+    name: "first-font",
+    transformIndexHtml: {
+      order: "post",
+      handler: (_, { bundle }) => {
+        const fonts = Object.keys(bundle ?? {}).filter((name) => /inter-.*\.woff2$/.test(name));
+        return fonts.map((name) => ({ tag: "link", injectTo: "head" as const, attrs: { rel: "preload", as: "font", type: "font/woff2", crossorigin: "anonymous", href: `./${name}` } }));
+      },
+    },
+  };
+}
+
 /** Makes the browser send the calls of the first view before it has the scripts. They have the mode of `fetch`. */
 function firstCalls(): Plugin {
   return {
@@ -57,7 +71,7 @@ function firstCalls(): Plugin {
 
 export default defineConfig({
   base: "./",
-  plugins: [firstCalls(), trustedTemplates(), terminalStyles(), solid()],
+  plugins: [firstCalls(), firstFont(), trustedTemplates(), terminalStyles(), solid()],
   publicDir: false,
   build: {
     outDir: ".build",

@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 /** The deadline of what a page has to show. */
 export const SHOW = Number(process.env.SHOW_MS ?? 20_000);
 const START = 30_000;
-const FLAGS = [
+export const FLAGS = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ];
 

@@ -8,10 +8,12 @@ import { createSignal, Show } from "solid-js";
 import { render } from "solid-js/web";
 import { whenUnauthorized } from "./api";
 import { base, isOwn } from "./api/server";
+import { route } from "./app/router";
 import { Shell } from "./app/shell";
 import { connect, refuse } from "./state/mirror";
 import { followTheme } from "./state/themes";
 import { registerWorker } from "./state/version";
+import { afterFirstView, firstViewExists } from "./ui/idle";
 import { ServerGate } from "./views/sign-in/sign-in";
 
 /** The servers that the user confirmed in this tab. */
@@ -25,10 +27,12 @@ function isConfirmed(): boolean {
   }
 }
 
+/** The longest wait for the lists before the frame is drawn without them. They are usually there before the scripts. */
+const LISTS_MS = 100;
+
 function App() {
   followTheme();
   const [isUsed, setUsed] = createSignal(isConfirmed());
-  if (isUsed()) connect();
   const use = () => {
     try {
       sessionStorage.setItem(CONFIRMED, base.href);
@@ -36,12 +40,22 @@ function App() {
       // Then a reload asks again.
     }
     setUsed(true);
-    connect();
+    void connect();
   };
   return <Show when={isUsed()} fallback={<ServerGate onUse={use} />}><Shell /></Show>;
 }
 
-whenUnauthorized(refuse);
-registerWorker();
+async function start(root: HTMLElement): Promise<void> {
+  whenUnauthorized(refuse);
+  if (isConfirmed()) {
+    const listed = connect();
+    // One frame with all instead of an empty one and one that changes it: the first layout of a page is the most expensive.
+    if (route().name === "home") await Promise.race([listed, new Promise((resolve) => setTimeout(resolve, LISTS_MS))]);
+  }
+  render(() => <App />, root);
+  firstViewExists();
+  afterFirstView(registerWorker);
+}
+
 const root = document.getElementById("app");
-if (root) render(() => <App />, root);
+if (root) void start(root);

@@ -1,4 +1,5 @@
 // Two browsers at once, lost connections, other servers, passwords, and a page that is older than the server.
+import { createHash, randomBytes } from "node:crypto";
 import { equal, ok } from "../acts.mjs";
 import { openPage } from "../stage.mjs";
 
@@ -127,6 +128,27 @@ export const table = [
     await cx.press("Reload");
     await cx.page.locator(".head h1").waitFor();
   } },
+  { name: "a server with users shows what they have used, and their quotas", run: async (cx) => {
+    const token = randomBytes(32).toString("hex");
+    const hash = createHash("sha256").update(token).digest("hex");
+    const auth = { users: { alice: { token: `sha256:${hash}`, role: "member", teams: ["core"] } }, quotas: { user: { tokens: 5_000_000 }, teams: { core: { cost: 0.01 } } } };
+    const server = await cx.stage.serve({ env: { OPENCODE_CONFIG_CONTENT: JSON.stringify({ auth }), XDG_DATA_HOME: `${cx.stage.root}/users` } });
+    const page = await openPage(cx.browser, server.url, { httpCredentials: { username: "alice", password: token } });
+    // A member may not list terminals and the like.
+    page.expected.push(/403/);
+    await page.locator("#prompt").fill("say hello");
+    await page.locator("#prompt").press("Enter");
+    await cx.shows("Hello from the model", page);
+    await cx.idle(page);
+    await page.evaluate(() => { location.hash = "#/settings/status"; });
+    const usage = page.locator(".usage");
+    await usage.getByText("of 5.0M tokens").waitFor();
+    await usage.getByText("Team core").waitFor();
+    await usage.getByText(/of \$0\.01/).waitFor();
+    ok("the server of one user has none", (await cx.page.locator(".usage").count()) === 0);
+    await page.context().close();
+    await server.stop();
+  } },
   { name: "the app works below a path of a proxy", run: async (cx) => {
     const { createServer, request } = await import("node:http");
     const proxy = createServer((incoming, outgoing) => {
@@ -149,6 +171,24 @@ export const table = [
     cx.extra.splice(cx.extra.indexOf(page), 1);
     proxy.closeAllConnections();
     proxy.close();
+  } },
+  { name: "a slow list of sessions does not leave the page empty", run: async (cx) => {
+    const page = await cx.open("about:blank");
+    let answer = () => {};
+    const asked = new Promise((resolve) => (answer = resolve));
+    await page.route(/\/experimental\/session\?/, async (route) => {
+      await asked;
+      await route.continue().catch(() => {});
+    });
+    await page.goto(cx.server.url);
+    await page.locator(".home h1").waitFor();
+    equal("rows", await page.locator(".session-row").count(), 0);
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.locator(".settings").waitFor();
+    await page.evaluate(() => { location.hash = "#/"; });
+    answer();
+    await page.locator(".session-row").first().waitFor();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
   } },
   { name: "the app works without storage", run: async (cx) => {
     const page = await cx.open("about:blank");

@@ -491,7 +491,7 @@ export interface Routes {
   "POST /tui/submit-prompt": { query: { directory?: string; workspace?: string }; reply: boolean };
   "GET /users/audit": { query: { before?: number; limit?: number }; reply: Array<{ id: number; time: number; user: string; action: string; target: string; detail: string; request: string }> };
   "GET /users/me": { reply: { name: string; role: "admin" | "member" | "reader"; teams: Array<string> } };
-  "GET /users/usage": { reply: { user: unknown; teams: Record<string, unknown> } };
+  "GET /users/usage": { reply: { user: { used: { tokens: number; cost: number; sessions: number }; quota: { tokens: number | null; cost: number | null; sessions: number | null } }; teams: Record<string, { used: { tokens: number; cost: number; sessions: number }; quota: { tokens: number | null; cost: number | null; sessions: number | null } }> } };
   "GET /vcs": { query: { directory?: string; workspace?: string }; reply: VcsInfo };
   "POST /vcs/apply": { query: { directory?: string; workspace?: string }; body: { patch: string }; reply: { applied: boolean } };
   "GET /vcs/diff": { query: { directory?: string; workspace?: string; mode: "git" | "branch"; context?: number }; reply: Array<VcsFileDiff> };

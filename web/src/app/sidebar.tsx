@@ -1,5 +1,5 @@
 // The sidebar: the sessions, grouped by what needs attention.
-import { createMemo, Show, type JSX } from "solid-js";
+import { createMemo, createSignal, onCleanup, Show, type JSX } from "solid-js";
 import { currentDirectory } from "../state/actions";
 import { loadMoreSessions, state } from "../state/mirror";
 import { prefs } from "../state/prefs";
@@ -7,12 +7,16 @@ import { ago, baseName } from "../text/format";
 import { t } from "../text";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icon";
+import { isDrawn } from "../ui/idle";
 import { plain, prose } from "../ui/text";
 import { VirtualList } from "../ui/virtual";
 import { groups, runningRoots, waitingRoots } from "./lists";
 import { format, go, route } from "./router";
 import { SessionMenu } from "./session-menu";
 import { openPalette } from "./palette";
+
+/** A first connection that takes longer is mentioned. */
+const SLOW_MS = 400;
 
 export function Sidebar(): JSX.Element {
   const rows = createMemo(() => groups().flatMap((group) => [`# ${group.title}`, ...group.sessions.map((session) => session.id)]));
@@ -58,7 +62,8 @@ export function Sidebar(): JSX.Element {
                       {baseName(state.sessions[key]?.directory ?? "")} {waiting().has(key) ? t.waitsForYou : running().has(key) ? t.running : ""}
                     </span>
                   </a>
-                  <SessionMenu id={key} />
+                  {/* Invisible before the pointer or the keyboard is there, so not part of the first frame. */}
+                  <Show when={isDrawn()}><SessionMenu id={key} /></Show>
                 </div>
               )
             }
@@ -77,7 +82,10 @@ export function Sidebar(): JSX.Element {
 }
 
 function Connection(): JSX.Element {
-  const label = () => (state.connection === "open" ? "" : state.connection === "connecting" ? t.connecting : t.connectionLost);
+  const [isSlow, setSlow] = createSignal(false);
+  const timer = setTimeout(() => setSlow(true), SLOW_MS);
+  onCleanup(() => clearTimeout(timer));
+  const label = () => (state.connection === "open" ? "" : state.connection !== "connecting" ? t.connectionLost : isSlow() ? t.connecting : "");
   return (
     <Show when={label()}>
       <span class="badge warn clip">{label()}</span>

@@ -7,7 +7,7 @@ import {
 } from "../api";
 import { FIRST, PAGE } from "../api/first";
 import { follow, type StreamState } from "../api/stream";
-import { idle } from "../ui/idle";
+import { afterFirstView, idle } from "../ui/idle";
 import { fail, toast } from "../ui/toast";
 import { t } from "../text";
 import { placeOf } from "./place";
@@ -20,7 +20,7 @@ const MAX_TRANSCRIPTS = 8;
 const BUDGET_MS = 9;
 const MAX_LINEAGE = 32;
 
-export type KnownSession = Session & { project?: GlobalSession["project"] };
+export type KnownSession = Session & Partial<Pick<GlobalSession, "access" | "project">>;
 
 interface State {
   connection: StreamState;
@@ -129,7 +129,7 @@ export function waiting(id: string): { permissions: PermissionRequest[]; questio
   };
 }
 
-async function loadLists(): Promise<void> {
+async function loadLists(listed?: () => void): Promise<void> {
   const [list, projects, place, active] = await Promise.all([
     callWithHeaders("GET /experimental/session", { query: FIRST["GET /experimental/session"] }),
     call("GET /project"),
@@ -147,6 +147,8 @@ async function loadLists(): Promise<void> {
     }));
     set({ projects, directory: place.directory, home: place.home, hasMore: cursor !== null, ready: true, error: "" });
   });
+  listed?.();
+  await new Promise<void>(afterFirstView);
   await loadActive(Object.keys(active.data as Record<string, unknown>));
 }
 
@@ -331,13 +333,14 @@ function isIgnored(data: string): boolean {
  * Fetches the lists again, and what else was requested before a time. Events that arrive meanwhile are applied to the
  * result.
  */
-async function refresh(before: number): Promise<void> {
+async function refresh(before: number, listed?: () => void): Promise<void> {
   fetching += 1;
   try {
-    await loadLists();
+    await loadLists(listed);
   } catch (error) {
     set("error", error instanceof Error ? error.message : String(error));
   } finally {
+    listed?.();
     fetching -= 1;
     if (queue.length > 0) schedule();
   }
@@ -347,14 +350,18 @@ async function refresh(before: number): Promise<void> {
 
 let ending: AbortController | null = null;
 
-/** Follows the server's events. Called again after a sign-in. */
-export function connect(): void {
+/** Follows the server's events. Called again after a sign-in. Returns when the lists are there, or cannot be loaded. */
+export function connect(): Promise<void> {
   ending?.abort();
   ending = new AbortController();
   let wasLost = false;
   // For a quick first view. The lists are fetched again after it, because the stream opens later.
-  let first: Promise<void> | null = state.ready ? null : refresh(0);
-  void follow(
+  let listed = () => {};
+  const listing = new Promise<void>((resolve) => (listed = resolve));
+  let first: Promise<void> | null = state.ready ? null : refresh(0, listed);
+  if (!first) listed();
+  const { signal } = ending;
+  afterFirstView(() => void follow(
     {
       onEvent: enqueue,
       isIgnored,
@@ -374,8 +381,9 @@ export function connect(): void {
         set("connection", connection);
       },
     },
-    ending.signal,
-  );
+    signal,
+  ));
+  return listing;
 }
 
 /** Stops following the events, because the server wants a password. */

@@ -2,6 +2,7 @@
 // needed, and again after an event that changes it.
 import { createSignal } from "solid-js";
 import { call, type Agent, type Command, type Config, type Event, type FormatterStatus, type LSPStatus, type MCPStatus, type Provider, type SandboxStatus, type Trust, type VcsFileStatus, type VcsInfo } from "../api";
+import { afterFirstView } from "../ui/idle";
 
 /** A value that is fetched when it is first read. */
 export interface Lazy<T> {
@@ -36,7 +37,13 @@ function lazy<T>(fetch: () => Promise<T>): Lazy<T> {
     }
   };
   const read = () => {
-    if (!isRead) void refresh();
+    if (!isRead) {
+      isRead = true;
+      afterFirstView(() => {
+        // Something else may have fetched or set it meanwhile.
+        if (mine === 0) void refresh();
+      });
+    }
     return value();
   };
   return Object.assign(read, {

@@ -81,6 +81,7 @@ export const en = {
   mcpServers: "MCP servers", languageServers: "Language servers", formatters: "Formatters", sandbox: "Sandbox", none: "None", connect: "Connect", authorize: "Sign in", openSignIn: "Open the page for the sign-in", signOut: "Sign out",
   pasteCode: "Paste the address that the browser ended at, or the code", version: "Version",
   statusOf: { connected: "connected", disabled: "off", failed: "failed", needs_auth: "needs sign-in", needs_client_registration: "needs registration", error: "failed" } as Record<string, string>,
+  usageToday: "Usage today", yours: "You", team: (name: string) => `Team ${name}`, tokensOfDay: "tokens", sessionsAtWork: "sessions at work", ofLimit: (used: string, limit: string) => `${used} of ${limit}`,
   savedPermissions: "Granted permissions", revoke: "Revoke",
 
   // Settings

@@ -21,7 +21,7 @@ export function SignIn(): JSX.Element {
       const { headers, credentials } = access();
       const response = await fetch(address("GET /global/health"), { headers, credentials, signal: AbortSignal.timeout(15_000) });
       if (response.ok) {
-        connect();
+        void connect();
         return;
       }
       setProblem(response.status === 401 ? t.passwordWrong : t.failedWith(response.status));

@@ -7,6 +7,7 @@ import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { plain, prose } from "../../ui/text";
 import { openTrust } from "../trust/trust";
+import { UsageSection } from "./usage";
 
 const KINDS: Record<string, string> = { connected: "good", failed: "bad", error: "bad", needs_auth: "warn", needs_client_registration: "warn" };
 
@@ -71,6 +72,7 @@ export function StatusPanel(props: { directory: string }): JSX.Element {
           <Button small onClick={() => openTrust(place())}>{t.open}</Button>
         </div>
       </section>
+      <UsageSection />
     </div>
   );
 }
