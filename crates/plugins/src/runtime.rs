@@ -41,6 +41,8 @@ pub struct Runtime {
     pub kind: RuntimeKind,
     /// Its path.
     pub program: PathBuf,
+    /// Whether the path contains Node.
+    pub has_node: bool,
 }
 
 impl Runtime {
@@ -51,7 +53,11 @@ impl Runtime {
     /// Fails with a sentence if there is none.
     pub fn find(search: &ProgramSearch, named: Option<RuntimeKind>) -> Result<Self, String> {
         let search = ProgramSearch { programs: Programs::Installed, ..search.clone() };
-        let find = |kind: RuntimeKind| Some(Self { kind, program: search.installed(kind.name())? });
+        let find = |kind: RuntimeKind| {
+            let program = search.installed(kind.name())?;
+            let has_node = kind == RuntimeKind::Node || search.installed(RuntimeKind::Node.name()).is_some();
+            Some(Self { kind, program, has_node })
+        };
         match named {
             Some(kind) => find(kind).ok_or_else(|| {
                 let name = kind.name();
@@ -65,9 +71,35 @@ impl Runtime {
         }
     }
 
+    /// Returns a directory to start in that has no files with settings, unlike that of a repository. bun runs what the
+    /// `bunfig.toml` of its directory names, and reads the variables of its `.env`. The script changes the directory.
+    #[must_use]
+    pub fn directory() -> &'static Path {
+        Path::new("/")
+    }
+
+    /// Returns the variables that keep a process at rest from waking up. The script removes them again.
+    ///
+    /// `BUN_GC_TIMER_DISABLE` ends the timer of bun that collects garbage every second; allocations still collect it.
+    /// `Malloc` uses another allocator than that of the engine, which has a thread that wakes up ten times a second.
+    #[must_use]
+    pub fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        match self.kind {
+            RuntimeKind::Bun => &[("BUN_GC_TIMER_DISABLE", "1"), ("Malloc", "1")],
+            RuntimeKind::Node | RuntimeKind::Deno => &[],
+        }
+    }
+
     /// Returns the arguments that run a script with a limit for its memory. bun has no such limit.
     #[must_use]
     pub fn args(&self, script: &Path, memory_bytes: u64) -> Vec<OsString> {
+        let mut script = script.to_owned();
+        if self.kind == RuntimeKind::Bun && self.has_node {
+            // bun 1.3 reads the variables above too late, unless it has to look for the script. It then also changes the
+            // path, which is harmless in the directory above if the path contains Node: otherwise bun makes a
+            // replacement with a known name in the directory for temporary files.
+            script.set_extension("");
+        }
         let heap = format!("--max-old-space-size={}", memory_bytes / 1024 / 1024);
         let options = match self.kind {
             // Packages that are missing are never fetched while a plugin runs.
@@ -75,7 +107,7 @@ impl Runtime {
             RuntimeKind::Node => vec![heap, "--no-warnings".to_owned()],
             RuntimeKind::Deno => vec!["run".to_owned(), "-A".to_owned(), format!("--v8-flags={heap}")],
         };
-        options.into_iter().map(OsString::from).chain([script.as_os_str().to_owned()]).collect()
+        options.into_iter().map(OsString::from).chain([script.into_os_string()]).collect()
     }
 }
 
