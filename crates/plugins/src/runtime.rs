@@ -105,7 +105,11 @@ impl Runtime {
             // Packages that are missing are never fetched while a plugin runs.
             RuntimeKind::Bun => vec!["--no-install".to_owned()],
             RuntimeKind::Node => vec![heap, "--no-warnings".to_owned()],
-            RuntimeKind::Deno => vec!["run".to_owned(), "-A".to_owned(), format!("--v8-flags={heap}")],
+            RuntimeKind::Deno => {
+                // Otherwise the engine collects garbage in several threads when nothing has happened for a while.
+                let flags = format!("--v8-flags={heap},--single-threaded-gc,--no-memory-reducer");
+                vec!["run".to_owned(), "-A".to_owned(), flags]
+            }
         };
         options.into_iter().map(OsString::from).chain([script.into_os_string()]).collect()
     }
