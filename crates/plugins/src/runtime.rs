@@ -157,6 +157,21 @@ mod tests {
     }
 
     #[test]
+    fn bun_looks_for_the_script_only_if_it_makes_no_replacement_for_node() {
+        for (kind, has_node, expected) in [
+            (RuntimeKind::Bun, true, "/cache/a/host"),
+            (RuntimeKind::Bun, false, "/cache/a/host.mjs"),
+            (RuntimeKind::Node, true, "/cache/a/host.mjs"),
+            (RuntimeKind::Deno, true, "/cache/a/host.mjs"),
+        ] {
+            let runtime = Runtime { kind, program: PathBuf::from("/bin/any"), has_node };
+            let args = runtime.args(Path::new("/cache/a/host.mjs"), 1 << 29);
+            assert_eq!(args.last().unwrap(), expected, "{kind:?}");
+            assert_eq!(runtime.variables().is_empty(), kind != RuntimeKind::Bun);
+        }
+    }
+
+    #[test]
     fn an_old_node_is_refused() {
         for (name, version, is_usable) in [
             ("node", "18.20.1", false),

@@ -140,8 +140,7 @@ async fn missing_features_return_empty_lists_or_errors() {
     let unknown =
         json!({"_tag": "McpServerNotFoundError", "name": "no", "message": "MCP server not found: no"});
     let error = |what: &str| json!({"name": "BadRequest", "data": {"message": format!("{what} is not supported by this version")}});
-    let worktree =
-        json!({"type": "worktree", "name": "Worktree", "description": "Create a git worktree"});
+    let worktree = json!({"type": "worktree", "name": "Worktree", "description": "Create a git worktree"});
     let console = json!({"consoleManagedProviders": [], "switchableOrgCount": 0});
     let rows = [
         ("GET", "/mcp", "", 200, servers),
