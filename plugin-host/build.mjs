@@ -1,12 +1,32 @@
-// Bundles src/ into dist/host.mjs, and compresses that into dist/host.mjs.deflate, which is part of the program. With
-// --verify it only compares the result with the file.
+// Bundles src/ into the files of dist/, and compresses each of them into NAME.deflate, which is part of the program. With
+// --verify it only compares the results with the files.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { deflateRawSync } from "node:zlib";
 import { build } from "esbuild";
 
-const out = fileURLToPath(new URL("dist/host.mjs", import.meta.url));
+const out = fileURLToPath(new URL("dist/", import.meta.url));
+
+/** The entry, and large parts that many plugins or some runtimes do not need. Runtimes read a file as a whole before they run it. */
+const FILES = [
+  { name: "host.mjs", entry: "src/main.ts", format: "esm" },
+  { name: "zod.cjs", entry: "src/schema/zod.ts", format: "cjs" },
+  { name: "bun.cjs", entry: "src/bun/shim.ts", format: "cjs" },
+  { name: "typescript.cjs", entry: "src/loader/transform.ts", format: "cjs" },
+];
+
+/** Makes the entry load the other files. */
+const separateFiles = {
+  name: "separate-files",
+  setup(plugin) {
+    plugin.onResolve({ filter: /\/(zod|transform|shim)\.js$/ }, ({ kind, path }) => {
+      if (kind !== "require-call") return undefined;
+      const [file] = FILES.filter(({ entry }) => entry.endsWith(path.replace(/^.*\/(\w+)\.js$/, "/$1.ts")));
+      return { path: `./${file.name}`, external: true };
+    });
+  },
+};
 
 /** The names that zod exports. Module hooks need them without loading zod. */
 const zodExports = {
@@ -41,49 +61,60 @@ function sourceDigest() {
   return hash.digest("hex");
 }
 
-const result = await build({
-  absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
-  entryPoints: ["src/main.ts"],
-  outfile: out,
-  bundle: true,
-  write: false,
-  metafile: true,
-  format: "esm",
-  platform: "node",
-  target: "node20",
-  mainFields: ["module", "main"],
-  minify: true,
-  keepNames: false,
-  legalComments: "none",
-  charset: "utf8",
-  plugins: [zodExports, englishOnly],
-  banner: {
-    js: [
-      "// Generated from plugin-host/src by `npm run build`. Do not edit. Licenses of bundled libraries: plugin-host/LICENSES.md",
-      `// Sources: ${sourceDigest()}`,
-    ].join("\n"),
-  },
-});
+const root = fileURLToPath(new URL(".", import.meta.url));
+const banner = [
+  "// Generated from plugin-host/src by `npm run build`. Do not edit. Licenses of bundled libraries: plugin-host/LICENSES.md",
+  `// Sources: ${sourceDigest()}`,
+];
+/** Modules have no `require` of their own. */
+const require = `import{createRequire as r_}from"node:module";const require=r_(import.meta.url);`;
 
-const text = result.outputFiles[0].text;
-if (process.argv.includes("--verify")) {
-  if (readFileSync(out, "utf8") !== text) {
-    console.error("dist/host.mjs does not match its sources; run `npm run build`");
-    process.exit(1);
+function bundle({ entry, format }) {
+  return build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    metafile: true,
+    format,
+    platform: "node",
+    target: "node20",
+    mainFields: ["module", "main"],
+    minify: true,
+    keepNames: false,
+    legalComments: "none",
+    charset: "utf8",
+    plugins: [zodExports, englishOnly, separateFiles],
+    banner: { js: [...banner, ...(format === "esm" ? [require] : [])].join("\n") },
+  });
+}
+
+const results = new Map();
+for (const file of FILES) results.set(file.name, await bundle(file));
+
+for (const [name, result] of results) {
+  const text = result.outputFiles[0].text;
+  if (process.argv.includes("--verify")) {
+    if (readFileSync(out + name, "utf8") !== text) {
+      console.error(`dist/${name} does not match its sources; run \`npm run build\``);
+      process.exit(1);
+    }
+  } else {
+    mkdirSync(out, { recursive: true });
+    writeFileSync(out + name, text);
+    writeFileSync(`${out}${name}.deflate`, deflateRawSync(text, { level: 9 }));
   }
-} else {
-  mkdirSync(fileURLToPath(new URL("dist", import.meta.url)), { recursive: true });
-  writeFileSync(out, text);
-  writeFileSync(`${out}.deflate`, deflateRawSync(text, { level: 9 }));
 }
 
 if (process.argv.includes("--sizes")) {
-  const inputs = Object.values(result.metafile.outputs)[0].inputs;
-  const groups = new Map();
-  for (const [file, { bytesInOutput }] of Object.entries(inputs)) {
-    const match = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file);
-    const group = match === null ? "the host itself" : match[1];
-    groups.set(group, (groups.get(group) ?? 0) + bytesInOutput);
+  for (const [name, result] of results) {
+    const inputs = Object.values(result.metafile.outputs)[0].inputs;
+    const groups = new Map();
+    for (const [file, { bytesInOutput }] of Object.entries(inputs)) {
+      const match = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file);
+      const group = match === null ? "the host itself" : match[1];
+      groups.set(group, (groups.get(group) ?? 0) + bytesInOutput);
+    }
+    for (const [group, bytes] of [...groups].sort((a, b) => b[1] - a[1])) console.log(`${name}\t${bytes}\t${group}`);
   }
-  for (const [group, bytes] of [...groups].sort((a, b) => b[1] - a[1])) console.log(`${bytes}\t${group}`);
 }

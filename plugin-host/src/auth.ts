@@ -1,5 +1,4 @@
 /** The `auth` and `provider` parts of plugins. */
-import { randomUUID } from "node:crypto";
 import { runAs } from "./attribution.js";
 import type { Connection } from "./connection.js";
 import { withDeadline } from "./deadline.js";
@@ -126,7 +125,7 @@ export class AuthHooks {
   #remember(plugin: Plugin, callback: (code?: string) => unknown): string {
     const oldest = this.#signIns.keys().next();
     if (this.#signIns.size >= MAX_SIGN_INS && oldest.done !== true) this.#forget(oldest.value);
-    const handle = randomUUID();
+    const handle = crypto.randomUUID();
     const timer = setTimeout(() => this.#signIns.delete(handle), SIGN_IN_LIFETIME_MS);
     timer.unref();
     this.#signIns.set(handle, { plugin, callback, timer });

@@ -40,8 +40,8 @@ export class Connection {
     private readonly onClosed: () => void,
   ) {}
 
-  async open(): Promise<void> {
-    this.#transport = await openTransport({
+  open(): void {
+    this.#transport = openTransport({
       data: (chunk) => this.#lines.push(chunk),
       closed: () => this.onClosed(),
     });

@@ -13,6 +13,7 @@ export function describePlugin(plugin: Plugin): Loaded {
     tools: [...plugin.tools].map(([name, definition]) => describeTool(plugin, name, definition)),
   };
   if (plugin.id !== undefined) loaded.id = plugin.id;
+  if (plugin.workspaces.size > 0) loaded.workspaces = [...plugin.workspaces].map(([type, about]) => ({ type, ...about }));
   if (plugin.skipped !== undefined) loaded.skipped = plugin.skipped;
   const auth = authHook(plugin);
   if (auth !== undefined) loaded.auth = describeAuth(auth);

@@ -1,8 +1,9 @@
 /** Keeps mistakes of one plugin away from the process, the socket and the other plugins. */
 import childProcess from "node:child_process";
 import { syncBuiltinESMExports } from "node:module";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { currentPlugin, pluginOfStack } from "./attribution.js";
+import { isBun, withEnvironment } from "./environment.js";
 import { log, logError } from "./log.js";
 
 type Exits = Record<string, (code?: number) => never>;
@@ -46,6 +47,7 @@ function hideSocket(): void {
   Object.defineProperty(process, "stdin", {
     configurable: true,
     get() {
+      const { Readable } = require("node:stream") as typeof import("node:stream");
       stdin ??= Object.assign(Readable.from([]), { fd: -1, isTTY: false });
       return stdin;
     },
@@ -64,6 +66,7 @@ function hideSocket(): void {
     const original = module[name] as (...args: unknown[]) => unknown;
     const guarded = function (this: unknown, ...args: unknown[]): unknown {
       if (name === "fork") args = withForkStdio(args);
+      if (isBun && name.endsWith("Sync")) args = withEnvironment(args);
       return original.apply(this, args.map((arg) => (Array.isArray(arg) ? arg : withoutSocket(arg))));
     };
     module[name] = Object.assign(guarded, original);

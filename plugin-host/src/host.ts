@@ -1,9 +1,9 @@
 /** The host: answers the requests of the server. */
 import { runAs } from "./attribution.js";
 import { AuthHooks } from "./auth.js";
-import { createBunShim } from "./bun/shim.js";
 import { Connection } from "./connection.js";
 import { withDeadline } from "./deadline.js";
+import { restoreEnvironment } from "./environment.js";
 import { describeForProtocol } from "./errors.js";
 import { EventQueues } from "./events.js";
 import { CustomFetches } from "./fetch.js";
@@ -20,7 +20,7 @@ import { ToolRunner } from "./tools.js";
 
 const PROTOCOL = 1;
 
-export async function startHost(): Promise<void> {
+export function startHost(): void {
   const connection = new Connection(describeForProtocol, () => exitHost(0));
   captureOutput(connection);
   installGuards();
@@ -34,7 +34,7 @@ export async function startHost(): Promise<void> {
     return initialize(connection, params);
   });
   connection.onRequest("dispose", () => endSoon(connection));
-  await connection.open();
+  connection.open();
 }
 
 async function initialize(connection: Connection, params: InitializeParams): Promise<unknown> {
@@ -62,6 +62,7 @@ async function announce(connection: Connection, index: number): Promise<void> {
 }
 
 function prepareProcess(params: InitializeParams): void {
+  restoreEnvironment();
   Object.assign(process.env, params.env ?? {});
   try {
     process.chdir(params.directory);
@@ -69,7 +70,10 @@ function prepareProcess(params: InitializeParams): void {
     logError("cannot change to the directory", error);
   }
   const scope = globalThis as { Bun?: unknown };
-  scope.Bun ??= createBunShim();
+  if (scope.Bun === undefined) {
+    const { createBunShim } = require("./bun/shim.js") as typeof import("./bun/shim.js");
+    scope.Bun = createBunShim();
+  }
   provideModules(builtinModule);
 }
 

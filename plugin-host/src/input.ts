@@ -2,13 +2,15 @@
 import { createClient } from "./client/sdk.js";
 import { ServerFetch } from "./client/server-fetch.js";
 import type { Connection } from "./connection.js";
+import { MAX_WORKSPACE_ADAPTERS, MAX_WORKSPACE_CHARS } from "./limits.js";
 import { log } from "./log.js";
+import { isRecord, type Plugin } from "./plugins.js";
 import type { InitializeParams } from "./protocol.js";
 
 const DEFAULT_URL = "http://localhost:4096";
 
 /** Makes the input of one plugin after the other. */
-export function createInput(params: InitializeParams, connection: Connection): () => unknown {
+export function createInput(params: InitializeParams, connection: Connection): (plugin: Plugin) => unknown {
   const server = new ServerFetch(connection);
   const serverUrl = parseUrl(params.serverUrl);
   routeServerRequests(serverUrl, server);
@@ -18,7 +20,7 @@ export function createInput(params: InitializeParams, connection: Connection): (
     directory: params.directory,
     fetch: server.fetch as (request: Request) => Promise<Response>,
   });
-  return () => ({
+  return (plugin) => ({
     client,
     project: structuredClone(params.project),
     directory: params.directory,
@@ -26,8 +28,12 @@ export function createInput(params: InitializeParams, connection: Connection): (
     serverUrl: new URL(serverUrl),
     $: shell,
     experimental_workspace: {
-      register(type: unknown) {
-        log("warn", `the workspace adapter ${String(type)} has no effect: this program has no workspaces of plugins`);
+      register(type: unknown, adapter: unknown) {
+        if (plugin.workspaces.size >= MAX_WORKSPACE_ADAPTERS) return;
+        const { name, description } = isRecord(adapter) ? adapter : {};
+        const text = (value: unknown) => (typeof value === "string" ? value.slice(0, MAX_WORKSPACE_CHARS) : "");
+        plugin.workspaces.set(String(type).slice(0, MAX_WORKSPACE_CHARS), { name: text(name), description: text(description) });
+        log("info", `the workspace adapter ${String(type)} is listed, but this program creates no workspaces`, plugin.index);
       },
     },
   });

@@ -46,3 +46,8 @@ export const MAX_ERROR_CHARS = 4000;
 export const MAX_V2_REGISTRATIONS = 100;
 /** v2 plugins in one module: itself and those that it adds. */
 export const MAX_V2_PLUGINS = 20;
+
+/** Workspace adapters of one plugin. */
+export const MAX_WORKSPACE_ADAPTERS = 20;
+/** The characters of their type, name and description. */
+export const MAX_WORKSPACE_CHARS = 1000;

@@ -18,7 +18,7 @@ import type { V2Module } from "./v2/setup.js";
 export interface LoadSettings {
   deadline: number;
   /** The first argument of plugin functions. */
-  input(): unknown;
+  input(plugin: Plugin): unknown;
   connection: Connection;
 }
 
@@ -32,6 +32,7 @@ export async function loadPlugin(entry: PluginEntry, settings: LoadSettings): Pr
     home: entry.entry,
     hooks: [],
     tools: new Map(),
+    workspaces: new Map(),
   };
   return load(plugin, settings.deadline, async () => {
     const file = isPackage ? packageEntry(entry.entry)?.file : probeFile(entry.entry);
@@ -51,7 +52,7 @@ export async function loadPlugin(entry: PluginEntry, settings: LoadSettings): Pr
 }
 
 export async function loadToolFile(entry: ToolFileEntry, settings: LoadSettings): Promise<Loaded> {
-  const plugin: Plugin = { index: entry.index, name: entry.name, home: entry.file, hooks: [], tools: new Map() };
+  const plugin: Plugin = { index: entry.index, name: entry.name, home: entry.file, hooks: [], tools: new Map(), workspaces: new Map() };
   return load(plugin, settings.deadline, async () => {
     const module = await importFile(entry.file);
     for (const [key, value] of Object.entries(module)) {
@@ -75,6 +76,7 @@ async function load(plugin: Plugin, deadline: number, steps: () => Promise<void>
   } catch (error) {
     plugin.hooks = [];
     plugin.tools.clear();
+    plugin.workspaces.clear();
     plugin.error = describeFailure(error);
     plugin.error.file ??= plugin.home;
     return { index: plugin.index, name: plugin.name, hooks: [], tools: [], error: plugin.error };
@@ -203,7 +205,7 @@ function unwrapDefault(value: unknown): unknown {
 }
 
 async function run(plugin: Plugin, start: PluginFunction, options: unknown, settings: LoadSettings): Promise<void> {
-  const hooks = await start(settings.input(), options);
+  const hooks = await start(settings.input(plugin), options);
   if (isRecord(hooks)) plugin.hooks.push(hooks as Hooks);
   else plugin.hooks.push({});
 }

@@ -1,5 +1,4 @@
 /** The log: `console.*` and what plugins write to standard output become `log` notifications. */
-import { formatWithOptions } from "node:util";
 import { currentPlugin, pluginOfStack } from "./attribution.js";
 import type { Connection } from "./connection.js";
 import { messageOf, stackOf } from "./errors.js";
@@ -72,11 +71,12 @@ export function captureOutput(to: Connection): void {
       value: (...values: unknown[]) => log(level, format(values)),
     });
   }
-  captureStream(process.stdout, "info");
-  captureStream(process.stderr, "warn");
+  captureStream("stdout", "info");
+  captureStream("stderr", "warn");
 }
 
 function format(values: unknown[]): string {
+  const { formatWithOptions } = require("node:util") as typeof import("node:util");
   try {
     return formatWithOptions({ depth: 4, maxArrayLength: 50, maxStringLength: MAX_LOG_CHARS }, ...values);
   } catch {
@@ -84,7 +84,24 @@ function format(values: unknown[]): string {
   }
 }
 
-function captureStream(stream: NodeJS.WriteStream, level: LogLevel): void {
+/** Makes a stream that plugins write to. Its modules are large, so they are loaded when it is used. */
+function captureStream(name: "stdout" | "stderr", level: LogLevel): void {
+  const own = Object.getOwnPropertyDescriptor(process, name);
+  let captured: NodeJS.WriteStream | undefined;
+  Object.defineProperty(process, name, {
+    configurable: true,
+    enumerable: true,
+    get() {
+      if (captured === undefined) {
+        captured = (own?.get === undefined ? own?.value : own.get.call(process)) as NodeJS.WriteStream;
+        captureWrites(captured, level);
+      }
+      return captured;
+    },
+  });
+}
+
+function captureWrites(stream: NodeJS.WriteStream, level: LogLevel): void {
   const write = (chunk: unknown, encoding?: unknown, callback?: unknown): boolean => {
     const text = typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString("utf8");
     // Only the first lines count against the limit, the rest of a flood is counted and dropped there.

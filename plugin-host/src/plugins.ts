@@ -53,6 +53,8 @@ export interface Plugin extends PluginName {
   /** One entry for each plugin function of the module. */
   hooks: Hooks[];
   tools: Map<string, ToolDefinition>;
+  /** The workspace adapters that it has registered, by type. */
+  workspaces: Map<string, { name: string; description: string }>;
   skipped?: string;
   error?: FailureReport;
 }

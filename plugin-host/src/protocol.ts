@@ -81,6 +81,7 @@ export interface Loaded {
   name: string;
   hooks: string[];
   tools: ToolDescription[];
+  workspaces?: { type: string; name: string; description: string }[];
   auth?: AuthDescription;
   provider?: { id: string };
   skipped?: string;

@@ -3,7 +3,7 @@
  *
  * Each runtime opens an inherited socket in its own way.
  */
-import net from "node:net";
+import { writeSync } from "node:fs";
 
 export interface Transport {
   /** Queues bytes. They leave the process at once unless the socket is full. */
@@ -21,21 +21,17 @@ export interface TransportEvents {
   closed(): void;
 }
 
-interface BunSocket {
-  write(data: Uint8Array): number;
-  flush(): void;
-}
-
 interface BunRuntime {
-  connect(options: { fd: number; socket: Record<string, unknown> }): Promise<BunSocket>;
+  stdin: { stream(): { getReader(): { read(): Promise<{ value?: Uint8Array; done: boolean }> } } };
 }
 
-export async function openTransport(events: TransportEvents): Promise<Transport> {
+export function openTransport(events: TransportEvents): Transport {
   const bun = (globalThis as { Bun?: BunRuntime }).Bun;
-  return bun === undefined ? openNodeSocket(events) : openBunSocket(bun, events);
+  return bun === undefined ? openNodeSocket(events) : openBunStream(bun, events);
 }
 
 function openNodeSocket(events: TransportEvents): Transport {
+  const net = require("node:net") as typeof import("node:net");
   const socket = new net.Socket({ fd: 0, readable: true, writable: true, allowHalfOpen: false });
   socket.on("data", (chunk: Buffer) => events.data(chunk));
   // A reset is the end of the connection as well. `close` follows.
@@ -54,43 +50,59 @@ function openNodeSocket(events: TransportEvents): Transport {
   };
 }
 
-async function openBunSocket(bun: BunRuntime, events: TransportEvents): Promise<Transport> {
+/** How soon a full socket is tried again. */
+const RETRY_MS = 2;
+
+/**
+ * The sockets of bun have timers, which wake the process up every second as long as one of them is open. So it reads
+ * descriptor 0 as its standard input, and writes it as a file.
+ */
+function openBunStream(bun: BunRuntime, events: TransportEvents): Transport {
   const queue: Uint8Array[] = [];
   let unsent = 0;
+  let retry: ReturnType<typeof setTimeout> | undefined;
   let waiting: (() => void)[] = [];
   const settle = () => {
     const ready = waiting;
     waiting = [];
     for (const resolve of ready) resolve();
   };
-  const send = (socket: BunSocket) => {
-    while (queue.length > 0) {
-      const chunk = queue[0] as Uint8Array;
-      const written = socket.write(chunk);
-      if (written <= 0) return;
-      unsent -= written;
-      if (written < chunk.length) {
-        queue[0] = chunk.subarray(written);
-        return;
+  const send = () => {
+    retry = undefined;
+    for (let chunk = queue[0]; chunk !== undefined; chunk = queue[0]) {
+      let written: number;
+      try {
+        written = writeSync(0, chunk);
+      } catch (error) {
+        const { code } = error as { code?: string };
+        if (code === "EAGAIN" || code === "EINTR") {
+          retry = setTimeout(send, code === "EINTR" ? 0 : RETRY_MS);
+          return;
+        }
+        // The connection has ended. The reader notices it as well.
+        queue.length = 0;
+        unsent = 0;
+        break;
       }
-      queue.shift();
+      unsent -= written;
+      if (written < chunk.length) queue[0] = chunk.subarray(written);
+      else queue.shift();
     }
     settle();
   };
-  const close = () => {
+  const receive = async () => {
+    const reader = bun.stdin.stream().getReader();
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        if (next.value !== undefined) events.data(next.value);
+      }
+    } catch {
+      // A reset is the end of the connection as well.
+    }
     settle();
     events.closed();
   };
-  const socket = await bun.connect({
-    fd: 0,
-    socket: {
-      data: (_: BunSocket, chunk: Uint8Array) => events.data(chunk),
-      drain: (ready: BunSocket) => send(ready),
-      error: () => {},
-      end: close,
-      close,
-    },
-  });
+  void receive();
   const encoder = new TextEncoder();
   return {
     deferred: false,
@@ -98,7 +110,7 @@ async function openBunSocket(bun: BunRuntime, events: TransportEvents): Promise<
       const bytes = encoder.encode(text);
       unsent += bytes.length;
       queue.push(bytes);
-      if (queue.length === 1) send(socket);
+      if (retry === undefined) send();
     },
     unsent: () => unsent,
     drained: () => (unsent === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),

@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const HOST = fileURLToPath(new URL("../dist/host.mjs", import.meta.url));
+const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
+export const HOST = join(DIST, "host.mjs");
 export const FIXTURES = fileURLToPath(new URL("fixtures/", import.meta.url));
 
 /** The runtimes to test: the running Node, and the others that environment variables name or the path contains. */
@@ -52,9 +53,14 @@ export class Host {
     [host.socket] = await accepted;
     server.close();
     const [command, ...args] = runtime.command;
-    host.child = spawn(command, [...args, ...(options.args ?? []), options.host ?? HOST], {
+    // See `args` and `variables` in `crates/plugins/src/runtime.rs`.
+    const isBun = runtime.name === "bun";
+    const script = options.host ?? (isBun ? join(DIST, "host") : HOST);
+    const own = isBun ? { BUN_GC_TIMER_DISABLE: "1", Malloc: "1" } : {};
+    host.child = spawn(command, [...args, ...(options.args ?? []), script], {
+      cwd: "/",
       stdio: [childEnd, "pipe", "pipe"],
-      env: { ...process.env, ...options.env },
+      env: { ...process.env, ...own, ...options.env },
     });
     childEnd.destroy();
     host.stdout = "";

@@ -53,6 +53,63 @@ const HOOKS = [
 
 for (const runtime of runtimes()) {
   test(
+    `${runtime.name}: plugins and their programs have the environment of the user, in the directory of the project`,
+    withHost(
+      runtime,
+      async (host) => {
+        const plugin = host.file(
+          "environment.js",
+          `import { spawnSync, execSync, exec } from "node:child_process";
+          import { promisify } from "node:util";
+          export const P = async ({ $ }) => ({
+            "shell.env": async (input, output) => {
+              process.env.ADDED = "yes";
+              const own = ["BUN_GC_TIMER_DISABLE", "Malloc", "npm_command", "npm_execpath", "npm_config_local_prefix", "NODE"];
+              const show = "pwd; echo $ADDED $USERS; env | grep -c -E '^(" + own.join("|") + ")=' || true";
+              const started = Bun.spawn(["sh", "-c", show], { stdout: "pipe" });
+              output.env = {
+                PATH: process.env.PATH,
+                own: own.filter((name) => process.env[name] !== undefined).join(),
+                cwd: process.cwd(),
+                spawnSync: spawnSync("sh", ["-c", show]).stdout.toString(),
+                execSync: execSync(show).toString(),
+                exec: (await promisify(exec)(show)).stdout,
+                spawn: await new Response(started.stdout).text(),
+                bunSync: Bun.spawnSync(["sh", "-c", show]).stdout.toString(),
+                shell: await $\`sh -c \${show}\`.text(),
+              };
+            },
+          });`,
+        );
+        await host.initialize([plugin]);
+        const { output } = await host.request("hook", { name: "shell.env", input: {}, output: { env: {} }, plugins: [0] });
+        const { PATH, own, cwd, ...printed } = output.env;
+        assert.equal(PATH, process.env.PATH);
+        assert.equal(own, "");
+        assert.equal(cwd, host.directory);
+        for (const [name, text] of Object.entries(printed)) assert.equal(text, `${host.directory}\nyes kept\n0\n`, name);
+      },
+      { env: { USERS: "kept", npm_command: undefined, npm_execpath: undefined, npm_config_local_prefix: undefined, NODE: undefined } },
+    ),
+  );
+
+  test(
+    `${runtime.name}: an answer arrives that is larger than the socket`,
+    withHost(runtime, async (host) => {
+      const plugin = host.file(
+        "large.js",
+        "export const P = async () => ({ 'shell.env': async (i, o) => { o.env.LARGE = 'é'.repeat(1_000_000); } });",
+      );
+      await host.initialize([plugin]);
+      host.socket.pause();
+      const calls = [1, 2, 3].map(() => host.request("hook", { name: "shell.env", input: {}, output: { env: {} }, plugins: [0] }));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      host.socket.resume();
+      for (const { output } of await Promise.all(calls)) assert.equal(output.env.LARGE.length, 1_000_000);
+    }),
+  );
+
+  test(
     `${runtime.name}: every hook gets its payload and changes its output`,
     withHost(runtime, async (host) => {
       host.handlers.set("http", ({ id }) => {

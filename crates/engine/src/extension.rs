@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use codewright_plugins::WorkspaceAdapter;
 use codewright_proto::SessionId;
 use codewright_tools::AnyTool;
 use serde_json::Value;
@@ -140,6 +141,11 @@ pub(crate) trait Extension: Send + Sync {
     fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
         Vec::new()
     }
+
+    /// Returns the workspace adapters that it has registered.
+    fn workspaces(&self) -> Vec<WorkspaceAdapter> {
+        Vec::new()
+    }
 }
 
 /// The combined answer of all extensions.
@@ -206,6 +212,12 @@ impl Extensions {
     /// Returns the tools of all extensions.
     pub(crate) fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
         self.0.iter().flat_map(|opened| &opened.all).flat_map(|extension| extension.tools()).collect()
+    }
+
+    /// Returns the workspace adapters of all extensions.
+    pub(crate) fn workspaces(&self) -> Vec<WorkspaceAdapter> {
+        let all = self.0.iter().flat_map(|opened| &opened.all);
+        all.flat_map(|extension| extension.workspaces()).collect()
     }
 
     /// Sends an event to all extensions that receive events.

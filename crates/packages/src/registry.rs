@@ -20,7 +20,7 @@ pub struct Host {
     pub name: String,
     /// The port.
     pub port: u16,
-    /// Whether the user has configured it. Otherwise it is the public registry.
+    /// Whether the user has configured it. Otherwise it is the default, the public registry.
     pub is_configured: bool,
 }
 
@@ -40,7 +40,7 @@ impl Registries {
     #[must_use]
     pub fn read(text: &str, registry: Option<&str>, variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut found = Self { hosts: BTreeSet::new(), settings: String::new() };
-        let mut public = Some(DEFAULT.to_owned());
+        let mut public = None;
         for line in text.lines().map(str::trim).filter(|line| !line.starts_with([';', '#', '['])) {
             let Some((key, value)) = line.split_once('=') else { continue };
             let (key, value) = (key.trim(), expanded(value.trim(), variable));
@@ -50,20 +50,21 @@ impl Registries {
             if key == "registry" {
                 public = Some(value);
             } else if key.starts_with('@') && key.ends_with(":registry") {
-                found.add(&value);
+                found.add(&value, true);
                 found.set(key, &value);
             } else if key.starts_with("//") || KEPT.contains(&key) {
                 found.set(key, &value);
             }
         }
-        if let Some(url) = registry.map(str::to_owned).or(public) {
-            found.add(&url);
-            found.set("registry", &url);
-        }
+        let configured = registry.map(str::to_owned).or(public);
+        let is_configured = configured.is_some();
+        let url = configured.unwrap_or_else(|| DEFAULT.to_owned());
+        found.add(&url, is_configured);
+        found.set("registry", &url);
         found
     }
 
-    fn add(&mut self, url: &str) {
+    fn add(&mut self, url: &str, is_configured: bool) {
         let url = url.trim_matches('"');
         let Some(url) = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https")) else {
             return;
@@ -71,7 +72,6 @@ impl Registries {
         if let (Some(name), Some(port)) = (url.host_str(), url.port_or_known_default())
             && self.hosts.len() < MAX_REGISTRIES
         {
-            let is_configured = !DEFAULT.contains(&format!("//{name}/"));
             self.hosts.insert(Host { name: name.to_owned(), port, is_configured });
         }
     }
@@ -148,6 +148,12 @@ mod tests {
         let found = Registries::read("", None, &|_| None);
         assert_eq!(names(&found), ["registry.npmjs.org:443"]);
         assert!(found.hosts.iter().all(|host| !host.is_configured));
+        let named = Registries::read("registry=https://registry.npmjs.org/", None, &|_| None);
+        assert_eq!(names(&named), ["registry.npmjs.org:443"]);
+        assert!(
+            named.hosts.iter().all(|host| host.is_configured),
+            "a mirror of the user's network may have this name"
+        );
         let found = Registries::read("", Some("http://localhost:4873"), &|_| None);
         assert_eq!(names(&found), ["localhost:4873"]);
         assert!(found.hosts.iter().all(|host| host.is_configured));

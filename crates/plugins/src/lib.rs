@@ -23,7 +23,7 @@ pub use host::{ApiRequest, ApiResponse, Body, Boxed, Host, Level, ToolAsk, ToolP
 pub use plugins::{Plugins, Setup};
 pub use protocol::{
     Auth, AuthMethod, AuthPrompt, CodePlace, HookCall, HookFailure, HookReply, Loaded, PluginEntry, ToolCall,
-    ToolEntry, ToolInfo,
+    ToolEntry, ToolInfo, WorkspaceAdapter,
 };
 pub use runtime::{Runtime, RuntimeKind};
 pub use script::SCRIPTS;

@@ -71,6 +71,8 @@ pub struct Loaded {
     pub hooks: Vec<String>,
     /// Its tools.
     pub tools: Vec<ToolInfo>,
+    /// The workspace adapters that it has registered.
+    pub workspaces: Vec<WorkspaceAdapter>,
     /// Its sign-in for a provider.
     pub auth: Option<Auth>,
     /// The provider whose models it changes.
@@ -110,6 +112,19 @@ pub struct ToolInfo {
     pub description: String,
     /// The JSON schema of the arguments.
     pub parameters: Value,
+}
+
+/// A kind of workspaces of a plugin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct WorkspaceAdapter {
+    /// Its key.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
 }
 
 /// The sign-in of a plugin.

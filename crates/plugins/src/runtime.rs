@@ -41,6 +41,8 @@ pub struct Runtime {
     pub kind: RuntimeKind,
     /// Its path.
     pub program: PathBuf,
+    /// Whether the path contains Node.
+    pub has_node: bool,
 }
 
 impl Runtime {
@@ -51,7 +53,11 @@ impl Runtime {
     /// Fails with a sentence if there is none.
     pub fn find(search: &ProgramSearch, named: Option<RuntimeKind>) -> Result<Self, String> {
         let search = ProgramSearch { programs: Programs::Installed, ..search.clone() };
-        let find = |kind: RuntimeKind| Some(Self { kind, program: search.installed(kind.name())? });
+        let find = |kind: RuntimeKind| {
+            let program = search.installed(kind.name())?;
+            let has_node = kind == RuntimeKind::Node || search.installed(RuntimeKind::Node.name()).is_some();
+            Some(Self { kind, program, has_node })
+        };
         match named {
             Some(kind) => find(kind).ok_or_else(|| {
                 let name = kind.name();
@@ -65,17 +71,47 @@ impl Runtime {
         }
     }
 
+    /// Returns a directory to start in that has no files with settings, unlike that of a repository. bun runs what the
+    /// `bunfig.toml` of its directory names, and reads the variables of its `.env`. The script changes the directory.
+    #[must_use]
+    pub fn directory() -> &'static Path {
+        Path::new("/")
+    }
+
+    /// Returns the variables that keep a process at rest from waking up. The script removes them again.
+    ///
+    /// `BUN_GC_TIMER_DISABLE` ends the timer of bun that collects garbage every second; allocations still collect it.
+    /// `Malloc` uses another allocator than that of the engine, which has a thread that wakes up ten times a second.
+    #[must_use]
+    pub fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        match self.kind {
+            RuntimeKind::Bun => &[("BUN_GC_TIMER_DISABLE", "1"), ("Malloc", "1")],
+            RuntimeKind::Node | RuntimeKind::Deno => &[],
+        }
+    }
+
     /// Returns the arguments that run a script with a limit for its memory. bun has no such limit.
     #[must_use]
     pub fn args(&self, script: &Path, memory_bytes: u64) -> Vec<OsString> {
+        let mut script = script.to_owned();
+        if self.kind == RuntimeKind::Bun && self.has_node {
+            // bun 1.3 reads the variables above too late, unless it has to look for the script. It then also changes the
+            // path, which is harmless in the directory above if the path contains Node: otherwise bun makes a
+            // replacement with a known name in the directory for temporary files.
+            script.set_extension("");
+        }
         let heap = format!("--max-old-space-size={}", memory_bytes / 1024 / 1024);
         let options = match self.kind {
             // Packages that are missing are never fetched while a plugin runs.
             RuntimeKind::Bun => vec!["--no-install".to_owned()],
             RuntimeKind::Node => vec![heap, "--no-warnings".to_owned()],
-            RuntimeKind::Deno => vec!["run".to_owned(), "-A".to_owned(), format!("--v8-flags={heap}")],
+            RuntimeKind::Deno => {
+                // Otherwise the engine collects garbage in several threads when nothing has happened for a while.
+                let flags = format!("--v8-flags={heap},--single-threaded-gc,--no-memory-reducer");
+                vec!["run".to_owned(), "-A".to_owned(), flags]
+            }
         };
-        options.into_iter().map(OsString::from).chain([script.as_os_str().to_owned()]).collect()
+        options.into_iter().map(OsString::from).chain([script.into_os_string()]).collect()
     }
 }
 
@@ -118,6 +154,21 @@ mod tests {
         assert_eq!((node.kind, node.program), (RuntimeKind::Node, root.path().join("bin/node")));
         assert_eq!(Runtime::find(&search, Some(RuntimeKind::Deno)).unwrap().kind, RuntimeKind::Deno);
         assert!(Runtime::find(&search, Some(RuntimeKind::Bun)).unwrap_err().contains("not installed"));
+    }
+
+    #[test]
+    fn bun_looks_for_the_script_only_if_it_makes_no_replacement_for_node() {
+        for (kind, has_node, expected) in [
+            (RuntimeKind::Bun, true, "/cache/a/host"),
+            (RuntimeKind::Bun, false, "/cache/a/host.mjs"),
+            (RuntimeKind::Node, true, "/cache/a/host.mjs"),
+            (RuntimeKind::Deno, true, "/cache/a/host.mjs"),
+        ] {
+            let runtime = Runtime { kind, program: PathBuf::from("/bin/any"), has_node };
+            let args = runtime.args(Path::new("/cache/a/host.mjs"), 1 << 29);
+            assert_eq!(args.last().unwrap(), expected, "{kind:?}");
+            assert_eq!(runtime.variables().is_empty(), kind != RuntimeKind::Bun);
+        }
     }
 
     #[test]

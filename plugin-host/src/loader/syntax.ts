@@ -1,8 +1,6 @@
 /** Finds the place of a syntax error. Node does not report it for JavaScript modules. */
-import vm from "node:vm";
 import { extname } from "node:path";
 import { walkSources } from "./graph.js";
-import { transformSource } from "./transform.js";
 
 /** The error with its place in the message, or the same error if the place cannot be found. */
 export function locateSyntaxError(error: SyntaxError, entry: string): SyntaxError {
@@ -20,6 +18,7 @@ function scriptError(source: string, message: string): string | undefined {
   const script = source
     .replace(/^[ \t]*import\b(?!\s*[.(])[^;"']*["'][^"'\n]*["'];?/gm, blank)
     .replace(/^[ \t]*export\s+(?:default\s+)?(?!\*|\{)/gm, blank);
+  const vm = require("node:vm") as typeof import("node:vm");
   try {
     new vm.Script(`(async () => {${script}\n})`, { filename: "module" });
     return undefined;
@@ -34,6 +33,7 @@ function scriptError(source: string, message: string): string | undefined {
 }
 
 function transformError(source: string, file: string): string | undefined {
+  const { transformSource } = require("./transform.js") as typeof import("./transform.js");
   try {
     transformSource(source, file);
     return undefined;

@@ -24,11 +24,13 @@ fn the_built_plugin_host_belongs_to_its_sources() {
         all.update(&[0]);
     }
     let expected: String = all.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let script = fs::read_to_string(host.join("dist/host.mjs")).unwrap();
-    let written = script.lines().find_map(|line| line.strip_prefix("// Sources: ")).unwrap_or_default();
-    assert_eq!(written, expected, "run `npm ci && npm run build` in plugin-host");
-    let mut unpacked = String::new();
-    let compressed = fs::File::open(host.join("dist/host.mjs.deflate")).unwrap();
-    DeflateDecoder::new(compressed).read_to_string(&mut unpacked).unwrap();
-    assert!(unpacked == script, "run `npm ci && npm run build` in plugin-host");
+    for name in ["host.mjs", "zod.cjs", "typescript.cjs", "bun.cjs"] {
+        let script = fs::read_to_string(host.join("dist").join(name)).unwrap();
+        let written = script.lines().find_map(|line| line.strip_prefix("// Sources: ")).unwrap_or_default();
+        assert_eq!(written, expected, "run `npm ci && npm run build` in plugin-host");
+        let mut unpacked = String::new();
+        let compressed = fs::File::open(host.join("dist").join(format!("{name}.deflate"))).unwrap();
+        DeflateDecoder::new(compressed).read_to_string(&mut unpacked).unwrap();
+        assert!(unpacked == script, "run `npm ci && npm run build` in plugin-host");
+    }
 }

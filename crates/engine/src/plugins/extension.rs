@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codewright_plugins::{HookCall, HookReply, Plugins};
+use codewright_plugins::{HookCall, HookReply, Plugins, WorkspaceAdapter};
 use codewright_tools::AnyTool;
 use serde_json::Value;
 
@@ -185,5 +185,9 @@ impl Extension for HostExtension {
 
     fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
         self.loaded_tools().map(|tools| tools.all.clone()).unwrap_or_default()
+    }
+
+    fn workspaces(&self) -> Vec<WorkspaceAdapter> {
+        self.plugins.loaded().into_iter().flat_map(|loaded| loaded.workspaces).collect()
     }
 }

@@ -74,11 +74,13 @@ impl Host for EngineHost {
         let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
         let sandbox = sandbox.map(|confined| self.with_code(&confined, script, &inner));
         self.note(Level::Info, None, &format!("starting `{program}` for plugins"));
+        let mut env = inner.child_env.set.clone();
+        env.extend(runtime.variables().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         Ok(Command {
             program: runtime.program.clone(),
             args: runtime.args(script, self.memory_bytes),
-            directory: self.instance.directory.clone(),
-            env: inner.child_env.set.clone(),
+            directory: Runtime::directory().to_owned(),
+            env,
             env_remove: inner.child_env.remove.clone(),
             confinement: inner.confinement.clone(),
             sandbox,

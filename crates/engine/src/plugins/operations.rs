@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use codewright_plugins::WorkspaceAdapter;
 use serde_json::Value;
 
 use super::{PluginApi, PluginLists};
@@ -40,5 +41,23 @@ impl Extensions<'_> {
             tools.push((tool.name().to_owned(), tool.description(), tool.parameters()));
         }
         tools
+    }
+
+    /// Returns the kinds of workspaces: that of OpenCode, and those that plugins have registered, which are started first if
+    /// necessary. A later one replaces an earlier one of the same type. No workspace can be created.
+    pub async fn workspace_adapters(self, instance: &Arc<Instance>) -> Vec<WorkspaceAdapter> {
+        let extensions = extension::open::ready(self.0, instance).await;
+        let mut adapters = vec![WorkspaceAdapter {
+            kind: "worktree".to_owned(),
+            name: "Worktree".to_owned(),
+            description: "Create a git worktree".to_owned(),
+        }];
+        for adapter in extensions.workspaces() {
+            match adapters.iter_mut().find(|known| known.kind == adapter.kind) {
+                Some(known) => *known = adapter,
+                None => adapters.push(adapter),
+            }
+        }
+        adapters
     }
 }

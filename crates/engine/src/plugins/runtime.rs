@@ -38,7 +38,7 @@ pub(crate) fn fallback(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Option<R
     let package = package()?;
     if let Some(installed) = inner.packages.cache.installed(&package) {
         let program = installed.directory.join(PROGRAM);
-        return program.is_file().then_some(Runtime { kind: RuntimeKind::Bun, program });
+        return program.is_file().then_some(Runtime { kind: RuntimeKind::Bun, program, has_node: false });
     }
     if let Some(reason) = inner.packages.failure(KEY) {
         instance.warn(&format!("the runtime for plugins cannot be installed: {reason}"));

@@ -39,6 +39,11 @@ pub(super) async fn nothing(_location: Location) -> Json<[Value; 0]> {
     Json([])
 }
 
+/// The kinds of workspaces. OpenCode lists them although it creates workspaces only with a variable that is not set.
+pub(super) async fn workspace_adapters(State(app): State<App>, location: Location) -> Json<Value> {
+    Json(json!(app.engine.extensions().workspace_adapters(&location.instance).await))
+}
+
 pub(super) async fn done(_location: Location) -> StatusCode {
     StatusCode::NO_CONTENT
 }

@@ -235,7 +235,11 @@ const EXPERIMENTAL: &[Route] = &[
         "experimental.session.background",
     ),
     get!("/experimental/resource", mcp::resources, "experimental.resource.list").without_deadline(),
-    get!("/experimental/workspace/adapter", experimental::nothing, "experimental.workspace.adapter.list"),
+    get!(
+        "/experimental/workspace/adapter",
+        experimental::workspace_adapters,
+        "experimental.workspace.adapter.list"
+    ),
     get!("/experimental/workspace", experimental::nothing, "experimental.workspace.list"),
     post!("/experimental/workspace", experimental::no_workspaces, "experimental.workspace.create"),
     post!("/experimental/workspace/sync-list", experimental::done, "experimental.workspace.syncList"),

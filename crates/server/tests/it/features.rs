@@ -140,6 +140,7 @@ async fn missing_features_return_empty_lists_or_errors() {
     let unknown =
         json!({"_tag": "McpServerNotFoundError", "name": "no", "message": "MCP server not found: no"});
     let error = |what: &str| json!({"name": "BadRequest", "data": {"message": format!("{what} is not supported by this version")}});
+    let worktree = json!({"type": "worktree", "name": "Worktree", "description": "Create a git worktree"});
     let console = json!({"consoleManagedProviders": [], "switchableOrgCount": 0});
     let rows = [
         ("GET", "/mcp", "", 200, servers),
@@ -152,6 +153,7 @@ async fn missing_features_return_empty_lists_or_errors() {
         ("GET", "/experimental/console/orgs", "", 200, json!({"orgs": []})),
         ("GET", "/experimental/resource", "", 200, json!({})),
         ("GET", "/experimental/workspace", "", 200, json!([])),
+        ("GET", "/experimental/workspace/adapter", "", 200, json!([worktree])),
         ("GET", "/experimental/workspace/status", "", 200, json!([])),
         ("POST", "/experimental/workspace/sync-list", "", 204, Value::Null),
         ("POST", "/experimental/workspace", r#"{"type":"x"}"#, 400, error("working in workspaces")),

@@ -63,3 +63,41 @@ fn every_hook_works_with_node() -> Result<()> {
 fn every_hook_works_with_deno() -> Result<()> {
     works_with("deno")
 }
+
+/// A repository that is not trusted has settings for the runtime itself.
+fn ignores_the_settings_of_a_repository(name: &str) -> Result<()> {
+    let Some(program) = find(name) else { return Ok(()) };
+    let scene = Scene::new(bash("echo $MARK"), &json!({"plugin_host": {"runtime": name}}))?;
+    let plugin = "export const P = async () => ({ 'shell.env': async (input, output) => {
+      output.env.MARK = `file ${process.env.FROM_ENV_FILE}, in ${process.cwd() === input.cwd}`;
+    } });";
+    scene.user("plugin/mark.js", plugin)?;
+    let project = &scene.stage.project;
+    project.write("bunfig.toml", "preload = [\"./evil.js\"]\n")?;
+    project.write("deno.json", r#"{"imports": {"node:path": "./evil.js"}}"#)?;
+    project.write("evil.js", "require('node:fs').writeFileSync('evil-ran', '');\n")?;
+    project.write(".env", "FROM_ENV_FILE=yes\n")?;
+    let programs = project.home().join("programs");
+    std::fs::create_dir_all(&programs)?;
+    symlink(program.canonicalize()?, programs.join(name))?;
+    let path = format!("{}:/usr/bin:/bin", programs.display());
+    succeeded(scene.program(&["run", "--title", "T", "go"]).env("PATH", path).finish()?)?;
+    check_has(&scene.stage.results(1)?.join(""), &["file undefined, in true"]);
+    ensure!(project.read("evil-ran").is_err(), "a file of the repository ran");
+    scene.stage.no_problems()
+}
+
+#[test]
+fn bun_ignores_the_settings_of_a_repository() -> Result<()> {
+    ignores_the_settings_of_a_repository("bun")
+}
+
+#[test]
+fn node_ignores_the_settings_of_a_repository() -> Result<()> {
+    ignores_the_settings_of_a_repository("node")
+}
+
+#[test]
+fn deno_ignores_the_settings_of_a_repository() -> Result<()> {
+    ignores_the_settings_of_a_repository("deno")
+}

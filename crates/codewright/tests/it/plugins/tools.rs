@@ -1,6 +1,6 @@
 //! Tools of plugins and tool files.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use codewright_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
@@ -205,5 +205,31 @@ fn a_tool_of_the_user_replaces_a_built_in_one() -> Result<()> {
     assert_eq!(scene.stage.results(1)?, ["own answer"]);
     let offered = scene.offered(0)?;
     assert_eq!(offered.iter().filter(|name| *name == "read").count(), 1);
+    Ok(())
+}
+
+#[test]
+fn workspace_adapters_are_listed() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let scene = Scene::new(Script::new(), &json!({}))?;
+    let plugin = "export const P = async ({ experimental_workspace }) => {
+      experimental_workspace.register('folder', { name: 'Folder', description: 'A folder' });
+      experimental_workspace.register('odd');
+      return {};
+    };";
+    scene.user("plugin/workspaces.js", plugin)?;
+    let (server, url) = crate::support::serve(scene.program(&["serve"]))?;
+    let adapters = get(&url, "/experimental/workspace/adapter")?;
+    let expected = json!([
+        {"type": "worktree", "name": "Worktree", "description": "Create a git worktree"},
+        {"type": "folder", "name": "Folder", "description": "A folder"},
+        {"type": "odd", "name": "", "description": ""},
+    ]);
+    ensure!(adapters == expected, "{adapters}");
+    ensure!(get(&url, "/experimental/workspace")? == json!([]), "there is a workspace");
+    server.terminate()?;
+    server.finish()?;
     Ok(())
 }
