@@ -10,8 +10,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codewright_proto::{
-    Action, CreatedTime, MessageId, ModelRef, Part, PartBody, PartId, PartInput, PromptInput, PromptModel,
-    Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
+    Action, CreatedTime, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, PromptInput,
+    PromptModel, Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
 use codewright_tools::tags::neutralize;
 use codewright_workspace::{Node, hold, hold_at};
@@ -135,6 +135,11 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
             input.parts.len()
         )));
     }
+    if let Some(chosen) = &input.message_id
+        && is_stored(inner, session, chosen).await?
+    {
+        return Ok(chosen.clone());
+    }
     let agent = instance.agent_name(input.agent.as_deref().or(session.agent.as_deref()))?;
     let model = choose_model(&instance, session, &input, &agent)?;
     // If the clock was set back, the prompt must still come after the earlier messages.
@@ -181,12 +186,30 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     let (message, parts) = extended(inner, &instance, chosen.as_ref(), message, parts).await?;
     // One append, so that a rejected prompt changes nothing.
     let events = message::prompted(inner, message, parts);
-    inner.update_session_before(&session.id, events, change).await.map_err(|error| match error {
+    let stored = inner.update_session_before(&session.id, events, &id, change).await;
+    let is_new = stored.map_err(|error| match error {
         // Ids that clients choose may be in use already.
         Error::Store(taken @ codewright_store::Error::IdInUse { .. }) => Error::invalid(taken.to_string()),
         other => other,
     })?;
+    if !is_new {
+        is_stored(inner, session, &id).await?;
+    }
     Ok(id)
+}
+
+/// Whether a session has a prompt with an id already. A client that did not receive the answer to its prompt sends it
+/// again.
+///
+/// # Errors
+///
+/// Fails if another message has the id.
+async fn is_stored(inner: &Inner, session: &Session, id: &MessageId) -> Result<bool, Error> {
+    match inner.store.message(&session.id, id).await? {
+        None => Ok(false),
+        Some(found) if matches!(found.info, Message::User(_)) => Ok(true),
+        Some(_) => Err(Error::invalid(format!("the id `{id}` is used by another message"))),
+    }
 }
 
 /// Returns a prompt as the extensions of its directory change it.

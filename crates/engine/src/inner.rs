@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use codewright_config::{Dirs, Env, SandboxMode};
 use codewright_llm::oauth::SignIn;
-use codewright_proto::{Clock, Event, Ids, Session, SessionId, Signal};
+use codewright_proto::{Clock, Event, Ids, MessageId, Session, SessionId, Signal};
 use codewright_store::{Condition, Store};
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -123,7 +123,8 @@ impl Inner {
         id: &SessionId,
         change: impl Fn(&mut Session),
     ) -> Result<Session, Error> {
-        self.update_session_around(id, [Vec::new(), Vec::new()], change).await
+        let updated = self.update_session_around(id, [Vec::new(), Vec::new()], None, change).await?;
+        updated.ok_or_else(|| Error::not_found(Resource::Session, id))
     }
 
     /// Stores other events and then a changed session in one append.
@@ -133,37 +134,49 @@ impl Inner {
         events: Vec<Event>,
         change: impl Fn(&mut Session),
     ) -> Result<Session, Error> {
-        self.update_session_around(id, [events, Vec::new()], change).await
+        let updated = self.update_session_around(id, [events, Vec::new()], None, change).await?;
+        updated.ok_or_else(|| Error::not_found(Resource::Session, id))
     }
 
-    /// Stores a changed session and then other events in one append.
+    /// Stores a changed session and then other events in one append, unless it has the message `new` already. Returns
+    /// whether they were stored.
     pub(crate) async fn update_session_before(
         &self,
         id: &SessionId,
         events: Vec<Event>,
+        new: &MessageId,
         change: impl Fn(&mut Session),
-    ) -> Result<Session, Error> {
-        self.update_session_around(id, [Vec::new(), events], change).await
+    ) -> Result<bool, Error> {
+        let updated = self.update_session_around(id, [Vec::new(), events], Some(new), change).await?;
+        Ok(updated.is_some())
     }
 
+    /// Returns `None` if the session has the message `new`.
     async fn update_session_around(
         &self,
         id: &SessionId,
         [before, after]: [Vec<Event>; 2],
+        new: Option<&MessageId>,
         change: impl Fn(&mut Session),
-    ) -> Result<Session, Error> {
+    ) -> Result<Option<Session>, Error> {
         let _lock = self.row_locks.lock(id).await;
         let mut attempt = 1;
         loop {
             let found = self.store.session_at(id).await?;
             let (seq, mut info) = found.ok_or_else(|| Error::not_found(Resource::Session, id))?;
+            // Who stores a prompt changes the session too, so the condition below covers what is read here.
+            if let Some(new) = new
+                && self.store.message(id, new).await?.is_some()
+            {
+                return Ok(None);
+            }
             change(&mut info);
             let mut events = before.clone();
             events.push(Event::SessionUpdated { session_id: id.clone(), info: info.clone() });
             events.extend(after.iter().cloned());
             let unchanged = Condition::RowUntouched { session: id.clone(), seq };
             match self.store.append_if(unchanged, events).await {
-                Ok(_) => return Ok(info),
+                Ok(_) => return Ok(Some(info)),
                 // Another process was faster, so its version is read and changed.
                 Err(codewright_store::Error::Conflict { .. }) if attempt < UPDATE_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error.into()),

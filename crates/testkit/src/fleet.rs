@@ -490,10 +490,10 @@ async fn check_all(scene: &Scene, project: &Project) -> Result<()> {
         let of = |message: &MessageWithParts| {
             found.doubled.iter().any(|mark| summary(message).contains(mark.as_str()))
         };
-        if all.iter().any(of) {
-            let around: Vec<_> = all.iter().filter(|message| of(message)).map(summary).collect();
-            scene.with(|report| report.details.push(format!("{session}: {}", around.join(" < "))));
-        }
+        let (Some(first), Some(last)) = (all.iter().position(of), all.iter().rposition(of)) else { continue };
+        let around = &all[first.saturating_sub(2)..(last + 2).min(all.len())];
+        let around = around.iter().map(summary).collect::<Vec<_>>().join("\n  ");
+        scene.with(|report| report.details.push(format!("{session}:\n  {around}")));
     }
     scene.with(|report| {
         let checks = &mut report.checks;
@@ -512,8 +512,8 @@ async fn check_all(scene: &Scene, project: &Project) -> Result<()> {
 fn summary(message: &MessageWithParts) -> String {
     let parts = message.parts.iter().filter_map(|part| match &part.body {
         PartBody::Tool(call) => {
-            let state: String = format!("{:?}", call.state).chars().take(400).collect();
-            Some(format!("{} {state}", call.call_id))
+            let state = format!("{:?}", call.state);
+            Some(format!("{} {}", call.call_id, state.split(' ').next().unwrap_or_default()))
         }
         PartBody::Text(text) => Some(text.text.chars().take(40).collect()),
         _ => None,

@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::{Project, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_code, check_has, get, new_session, of_type, post, text_of, user_text};
+use crate::support::{
+    Stage, check_code, check_has, get, new_session, of_type, post, prompt, text_of, user_text,
+};
 
 /// A file of the project.
 fn write(stage: &Stage, path: &str, text: &str) -> Result<()> {
@@ -107,6 +109,34 @@ fn the_server_lists_commands_and_runs_them() -> Result<()> {
     let (status, refused) =
         post(&url, &format!("/session/{id}/command"), &json!({"command": "x", "arguments": ""}))?;
     assert_eq!(status, 400, "{refused}");
+    server.terminate()?;
+    server.finish()?.success()?;
+    stage.no_problems()
+}
+
+/// A client that did not receive the answer to its request sends it again.
+#[test]
+fn a_prompt_that_is_sent_twice_is_answered_once() -> Result<()> {
+    let stage = Stage::git(Script::new().text("Once.").text("Twice."))?;
+    let (server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    let path = format!("/session/{id}/message");
+    let mut sent = prompt("hi");
+    sent["messageID"] = json!("msg_0123456789ab00000000000000");
+    for _ in 0..2 {
+        let (status, answer) = post(&url, &path, &sent)?;
+        ensure!(status == 200 && answer.to_string().contains("Once."), "{status}: {answer}");
+    }
+    assert_eq!(post(&url, &format!("/session/{id}/prompt_async"), &sent)?.0, 204);
+    let stored = get(&url, &path)?;
+    let lengths: Vec<_> = stored.as_array().into_iter().flatten().map(|one| one["parts"].clone()).collect();
+    assert_eq!((lengths.len(), lengths[0].as_array().map(Vec::len)), (2, Some(1)), "{stored}");
+    // The id of an answer is not one of a prompt.
+    sent["messageID"] = stored[1]["info"]["id"].clone();
+    let (status, refused) = post(&url, &path, &sent)?;
+    assert_eq!(status, 400, "{refused}");
+    check_has(&refused.to_string(), &["is used by another message"]);
+    assert_eq!(stage.server.main_requests().len(), 1);
     server.terminate()?;
     server.finish()?.success()?;
     stage.no_problems()

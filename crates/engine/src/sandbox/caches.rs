@@ -329,7 +329,8 @@ mod tests {
         let (user, home) = (Env::default(), folder.path().join("home"));
         let [ahead, begun] = ["/ahead", "/begun"].map(|root| Caches::of(folder.path(), Path::new(root)));
         ahead.prepare(&user, &home).unwrap();
-        let future = SystemTime::now() + Duration::from_secs(24 * 60 * 60);
+        // A time after every clock of a machine.
+        let future = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 32);
         File::open(ahead.directory().join(USED)).unwrap().set_modified(future).unwrap();
         create_dir_all(begun.directory()).unwrap();
         Caches::of(folder.path(), Path::new("/new")).prepare(&user, &home).unwrap();

@@ -18,6 +18,6 @@ mod support;
 mod sync;
 
 #[cfg(feature = "postgres")]
-#[expect(unreachable_pub, reason = "the tests of the program use it too")]
+#[expect(unreachable_pub, dead_code, reason = "the tests of the program use it too")]
 #[path = "../../../testkit/src/postgres.rs"]
 mod server;

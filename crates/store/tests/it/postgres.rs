@@ -122,10 +122,7 @@ async fn a_lease_that_is_not_visible_yet_is_not_stopped() {
         CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON event_sequence DEFERRABLE INITIALLY DEFERRED
             FOR EACH ROW EXECUTE FUNCTION slow()";
     database.client.batch_execute(slow).await.expect("a slow commit");
-    let id = SessionId::parse("ses_1").expect("an id");
-    let Ok(codewright_store::Claim::Held(lease)) = store.lease(&id).await else {
-        panic!("the session is free")
-    };
+    let lease = acquire(&store, &session_id("ses_1")).await;
     let stopped = tokio::time::timeout(Duration::from_millis(200), lease.stop_signal().wait()).await;
     assert!(stopped.is_err(), "the owner was told to stop");
     lease.append(vec![message("ses_1", "msg_1", 5)]).await.expect("it is the owner");
