@@ -55,5 +55,6 @@ pub use hang::{Hang, HangReport};
 pub use postgres::Postgres;
 pub use project::Project;
 pub use run::{Finished, Run, Running};
+pub use stores::is_default_store;
 pub use terminal::{Terminal, TerminalOptions};
 pub use work::{Work, WorkMechanism, WorkOutcome, WorkReport, WorkRows};

@@ -19,6 +19,11 @@ static SERVER: LazyLock<Option<Mutex<Postgres>>> = LazyLock::new(|| {
     (store == "postgres").then(Postgres::start).flatten().map(Mutex::new)
 });
 
+/// Whether programs under test use the default store. Tests of its files have nothing to do otherwise.
+pub fn is_default_store() -> bool {
+    SERVER.is_none()
+}
+
 /// A database. It is deleted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Store {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
-use codewright_testkit::{Postgres, Project, Running, Script};
+use codewright_testkit::{Postgres, Project, Running, Script, is_default_store};
 use serde_json::{Value, json};
 
 use crate::pty::Socket;
@@ -262,6 +262,9 @@ fn a_full_server_refuses_and_says_when_to_come_back() -> Result<()> {
 
 #[test]
 fn the_settings_of_a_node_are_the_users_and_checked() -> Result<()> {
+    if !is_default_store() {
+        return Ok(());
+    }
     let Some(cluster) = Cluster::start(Script::new().text("Done."))? else { return Ok(()) };
     let url = cluster.database.url("postgres", "");
     let serve = |arguments: &[&str]| {

@@ -33,15 +33,26 @@ const LOADER_GRACE: Duration = Duration::from_secs(2);
 /// Calls the plugins that were loaded, or whose credentials have changed, since the last call.
 pub(crate) async fn configure(inner: &Arc<Inner>, instance: &Arc<Instance>, opened: &[Arc<HostExtension>]) {
     let directory = &instance.directory;
-    let before = inner.plugins.changes(directory);
     let credentials = inner.sign_in.vault().stamp();
     let state = |extension: &HostExtension| {
         let generation = extension.plugins.generation()?;
         Some(Configured { generation, credentials })
     };
-    let claimed =
-        |extension: &&Arc<HostExtension>| state(extension).is_some_and(|state| extension.claim(state));
-    let new: Vec<_> = opened.iter().filter(claimed).collect();
+    let (mut new, mut others, mut changing) = (Vec::new(), Vec::new(), Vec::new());
+    for extension in opened {
+        match state(extension).and_then(|state| extension.claim(state)) {
+            Some(claim) => {
+                new.push(extension);
+                changing.push(claim);
+            }
+            None => others.push(extension),
+        }
+    }
+    if new.is_empty() {
+        // Another request has them change the configuration, which this one needs too.
+        futures_util::future::join_all(others.iter().map(|extension| extension.settled())).await;
+    }
+    let before = inner.plugins.changes(directory);
     let has = |owner: Owner| opened.iter().any(|extension| extension.wanted.owner == owner);
     let mut overlay = Overlay::clone(&before.overlay);
     let mut changed = Changed { overlay: Arc::default(), ..before.clone() };
@@ -70,6 +81,7 @@ pub(crate) async fn configure(inner: &Arc<Inner>, instance: &Arc<Instance>, open
     if is_new {
         inner.forget_instance(directory).await;
     }
+    drop(changing);
 }
 
 /// The names of the functions that send the requests of providers.

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use codewright_plugins::{HookCall, HookReply, Plugins, WorkspaceAdapter};
 use codewright_tools::AnyTool;
 use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::configured::Configured;
 use super::tool::PluginTool;
@@ -15,6 +18,9 @@ use crate::packages::Owner;
 
 /// The hook that receives events.
 const EVENT: &str = "event";
+
+/// How long a request waits while the plugins change the configuration.
+const CHANGE_WAIT: Duration = Duration::from_secs(2);
 
 /// The plugins of a process.
 pub(crate) struct HostExtension {
@@ -26,6 +32,17 @@ pub(crate) struct HostExtension {
     reported: Mutex<BTreeSet<String>>,
     /// The state for which the plugins have changed the configuration.
     configured: Mutex<Option<Configured>>,
+    /// How many requests have them change the configuration now.
+    changing: watch::Sender<usize>,
+}
+
+/// The time that plugins change the configuration. Others wait for its end.
+pub(crate) struct Changing<'a>(&'a HostExtension);
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.0.changing.send_modify(|count| *count -= 1);
+    }
 }
 
 /// The tools of loaded plugins.
@@ -44,15 +61,27 @@ impl HostExtension {
             tools: Mutex::default(),
             reported: Mutex::default(),
             configured: Mutex::default(),
+            changing: watch::Sender::new(0),
         }
     }
 
-    /// Notes that the plugins change the configuration for a state. Returns whether they have not done so before.
-    pub(crate) fn claim(&self, state: Configured) -> bool {
+    /// Notes that the plugins change the configuration for a state, until the returned value is dropped. `None` if they
+    /// have done so before, or are doing it.
+    pub(crate) fn claim(&self, state: Configured) -> Option<Changing<'_>> {
         let mut configured = self.configured.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = configured.as_ref() != Some(&state);
+        if configured.as_ref() == Some(&state) {
+            return None;
+        }
         *configured = Some(state);
-        is_new
+        self.changing.send_modify(|count| *count += 1);
+        Some(Changing(self))
+    }
+
+    /// Waits while the plugins change the configuration, but not long: a plugin that does it may have sent the request that
+    /// waits.
+    pub(crate) async fn settled(&self) {
+        // The sender is not dropped meanwhile. After the time the present configuration counts.
+        drop(timeout(CHANGE_WAIT, self.changing.subscribe().wait_for(|count| *count == 0)).await);
     }
 
     /// Lets the plugins change the configuration again when it is next needed.
