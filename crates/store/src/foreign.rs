@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use crate::Error;
 use crate::error::Fault;
+use crate::node::create_directory;
 
 /// The prefix of the names of copies.
 const PREFIX: &str = "import-";
@@ -148,6 +149,8 @@ pub struct ForeignRow {
 impl Foreign {
     /// Copies a database into a new directory in `scratch` and opens the copy.
     pub fn open(database: &Path, scratch: &Path) -> Result<Self, Error> {
+        // With a store in another place nothing else has created it.
+        create_directory(scratch).map_err(|error| Error::unwritable(scratch, error))?;
         sweep(scratch);
         let copy = tempfile::Builder::new()
             .prefix(PREFIX)

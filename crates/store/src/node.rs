@@ -347,7 +347,8 @@ fn try_create(directory: &Path) -> io::Result<Locked> {
     Ok(Locked { name, path, _file: file })
 }
 
-fn create_directory(directory: &Path) -> io::Result<()> {
+/// Creates a directory and those above it, each private to the user.
+pub(crate) fn create_directory(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

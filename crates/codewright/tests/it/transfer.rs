@@ -456,6 +456,20 @@ fn a_missing_installation_is_reported_with_its_path() -> Result<()> {
 }
 
 #[test]
+fn an_installation_is_imported_into_postgresql() -> Result<()> {
+    let Some(server) = codewright_testkit::Postgres::start() else { return Ok(()) };
+    let project = Project::git()?;
+    let (_data, _writer) = installation(&project)?;
+    let url = server.url("postgres", "");
+    let with_store = |args: &[&str]| program(&project, args.iter().copied()).env("CODEWRIGHT_STORE", &url);
+    let done = with_store(&["import", "--from", "opencode"]).finish()?.success()?;
+    check_has(&done.stdout, &["imported   2", "skipped    0"]);
+    let document = with_store(&["export", WORK]).finish()?.success()?.stdout;
+    ensure!(document.contains(WORK) && document.contains("\"parts\""), "{document}");
+    Ok(())
+}
+
+#[test]
 fn a_killed_import_is_completed() -> Result<()> {
     let project = Project::git()?;
     let (_, writer) = installation(&project)?;

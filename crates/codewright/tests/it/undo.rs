@@ -144,6 +144,10 @@ fn undo_in_a_subdirectory_does_not_change_the_rest_of_the_repository() -> Result
 
 #[test]
 fn an_undo_that_was_killed_is_finished_by_repeating_it() -> Result<()> {
+    // In PostgreSQL the session belongs to the killed server for some seconds.
+    if !codewright_testkit::is_default_store() {
+        return Ok(());
+    }
     const FILES: usize = 400;
     let command = format!("for i in $(seq {FILES}); do echo agent > f$i; done");
     let stage =

@@ -71,7 +71,7 @@ fn lock_file(database: &Path) -> Option<File> {
     match options.open(&path) {
         Ok(file) => Some(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            super::open::create_directories(path.parent()?).ok()?;
+            crate::node::create_directory(path.parent()?).ok()?;
             options.open(&path).ok()
         }
         Err(_) => None,

@@ -233,7 +233,7 @@ fn create_private(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        create_directories(directory)?;
+        crate::node::create_directory(directory)?;
     }
     let (unnamed, created) = create_beside(path)?;
     drop(created);
@@ -267,14 +267,6 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
             Err(error) => return Err(error),
         }
     }
-}
-
-pub(super) fn create_directories(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 #[cfg(test)]

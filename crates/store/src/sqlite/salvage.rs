@@ -54,7 +54,7 @@ pub(super) fn run(path: &Path, now_ms: u64) -> Result<Salvage, Fault> {
     } else {
         // Leftovers of an earlier attempt.
         drop(fs::remove_dir_all(&work));
-        open::create_directories(&work).map_err(broken)?;
+        crate::node::create_directory(&work).map_err(broken)?;
         let salvage = fill(path, &work)?;
         fs::rename(work.join("new.db"), &finished).map_err(broken)?;
         salvage
