@@ -4,14 +4,19 @@
 The templates of the chart use a small part of the template language, so that this program can render them: values,
 `printf`, `quote`, `indent`, `toYaml` and `sha256sum`. An expression that it does not know is an error. The rendered
 objects are compared with the shapes below: kinds, versions, required and known keys, and the names that objects use of
-each other. It does not know the schemas of Kubernetes beyond that.
+each other. If the package `kubernetes-validate` is installed, also in the directory that CODEWRIGHT_CHECK_PACKAGES names,
+they are compared with the schemas of Kubernetes, strictly: an unknown key is an error.
 """
 
 import hashlib
 import json
+import os
 import pathlib
 import re
 import sys
+
+if os.environ.get("CODEWRIGHT_CHECK_PACKAGES"):
+    sys.path.insert(0, os.environ["CODEWRIGHT_CHECK_PACKAGES"])
 
 try:
     import yaml
@@ -19,6 +24,13 @@ except ImportError:
     print("skipped: PyYAML is missing, so the chart is not checked")
     sys.exit(0)
 
+try:
+    import kubernetes_validate
+except ImportError:
+    kubernetes_validate = None
+
+# The oldest version of Kubernetes that the chart is for, and newer ones.
+VERSIONS = ["1.25", "1.28", "1.31", "1.34", "1.37"]
 HERE = pathlib.Path(__file__).parent
 CHART = HERE / "helm" / "codewright"
 EXPRESSION = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}")
@@ -103,6 +115,15 @@ def check_object(item):
         fail(f"{kind} has the specification {sorted(spec)}")
 
 
+def check_schema(item):
+    for version in VERSIONS:
+        try:
+            kubernetes_validate.validate(item, version, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            where = ".".join(str(step) for step in error.path)
+            fail(f"{item['kind']} is not valid in Kubernetes {version}: {where}: {error.message}")
+
+
 def check_pod(item, objects):
     template = item["spec"]["template"]
     pod = template["spec"]
@@ -161,6 +182,8 @@ def main():
         objects = render(one)
         for item in objects:
             check_object(item)
+            if kubernetes_validate:
+                check_schema(item)
         kinds = sorted(item["kind"] for item in objects)
         if kinds != ["ConfigMap", "PodDisruptionBudget", "Service", "Service", "StatefulSet"]:
             fail(f"the chart has the objects {kinds}")
@@ -174,6 +197,10 @@ def main():
                 if config["server"]["probes"] != "open":
                     fail("the probes need a password")
     print("checked: the chart with its own values and with three servers")
+    if kubernetes_validate:
+        print(f"checked: its objects with the schemas of Kubernetes {', '.join(VERSIONS)}")
+    else:
+        print("skipped: kubernetes-validate is missing, so the objects are not compared with the schemas of Kubernetes")
 
 
 main()

@@ -2,15 +2,18 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use codewright_testkit::Script;
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair,
+};
 use serde_json::{Value, json};
 
 use super::Team;
@@ -18,7 +21,13 @@ use super::Team;
 /// A key of a provider.
 struct Key {
     id: &'static str,
-    pair: EcdsaKeyPair,
+    pair: Pair,
+}
+
+enum Pair {
+    Ec(EcdsaKeyPair),
+    Ed(Ed25519KeyPair),
+    Rsa(Box<RsaKeyPair>),
 }
 
 impl Key {
@@ -26,18 +35,66 @@ impl Key {
         let random = SystemRandom::new();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random);
-        Self { id, pair: pair.unwrap() }
+        Self { id, pair: Pair::Ec(pair.unwrap()) }
+    }
+
+    fn ed25519(id: &'static str) -> Self {
+        let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+        Self { id, pair: Pair::Ed(Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap()) }
+    }
+
+    /// `None` without `openssl`.
+    fn rsa(id: &'static str) -> Option<Self> {
+        let arguments =
+            ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-outform", "DER"];
+        let made = Command::new("openssl").args(arguments).output().ok()?;
+        let pair = RsaKeyPair::from_pkcs8(&made.stdout).unwrap();
+        Some(Self { id, pair: Pair::Rsa(Box::new(pair)) })
+    }
+
+    fn algorithm(&self) -> &'static str {
+        match self.pair {
+            Pair::Ec(_) => "ES256",
+            Pair::Ed(_) => "EdDSA",
+            Pair::Rsa(_) => "RS256",
+        }
     }
 
     fn public(&self) -> Value {
-        let point = self.pair.public_key().as_ref();
-        let [x, y] = [&point[1..33], &point[33..]].map(|half| BASE64.encode(half));
-        json!({"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id, "x": x, "y": y})
+        let mut key = match &self.pair {
+            Pair::Ec(pair) => {
+                let point = pair.public_key().as_ref();
+                let [x, y] = [&point[1..33], &point[33..]].map(|half| BASE64.encode(half));
+                json!({"kty": "EC", "crv": "P-256", "x": x, "y": y})
+            }
+            Pair::Ed(pair) => {
+                json!({"kty": "OKP", "crv": "Ed25519", "x": BASE64.encode(pair.public_key().as_ref())})
+            }
+            Pair::Rsa(pair) => {
+                let (modulus, exponent) = (pair.public().modulus(), pair.public().exponent());
+                let [n, e] =
+                    [modulus, exponent].map(|number| BASE64.encode(number.big_endian_without_leading_zero()));
+                json!({"kty": "RSA", "n": n, "e": e})
+            }
+        };
+        key["use"] = json!("sig");
+        key["alg"] = json!(self.algorithm());
+        key["kid"] = json!(self.id);
+        key
     }
 
     fn sign(&self, claims: &Value) -> String {
-        let text = unsigned(&json!({"alg": "ES256", "typ": "JWT", "kid": self.id}), claims);
-        let signature = self.pair.sign(&SystemRandom::new(), text.as_bytes()).unwrap();
+        let text = unsigned(&json!({"alg": self.algorithm(), "typ": "JWT", "kid": self.id}), claims);
+        let random = SystemRandom::new();
+        let signature = match &self.pair {
+            Pair::Ec(pair) => pair.sign(&random, text.as_bytes()).unwrap().as_ref().to_vec(),
+            Pair::Ed(pair) => pair.sign(text.as_bytes()).as_ref().to_vec(),
+            Pair::Rsa(pair) => {
+                let mut signature = vec![0; pair.public().modulus_len()];
+                pair.sign(&RSA_PKCS1_SHA256, &random, text.as_bytes(), &mut signature).unwrap();
+                signature
+            }
+        };
         format!("{text}.{}", BASE64.encode(signature))
     }
 }
@@ -147,6 +204,46 @@ fn a_token_of_the_provider_counts_only_if_it_is_meant_for_this_server() -> Resul
     }
     assert!(provider.fetches() <= 4, "{}", provider.fetches());
     assert_eq!(status(&second.sign(&claims(json!({})))), 200);
+    Ok(())
+}
+
+#[test]
+fn tokens_may_be_signed_with_each_kind_of_key() -> Result<()> {
+    let (ec, ed, rsa) = (Key::new("ec"), Key::ed25519("ed"), Key::rsa("rsa"));
+    if rsa.is_none() {
+        drop(
+            std::io::stderr()
+                .write_all(b"skipped: `openssl` is not installed, so no token is signed with RSA\n"),
+        );
+    }
+    let keys: Vec<_> = [Some(ec), Some(ed), rsa].into_iter().flatten().collect();
+    let provider = Provider::start(keys.iter().map(Key::public).collect())?;
+    let team = Team::with(Script::new(), |config| {
+        config["auth"]["oidc"] =
+            json!({"issuer": provider.url, "audience": "codewright", "roles": {"dev": "member"}});
+    })?;
+    let now = codewright_proto::Clock::system().now_ms() / 1000;
+    let claims = json!({
+        "iss": provider.url, "aud": "codewright", "sub": "u-1", "groups": ["dev"], "exp": now + 600,
+    });
+    for key in &keys {
+        let token = key.sign(&claims);
+        let (status, text) = team.with_token(&token, "/users/me")?;
+        assert_eq!(status, 200, "{}: {text}", key.algorithm());
+        // A signature of another text, and a key that is named for another algorithm.
+        let (text, signature) = token.rsplit_once('.').context("a token has three parts")?;
+        let other = key.sign(&json!({"sub": "other"}));
+        let (other, _) = other.rsplit_once('.').context("a token has three parts")?;
+        assert_eq!(team.with_token(&format!("{other}.{signature}"), "/users/me")?.0, 401);
+        for algorithm in
+            ["ES256", "EdDSA", "RS256", "HS256"].into_iter().filter(|one| *one != key.algorithm())
+        {
+            let header = json!({"alg": algorithm, "kid": key.id}).to_string();
+            let (_, claims) = text.split_once('.').context("a token has three parts")?;
+            let forged = format!("{}.{claims}.{signature}", BASE64.encode(header));
+            assert_eq!(team.with_token(&forged, "/users/me")?.0, 401, "{} as {algorithm}", key.algorithm());
+        }
+    }
     Ok(())
 }
 
