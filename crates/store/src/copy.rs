@@ -11,7 +11,8 @@ use codewright_proto::{Envelope, SessionId};
 use serde_json::value::RawValue;
 
 use crate::record::Record;
-use crate::{Approvals, Error, Incoming, Store};
+use crate::users::MAX_AUDIT_PAGE;
+use crate::{Approvals, Audited, Error, Incoming, Store};
 
 /// How many events are read at a time. The size of a page is limited too.
 const PAGE_EVENTS: usize = 1000;
@@ -27,14 +28,16 @@ pub struct Copied {
     pub sessions: u64,
     /// The messages whose rows were compared.
     pub messages: u64,
+    /// The entries of the audit log.
+    pub audited: u64,
 }
 
 /// Copies everything in a store.
 ///
 /// # Errors
 ///
-/// Fails if a process runs a session in one of the stores, if the target has other events than the source, and if a row
-/// differs at the end.
+/// Fails if a process runs a session in one of the stores, if the target has other events or entries of the audit log than the
+/// source, and if a row differs at the end.
 pub async fn copy(from: &Store, to: &Store) -> Result<Copied, Error> {
     for (store, name) in [(from, "source"), (to, "target")] {
         if let Some((session, holder)) = store.holders().await?.into_iter().next() {
@@ -76,6 +79,7 @@ pub async fn copy(from: &Store, to: &Store) -> Result<Copied, Error> {
         return Err(differs("the target has events that the source does not have"));
     }
     to.save_permissions(from.saved_permissions(Approvals::default()).await?).await?;
+    copied.audited = copy_audit(from, to).await?;
     for session in &sessions {
         for (part, _) in from.drafts(session).await? {
             to.draft(part).await?;
@@ -83,6 +87,37 @@ pub async fn copy(from: &Store, to: &Store) -> Result<Copied, Error> {
     }
     verify(from, to, &sessions, &mut copied).await?;
     Ok(copied)
+}
+
+/// Copies the audit log, which is not a part of the events. Entries that the target has are compared. Returns the number of
+/// entries.
+async fn copy_audit(from: &Store, to: &Store) -> Result<u64, Error> {
+    let (source, target) = (audit_log(from).await?, audit_log(to).await?);
+    if !source.starts_with(&target) {
+        return Err(differs("the target has other entries in its audit log"));
+    }
+    for entry in &source[target.len()..] {
+        to.audit(entry.clone()).await?;
+    }
+    if audit_log(to).await? != source {
+        let reason = "the copy of the audit log differs from the original".to_owned();
+        return Err(Error::Refused { reason });
+    }
+    Ok(source.len() as u64)
+}
+
+/// The audit log, oldest entries first. The target numbers its entries anew, so the numbers are left out.
+async fn audit_log(store: &Store) -> Result<Vec<Audited>, Error> {
+    let (mut all, mut before) = (Vec::new(), None);
+    loop {
+        let page = store.audited(before, MAX_AUDIT_PAGE).await?;
+        let Some(last) = page.last() else { break };
+        before = Some(last.id);
+        all.extend(page);
+    }
+    all.reverse();
+    all.iter_mut().for_each(|entry| entry.id = 0);
+    Ok(all)
 }
 
 /// An event with everything that the log has of it.

@@ -365,11 +365,18 @@ async fn a_store_is_copied_both_ways_and_an_interrupted_copy_is_continued() {
     };
     file.draft(grown).await.expect("kept");
     file.append(vec![deleted("ses_2")]).await.expect("stored");
+    for (time, is_refusal) in [(1, false), (2, true), (3, false)] {
+        let (account, action) = ("alice".to_owned(), format!("action-{time}"));
+        let entry = codewright_store::Audited { time, account, action, is_refusal, ..Default::default() };
+        file.audit(entry).await.expect("stored");
+    }
     let count = file.last_position();
 
     let store = database.open().await;
     let copied = codewright_store::copy(&file, &store).await.expect("copied");
-    assert_eq!((copied.events, copied.found, copied.sessions), (count, 0, 4));
+    assert_eq!((copied.events, copied.found, copied.sessions, copied.audited), (count, 0, 4, 3));
+    let audited = store.audited(None, 10).await.expect("readable");
+    assert_eq!(audited.iter().map(|entry| entry.time).collect::<Vec<_>>(), [3, 2, 1], "newest first");
     let (theirs, ours) = (store.events(0, 1000).await, file.events(0, 1000).await);
     assert_eq!(theirs.expect("readable"), ours.expect("readable"), "with times and positions");
     // Again: everything is there. After more events: only those are copied.
