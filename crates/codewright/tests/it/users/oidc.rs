@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use codewright_testkit::Script;
 use ring::rand::SystemRandom;
+use ring::rsa::PublicKeyComponents;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair,
 };
@@ -48,7 +49,9 @@ impl Key {
         let arguments =
             ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-outform", "DER"];
         let made = Command::new("openssl").args(arguments).output().ok()?;
-        let pair = RsaKeyPair::from_pkcs8(&made.stdout).unwrap();
+        // The form depends on the version.
+        let pair =
+            RsaKeyPair::from_pkcs8(&made.stdout).or_else(|_| RsaKeyPair::from_der(&made.stdout)).unwrap();
         Some(Self { id, pair: Pair::Rsa(Box::new(pair)) })
     }
 
@@ -71,9 +74,8 @@ impl Key {
                 json!({"kty": "OKP", "crv": "Ed25519", "x": BASE64.encode(pair.public_key().as_ref())})
             }
             Pair::Rsa(pair) => {
-                let (modulus, exponent) = (pair.public().modulus(), pair.public().exponent());
-                let [n, e] =
-                    [modulus, exponent].map(|number| BASE64.encode(number.big_endian_without_leading_zero()));
+                let numbers = PublicKeyComponents::<Vec<u8>>::from(pair.public());
+                let [n, e] = [numbers.n, numbers.e].map(|number| BASE64.encode(number));
                 json!({"kty": "RSA", "n": n, "e": e})
             }
         };
