@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::peer::Identity;
 
 /// The maximum number of connections of a server.
-const MAX_CONNECTIONS: usize = 2048;
+const MAX_CONNECTIONS: usize = 8192;
 /// The minimum, even if the process may open few files.
 const MIN_CONNECTIONS: usize = 64;
 /// The divisor for the reserve of the owner and of short requests: an eighth of all connections.
