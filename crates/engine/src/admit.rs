@@ -143,9 +143,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     let agent = instance.agent_name(input.agent.as_deref().or(session.agent.as_deref()))?;
     let model = choose_model(&instance, session, &input, &agent)?;
     // If the clock was set back, the prompt must still come after the earlier messages.
-    if let Some(newest) = inner.store.messages(&session.id, Some(1)).await?.pop() {
-        inner.clock.raise(newest.info.created().saturating_add(1));
-    }
+    inner.continue_after(inner.store.messages(&session.id, Some(1)).await?.last());
     let chosen = input.message_id;
     let id = chosen.clone().unwrap_or_else(|| inner.ids.message());
     let now = inner.clock.now_ms();
@@ -186,7 +184,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     let (message, parts) = extended(inner, &instance, chosen.as_ref(), message, parts).await?;
     // One append, so that a rejected prompt changes nothing.
     let events = message::prompted(inner, message, parts);
-    let stored = inner.update_session_before(&session.id, events, &id, change).await;
+    let stored = inner.update_session_before(&session.id, events, chosen.as_ref(), change).await;
     let is_new = stored.map_err(|error| match error {
         // Ids that clients choose may be in use already.
         Error::Store(taken @ codewright_store::Error::IdInUse { .. }) => Error::invalid(taken.to_string()),

@@ -94,7 +94,7 @@ impl Database {
     pub(crate) fn secret_variables(&self) -> &'static [&'static str] {
         match self {
             Self::File(_) => &[],
-            Self::Address(_) => &["PGPASSWORD", "PGPASSFILE"],
+            Self::Address(_) => &["PGPASSWORD", "PGPASSFILE", "PGSSLKEY"],
         }
     }
 }

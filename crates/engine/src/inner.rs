@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use codewright_config::{Dirs, Env, SandboxMode};
 use codewright_llm::oauth::SignIn;
-use codewright_proto::{Clock, Event, Ids, MessageId, Session, SessionId, Signal};
+use codewright_proto::{Clock, Event, Ids, MessageId, MessageWithParts, Session, SessionId, Signal};
 use codewright_store::{Condition, Store};
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -139,16 +139,24 @@ impl Inner {
     }
 
     /// Stores a changed session and then other events in one append, unless it has the message `new` already. Returns
-    /// whether they were stored.
+    /// whether they were stored. Only an id that a client has chosen can exist already.
     pub(crate) async fn update_session_before(
         &self,
         id: &SessionId,
         events: Vec<Event>,
-        new: &MessageId,
+        new: Option<&MessageId>,
         change: impl Fn(&mut Session),
     ) -> Result<bool, Error> {
-        let updated = self.update_session_around(id, [Vec::new(), events], Some(new), change).await?;
+        let updated = self.update_session_around(id, [Vec::new(), events], new, change).await?;
         Ok(updated.is_some())
+    }
+
+    /// Lets the clock go on after a message of a transcript, whose time may be that of a clock that was ahead. Messages are in
+    /// the order of their times.
+    pub(crate) fn continue_after(&self, newest: Option<&MessageWithParts>) {
+        if let Some(newest) = newest {
+            self.clock.raise(newest.info.created().saturating_add(1));
+        }
     }
 
     /// Returns `None` if the session has the message `new`.

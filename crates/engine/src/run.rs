@@ -283,9 +283,7 @@ impl Run {
                 None => self.inner.store.transcript_at(&self.entry.id).await?,
             };
             // The answer must come after a prompt that another server has stored, whose clock may be ahead.
-            if let Some(newest) = transcript.last() {
-                self.inner.clock.raise(newest.info.created().saturating_add(1));
-            }
+            self.inner.continue_after(transcript.last());
             let next = next(&transcript, self.when_refused(&transcript).await?);
             if self.entry.cancel.is_cancelled() {
                 // Later prompts were aborted together with the previous step.

@@ -71,8 +71,9 @@ impl Runtime {
         }
     }
 
-    /// Returns a directory to start in that has no files with settings, unlike that of a repository. bun runs what the
-    /// `bunfig.toml` of its directory names, and reads the variables of its `.env`. The script changes the directory.
+    /// Returns the directory in which the process starts. It must not be a repository: bun runs the scripts that
+    /// `bunfig.toml` in the working directory lists, and loads variables from `.env` there. The host script then changes
+    /// to the project's directory.
     #[must_use]
     pub fn directory() -> &'static Path {
         Path::new("/")

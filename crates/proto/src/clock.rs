@@ -25,8 +25,8 @@ struct Followed {
     is_known: AtomicBool,
 }
 
-/// The difference up to which a clock that follows another one is not corrected: about what an answer over the network
-/// takes.
+/// The largest difference from the followed clock that is not corrected. A time that arrives over a network is late by
+/// about this much.
 const TOLERANCE_MS: u64 = 20;
 
 impl Clock {
@@ -61,10 +61,10 @@ impl Clock {
         Self { read: Arc::new(move || read.now_ms()), floor: None, followed: Some(followed) }
     }
 
-    /// Tells a clock made by [`Clock::following`], its clones and the steady clocks made of it that the followed clock
-    /// shows `ms` now. Small differences change nothing. Has no effect on other clocks.
+    /// Sets a clock made by [`Clock::following`] to `ms`, the present time of the followed clock. Its clones and the
+    /// steady clocks made from it change too. Differences of at most 20 ms are ignored. Other clocks do not change.
     ///
-    /// The first time counts whatever the clock has returned so far. After that a steady clock does not run backwards.
+    /// The first call may set the clock back. After it, a steady clock never runs backwards.
     pub fn follow(&self, ms: u64) {
         let Some(followed) = &self.followed else { return };
         let is_first = !followed.is_known.swap(true, Ordering::Relaxed);

@@ -220,15 +220,15 @@ impl Fleet {
                 "pause"
             }
             3 => {
-                node.cut_database(true)?;
+                node.cut(Net::Database, true)?;
                 sleep(away).await;
-                node.cut_database(false)?;
+                node.cut(Net::Database, false)?;
                 "no database"
             }
             4 => {
-                node.cut_others(true)?;
+                node.cut(Net::Servers, true)?;
                 sleep(dice.span(AWAY)).await;
-                node.cut_others(false)?;
+                node.cut(Net::Servers, false)?;
                 "no other servers"
             }
             5 => {
@@ -244,9 +244,9 @@ impl Fleet {
                 "end"
             }
             8 => {
-                node.cut_clients(true)?;
+                node.cut(Net::Clients, true)?;
                 sleep(dice.span(AWAY)).await;
-                node.cut_clients(false)?;
+                node.cut(Net::Clients, false)?;
                 "no clients and no model"
             }
             9 => {

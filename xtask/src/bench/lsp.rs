@@ -14,11 +14,11 @@ use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::Plan;
 use super::abort::request;
 use super::mcp::{SETTLE, Stage, wake_ups};
 use super::served::{memory, own_cpu_ms};
 use super::spread::Spread;
+use super::{Plan, report};
 
 /// The name on the command line.
 pub(super) const NAME: &str = "lsp";
@@ -66,14 +66,8 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
     let wall = spread(|one| one.wall - one.server)?;
     let mut text =
         format!("\n{NAME}: a file of {LINES} lines is written with and without a language server\n");
-    let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| -> Result<()> {
-        let verdict = match limit {
-            Some(limit) if value <= limit => format!("limit {limit} {unit} ok"),
-            Some(limit) => format!("limit {limit} {unit} OVER"),
-            None => String::new(),
-        };
-        let line = format!("  {name:<50} {value:>8.2} {unit:<6} {verdict}");
-        Ok(writeln!(text, "{}", line.trim_end())?)
+    let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| {
+        report::row(&mut text, name, unit, (value, limit))
     };
     row("an edit with diagnostics: CPU", "ms", cpu.median, Some(CPU_MS))?;
     row("an edit with diagnostics: wall without the server", "ms", wall.median, Some(WALL_MS))?;

@@ -16,10 +16,10 @@ use codewright_testkit::{BlockingServer, Project, Run, Running, Script, Turn};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use super::Plan;
 use super::abort::request;
 use super::served::{memory, own_cpu_ms};
 use super::spread::Spread;
+use super::{Plan, report};
 
 /// The name on the command line.
 pub(super) const NAME: &str = "mcp";
@@ -79,14 +79,8 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
     let calls = (0..plan.runs).map(|_| calls(&binary)).collect::<Result<Vec<_>>>()?;
     let calls = Spread::of(calls).context("no runs")?;
     let mut text = format!("\n{NAME}: {SERVERS} servers with 200 tools over stdio, compared with none\n");
-    let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| -> Result<()> {
-        let verdict = match limit {
-            Some(limit) if value <= limit => format!("limit {limit} {unit} ok"),
-            Some(limit) => format!("limit {limit} {unit} OVER"),
-            None => String::new(),
-        };
-        let line = format!("  {name:<46} {value:>10.2} {unit:<6} {verdict}");
-        Ok(writeln!(text, "{}", line.trim_end())?)
+    let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| {
+        report::row(&mut text, name, unit, (value, limit))
     };
     row("switched off: first request", "bytes", off.request_bytes - none.request_bytes, Some(0.0))?;
     row("switched off: memory", "MiB", off.memory_mib - none.memory_mib, None)?;

@@ -11,10 +11,10 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 use serde_json::json;
 
-use super::Plan;
 use super::serve::{create_session, start_streams};
 use super::served::memory;
 use super::wire::{Connection, EventStream};
+use super::{Plan, report};
 use crate::measure::now_ns;
 use crate::model::{LIVE, Model, Paced};
 
@@ -76,13 +76,8 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
         (0..NODES).map(|at| Node::start(&binary, at, &project, database, &model.url)).collect()
     };
     let nodes = start(&database)?;
-    let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| -> Result<()> {
-        let verdict = match limit {
-            Some(limit) if value > limit => format!("limit {limit} {unit} OVER"),
-            Some(limit) => format!("limit {limit} {unit} ok"),
-            None => String::new(),
-        };
-        Ok(writeln!(text, "{}", format!("  {name:<52} {value:>8.1} {unit:<4} {verdict}").trim_end())?)
+    let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| {
+        report::row(&mut text, name, unit, (value, limit))
     };
     thread::sleep(SETTLE);
     row("at rest, memory of all", "MiB", memory_of(&nodes)?, None)?;

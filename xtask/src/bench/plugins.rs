@@ -13,10 +13,10 @@ use codewright_testkit::Script;
 use nix::unistd::Pid;
 use serde_json::json;
 
-use super::Plan;
 use super::abort::request;
 use super::mcp::{SETTLE, Stage, wake_ups};
 use super::spread::Spread;
+use super::{Plan, report};
 
 /// The name on the command line.
 pub(super) const NAME: &str = "plugins";
@@ -42,14 +42,8 @@ const WAKE_UPS: f64 = 0.0;
 pub(super) fn measure(plan: &Plan) -> Result<String> {
     let binary = plan.program()?;
     let mut text = format!("\n{NAME}: one plugin, compared with none\n");
-    let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| -> Result<()> {
-        let verdict = match limit {
-            Some(limit) if value <= limit => format!("limit {limit} {unit} ok"),
-            Some(limit) => format!("limit {limit} {unit} OVER"),
-            None => String::new(),
-        };
-        let line = format!("  {name:<46} {value:>10.2} {unit:<6} {verdict}");
-        Ok(writeln!(text, "{}", line.trim_end())?)
+    let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| {
+        report::row(&mut text, name, unit, (value, limit))
     };
     let none = start(&binary, &Setting::default())?;
     let size = |stage: &Stage| {

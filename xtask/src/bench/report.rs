@@ -14,6 +14,22 @@ use crate::model::FLOOD;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
+/// Adds the line of a figure, with its limit if it has one.
+pub(super) fn row(
+    text: &mut String,
+    name: &str,
+    unit: &str,
+    (value, limit): (f64, Option<f64>),
+) -> Result<()> {
+    let verdict = match limit {
+        Some(limit) if value <= limit => format!("limit {limit} {unit} ok"),
+        Some(limit) => format!("limit {limit} {unit} OVER"),
+        None => String::new(),
+    };
+    let line = format!("  {name:<52} {value:>8.2} {unit:<6} {verdict}");
+    Ok(writeln!(text, "{}", line.trim_end())?)
+}
+
 /// The measured runs by case and program.
 #[derive(Default)]
 pub(super) struct Measured {

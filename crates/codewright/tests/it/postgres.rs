@@ -33,7 +33,7 @@ fn a_turn_is_stored_in_postgresql_and_its_password_nowhere() -> Result<()> {
     let output = of_type(&events, "tool_use")[0]["part"]["state"]["output"].as_str().context("no output")?;
     check_has(output, &["CODEWRIGHT=1"]);
     let all = format!("{}{}", done.stdout, done.stderr);
-    ensure!(!all.contains(WORD) && !output.contains("PGPASSWORD"), "{all}");
+    ensure!(!all.contains(WORD) && !output.contains("PGPASSWORD") && !output.contains("PGSSLKEY"), "{all}");
     check_has(&done.stderr, &["the password in `--store` can be read by other programs"]);
 
     // By the variable and by the key of the user's configuration.

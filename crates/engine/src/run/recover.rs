@@ -61,9 +61,7 @@ pub(crate) async fn recover(
     lease.settle_drafts().await?;
     let (seq, transcript) = inner.store.transcript_at(id).await?;
     // The owner before may have had a clock that was ahead. What follows must still come after its messages.
-    if let Some(newest) = transcript.last() {
-        inner.clock.raise(newest.info.created().saturating_add(1));
-    }
+    inner.continue_after(transcript.last());
     let asked = inner.store.pending_permissions().await?;
     let asked: Vec<_> = asked.into_iter().filter(|request| request.session_id == *id).collect();
     let events = endings(id, &transcript, &asked, aftermath, inner.clock.now_ms());

@@ -119,9 +119,7 @@ impl Work {
     async fn begin(&self, lease: &Lease) -> Result<Record, Error> {
         let Inner { ids, clock, .. } = &*self.inner;
         // If the clock was set back, the record must still come after the earlier messages.
-        if let Some(newest) = self.inner.store.messages(&self.id, Some(1)).await?.pop() {
-            clock.raise(newest.info.created().saturating_add(1));
-        }
+        self.inner.continue_after(self.inner.store.messages(&self.id, Some(1)).await?.last());
         let prompt = UserMessage {
             id: self.input.message_id.clone().unwrap_or_else(|| ids.message()),
             session_id: self.id.clone(),

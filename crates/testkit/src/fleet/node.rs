@@ -201,33 +201,15 @@ impl Node {
         Ok(self.client()?.drain().await.map(drop)?)
     }
 
-    /// Cuts the server off from the database, or connects it again.
-    pub(super) fn cut_database(&self, is_cut: bool) -> Result<()> {
+    /// Cuts the server off from a network, or connects it again. A relay is in front of the server for clients and for
+    /// other servers, so both are cut off.
+    pub(super) fn cut(&self, net: Net, is_cut: bool) -> Result<()> {
         match &self.links {
-            Links::Relays { database, .. } => {
-                database.stall(is_cut);
+            Links::Relays { before, database } => {
+                if net == Net::Database { database } else { before }.stall(is_cut);
                 Ok(())
             }
-            Links::Cables(network, at) => network.cut(Net::Database, *at, is_cut),
-        }
-    }
-
-    /// Cuts the server off from the other servers, or connects it again. A relay does the same for clients.
-    pub(super) fn cut_others(&self, is_cut: bool) -> Result<()> {
-        match &self.links {
-            Links::Relays { before, .. } => {
-                before.stall(is_cut);
-                Ok(())
-            }
-            Links::Cables(network, at) => network.cut(Net::Servers, *at, is_cut),
-        }
-    }
-
-    /// Cuts the server off from clients and the model, or connects it again.
-    pub(super) fn cut_clients(&self, is_cut: bool) -> Result<()> {
-        match &self.links {
-            Links::Relays { .. } => self.cut_others(is_cut),
-            Links::Cables(network, at) => network.cut(Net::Clients, *at, is_cut),
+            Links::Cables(network, at) => network.cut(net, *at, is_cut),
         }
     }
 
