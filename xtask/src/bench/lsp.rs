@@ -67,7 +67,7 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
     let mut text =
         format!("\n{NAME}: a file of {LINES} lines is written with and without a language server\n");
     let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| {
-        report::row(&mut text, name, unit, (value, limit))
+        report::row(&mut text, name, unit, value, limit)
     };
     row("an edit with diagnostics: CPU", "ms", cpu.median, Some(CPU_MS))?;
     row("an edit with diagnostics: wall without the server", "ms", wall.median, Some(WALL_MS))?;

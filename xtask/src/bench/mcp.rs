@@ -80,7 +80,7 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
     let calls = Spread::of(calls).context("no runs")?;
     let mut text = format!("\n{NAME}: {SERVERS} servers with 200 tools over stdio, compared with none\n");
     let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| {
-        report::row(&mut text, name, unit, (value, limit))
+        report::row(&mut text, name, unit, value, limit)
     };
     row("switched off: first request", "bytes", off.request_bytes - none.request_bytes, Some(0.0))?;
     row("switched off: memory", "MiB", off.memory_mib - none.memory_mib, None)?;

@@ -77,7 +77,7 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
     };
     let nodes = start(&database)?;
     let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| {
-        report::row(&mut text, name, unit, (value, limit))
+        report::row(&mut text, name, unit, value, limit)
     };
     thread::sleep(SETTLE);
     row("at rest, memory of all", "MiB", memory_of(&nodes)?, None)?;

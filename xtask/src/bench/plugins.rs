@@ -43,7 +43,7 @@ pub(super) fn measure(plan: &Plan) -> Result<String> {
     let binary = plan.program()?;
     let mut text = format!("\n{NAME}: one plugin, compared with none\n");
     let mut row = |name: &str, unit: &str, value: f64, limit: Option<f64>| {
-        report::row(&mut text, name, unit, (value, limit))
+        report::row(&mut text, name, unit, value, limit)
     };
     let none = start(&binary, &Setting::default())?;
     let size = |stage: &Stage| {

@@ -15,12 +15,7 @@ use crate::model::FLOOD;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// Adds the line of a figure, with its limit if it has one.
-pub(super) fn row(
-    text: &mut String,
-    name: &str,
-    unit: &str,
-    (value, limit): (f64, Option<f64>),
-) -> Result<()> {
+pub(super) fn row(text: &mut String, name: &str, unit: &str, value: f64, limit: Option<f64>) -> Result<()> {
     let verdict = match limit {
         Some(limit) if value <= limit => format!("limit {limit} {unit} ok"),
         Some(limit) => format!("limit {limit} {unit} OVER"),

@@ -391,6 +391,9 @@ fn an_agent_runs_in_the_sandbox() -> Result<()> {
         let mut config = Project::config(&stage.server.url());
         config["agent"] = json!({"other": entry(&stage, &[])});
         config["agent"]["other"]["sandbox"] = json!(mode);
+        // A repository below `/tmp` is not visible in the sandbox, but the project is.
+        let script = stage.project.write("acp.py", include_str!("../../../testkit/servers/acp.py"))?;
+        config["agent"]["other"]["args"][0] = json!(script);
         // In this mode the agent cannot write its log.
         config["agent"]["other"]["args"][1] = json!("");
         stage.project.write_config(&config)?;
