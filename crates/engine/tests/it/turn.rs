@@ -133,18 +133,23 @@ async fn a_retry_after_an_overload_is_visible() {
     let busy = Turn::http_error(429)
         .header("retry-after-ms", "20")
         .body(json!({ "error": { "message": "Rate limit reached" } }));
-    let desk = Desk::new(Script::new().turn(busy).text("After retry.")).await;
+    // A clock like that of a database whose machine is an hour ahead.
+    let (machine, begun) = (Clock::system(), Clock::system().now_ms());
+    let ahead = Clock::stepping(begun + 3_600_000, 1);
+    let desk = Desk::at(ahead, Script::new().turn(busy).text("After retry."), json!({})).await;
     let session = desk.session().await;
     let mut feed = desk.engine.events().subscribe();
     assert_eq!(text(&desk.prompt(&session, "go").await), "After retry.");
-    let message = wait_for(&mut feed, |published| match published.notice().fact {
+    let retry = wait_for(&mut feed, |published| match published.notice().fact {
         Fact::Signal(Signal::SessionStatus {
-            status: SessionStatus::Retry { attempt: 1, message, .. },
+            status: SessionStatus::Retry { attempt: 1, message, next },
             ..
-        }) => Some(message),
+        }) => Some((message, next)),
         _ => None,
     });
-    assert_eq!(message.await, "Rate limit reached");
+    let (message, next) = retry.await;
+    assert_eq!(message, "Rate limit reached");
+    assert!((begun..=machine.now_ms() + 20).contains(&next), "{next} is not a time of this machine's clock");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_llm::{EventStream, ModelEvent};
-use codewright_proto::SessionStatus;
+use codewright_proto::{Clock, SessionStatus};
 use codewright_store::Lease;
 use codewright_telemetry::{Span, carry};
 use futures_util::FutureExt as _;
@@ -84,7 +84,8 @@ pub(crate) async fn answer(
         let Some(wait) = wait else { return Ok(Attempt::Failed(error)) };
         recorder.restart();
         flush(lease, inner, recorder).await?;
-        let next = inner.clock.now_ms() + wait.as_millis() as u64;
+        // Clients compare this with the clock of their machine, and the time of the messages can differ from it.
+        let next = Clock::system().now_ms() + wait.as_millis() as u64;
         let message = match error.failure() {
             // Clients recognize the condition by this text.
             failure if failure.status == Some(529) => "Provider is overloaded".to_owned(),
