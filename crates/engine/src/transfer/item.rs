@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use codewright_proto::{Map, Message, MessageId, MessageWithParts, Part, PartId, Session, SessionId};
+use codewright_proto::{Clock, Map, Message, MessageId, MessageWithParts, Part, PartId, Session, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -32,6 +32,8 @@ const PARTS: [&str; 12] = [
 const MAX_NOTES: usize = 100;
 /// The longest name that a note quotes.
 const MAX_NAME_CHARS: usize = 60;
+/// How far ahead the time of a message can be. The machine that wrote it can have another clock.
+const MAX_AHEAD_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The treatment of invalid items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,11 +59,23 @@ pub(crate) struct Reader {
     rest: Rest,
     notes: BTreeMap<String, usize>,
     last_user: Option<MessageId>,
+    /// The latest time a message can have. Messages are ordered by time, so new ones get a time after it.
+    latest_ms: u64,
+    /// The time of the message before.
+    last_ms: u64,
 }
 
 impl Reader {
     pub(crate) fn new(session: SessionId, strictness: Strictness) -> Self {
-        Self { session, strictness, rest: Rest::default(), notes: BTreeMap::new(), last_user: None }
+        Self {
+            session,
+            strictness,
+            rest: Rest::default(),
+            notes: BTreeMap::new(),
+            last_user: None,
+            latest_ms: Clock::system().now_ms().saturating_add(MAX_AHEAD_MS),
+            last_ms: 0,
+        }
     }
 
     /// Returns everything that is left over, and notes about it.
@@ -122,13 +136,24 @@ impl Reader {
         if !exact {
             repair_message(&mut mended, self.last_user.as_ref());
         }
-        let message: Message = match typed(&mended).and_then(|message: Message| {
+        let mut message: Message = match typed(&mended).and_then(|message: Message| {
             MessageId::parse(message.id().as_str()).map(|_| message).map_err(|error| error.to_string())
         }) {
             Ok(message) => message,
             Err(reason) if exact => return Err(wrong(reason)),
             Err(reason) => return self.keep_message(info, parts, &format!("a message: {reason}"), at),
         };
+        let created = message.created();
+        if created > self.latest_ms {
+            if exact {
+                return Err(wrong(
+                    "`time.created` is more than a day ahead of this machine's clock".to_owned(),
+                ));
+            }
+            self.note("a message from the future: got a time right after the message before it".to_owned());
+            set_created(&mut message, self.last_ms.saturating_add(1));
+        }
+        self.last_ms = message.created();
         if let Message::User(message) = &message {
             self.last_user = Some(message.id.clone());
         }
@@ -216,6 +241,13 @@ impl Reader {
             self.rest.keep_fields(id, fields).map_err(wrong)?;
         }
         Ok(())
+    }
+}
+
+fn set_created(message: &mut Message, created: u64) {
+    match message {
+        Message::User(message) => message.time.created = created,
+        Message::Assistant(message) => message.time.created = created,
     }
 }
 
@@ -381,6 +413,25 @@ mod tests {
             "model": {"providerID": "p", "modelID": "m"}, "mood": "sunny"})
     }
 
+    /// A message from the user with another time.
+    fn at(created: u64) -> Value {
+        let mut user = user();
+        user["time"]["created"] = created.into();
+        user
+    }
+
+    #[test]
+    fn a_message_of_an_installation_from_the_future_gets_the_time_of_its_neighbour() {
+        let mut reader = reader(Strictness::Lenient);
+        let tomorrow = Clock::system().now_ms() + MAX_AHEAD_MS / 2;
+        for (read, stored) in [(5, 5), (253_402_300_799_000, 6), (u64::MAX >> 12, 7), (tomorrow, tomorrow)] {
+            let message = reader.message(at(read), vec![], "").unwrap().unwrap();
+            assert_eq!(message.info.created(), stored);
+        }
+        let note = "a message from the future: got a time right after the message before it (2 times)";
+        assert_eq!(reader.into_rest().1, [note]);
+    }
+
     #[test]
     fn unknown_parts_and_fields_are_kept_and_named() {
         let mut reader = reader(Strictness::Exact);
@@ -417,6 +468,7 @@ mod tests {
                 "valid id",
             ),
             (user(), vec![json!({"id": "x", "type": "new"})], "messages[7].parts[0]", "valid id"),
+            (at(253_402_300_799_000), vec![], "messages[7].info", "a day ahead"),
         ] {
             let wrong = reader(Strictness::Exact).message(info, parts, "messages[7]").unwrap_err();
             assert_eq!(wrong.at, at);
