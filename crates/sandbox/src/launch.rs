@@ -1,6 +1,10 @@
 //! The command line that starts a program in a sandbox.
 
+#[cfg(target_os = "linux")]
+use std::ffi::OsStr;
 use std::ffi::OsString;
+#[cfg(target_os = "linux")]
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +22,15 @@ use crate::{
     steps::{PROXY, Step, can_write, steps},
 };
 
-/// The first argument that makes the program restrict itself. The text of an [`Inner`] follows, and its mounts.
+/// The first argument that makes the program restrict itself. The text of an [`Inner`] follows, and its mounts, or
+/// [`WAIT`].
 pub const CONFINE: &str = "__confine";
+/// The argument of a helper that reads the same words from its standard input.
+#[cfg(target_os = "linux")]
+const WAIT: &str = "-";
+/// The largest number of bytes that a waiting helper reads. An empty pipe holds them, so that the writer never waits.
+#[cfg(target_os = "linux")]
+const MAX_PLAN_BYTES: usize = 32 * 1024;
 
 /// Variables with which programs fail at once if a host cannot be reached. They would try again for more than a minute.
 const IMPATIENT: [(&str, &str); 2] =
@@ -118,6 +129,84 @@ impl Launch {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl Launch {
+    /// Describes the start of a helper that waits for its restrictions, the [`plan`]. bubblewrap can be started before they
+    /// are known, which saves time. `None` if the mechanism needs them at the start.
+    #[must_use]
+    pub fn waiting(sandbox: &Sandbox, mechanism: &Mechanism, helper: &Path) -> Option<Self> {
+        let Mechanism::Bubblewrap(program, Mounter::Helper) = mechanism else { return None };
+        let mut args = bubblewrap::namespaces(&sandbox.network);
+        args.extend([helper.into(), CONFINE.into(), WAIT.into()]);
+        let env = variables(Path::new(TEMPORARY), sandbox);
+        Some(Self { program: program.clone(), args, env, needs_helper: true, covered: Vec::new() })
+    }
+}
+
+/// The restrictions of a command in a directory, as a waiting helper reads them from its standard input. `None` if the
+/// helper has to be started with them: they are long, or the command could exchange the helper.
+///
+/// # Errors
+///
+/// Fails if a path of the sandbox cannot be resolved.
+#[cfg(target_os = "linux")]
+pub fn plan(sandbox: &Sandbox, helper: &Path, directory: &Path) -> Result<Option<Vec<u8>>, Error> {
+    let steps = steps(sandbox)?;
+    if can_write(&steps, helper) {
+        return Ok(None);
+    }
+    // The first word is the argument that starts the helper.
+    let words = Inner::with_mounts(sandbox, &steps, directory)?.split_off(1);
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    let text = words.join(&0);
+    let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= MAX_PLAN_BYTES);
+    Ok(length.map(|length| [&length.to_le_bytes()[..], &text].concat()))
+}
+
+/// Reads the words of a [`plan`] from standard input, and nothing after them.
+#[cfg(target_os = "linux")]
+fn read_plan() -> Result<Vec<OsString>, Error> {
+    let invalid = || Error::Kernel("the restrictions are not complete".to_owned());
+    let read = |bytes: &mut [u8]| {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match rustix::io::read(std::io::stdin(), &mut bytes[filled..]) {
+                Ok(0) => return Err(invalid()),
+                Ok(count) => filled += count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Error::Kernel(format!("the restrictions: {error}"))),
+            }
+        }
+        Ok(())
+    };
+    let mut length = [0; 4];
+    read(&mut length)?;
+    let length = usize::try_from(u32::from_le_bytes(length)).ok().filter(|length| *length <= MAX_PLAN_BYTES);
+    let mut text = vec![0; length.ok_or_else(invalid)?];
+    read(&mut text)?;
+    Ok(text.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect())
+}
+
+/// Describes no start: other systems need the restrictions at the start.
+#[cfg(not(target_os = "linux"))]
+impl Launch {
+    /// Always `None`.
+    #[must_use]
+    pub fn waiting(_: &Sandbox, _: &Mechanism, _: &Path) -> Option<Self> {
+        None
+    }
+}
+
+/// Always `None`, because no helper waits on other systems.
+///
+/// # Errors
+///
+/// Never fails.
+#[cfg(not(target_os = "linux"))]
+pub fn plan(_: &Sandbox, _: &Path, _: &Path) -> Result<Option<Vec<u8>>, Error> {
+    Ok(None)
+}
+
 /// The variables for the private directory and the proxy.
 fn variables(temporary: &Path, sandbox: &Sandbox) -> Vec<(String, String)> {
     let mut variables = vec![("TMPDIR".to_owned(), temporary.to_string_lossy().into_owned())];
@@ -180,7 +269,7 @@ impl Inner {
 }
 
 /// Applies the restrictions to the calling thread and to all processes that it starts from now on. Takes their arguments
-/// from the beginning of `args`. The process must have one thread.
+/// from the beginning of `args`, or waits for a [`plan`] on standard input. The process must have one thread.
 ///
 /// # Errors
 ///
@@ -189,6 +278,17 @@ impl Inner {
 #[cfg(target_os = "linux")]
 pub fn restrict(args: &mut impl Iterator<Item = OsString>) -> Result<(), Error> {
     let text = args.next().unwrap_or_default();
+    if text != WAIT {
+        return apply(&text, args);
+    }
+    let mut words = read_plan()?.into_iter();
+    let text = words.next().unwrap_or_default();
+    apply(&text, &mut words)
+}
+
+/// Applies the restrictions of a text and its mounts.
+#[cfg(target_os = "linux")]
+fn apply(text: &OsStr, args: &mut impl Iterator<Item = OsString>) -> Result<(), Error> {
     let inner: Inner =
         serde_json::from_str(&text.to_string_lossy()).map_err(|error| Error::Kernel(error.to_string()))?;
     if let Some(frame) = &inner.frame {

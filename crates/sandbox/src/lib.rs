@@ -38,7 +38,7 @@ use std::path::PathBuf;
 pub use blocked::Blocked;
 pub use bubblewrap::Mounter;
 pub use guard::{Guard, Guarded, Place, Renamed, folded_name};
-pub use launch::{CONFINE, Inner, Launch, restrict};
+pub use launch::{CONFINE, Inner, Launch, plan, restrict};
 pub use light::with_writes;
 pub use mechanism::{Mechanism, Probe, Strongest, detect};
 

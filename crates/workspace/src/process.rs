@@ -42,7 +42,7 @@ pub use served::{Outcome, Served, serve};
 pub use supervisor::{SUPERVISE, deny_tracing, supervise};
 pub use terminal::{Screen, Seated, TerminalSize, open_terminal};
 
-use codewright_sandbox::{Guard, Renamed};
+use codewright_sandbox::{Guard, Launch, Renamed};
 
 use crate::Error;
 
@@ -152,9 +152,9 @@ pub async fn run(
     watch: &mut (dyn FnMut(&Output) + Send),
 ) -> Result<Ended, Error> {
     let Some(confined) = command.sandbox.clone() else {
-        return run_to_end(command, limits, cancel, watch).await;
+        return run_to_end(command, None, limits, cancel, watch).await;
     };
-    let mut guard = confined.guard()?;
+    let (mut started, mut guard) = begin(&command, &confined)?;
     // The guard knows the present state.
     let mut tick = interval_at(Instant::now() + GUARD_EVERY, GUARD_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -162,7 +162,7 @@ pub async fn run(
     let mut starts = 0;
     let ended = 'starts: loop {
         starts += 1;
-        let mut running = pin!(run_to_end(command.clone(), limits.clone(), &stop, watch));
+        let mut running = pin!(run_to_end(command.clone(), started.take(), limits.clone(), &stop, watch));
         loop {
             tokio::select! {
                 ended = &mut running => match ended {
@@ -222,13 +222,34 @@ fn lost(reason: String) -> Error {
     codewright_sandbox::Error::Kernel(reason).into()
 }
 
+/// A program and its output.
+type Started = (Held, Receiver);
+
+/// Reads the state that the restrictions depend on, while the helper that waits for them is started. Without such a helper
+/// nothing is started.
+fn begin(command: &Command, confined: &Confined) -> Result<(Option<Started>, Guard), Error> {
+    let launch = confined.launch_early(&command.confinement)?;
+    let early = launch.map(|launch| start(command, Some(launch))).transpose()?;
+    let guard = confined.guard()?;
+    let Some((mut held, pipe)) = early else { return Ok((None, guard)) };
+    let plan = confined.plan(&command.confinement, &command.directory)?;
+    // A helper that gets nothing ends with its lifeline.
+    let is_restricted = plan.is_some_and(|plan| held.restrict(&plan));
+    Ok((is_restricted.then_some((held, pipe)), guard))
+}
+
+/// Runs a program without a check of the protected names.
 async fn run_to_end(
     command: Command,
+    started: Option<Started>,
     limits: Limits,
     cancel: &CancellationToken,
     watch: &mut (dyn FnMut(&Output) + Send),
 ) -> Result<Ended, Error> {
-    let (mut held, mut pipe) = start(&command)?;
+    let (mut held, mut pipe) = match started {
+        Some(started) => started,
+        None => start(&command, None)?,
+    };
     let mut output = Output::new(limits.lines, limits.bytes, limits.spill);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut tick = interval(WATCH_EVERY);
@@ -355,7 +376,8 @@ fn stop(held: &mut Held, end: End) -> Phase {
     Phase::Stopping { end, until: Instant::now() + patience }
 }
 
-fn start(command: &Command) -> Result<(Held, Receiver), Error> {
+/// Starts a program, see [`Held::start`].
+fn start(command: &Command, launch: Option<Launch>) -> Result<Started, Error> {
     let failed = |source| Error::Start { program: command.program.clone(), source };
     let (reader, writer) = std::io::pipe().map_err(failed)?;
     let ends = Ends {
@@ -364,7 +386,7 @@ fn start(command: &Command) -> Result<(Held, Receiver), Error> {
         stderr: Stdio::from(writer),
     };
     // The write ends were moved, so the pipe closes when the program's own ends do.
-    let held = Held::start(command, ends)?;
+    let held = Held::start(command, launch, ends)?;
     let pipe = Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?;
     Ok((held, pipe))
 }

@@ -4,6 +4,7 @@
 //! instead, so that ordinary work needs no permission and no command can change the code that another project or the
 //! user builds. A variable that the user has set is kept. What cargo has downloaded already is linked, read-only.
 
+use std::collections::HashSet;
 use std::fs::{File, create_dir_all, read_dir, read_link, remove_dir_all, remove_file};
 use std::io::Error;
 use std::os::unix::fs::symlink;
@@ -55,6 +56,8 @@ const CHECK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_BYTES: u64 = 10 * 1024 * 1024 * 1024;
 /// The largest number of files in the caches of one project. More are removed.
 const MAX_FILES: usize = 1_000_000;
+/// The largest number of entries of the caches of one project that are read at once.
+const MAX_ENTRIES: usize = 100;
 /// The largest number of projects that are looked at.
 const MAX_PROJECTS: usize = 1000;
 
@@ -95,7 +98,8 @@ impl Caches {
             make_private_directory(&self.0)?;
             File::create(self.0.join(USED))?;
         }
-        for (_, directory) in VARIABLES {
+        let present = directories(&self.0);
+        for (_, directory) in VARIABLES.iter().filter(|(_, directory)| !present.contains(*directory)) {
             create_dir_all(self.0.join(directory))?;
         }
         if user.get(CARGO.0).is_none() && home.join(".cargo").is_dir() {
@@ -108,10 +112,11 @@ impl Caches {
     pub(crate) fn variables(&self, user: &Env, home: &Path) -> Vec<(String, String)> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut variables: Vec<(String, String)> = Vec::new();
-        let own = VARIABLES.iter().chain([&CARGO]);
-        for (name, directory) in own.map(|(name, directory)| (name, self.0.join(directory))) {
-            if directory.is_dir() {
-                variables.push(((*name).to_owned(), text(directory)));
+        let present = directories(&self.0);
+        for (name, directory) in VARIABLES.iter().chain([&CARGO]) {
+            let path = self.0.join(directory);
+            if present.contains(*directory) || path.is_dir() {
+                variables.push(((*name).to_owned(), text(path)));
             }
         }
         for (name, directory) in READ_ONLY.iter().map(|(name, directory)| (name, home.join(directory))) {
@@ -218,6 +223,14 @@ fn link_cargo(from: &Path, to: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// The names of directories in a directory, without links. Commands can write it, so only the first entries are read: the
+/// callers look for what is missing here.
+fn directories(directory: &Path) -> HashSet<String> {
+    let entries = read_dir(directory).into_iter().flatten().take(MAX_ENTRIES).flatten();
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    directories.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {

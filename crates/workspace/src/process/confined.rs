@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
-use codewright_sandbox::{Guard, Launch, Mechanism, Probe, Sandbox, Strongest, detect, restrict};
+use codewright_sandbox::{Guard, Launch, Mechanism, Probe, Sandbox, Strongest, detect, plan, restrict};
 
 use super::Confinement;
 use super::supervisor::{SUPERVISE, supervise};
@@ -53,6 +53,16 @@ impl Confined {
     /// How the command's helper is started.
     pub(super) fn launch(&self, confinement: &Confinement, directory: &Path) -> Result<Launch, Error> {
         Ok(Launch::new(&self.sandbox, &self.mechanism, &helper(confinement)?, directory)?)
+    }
+
+    /// How the command's helper is started before the restrictions are known, if the mechanism permits it.
+    pub(super) fn launch_early(&self, confinement: &Confinement) -> Result<Option<Launch>, Error> {
+        Ok(Launch::waiting(&self.sandbox, &self.mechanism, &helper(confinement)?))
+    }
+
+    /// The restrictions for that helper. `None` if it must be started with them.
+    pub(super) fn plan(&self, confinement: &Confinement, directory: &Path) -> Result<Option<Vec<u8>>, Error> {
+        Ok(plan(&self.sandbox, &helper(confinement)?, directory)?)
     }
 
     /// Watches the names that cannot be protected before they exist.

@@ -75,7 +75,7 @@ pub fn connect(command: &Command, outlet: Outlet) -> Result<(Connected, Peer, Er
     let ends = Ends { input, stdout, stderr: Stdio::from(writer) };
     // Before the start, so that nothing that the program creates counts as present.
     let protection = command.sandbox.as_deref().map(Protection::new).transpose()?;
-    let held = Held::start(command, ends)?;
+    let held = Held::start(command, None, ends)?;
     let peer = UnixStream::from_std(own).map_err(failed)?;
     let errors = Errors(Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?);
     Ok((Connected { held, protection }, peer, errors))

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use rustix::io::ioctl_fionbio;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -94,7 +95,8 @@ impl Input<'_> {
 }
 
 impl Held {
-    pub(crate) fn start(command: &Command, ends: Ends<'_>) -> Result<Self, Error> {
+    /// Starts a command. `launch` is the start of its sandbox, if it is not the one with all restrictions.
+    pub(crate) fn start(command: &Command, launch: Option<Launch>, ends: Ends<'_>) -> Result<Self, Error> {
         let failed = |source| Error::Start { program: command.program.clone(), source };
         let supervisor = match &command.confinement {
             Confinement::Group => None,
@@ -105,7 +107,10 @@ impl Held {
             Some(_) if matches!(ends.input, Input::Terminal(_)) => {
                 return Err(unsupported("a sandbox has no terminal").into());
             }
-            Some(confined) => Some(confined.launch(&command.confinement, &command.directory)?),
+            Some(confined) => match launch {
+                Some(launch) => Some(launch),
+                None => Some(confined.launch(&command.confinement, &command.directory)?),
+            },
             None => None,
         };
         let (mut builder, lifeline) = match supervisor {
@@ -132,6 +137,16 @@ impl Held {
         let (child, hold) = spawned.map_err(failed)?;
         let covered = launch.map(|launch| launch.covered).unwrap_or_default();
         Ok(Self { child, hold, is_over: false, covered })
+    }
+
+    /// Sends the restrictions to a waiting helper. Returns whether it can read all of them. It does not start the command
+    /// otherwise.
+    pub(crate) fn restrict(&mut self, plan: &[u8]) -> bool {
+        let Hold::Supervisor { lifeline: Some(lifeline), .. } = &mut self.hold else { return false };
+        // A helper that reads nothing must not block this process.
+        ioctl_fionbio(&*lifeline, true).is_ok()
+            && lifeline.write_all(plan).is_ok()
+            && ioctl_fionbio(&*lifeline, false).is_ok()
     }
 
     /// The id of the started process.

@@ -60,7 +60,7 @@ pub fn open_terminal(command: &Command, size: TerminalSize) -> Result<(Seated, S
         stdout: Stdio::from(seat.try_clone().map_err(failed)?),
         stderr: Stdio::from(seat),
     };
-    let held = Held::start(command, ends)?;
+    let held = Held::start(command, None, ends)?;
     let id = held.id().unwrap_or_default();
     Ok((Seated { held, id }, screen))
 }

@@ -407,3 +407,58 @@ async fn variables_that_load_code_reach_the_command_alone() {
         assert!(text.contains("/codewright-missing.so\n") && text.ends_with('0'), "{mechanism:?} {text}");
     }
 }
+
+#[tokio::test]
+async fn restrictions_of_any_length_hold() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let mut sandbox = house.sandbox();
+        // Far more than a helper reads from its standard input.
+        for number in 0..300 {
+            let hidden = house.path(&format!("other/{number}-{}", "x".repeat(200)));
+            create_dir(&hidden).expect("created");
+            write(hidden.join("secret"), "SECRET").expect("written");
+            sandbox.hide.push(hidden);
+        }
+        let ended = house.run_in(sandbox, &mechanism, "cat $ROOT/other/*/secret 2>/dev/null | wc -c").await;
+        assert_eq!(exit(&ended), (End::Exited(0), "0".to_owned()), "{mechanism:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_helper_without_all_restrictions_starts_nothing() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    let folder = tempfile::tempdir().expect("a directory");
+    let mark = folder.path().join("mark");
+    let frame = br#"{"forward":null,"frame":{"temporary":null,"proxy":null,"directory":"/","user":0,"group":0,"steps":2},"paths":null,"sockets":"Any"}"#;
+    let with_length = |text: &[u8]| [&(text.len() as u32).to_le_bytes()[..], text].concat();
+    for plan in [
+        Vec::new(),
+        vec![9, 0],
+        [&[200, 0, 0, 0][..], frame].concat(),
+        u32::MAX.to_le_bytes().to_vec(),
+        with_length(b""),
+        with_length(b"{}"),
+        // Two mounts are missing.
+        with_length(frame),
+        with_length(&[&frame[..], b"\0write=/tmp\0everything=/"].concat()),
+    ] {
+        let mut helper = Command::new(env!("CARGO_BIN_EXE_supervise"))
+            .args(["__confine", "-", "__supervise", "-", "/bin/touch"])
+            .arg(&mark)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
+        // It may have ended already.
+        drop(helper.stdin.take().expect("a pipe").write_all(&plan));
+        let ended = helper.wait_with_output().expect("ended");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(126), "{plan:?}: {said}");
+        assert!(said.starts_with("the command was not started: "), "{said}");
+        assert!(!mark.exists());
+    }
+}
