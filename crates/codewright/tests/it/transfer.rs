@@ -194,6 +194,10 @@ fn an_invalid_document_is_rejected_with_the_position() -> Result<()> {
         (changed(|d| d["messages"][1]["info"]["time"] = json!(-1)), vec!["`messages[1].info`"]),
         (changed(|d| d["messages"][0]["parts"][0]["id"] = json!("prt_s2")), vec!["`prt_s2` is used twice"]),
         (changed(|d| d["info"]["time"]["created"] = json!(u64::MAX)), vec!["time.created"]),
+        (
+            changed(|d| d["messages"][1]["info"]["time"]["created"] = json!(253_402_300_799_000_u64)),
+            vec!["`messages[1].info`", "`time.created` is more than a day ahead"],
+        ),
     ] {
         let done = program(&project, ["import", "-"]).stdin(text.clone()).finish()?;
         check_code(&done, 1);
