@@ -99,9 +99,10 @@ fn report(fleet: &Fleet, found: &FleetReport, seconds: u64) -> Result<String> {
     let below = |share| found.fail_over_below(share).map_or(0.0, |time: Duration| time.as_secs_f64());
     writeln!(
         text,
-        "{} kills of servers with sessions; taken over after p50 {:.2} s, p99 {:.2} s",
+        "{} kills of servers with sessions; taken over after p50 {:.2} s, p90 {:.2} s, p99 {:.2} s",
         found.fail_over.len(),
         below(0.5),
+        below(0.9),
         below(0.99)
     )?;
     for (name, faults) in [

@@ -58,6 +58,8 @@ const SLOW_DISK: Duration = Duration::from_millis(300);
 const CLOCK_JUMP: i64 = 24 * 3600;
 /// How long the sessions of a killed server may wait.
 const FAIL_OVER: Duration = Duration::from_secs(30);
+/// The goal for that.
+const PROMPT: Duration = Duration::from_secs(5);
 
 /// A test of servers that share a database.
 #[derive(Debug, Clone)]
@@ -132,6 +134,20 @@ impl Scene {
         change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Adds the time of a takeover. `before` is the name of the fault before.
+    fn add_takeover(&self, took: Duration, before: &str) {
+        let seconds = took.as_secs_f64();
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let load = load.split(' ').next().unwrap_or_default();
+        self.with(|report| {
+            report.fail_over.push(took);
+            if took > PROMPT {
+                let how = format!("after the fault `{before}` and with the load {load}");
+                report.details.push(format!("a takeover took {seconds:.1} s, {how}"));
+            }
+        });
+    }
+
     fn record<T>(&self, change: impl FnOnce(&mut ClientRecord) -> T) -> T {
         change(&mut self.record.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -177,9 +193,10 @@ impl Fleet {
         }
         let mut watching = JoinSet::new();
         watching.spawn(watch(Arc::clone(&scene), Dice(dice.roll())));
+        let mut before = "the start";
         for _ in 0..self.faults {
             sleep(dice.span(BETWEEN)).await;
-            self.fault(&scene, &mut stage, &mut dice).await?;
+            before = self.fault(&scene, &mut stage, &mut dice, before).await?;
             if self.is_unfenced && has_doubled(&project) {
                 break;
             }
@@ -196,8 +213,14 @@ impl Fleet {
         Ok(Some(scene.with(|report| report.clone())))
     }
 
-    /// Breaks something, and repairs it.
-    async fn fault(&self, scene: &Scene, stage: &mut Stage, dice: &mut Dice) -> Result<()> {
+    /// Breaks something, and repairs it. `before` is the name of the last fault. Returns that of this one.
+    async fn fault(
+        &self,
+        scene: &Scene,
+        stage: &mut Stage,
+        dice: &mut Dice,
+        before: &str,
+    ) -> Result<&'static str> {
         let at = dice.below(self.nodes as u64) as usize;
         let away = AWAY.min(Duration::from_secs(4) + dice.span(AWAY));
         let kinds = if stage.network.is_some() { 11 } else { 8 };
@@ -208,7 +231,7 @@ impl Fleet {
                 let process = node.kill();
                 let took = fail_over(stage, process).await?;
                 if let Some(took) = took {
-                    scene.with(|report| report.fail_over.push(took));
+                    scene.add_takeover(took, before);
                 }
                 node.restart().await?;
                 "kill"
@@ -272,7 +295,7 @@ impl Fleet {
         };
         drop(node);
         scene.with(|report| *report.faults.entry(name).or_default() += 1);
-        Ok(())
+        Ok(name)
     }
 }
 
