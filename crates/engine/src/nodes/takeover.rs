@@ -11,6 +11,7 @@ use std::time::Duration;
 use codewright_store::{Claim, MAX_OPEN_DIRECTORIES, Member, Orphan};
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Cluster;
@@ -54,6 +55,7 @@ async fn follow(inner: Arc<Inner>) {
     let Some(cluster) = inner.nodes.get() else { return };
     let mut last = Instant::now();
     let mut hold_until = last;
+    let mut taking: Option<JoinHandle<()>> = None;
     loop {
         announce(&inner, cluster).await;
         let seen = timeout(PASS_TIMEOUT, inner.store.members()).await;
@@ -63,8 +65,14 @@ async fn follow(inner: Arc<Inner>) {
         last = Instant::now();
         if let Ok(Ok(members)) = seen {
             cluster.set_view(members);
-            if Instant::now() >= hold_until && !cluster.is_draining() {
-                take_over(&inner, cluster).await;
+            let is_free = taking.as_ref().is_none_or(JoinHandle::is_finished);
+            if is_free && Instant::now() >= hold_until && !cluster.is_draining() {
+                // Many sessions take longer than a gap. Without looks in the meantime, the rest of them would be held.
+                let (inner, cancel) = (Arc::clone(&inner), inner.cancel.clone());
+                taking = Some(inner.tasks.clone().spawn(async move {
+                    // Nothing is returned.
+                    let _: Option<()> = cancel.run_until_cancelled(take_over(&inner)).await;
+                }));
             }
         }
         sleep(PASS).await;
@@ -89,7 +97,8 @@ async fn announce(inner: &Inner, cluster: &Cluster) {
 }
 
 /// Continues sessions whose servers have ended or died.
-async fn take_over(inner: &Arc<Inner>, cluster: &Cluster) {
+async fn take_over(inner: &Arc<Inner>) {
+    let Some(cluster) = inner.nodes.get() else { return };
     let Ok(Ok(mut orphans)) = timeout(PASS_TIMEOUT, inner.store.orphans(MAX_TAKEN)).await else { return };
     if orphans.is_empty() {
         return;
