@@ -201,5 +201,7 @@ export async function openPage(browser, url, { width = 1280, height = 800, dark 
     if (origins && !/^(data|blob|about):/.test(target) && !origins.includes(new URL(target).origin)) page.troubles.push(`requested ${target}`);
   });
   await page.goto(url);
+  // The app draws nothing until it has its lists, and handles no keys before.
+  await page.waitForFunction(() => document.getElementById("app")?.hasChildNodes() ?? true);
   return page;
 }
