@@ -58,8 +58,8 @@ const SLOW_DISK: Duration = Duration::from_millis(300);
 const CLOCK_JUMP: i64 = 24 * 3600;
 /// How long the sessions of a killed server may wait.
 const FAIL_OVER: Duration = Duration::from_secs(30);
-/// The goal for that.
-const PROMPT: Duration = Duration::from_secs(5);
+/// The limit of that, beyond which the report has details.
+const FAIL_OVER_GOAL: Duration = Duration::from_secs(5);
 
 /// A test of servers that share a database.
 #[derive(Debug, Clone)]
@@ -141,7 +141,7 @@ impl Scene {
         let load = load.split(' ').next().unwrap_or_default();
         self.with(|report| {
             report.fail_over.push(took);
-            if took > PROMPT {
+            if took > FAIL_OVER_GOAL {
                 let how = format!("after the fault `{before}` and with the load {load}");
                 report.details.push(format!("a takeover took {seconds:.1} s, {how}"));
             }

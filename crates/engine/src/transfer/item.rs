@@ -61,7 +61,7 @@ pub(crate) struct Reader {
     last_user: Option<MessageId>,
     /// The latest time a message can have. Messages are ordered by time, so new ones get a time after it.
     latest_ms: u64,
-    /// The time of the message before.
+    /// The time of the message before, or of the session.
     last_ms: u64,
 }
 
@@ -101,6 +101,8 @@ impl Reader {
     pub(crate) fn session(&mut self, value: &Value) -> Result<Session, Wrong> {
         let session: Session = typed(value).map_err(|reason| Wrong { at: "info".to_owned(), reason })?;
         self.left_over(session.id.as_str().to_owned(), value, &session, "info")?;
+        // A first message from the future gets the time of its session, which can be from the future too.
+        self.last_ms = session.time.created.min(self.latest_ms.saturating_sub(MAX_AHEAD_MS));
         Ok(session)
     }
 
@@ -428,7 +430,12 @@ mod tests {
             let message = reader.message(at(read), vec![], "").unwrap().unwrap();
             assert_eq!(message.info.created(), stored);
         }
-        let note = "a message from the future: got a time right after the message before it (2 times)";
+        let info = json!({"id": "ses_1", "slug": "s", "projectID": "global", "directory": "/", "title": "t", "version": "1",
+            "time": {"created": 90, "updated": 90}});
+        reader.session(&info).unwrap();
+        let message = reader.message(at(253_402_300_799_000), vec![], "").unwrap().unwrap();
+        assert_eq!(message.info.created(), 91);
+        let note = "a message from the future: got a time right after the message before it (3 times)";
         assert_eq!(reader.into_rest().1, [note]);
     }
 

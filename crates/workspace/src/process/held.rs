@@ -143,10 +143,9 @@ impl Held {
     /// otherwise.
     pub(crate) fn restrict(&mut self, plan: &[u8]) -> bool {
         let Hold::Supervisor { lifeline: Some(lifeline), .. } = &mut self.hold else { return false };
-        // A helper that reads nothing must not block this process.
-        ioctl_fionbio(&*lifeline, true).is_ok()
-            && lifeline.write_all(plan).is_ok()
-            && ioctl_fionbio(&*lifeline, false).is_ok()
+        // A helper that reads nothing must not block this process. After the last byte the command can start, so nothing may
+        // fail any more: the caller would start it again.
+        ioctl_fionbio(&*lifeline, true).is_ok() && lifeline.write_all(plan).is_ok()
     }
 
     /// The id of the started process.
