@@ -18,6 +18,10 @@ pub(crate) const MAX_APPEND_EVENTS: usize = 10_000;
 /// The maximum size of the events in one append, as JSON.
 pub(crate) const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
+/// The maximum number of sessions that are leased at once.
+#[cfg(feature = "postgres")]
+pub(crate) const MAX_LEASES: usize = 256;
+
 /// Fails if a size is above its limit.
 pub(crate) fn limit(unit: &'static str, size: usize, limit: usize) -> Result<(), Error> {
     if size <= limit { Ok(()) } else { Err(Error::TooLarge { unit, size, limit }) }
@@ -33,6 +37,9 @@ pub(crate) trait Backend: Queries {
 
     /// Leases a session unless it has a living owner.
     fn lease<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Claim>;
+
+    /// Leases those of some sessions that have no living owner. Deleted sessions are left out.
+    fn lease_all(&self, sessions: Vec<SessionId>) -> Answer<'_, Vec<(SessionId, Claim)>>;
 
     /// Releases a session if nothing was stored of it after `seen`. Returns whether the lease is over.
     fn release<'a>(&'a self, session: &'a SessionId, fence: u64, seen: u64) -> Answer<'a, bool>;

@@ -292,6 +292,13 @@ impl Store {
         self.log.lease(session).await
     }
 
+    /// Leases those of some sessions that have no living owner, in one transaction if the store has several servers.
+    ///
+    /// Sessions that do not exist any more are left out of the answer.
+    pub async fn lease_all(&self, sessions: Vec<SessionId>) -> Result<Vec<(SessionId, Claim)>, Error> {
+        self.log.lease_all(sessions).await
+    }
+
     /// Sends a stop request to the owner of a session in another process. Returns whether there is one.
     ///
     /// The owner is notified about 50 ms later, by [`Lease::stop_signal`]. Later owners are not.

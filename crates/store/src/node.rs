@@ -58,9 +58,23 @@ struct State {
     held: HashMap<SessionId, Held>,
     /// The sessions whose leases were dropped and whose rows still have this owner.
     dropped: Vec<(SessionId, u64)>,
+    /// The sessions whose leases were requested from the database.
+    #[cfg(feature = "postgres")]
+    requested: Vec<SessionId>,
     /// What this process says about itself to other servers.
     #[cfg(feature = "postgres")]
     announced: Announced,
+}
+
+/// A request for leases. Ends when it is dropped.
+#[cfg(feature = "postgres")]
+pub(crate) struct Requested(Arc<Node>);
+
+#[cfg(feature = "postgres")]
+impl Drop for Requested {
+    fn drop(&mut self) {
+        self.0.lock().requested.clear();
+    }
 }
 
 /// What a process says about itself to other servers.
@@ -227,12 +241,19 @@ impl Node {
         self.lock().held.iter().map(|(session, held)| (session.clone(), held.fence)).collect()
     }
 
-    /// The sessions that this store leases, or has leased and not released yet.
+    /// Records that leases are requested. There is one request at a time.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn request(self: &Arc<Self>, sessions: &[SessionId]) -> Requested {
+        self.lock().requested = sessions.to_vec();
+        Requested(Arc::clone(self))
+    }
+
+    /// The sessions that this store leases or has requested, or has leased and not released yet.
     #[cfg(feature = "postgres")]
     pub(crate) fn known(&self) -> Vec<SessionId> {
         let state = self.lock();
         let dropped = state.dropped.iter().map(|(session, _)| session);
-        state.held.keys().chain(dropped).cloned().collect()
+        state.held.keys().chain(dropped).chain(&state.requested).cloned().collect()
     }
 
     /// Whether this store leases any session.

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use codewright_client::Client;
 use codewright_proto::{
     Clock, Event, Fact, Ids, Message, MessageId, MessageWithParts, PartBody, SessionId, SessionInput,
@@ -46,6 +46,8 @@ mod shim;
 const REQUEST: Duration = Duration::from_secs(20);
 /// How long a prompt may wait for its answer, with all faults in between.
 const ANSWER: Duration = Duration::from_secs(120);
+/// How many of the last messages a client reads when it waits for an answer.
+const READ: usize = 30;
 /// The pause between two attempts of a client.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause between two faults.
@@ -58,6 +60,8 @@ const SLOW_DISK: Duration = Duration::from_millis(300);
 const CLOCK_JUMP: i64 = 24 * 3600;
 /// How long the sessions of a killed server may wait.
 const FAIL_OVER: Duration = Duration::from_secs(30);
+/// The time between two looks at them.
+const LOOK: Duration = Duration::from_millis(20);
 /// The limit of that, beyond which the report has details.
 const FAIL_OVER_GOAL: Duration = Duration::from_secs(5);
 
@@ -375,17 +379,20 @@ fn has_doubled(project: &Project) -> bool {
 /// Waits until no session belongs to a killed process. Returns how long that took, if it had any.
 async fn fail_over(stage: &Stage, process: u32) -> Result<Option<Duration>> {
     let begun = Instant::now();
-    let query = format!("SELECT count(*) FROM event_sequence WHERE owner_id LIKE '{process}-%'");
-    let mut had_any = false;
-    while begun.elapsed() < FAIL_OVER {
-        let left = tokio::task::block_in_place(|| ask_database(stage, &query))?;
-        if left.trim() == "0" {
-            return Ok(had_any.then(|| begun.elapsed()));
-        }
-        had_any = true;
-        sleep(Duration::from_millis(50)).await;
+    let owned = format!("SELECT count(*) FROM event_sequence WHERE owner_id LIKE '{process}-%'");
+    if tokio::task::block_in_place(|| ask_database(stage, &owned))?.trim() == "0" {
+        return Ok(None);
     }
-    bail!("the sessions of a killed server were not taken over within {FAIL_OVER:?}")
+    // The database waits, because a new `psql` for every look takes a good part of this machine's time.
+    let (looks, pause) = (FAIL_OVER.as_millis() / LOOK.as_millis(), LOOK.as_secs_f64());
+    let wait = format!(
+        "DO $$ BEGIN FOR look IN 1..{looks} LOOP EXIT WHEN ({owned}) = 0; PERFORM pg_sleep({pause}); END LOOP; END $$"
+    );
+    tokio::task::block_in_place(|| ask_database(stage, &wait))?;
+    let took = begun.elapsed();
+    let left = tokio::task::block_in_place(|| ask_database(stage, &owned))?;
+    ensure!(left.trim() == "0", "the sessions of a killed server were not taken over within {FAIL_OVER:?}");
+    Ok(Some(took))
 }
 
 /// Runs a query with `psql`. Returns its value.
@@ -434,7 +441,7 @@ async fn converse(scene: Arc<Scene>, thinking: Duration, mut dice: Dice) -> Resu
         while !is_answered(&scene, &mut dice, &session, &message).await {
             if Instant::now() > until {
                 scene.with(|report| report.stuck.insert(format!("prompt {message} of {session}")));
-                let all = transcript(&scene, &mut dice, &session).await.unwrap_or_default();
+                let all = last_messages(&scene, &mut dice, &session).await.unwrap_or_default();
                 let last = all.iter().rev().take(3).map(summary).collect::<Vec<_>>().join(" < ");
                 let owner = owner(&scene, &session).unwrap_or_else(|error| error.to_string());
                 let details = format!("{session} with {message}: {last}; owner: {owner}");
@@ -447,18 +454,18 @@ async fn converse(scene: Arc<Scene>, thinking: Duration, mut dice: Dice) -> Resu
     Ok(())
 }
 
-async fn transcript(scene: &Scene, dice: &mut Dice, session: &SessionId) -> Option<Vec<MessageWithParts>> {
-    timeout(REQUEST, scene.any(dice).messages(session, None)).await.ok()?.ok()
+async fn last_messages(scene: &Scene, dice: &mut Dice, session: &SessionId) -> Option<Vec<MessageWithParts>> {
+    timeout(REQUEST, scene.any(dice).messages(session, Some(READ))).await.ok()?.ok()
 }
 
 async fn has(scene: &Scene, dice: &mut Dice, session: &SessionId, message: &MessageId) -> bool {
-    let messages = transcript(scene, dice, session).await.unwrap_or_default();
+    let messages = last_messages(scene, dice, session).await.unwrap_or_default();
     messages.iter().any(|one| one.info.id() == message)
 }
 
 /// Whether a prompt has an answer that ended without a call.
 async fn is_answered(scene: &Scene, dice: &mut Dice, session: &SessionId, prompt: &MessageId) -> bool {
-    let messages = transcript(scene, dice, session).await.unwrap_or_default();
+    let messages = last_messages(scene, dice, session).await.unwrap_or_default();
     messages.iter().any(|message| match &message.info {
         Message::Assistant(info) => {
             info.parent_id == *prompt

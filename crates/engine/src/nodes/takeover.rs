@@ -1,14 +1,14 @@
 //! Follows the other servers, and continues the sessions of those that have ended or died.
 //!
-//! A session without a living owner is leased, what its owner left open is closed by the rules for crashes, and its turn
-//! goes on. After the database could not be reached, and after a pause of this process, nothing is taken for a while,
+//! Sessions without a living owner are leased together, what their owner left open is closed by the rules for crashes, and
+//! their turns go on. After the database could not be reached, and after a pause of this process, nothing is taken for a while,
 //! because the others had no chance to send a heartbeat either.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_store::{Claim, MAX_OPEN_DIRECTORIES, Member, Orphan};
+use codewright_store::{Claim, Lease, MAX_OPEN_DIRECTORIES, Member, Orphan};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::task::JoinHandle;
@@ -34,7 +34,9 @@ const GAP: Duration = Duration::from_millis(2500);
 const HOLD: Duration = Duration::from_secs(3);
 /// How many sessions are taken over in one look.
 const MAX_TAKEN: usize = 64;
-/// How many of them at the same time.
+/// How many of them are leased at once, so that the other servers get some too.
+const LEASED_AT_ONCE: usize = 16;
+/// How many are continued at the same time.
 const LANES: usize = 8;
 /// How often a draining server checks whether its sessions have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(100);
@@ -111,31 +113,67 @@ async fn take_over(inner: &Arc<Inner>) {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
     });
-    let all = stream::iter(orphans).map(|orphan| async move {
-        if let Err(error) = take(inner, cluster, &orphan).await {
-            let message = format!("taking over session {} failed: {}", orphan.session, describe(&error));
+    // All are leased before the first one is continued: a session with an owner answers requests.
+    let mut taken = Vec::new();
+    for orphans in orphans.chunks(LEASED_AT_ONCE) {
+        match lease(inner, cluster, orphans, taken.len()).await {
+            Ok(leases) => taken.extend(leases),
+            Err(error) => {
+                let message = format!("leasing the sessions of another server failed: {}", describe(&error));
+                inner.journal.note(Level::Warn, "nodes", &message, None).await;
+                break;
+            }
+        }
+    }
+    let all = stream::iter(taken).map(|(is_child, lease)| async move {
+        let session = lease.session().clone();
+        if let Err(error) = go_on(inner, cluster, is_child, lease).await {
+            let message = format!("taking over session {session} failed: {}", describe(&error));
             inner.journal.note(Level::Warn, "nodes", &message, None).await;
         }
     });
     all.buffer_unordered(LANES).collect::<()>().await;
 }
 
-/// Leases a session and continues its turn, if this server can work in its directory.
-async fn take(inner: &Arc<Inner>, cluster: &Cluster, orphan: &Orphan) -> Result<(), Error> {
-    // A run that waits for the session takes it over itself.
-    if inner.runs.is_running(&orphan.session) {
-        return Ok(());
+/// Leases those of some sessions that this server can continue. It has leased `taken` others, whose runs have not begun.
+/// Returns for each whether it belongs to a subagent.
+async fn lease(
+    inner: &Inner,
+    cluster: &Cluster,
+    orphans: &[Orphan],
+    taken: usize,
+) -> Result<Vec<(bool, Lease)>, Error> {
+    let mut room = room(inner, cluster).saturating_sub(taken);
+    let mut wanted = Vec::new();
+    for orphan in orphans {
+        // A run that waits for the session takes it over itself.
+        if room > 0
+            && !inner.runs.is_running(&orphan.session)
+            && cluster.can_work(Path::new(&orphan.directory)).await
+        {
+            wanted.push(orphan.session.clone());
+            room -= 1;
+        }
     }
-    if !has_room(inner, cluster) || !cluster.can_work(Path::new(&orphan.directory)).await {
-        return Ok(());
+    if wanted.is_empty() {
+        return Ok(Vec::new());
     }
-    let Claim::Held(mut lease) = inner.store.lease(&orphan.session).await? else { return Ok(()) };
+    let claims = inner.store.lease_all(wanted).await?;
+    let held = claims.into_iter().filter_map(|(session, claim)| {
+        let Claim::Held(lease) = claim else { return None };
+        Some((orphans.iter().find(|orphan| orphan.session == session)?.is_child, lease))
+    });
+    Ok(held.collect())
+}
+
+/// Continues the turn of a session that was leased.
+async fn go_on(inner: &Arc<Inner>, cluster: &Cluster, is_child: bool, mut lease: Lease) -> Result<(), Error> {
     // A subagent is continued by its caller, which gets the id of the session.
-    let aftermath = if orphan.is_child { Aftermath::Ends } else { Aftermath::GoesOn };
+    let aftermath = if is_child { Aftermath::Ends } else { Aftermath::GoesOn };
     let (at, is_done) = match recover::recover(inner, &lease, aftermath).await {
         Ok((at, transcript)) => {
             let next = next(&transcript, WhenRefused::Ends);
-            (at, orphan.is_child || matches!(next, Next::Idle | Next::NoPrompt))
+            (at, is_child || matches!(next, Next::Idle | Next::NoPrompt))
         }
         // The run tries again and reports the error.
         Err(_) => (0, false),
@@ -143,22 +181,23 @@ async fn take(inner: &Arc<Inner>, cluster: &Cluster, orphan: &Orphan) -> Result<
     if is_done && lease.release(at).await? {
         return Ok(());
     }
-    let message = format!("session {} was taken over from another server", orphan.session);
+    let message = format!("session {} was taken over from another server", lease.session());
     inner.journal.note(Level::Info, "nodes", &message, None).await;
-    cluster.keep_ready(&orphan.session, lease);
-    drop(wake(inner, &orphan.session));
+    let session = lease.session().clone();
+    cluster.keep_ready(&session, lease);
+    drop(wake(inner, &session));
     Ok(())
 }
 
-/// Whether this server may take one more session, and whether it should: others that are not full go first.
-fn has_room(inner: &Inner, cluster: &Cluster) -> bool {
+/// How many more sessions this server may take, and should: others that are not full go first.
+fn room(inner: &Inner, cluster: &Cluster) -> usize {
     let (running, limit) = (inner.runs.count(), cluster.settings.sessions);
     if running < limit {
-        return true;
+        return limit - running;
     }
     let is_free = |member: &Member| !member.is_draining && member.running < member.limit;
     let is_other_free = cluster.view().is_some_and(|view| view.members.all.iter().any(is_free));
-    !is_other_free && running < limit + cluster.settings.waiting
+    if is_other_free { 0 } else { (limit + cluster.settings.waiting).saturating_sub(running) }
 }
 
 /// Begins no more runs, waits until the running ones have ended or the deadline has passed, and hands the rest over.

@@ -20,7 +20,7 @@ use crate::sql::{self, to_column};
 use crate::sync::Incoming;
 use crate::{Condition, Error, Stamps, upcast};
 
-const LOCK_HEAD: &str = "SELECT position FROM store_head FOR UPDATE";
+pub(super) const LOCK_HEAD: &str = "SELECT position FROM store_head FOR UPDATE";
 const MOVE_HEAD: &str = "UPDATE store_head SET position = $1";
 const SEQUENCES: &str =
     "SELECT aggregate_id, seq, owner_id, fence FROM event_sequence WHERE aggregate_id = ANY($1)";
@@ -71,10 +71,57 @@ enum Outcome {
     Failed(Error),
 }
 
-/// Begins a transaction and locks the head of the log, which orders all writers. Returns the last position.
-pub(super) async fn begin(link: &mut Link) -> Result<u64, Fault> {
-    let row = link.begin(LOCK_HEAD).await?.into_iter().next().ok_or(Fault::Unchanged)?;
-    Ok(row.get::<_, i64>(0).unsigned_abs())
+/// Begins a transaction and locks the head of the log, which orders all writers.
+pub(super) async fn begin(link: &mut Link) -> Result<(), Fault> {
+    link.begin(&[(LOCK_HEAD, vec![])]).await?;
+    Ok(())
+}
+
+/// The rows that the conditions and the places of a group depend on, read under the lock.
+pub(super) struct Begun {
+    /// The last position.
+    pub(super) head: u64,
+    sequences: HashMap<String, Sequence>,
+    has_drafts: bool,
+}
+
+/// Begins the transaction of a group and locks the head of the log.
+pub(super) async fn begin_group(link: &mut Link, group: &[Append]) -> Result<Begun, Fault> {
+    let sessions = sessions_of(group);
+    let requests =
+        [(LOCK_HEAD, vec![]), (SEQUENCES, vec![&sessions as _]), (HAS_DRAFTS, vec![&sessions as _])];
+    let rows = link.begin(&requests).await?;
+    let [head, found, drafts] = rows.as_slice() else { return Err(Fault::Unchanged) };
+    let head = head.first().ok_or(Fault::Unchanged)?.get::<_, i64>(0).unsigned_abs();
+    let sequences = found.iter().map(|row| (row.get(0), Sequence::read(row, 1))).collect();
+    Ok(Begun { head, sequences, has_drafts: !drafts.is_empty() })
+}
+
+/// The sessions that a group names.
+fn sessions_of(group: &[Append]) -> Vec<&str> {
+    let mut sessions = Vec::new();
+    for append in group {
+        match &append.condition {
+            Condition::Always | Condition::RowUntouched { .. } => {}
+            Condition::Untouched { session, .. } | Condition::Leased { session, .. } => {
+                sessions.push(session.as_str());
+            }
+        }
+        match &append.work {
+            Work::Events(events) => {
+                sessions.extend(events.iter().map(|(_, event, _)| event.session_id().as_str()));
+            }
+            Work::Draft(draft) => sessions.push(draft.0.session_id.as_str()),
+            Work::Incoming(events) => {
+                sessions.extend(events.iter().map(|event| event.aggregate_id.as_str()));
+            }
+        }
+    }
+    sessions.sort_unstable();
+    sessions.dedup();
+    // The ids of incoming events are not checked yet.
+    sessions.retain(|session| !session.contains('\0'));
+    sessions
 }
 
 /// The position of an event, if it was stored.
@@ -113,15 +160,15 @@ impl Prepared {
     }
 }
 
-/// Makes the changes of a group in the transaction that [`begin`] has begun.
+/// Makes the changes of a group in the transaction that [`begin_group`] has begun.
 pub(super) async fn apply(
     link: &mut Link,
     group: &[Append],
-    head: u64,
+    begun: Begun,
     context: &Context<'_>,
 ) -> Result<Prepared, Fault> {
     let Context { node, stamps, pace } = *context;
-    let mut state = State::read(link, group, head).await?;
+    let mut state = State::read(link, group, begun).await?;
     let mut outcomes = Vec::with_capacity(group.len());
     let mut placed = Vec::new();
     let mut drafts = Vec::new();
@@ -183,49 +230,30 @@ struct State {
 }
 
 impl State {
-    async fn read(link: &mut Link, group: &[Append], position: u64) -> Result<Self, Fault> {
-        let mut sessions = Vec::new();
+    async fn read(link: &mut Link, group: &[Append], begun: Begun) -> Result<Self, Fault> {
         let mut ids = Vec::new();
         let mut row_changed = HashSet::new();
         for append in group {
-            match &append.condition {
-                Condition::Always => {}
-                Condition::Untouched { session, .. } | Condition::Leased { session, .. } => {
-                    sessions.push(session.as_str());
-                }
-                Condition::RowUntouched { session, seq } => {
-                    let after = to_column(*seq);
-                    if link.row(sql::ROW_CHANGED, &[&session.as_str(), &after]).await?.is_some() {
-                        row_changed.insert((session.to_string(), *seq));
-                    }
+            if let Condition::RowUntouched { session, seq } = &append.condition {
+                let after = to_column(*seq);
+                if link.row(sql::ROW_CHANGED, &[&session.as_str(), &after]).await?.is_some() {
+                    row_changed.insert((session.to_string(), *seq));
                 }
             }
-            match &append.work {
-                Work::Events(events) => {
-                    sessions.extend(events.iter().map(|(_, event, _)| event.session_id().as_str()));
-                }
-                Work::Draft(draft) => sessions.push(draft.0.session_id.as_str()),
-                Work::Incoming(events) => {
-                    sessions.extend(events.iter().map(|event| event.aggregate_id.as_str()));
-                    ids.extend(events.iter().map(|event| event.id.as_str()));
-                }
+            if let Work::Incoming(events) = &append.work {
+                ids.extend(events.iter().map(|event| event.id.as_str()));
             }
         }
-        sessions.sort_unstable();
-        sessions.dedup();
         // The ids of incoming events are not checked yet.
-        sessions.retain(|session| !session.contains('\0'));
         ids.retain(|id| !id.contains('\0'));
-        let (found, drafts) = link.both((SEQUENCES, vec![&sessions]), (HAS_DRAFTS, vec![&sessions])).await?;
-        let sequences = found.iter().map(|row| (row.get(0), Sequence::read(row, 1))).collect();
-        let has_drafts = !drafts.is_empty();
         let used = if ids.is_empty() {
             HashSet::new()
         } else {
             link.rows(KNOWN_IDS, &[&ids]).await?.into_iter().map(|row| row.get(0)).collect()
         };
-        let own_rows = HashMap::new();
-        Ok(Self { position, sequences, changed: Vec::new(), has_drafts, used, row_changed, own_rows })
+        let Begun { head, sequences, has_drafts } = begun;
+        let (changed, own_rows) = (Vec::new(), HashMap::new());
+        Ok(Self { position: head, sequences, changed, has_drafts, used, row_changed, own_rows })
     }
 
     /// Fails if a condition does not hold.

@@ -6,9 +6,9 @@ use codewright_proto::{Envelope, Event, Part, Project, SessionId};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::writer::{Command, Done, Job, Work};
+use super::writer::{Claims, Command, Done, Job, Work};
 use super::{CLOSE_TIMEOUT, Postgres};
-use crate::backend::{Backend, MAX_APPEND_BYTES, MAX_APPEND_EVENTS, limit};
+use crate::backend::{Backend, MAX_APPEND_BYTES, MAX_APPEND_EVENTS, MAX_LEASES, limit};
 use crate::lease::{LeaseResult, StopSignal};
 use crate::queries::Answer;
 use crate::record::Record;
@@ -51,19 +51,15 @@ impl Backend for Postgres {
 
     fn lease<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Claim> {
         Box::pin(async move {
-            if self.0.node.is_sealed() {
-                return Err(Error::Fenced { id: session.to_string() });
-            }
-            let Done::Lease(result) = self.job(Job::Lease(session.clone())).await? else {
-                return Err(Error::Closed);
-            };
-            Ok(match result {
-                LeaseResult::Ours(fence, stop) => {
-                    let (holding, stop) = (self.0.feed.hold(), StopSignal::new(stop));
-                    Claim::Held(Lease::new(Arc::new(self.clone()), session.clone(), fence, stop, holding))
-                }
-                LeaseResult::Held(holder) => Claim::HeldBy(holder),
-            })
+            let claims = self.request_leases(vec![session.clone()]).await?;
+            claims.into_iter().next().ok_or(Error::Closed)?.1
+        })
+    }
+
+    fn lease_all(&self, sessions: Vec<SessionId>) -> Answer<'_, Vec<(SessionId, Claim)>> {
+        Box::pin(async move {
+            let claims = self.request_leases(sessions).await?.into_iter();
+            Ok(claims.filter_map(|(session, claim)| Some((session, claim.ok()?))).collect())
         })
     }
 
@@ -118,7 +114,7 @@ impl Backend for Postgres {
         Box::pin(async move {
             match self.job(Job::Replay).await? {
                 Done::Count(count) => Ok(count),
-                Done::Lease(_) | Done::Flag(_) | Done::Nothing => Err(Error::Closed),
+                Done::Leases(_) | Done::Flag(_) | Done::Nothing => Err(Error::Closed),
             }
         })
     }
@@ -138,6 +134,7 @@ impl Backend for Postgres {
             self.send(Command::Close(reply)).await?;
             timeout(CLOSE_TIMEOUT, answer).await.map_err(|_| self.busy())?.map_err(|_| Error::Closed)?;
             self.0.pool.close();
+            self.0.servers.close();
             self.0.node.end();
             // This does not block: the answer above is the last thing the writer does.
             match self.thread().take().map(std::thread::JoinHandle::join) {
@@ -162,6 +159,26 @@ impl Backend for Postgres {
 }
 
 impl Postgres {
+    async fn request_leases(&self, sessions: Vec<SessionId>) -> Result<Claims, Error> {
+        if let (true, Some(first)) = (self.0.node.is_sealed(), sessions.first()) {
+            return Err(Error::Fenced { id: first.to_string() });
+        }
+        limit("sessions", sessions.len(), MAX_LEASES)?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Lease { sessions, store: self.clone(), reply }).await?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    pub(super) fn claim(&self, session: SessionId, result: LeaseResult) -> Claim {
+        match result {
+            LeaseResult::Ours(fence, stop) => {
+                let (holding, stop) = (self.0.feed.hold(), StopSignal::new(stop));
+                Claim::Held(Lease::new(Arc::new(self.clone()), session, fence, stop, holding))
+            }
+            LeaseResult::Held(holder) => Claim::HeldBy(holder),
+        }
+    }
+
     async fn job(&self, job: Job) -> Result<Done, Error> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Job(job, reply)).await?;

@@ -1,10 +1,10 @@
 //! The writes besides appends.
 
 use super::fault::Fault;
-use super::lease;
 use super::link::Link;
 use super::query::events;
 use super::writer::{Done, Job};
+use super::{append, lease};
 use crate::SavedPermission;
 use crate::changes::{self, Step};
 use crate::node::Node;
@@ -20,11 +20,28 @@ const REWRITE_HEAD: &str = "UPDATE store_head SET position = position";
 
 /// Runs a job in a transaction that has the head's lock.
 pub(super) async fn run(link: &mut Link, node: &Node, job: &Job) -> Result<Done, Fault> {
-    Ok(match job {
-        Job::Lease(session) => Done::Lease(lease::take(link, node, session).await?),
+    // These are frequent, so they are sent as a whole.
+    match job {
+        Job::Lease(sessions) => return Ok(Done::Leases(lease::take(link, node, sessions).await?)),
         Job::Release { session, fence, seen } => {
-            Done::Flag(lease::release(link, node, session, *fence, *seen).await?)
+            return Ok(Done::Flag(lease::release(link, node, session, *fence, *seen).await?));
         }
+        Job::ReleaseAll(leases) => {
+            lease::release_all(link, leases).await?;
+            return Ok(Done::Nothing);
+        }
+        _ => {}
+    }
+    append::begin(link).await?;
+    let done = change(link, node, job).await?;
+    link.batch("COMMIT").await?;
+    Ok(done)
+}
+
+/// Runs a job in a transaction that has begun.
+async fn change(link: &mut Link, node: &Node, job: &Job) -> Result<Done, Fault> {
+    Ok(match job {
+        Job::Lease(_) | Job::Release { .. } | Job::ReleaseAll(_) => return Err(Fault::Unchanged),
         Job::AskToStop(session) => Done::Flag(lease::ask_to_stop(link, node, session).await?),
         Job::SaveProject(project) => {
             let values = changes::project_values(project)?;
@@ -52,12 +69,6 @@ pub(super) async fn run(link: &mut Link, node: &Node, job: &Job) -> Result<Done,
         Job::Replay => Done::Count(replay(link).await?),
         Job::Leave => {
             lease::leave(link, node).await?;
-            Done::Nothing
-        }
-        Job::ReleaseAll(leases) => {
-            for (session, fence) in leases {
-                lease::disown(link, session, *fence).await?;
-            }
             Done::Nothing
         }
     })

@@ -4,16 +4,19 @@
 //! after the database could not be reached, another process may own its sessions: the fence of their rows is greater, and
 //! appends with the old fence fail.
 
+use std::collections::HashMap;
+
 use codewright_proto::SessionId;
 use tokio_postgres::Row;
 
+use super::append::LOCK_HEAD;
 use super::fault::Fault;
 use super::link::Link;
 use crate::changes::unknown;
 use crate::lease::{Holder, LeaseResult};
 use crate::node::{Node, pid_of};
 use crate::sql::{self, to_column};
-use crate::{MAX_MEMBERS, Member, Members, Orphan, Ownership};
+use crate::{Error, MAX_MEMBERS, Member, Members, Orphan, Ownership};
 
 /// The interval of the heartbeat of a process that owns sessions.
 pub(super) const HEARTBEAT: std::time::Duration = std::time::Duration::from_secs(1);
@@ -31,8 +34,21 @@ const RENEW: &str = "INSERT INTO store_node (id, alive_until, member)
 const SWEEP: &str = "DELETE FROM store_node WHERE alive_until < clock_timestamp() - make_interval(secs => $1) AND NOT EXISTS \
      (SELECT 1 FROM event_sequence WHERE owner_id = store_node.id AND store_node.member IS NOT NULL)";
 const LEAVE: &str = "UPDATE store_node SET alive_until = clock_timestamp() WHERE id = $1";
-const OWN_AS: &str =
-    "UPDATE event_sequence SET owner_id = $1, fence = $2, node = coalesce($4, node) WHERE aggregate_id = $3";
+/// Gives sessions without a living owner to this process, which is alive from now on. `$6` are the ones that it has already.
+const TAKE: &str = "WITH beat AS (
+        INSERT INTO store_node (id, alive_until, member) VALUES ($1, clock_timestamp() + make_interval(secs => $2), $3)
+        ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until, member = excluded.member)
+    UPDATE event_sequence SET owner_id = $1, fence = fence + 1, node = coalesce($4, node)
+    WHERE aggregate_id = ANY($5) AND EXISTS (SELECT 1 FROM session WHERE id = aggregate_id)
+        AND CASE WHEN owner_id IS NULL THEN true WHEN owner_id = $1 THEN aggregate_id <> ALL($6)
+            ELSE NOT EXISTS (SELECT 1 FROM store_node WHERE id = owner_id AND alive_until > clock_timestamp()) END
+    RETURNING aggregate_id, fence";
+/// The owners of sessions, without those of deleted ones.
+const OWNERS: &str =
+    "SELECT aggregate_id, owner_id FROM event_sequence JOIN session ON session.id = aggregate_id
+    WHERE aggregate_id = ANY($1)";
+const RELEASE: &str =
+    "UPDATE event_sequence SET owner_id = NULL WHERE aggregate_id = $1 AND fence = $2 AND seq <= $3";
 const MEMBERS: &str =
     "SELECT id, member, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM store_node
     WHERE member IS NOT NULL AND alive_until > clock_timestamp() ORDER BY id LIMIT $1";
@@ -44,6 +60,9 @@ const ORPHANS: &str = "SELECT session.id, session.directory, session.parent_id I
     WHERE owner_id IS NOT NULL AND member IS NOT NULL
     AND (alive_until <= clock_timestamp() OR owner_id = $2) AND NOT (owner_id = $2 AND aggregate_id = ANY($3))
     LIMIT $1";
+const DISOWN_ALL: &str = "UPDATE event_sequence SET owner_id = NULL
+    FROM unnest($1::text[], $2::bigint[]) AS held (id, fence)
+    WHERE aggregate_id = held.id AND event_sequence.fence = held.fence";
 const REMOVE_NODE: &str = "DELETE FROM store_node WHERE id = $1";
 const IS_ALIVE: &str = "SELECT 1 FROM store_node WHERE id = $1 AND alive_until > clock_timestamp()";
 const ALIVE: &str = "SELECT id FROM store_node WHERE alive_until > clock_timestamp()";
@@ -183,7 +202,9 @@ pub(super) async fn orphans(link: &mut Link, node: &Node, limit: usize) -> Resul
         let session = SessionId::parse(row.get(0)).ok()?;
         Some(Orphan { session, directory: row.get(1), is_child: row.get(2) })
     };
-    Ok(rows.iter().filter_map(orphan).collect())
+    // A lease of this process may have become known meanwhile.
+    let is_free = |orphan: &Orphan| node.holds(&orphan.session).is_none();
+    Ok(rows.iter().filter_map(orphan).filter(is_free).collect())
 }
 
 /// Removes the row of this process. Its sessions are free.
@@ -193,24 +214,41 @@ pub(super) async fn remove_node(link: &mut Link, node: &Node) -> Result<(), Faul
     Ok(())
 }
 
-/// Leases a session unless it has a living owner. In a transaction that has the head's lock.
-pub(super) async fn take(link: &mut Link, node: &Node, session: &SessionId) -> Result<LeaseResult, Fault> {
-    let exists = link.row(sql::SESSION_EXISTS, &[&session.as_str()]).await?.is_some();
-    let Some(sequence) = sequence(link, session).await?.filter(|_| exists) else {
-        return Err(unknown("session", session).into());
+/// Leases those of some sessions that have no living owner, in a transaction of its own.
+///
+/// Every writer waits for the lock that it takes, so it does not wait for this process in the meantime.
+pub(super) async fn take(
+    link: &mut Link,
+    node: &Node,
+    sessions: &[SessionId],
+) -> Result<Vec<Result<LeaseResult, Error>>, Fault> {
+    let Some(name) = node.existing_name() else { return Err(Error::Closed.into()) };
+    let ids: Vec<&str> = sessions.iter().map(SessionId::as_str).collect();
+    let is_held = |session: &&SessionId| node.holds(session).is_some();
+    let held: Vec<&str> = sessions.iter().filter(is_held).map(SessionId::as_str).collect();
+    let (member, server) = (node.announced_json(), node.server());
+    let rows = link
+        .transaction(&[
+            (LOCK_HEAD, vec![]),
+            (TAKE, vec![&name, &ALIVE_SECONDS, &member, &server, &ids, &held]),
+            (SWEEP, vec![&SWEPT_SECONDS]),
+            (OWNERS, vec![&ids]),
+        ])
+        .await?;
+    let [_, taken, _, owners] = rows.as_slice() else { return Err(Fault::Unchanged) };
+    let taken: HashMap<&str, i64> = taken.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let owners: HashMap<&str, Option<&str>> = owners.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let result = |session: &SessionId| {
+        if let Some(fence) = taken.get(session.as_str()) {
+            let fence = fence.unsigned_abs();
+            return Ok(LeaseResult::Ours(fence, node.take(session, fence)));
+        }
+        match owners.get(session.as_str()) {
+            Some(Some(owner)) => Ok(LeaseResult::Held(as_holder(owner, *owner == name))),
+            Some(None) | None => Err(unknown("session", session)),
+        }
     };
-    if let Some(owner) = &sequence.owner
-        && let Some(holder) = living(link, node, session, owner).await?
-    {
-        return Ok(LeaseResult::Held(holder));
-    }
-    let Some(name) = node.existing_name() else { return Err(crate::Error::Closed.into()) };
-    send_heartbeat(link, node).await?;
-    link.run(SWEEP, &[&SWEPT_SECONDS]).await?;
-    let fence = sequence.fence + 1;
-    link.run(OWN_AS, &[&name, &to_column(fence), &session.as_str(), &node.server()]).await?;
-    // Before the row is visible, so that this process does not consider its owner dead.
-    Ok(LeaseResult::Ours(fence, node.take(session, fence)))
+    Ok(sessions.iter().map(result).collect())
 }
 
 /// Sends a stop request to the living owner in another process. Returns whether there is one.
@@ -239,7 +277,8 @@ pub(super) async fn deliver_stop_requests(link: &mut Link, node: &Node) -> Resul
     Ok(())
 }
 
-/// Releases a session if no event of it was stored after `seen`. Returns whether the lease is over.
+/// Releases a session if no event of it was stored after `seen`, in a transaction of its own. Returns whether the lease is
+/// over.
 pub(super) async fn release(
     link: &mut Link,
     node: &Node,
@@ -247,18 +286,24 @@ pub(super) async fn release(
     fence: u64,
     seen: u64,
 ) -> Result<bool, Fault> {
-    let ours = sequence(link, session).await?.filter(|sequence| sequence.is_of(node, fence));
-    if let Some(sequence) = ours {
-        if sequence.seq > seen {
-            return Ok(false);
-        }
-        disown(link, session, fence).await?;
+    // Sessions that are handed over keep their owner, which shows others that they have work.
+    if node.is_sealed() && !node.is_unfenced {
+        return Ok(true);
     }
-    Ok(true)
+    let (id, column, last) = (session.as_str(), to_column(fence), to_column(seen));
+    // A fence has only one owner, so it identifies the row.
+    let rows = link
+        .transaction(&[(LOCK_HEAD, vec![]), (RELEASE, vec![&id, &column, &last]), (sql::SEQUENCE, vec![&id])])
+        .await?;
+    let sequence = rows.last().and_then(|rows| rows.first()).map(|row| Sequence::read(row, 0));
+    let is_kept = |sequence: Sequence| sequence.seq > seen && sequence.is_of(node, fence);
+    Ok(!sequence.is_some_and(is_kept))
 }
 
-/// Clears the owner of a session. A fence has only one owner, so it identifies the row.
-pub(super) async fn disown(link: &mut Link, session: &SessionId, fence: u64) -> Result<(), Fault> {
-    link.run(sql::DISOWN, &[&session.as_str(), &to_column(fence)]).await?;
+/// Clears the owners of sessions, in a transaction of its own.
+pub(super) async fn release_all(link: &mut Link, leases: &[(SessionId, u64)]) -> Result<(), Fault> {
+    let (ids, fences): (Vec<&str>, Vec<i64>) =
+        leases.iter().map(|(session, fence)| (session.as_str(), to_column(*fence))).unzip();
+    link.transaction(&[(LOCK_HEAD, vec![]), (DISOWN_ALL, vec![&ids, &fences])]).await?;
     Ok(())
 }

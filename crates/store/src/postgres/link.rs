@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use futures_util::future::join;
+use futures_util::future::{join, join3};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -30,6 +30,8 @@ const MAX_IN_FLIGHT: usize = 256;
 const SETUP: &str = "SET statement_timeout = '30s'; SET lock_timeout = '15s'; \
     SET idle_in_transaction_session_timeout = '5s'; SET client_min_messages = error; SET jit = off; \
     SET default_transaction_isolation = 'read committed'";
+
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// A statement with its parameters.
 pub(super) type Request<'a> = (&'static str, Vec<&'a (dyn ToSql + Sync)>);
@@ -127,27 +129,35 @@ impl Link {
         Ok(self.client.execute_raw(&self.statements[sql], values).await?)
     }
 
-    /// Begins a transaction, and runs its first query without waiting for that.
-    pub(super) async fn begin(&mut self, sql: &'static str) -> Result<Vec<Row>, Fault> {
-        self.prepare(sql).await?;
-        let begin = self.client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED");
-        let (begun, rows) = join(begin, self.client.query(&self.statements[sql], &[])).await;
+    /// Begins a transaction, and returns the rows of its first statements. All are sent before the first response.
+    pub(super) async fn begin(&mut self, requests: &[Request<'_>]) -> Result<Vec<Vec<Row>>, Fault> {
+        for (sql, _) in requests {
+            self.prepare(sql).await?;
+        }
+        let (begun, rows) = join(self.client.batch_execute(BEGIN), self.send(requests)).await;
         begun?;
         Ok(rows?)
     }
 
-    /// The rows of two queries, the second of which is sent before the response of the first.
-    pub(super) async fn both(
-        &mut self,
-        first: Request<'_>,
-        second: Request<'_>,
-    ) -> Result<(Vec<Row>, Vec<Row>), Fault> {
-        self.prepare(first.0).await?;
-        self.prepare(second.0).await?;
-        let first = self.client.query(&self.statements[first.0], &first.1);
-        let second = self.client.query(&self.statements[second.0], &second.1);
-        let (first, second) = join(first, second).await;
-        Ok((first?, second?))
+    /// Runs a whole transaction, and returns the rows of its statements. All are sent before the first response, so its
+    /// locks are held only while the database works. If one fails, nothing is changed.
+    pub(super) async fn transaction(&mut self, requests: &[Request<'_>]) -> Result<Vec<Vec<Row>>, Fault> {
+        for (sql, _) in requests {
+            self.prepare(sql).await?;
+        }
+        let begin = self.client.batch_execute(BEGIN);
+        let commit = self.client.batch_execute("COMMIT");
+        let (begun, rows, committed) = join3(begin, self.send(requests), commit).await;
+        begun?;
+        let rows = rows?;
+        committed?;
+        Ok(rows)
+    }
+
+    /// Sends queries, each before the responses of the others, in their order.
+    async fn send(&self, requests: &[Request<'_>]) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
+        let sent = requests.iter().map(|(sql, values)| self.client.query(&self.statements[sql], values));
+        in_order(sent).await.into_iter().collect()
     }
 
     /// Runs statements, each sent before the responses of the others. Returns how many rows each changed or found.
@@ -158,30 +168,36 @@ impl Link {
         }
         let mut counts = Vec::with_capacity(requests.len());
         for chunk in requests.chunks(MAX_IN_FLIGHT) {
-            let sent = chunk
-                .iter()
-                .map(|(sql, values)| Box::pin(self.client.execute(&self.statements[sql], values)));
-            let mut sent: Vec<_> = sent.map(|request| (request, None)).collect();
-            // The first poll sends the request. In this order, because statements depend on those before them.
-            poll_fn(|context| {
-                for (request, outcome) in &mut sent {
-                    if let Poll::Ready(ready) = Pin::new(request).poll(context) {
-                        *outcome = Some(ready);
-                    }
-                }
-                Poll::Ready(())
-            })
-            .await;
-            for (request, outcome) in sent {
-                let outcome = match outcome {
-                    Some(outcome) => outcome,
-                    None => request.await,
-                };
-                counts.push(outcome?);
+            let sent = chunk.iter().map(|(sql, values)| self.client.execute(&self.statements[sql], values));
+            for count in in_order(sent).await {
+                counts.push(count?);
             }
         }
         Ok(counts)
     }
+}
+
+/// Sends requests in their order, because statements depend on those before them. Returns their responses.
+async fn in_order<T>(requests: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut sent: Vec<_> = requests.map(|request| (Box::pin(request), None)).collect();
+    // The first poll sends the request.
+    poll_fn(|context| {
+        for (request, response) in &mut sent {
+            if let Poll::Ready(ready) = Pin::new(request).poll(context) {
+                *response = Some(ready);
+            }
+        }
+        Poll::Ready(())
+    })
+    .await;
+    let mut responses = Vec::with_capacity(sent.len());
+    for (request, response) in sent {
+        responses.push(match response {
+            Some(response) => response,
+            None => request.await,
+        });
+    }
+    responses
 }
 
 /// The parameters of a change. PostgreSQL texts cannot contain NUL.

@@ -50,8 +50,19 @@ pub(super) struct Attempts {
 }
 
 impl Pool {
+    /// Connections for queries in general.
     pub(super) fn new(address: Address, driver: Handle) -> Self {
-        Self { address, driver, idle: Mutex::default(), permits: Arc::new(Semaphore::new(MAX_READERS)) }
+        Self::of(MAX_READERS, address, driver)
+    }
+
+    /// A connection for the queries about other servers, which must not wait for those of clients: a server that waits
+    /// for seconds notices neither a dead one nor that it could not look.
+    pub(super) fn of_servers(address: Address, driver: Handle) -> Self {
+        Self::of(1, address, driver)
+    }
+
+    fn of(readers: usize, address: Address, driver: Handle) -> Self {
+        Self { address, driver, idle: Mutex::default(), permits: Arc::new(Semaphore::new(readers)) }
     }
 
     /// Closes the connections. Later queries fail with [`Error::Closed`].
@@ -141,11 +152,11 @@ pub(super) async fn limited<T>(query: impl Future<Output = Result<T, Fault>>) ->
 
 /// Runs queries on a connection and repeats them while the connection fails.
 macro_rules! read {
-    ($store:expr, $link:ident => $query:expr) => {
+    (on $pool:expr, $link:ident => $query:expr) => {
         Box::pin(async move {
             let attempts = $crate::postgres::pool::Attempts::new();
             loop {
-                let mut reader = attempts.reader(&$store.0.pool).await?;
+                let mut reader = attempts.reader(&$pool).await?;
                 let outcome = {
                     let $link = reader.link();
                     $crate::postgres::pool::limited($query).await
@@ -155,6 +166,9 @@ macro_rules! read {
                 }
             }
         })
+    };
+    ($store:expr, $link:ident => $query:expr) => {
+        $crate::postgres::pool::read!(on $store.0.pool, $link => $query)
     };
 }
 pub(super) use read;

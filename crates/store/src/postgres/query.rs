@@ -202,7 +202,7 @@ impl Queries for Postgres {
     }
 
     fn members(&self) -> Answer<'_, Members> {
-        read!(self, link => lease::members(link, &self.0.node))
+        read!(on self.0.servers, link => lease::members(link, &self.0.node))
     }
 
     fn ownership<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Ownership> {
@@ -210,7 +210,7 @@ impl Queries for Postgres {
     }
 
     fn orphans(&self, limit: usize) -> Answer<'_, Vec<Orphan>> {
-        read!(self, link => lease::orphans(link, &self.0.node, limit))
+        read!(on self.0.servers, link => lease::orphans(link, &self.0.node, limit))
     }
 
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>> {

@@ -17,13 +17,13 @@ use super::address::Address;
 use super::append::{self, Context, Pace, Prepared, SizedEnvelopes};
 use super::fault::Fault;
 use super::link::Link;
-use super::{job, lease, schema};
+use super::{Postgres, job, lease, schema};
 use crate::feed::Feed;
 use crate::lease::LeaseResult;
 use crate::node::Node;
 use crate::record::Record;
 use crate::sync::Incoming;
-use crate::{Audited, Condition, Error, SavedPermission, Stamps};
+use crate::{Audited, Claim, Condition, Error, SavedPermission, Stamps};
 
 /// The maximum number of appends in a transaction.
 const MAX_GROUP: usize = 128;
@@ -43,10 +43,19 @@ const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
 /// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Sessions with the results of leasing them.
+pub(super) type Claims = Vec<(SessionId, Result<Claim, Error>)>;
+
 /// A request to the writer.
 pub(super) enum Command {
     Append(Append),
     Job(Job, oneshot::Sender<Result<Done, Error>>),
+    /// Leases sessions for a store.
+    Lease {
+        sessions: Vec<SessionId>,
+        store: Postgres,
+        reply: oneshot::Sender<Result<Claims, Error>>,
+    },
     /// Wakes the writer, which releases abandoned leases before every command.
     ReleaseAbandoned,
     Close(oneshot::Sender<()>),
@@ -75,7 +84,7 @@ pub(super) enum Work {
 
 /// A write besides appends, in a transaction of its own.
 pub(super) enum Job {
-    Lease(SessionId),
+    Lease(Vec<SessionId>),
     Release { session: SessionId, fence: u64, seen: u64 },
     AskToStop(SessionId),
     SaveProject(Box<Project>),
@@ -90,7 +99,8 @@ pub(super) enum Job {
 
 /// The result of a job.
 pub(super) enum Done {
-    Lease(LeaseResult),
+    /// The results of leasing each of the sessions.
+    Leases(Vec<Result<LeaseResult, Error>>),
     Flag(bool),
     Count(u64),
     Nothing,
@@ -129,12 +139,13 @@ impl Writer {
                 Command::Job(job, reply) => {
                     let outcome = self.persist(&job).await.map_err(|fault| fault.at(&self.address.label));
                     self.after(&job, &outcome);
-                    if let Err(Ok(Done::Lease(LeaseResult::Ours(fence, _)))) = reply.send(outcome)
-                        && let Job::Lease(session) = &job
-                    {
-                        // The caller has stopped waiting.
-                        self.node.abandon(session, fence);
-                    }
+                    // The change is stored whether or not the caller still waits.
+                    drop(reply.send(outcome));
+                }
+                Command::Lease { sessions, store, reply } => {
+                    // The leases are made here, so a caller that stops waiting drops them.
+                    let claims = self.lease(sessions, &store).await;
+                    drop(reply.send(claims.map_err(|fault| fault.at(&self.address.label))));
                 }
                 Command::ReleaseAbandoned => {}
                 Command::Close(reply) => {
@@ -155,6 +166,18 @@ impl Writer {
             // The caller may have stopped waiting.
             let _: Result<(), ()> = reply.send(());
         }
+    }
+
+    async fn lease(&mut self, sessions: Vec<SessionId>, store: &Postgres) -> Result<Claims, Fault> {
+        let _requested = self.node.request(&sessions);
+        let job = Job::Lease(sessions);
+        let done = self.persist(&job).await?;
+        let (Job::Lease(sessions), Done::Leases(results)) = (job, done) else { return Err(Fault::Unchanged) };
+        let claim = |(session, result): (SessionId, Result<LeaseResult, Error>)| {
+            let claim = result.map(|result| store.claim(session.clone(), result));
+            (session, claim)
+        };
+        Ok(sessions.into_iter().zip(results).map(claim).collect())
     }
 
     /// Releases the leases that were dropped.
@@ -244,7 +267,7 @@ impl Writer {
     ) -> Result<Prepared, Fault> {
         let (node, stamps) = (Arc::clone(&self.node), self.stamps.clone());
         let link = self.link().await?;
-        let head = append::begin(link).await?;
+        let begun = append::begin_group(link, group).await?;
         // The lock shows that the other transaction has ended, in one way or the other.
         if let Some((id, position)) = unknown.as_ref().and_then(Prepared::mark) {
             let found = append::position_of(link, &id).await?;
@@ -256,8 +279,9 @@ impl Writer {
             }
         }
         *unknown = None;
+        let head = begun.head;
         let prepared =
-            append::apply(link, group, head, &Context { node: &node, stamps: &stamps, pace }).await?;
+            append::apply(link, group, begun, &Context { node: &node, stamps: &stamps, pace }).await?;
         let prepared = unknown.insert(prepared);
         link.batch("COMMIT").await?;
         debug_assert!(prepared.mark().is_none_or(|(_, position)| position > head));
@@ -269,33 +293,18 @@ impl Writer {
         let deadline = Instant::now() + WRITE_TIMEOUT;
         let limit = if matches!(job, Job::Replay) { REPLAY_TIMEOUT } else { ATTEMPT_TIMEOUT };
         loop {
-            let held = self.held_by(job);
             let attempt = timeout(limit, self.try_persist(job)).await;
             match attempt.unwrap_or(Err(Fault::Silent)) {
                 Ok(done) => return Ok(done),
-                Err(fault) => {
-                    // A lease of a failed attempt counts for nothing. If it was committed, the next one replaces it.
-                    if let (None, Job::Lease(session), Some(fence)) = (held, job, self.held_by(job)) {
-                        self.node.forget(session, fence);
-                    }
-                    self.recover(fault, deadline).await?;
-                }
+                // A lease of a failed attempt counts for nothing. If it was committed, the next one replaces it.
+                Err(fault) => self.recover(fault, deadline).await?,
             }
         }
     }
 
-    /// The fence with which this process already has the session that a job leases.
-    fn held_by(&self, job: &Job) -> Option<u64> {
-        if let Job::Lease(session) = job { self.node.holds(session) } else { None }
-    }
-
     async fn try_persist(&mut self, job: &Job) -> Result<Done, Fault> {
         let node = Arc::clone(&self.node);
-        let link = self.link().await?;
-        append::begin(link).await?;
-        let done = job::run(link, &node, job).await?;
-        link.batch("COMMIT").await?;
-        Ok(done)
+        job::run(self.link().await?, &node, job).await
     }
 
     /// Forgets leases that were released.

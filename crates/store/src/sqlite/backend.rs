@@ -70,6 +70,20 @@ impl Backend for Sqlite {
         })
     }
 
+    fn lease_all(&self, sessions: Vec<SessionId>) -> Answer<'_, Vec<(SessionId, Claim)>> {
+        Box::pin(async move {
+            let mut claims = Vec::with_capacity(sessions.len());
+            for session in sessions {
+                match self.lease(&session).await {
+                    Ok(claim) => claims.push((session, claim)),
+                    Err(Error::Unknown { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(claims)
+        })
+    }
+
     fn release<'a>(&'a self, session: &'a SessionId, fence: u64, seen: u64) -> Answer<'a, bool> {
         let (node, session) = (Arc::clone(&self.0.node), session.clone());
         Box::pin(self.on_writer(move |connection| lease::release(connection, &node, &session, fence, seen)))

@@ -3,6 +3,9 @@
 //! A backend adds a line at the end, with a function that opens an empty store.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
 
 use codewright_proto::{Event, Part, SessionId, Todo};
 use codewright_store::{Account, Audited, Claim, Condition, Error, Incoming, Store, Usage};
@@ -138,6 +141,56 @@ async fn a_lease_has_one_owner_and_a_fence(store: Store) {
     assert!(matches!(fenced, Err(Error::Fenced { .. })), "{fenced:?}");
     let Claim::Held(next) = store.lease(&id).await.expect("answered") else { panic!("held") };
     assert!(next.fence() > lease.fence());
+}
+
+/// The lease of a request that was answered and never looked at would keep its session for ever.
+async fn a_caller_that_stops_waiting_keeps_no_lease(store: Store) {
+    store.append(some_events("ses_1")).await.expect("stored");
+    let id = session_id("ses_1");
+    let mut asking = Box::pin(store.lease(&id));
+    let is_sent = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context).is_pending())).await;
+    assert!(is_sent, "there is no answer yet");
+    // The thread of the store answers, and this one does nothing.
+    std::thread::sleep(Duration::from_millis(200));
+    drop(asking);
+    let freed = tokio::time::timeout(Duration::from_secs(20), async {
+        while !matches!(store.lease(&id).await.expect("answered"), Claim::Held(_)) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    freed.await.expect("the session has no owner");
+}
+
+async fn sessions_are_leased_together(store: Store) {
+    store
+        .append([some_events("ses_1"), some_events("ses_2"), some_events("ses_3")].concat())
+        .await
+        .expect("stored");
+    let Claim::Held(one) = store.lease(&session_id("ses_1")).await.expect("answered") else { panic!("held") };
+    let wanted = || ["ses_1", "ses_2", "ses_4", "ses_3"].map(session_id).to_vec();
+    let claims = store.lease_all(wanted()).await.expect("answered");
+    let found = claims.iter().map(|(id, claim)| (id.as_str(), matches!(claim, Claim::Held(_))));
+    let found: Vec<_> = found.collect();
+    assert_eq!(
+        found,
+        [("ses_1", false), ("ses_2", true), ("ses_3", true)],
+        "one has an owner, one does not exist"
+    );
+    let mut leases = claims.into_iter().filter_map(|(_, claim)| match claim {
+        Claim::Held(lease) => Some(lease),
+        Claim::HeldBy(_) => None,
+    });
+    let (mut two, three) = (leases.next().expect("leased"), leases.next().expect("leased"));
+    two.append(vec![message("ses_2", "msg_3", 6)]).await.expect("the owner writes");
+    assert!(two.release(u64::MAX).await.expect("answered"));
+    drop(one);
+    let claims = store.lease_all(wanted()).await.expect("answered");
+    let held: Vec<_> = claims.iter().map(|(_, claim)| matches!(claim, Claim::Held(_))).collect();
+    assert_eq!(held, [true, true, false]);
+    let Claim::Held(next) = &claims[1].1 else { panic!("held") };
+    assert!(next.fence() > two.fence());
+    three.append(vec![message("ses_3", "msg_4", 6)]).await.expect("it is still the owner");
+    assert!(store.lease_all(Vec::new()).await.expect("answered").is_empty());
 }
 
 async fn a_draft_is_visible_and_not_logged(store: Store) {
@@ -405,6 +458,8 @@ macro_rules! backends {
             the_feed_is_in_the_order_of_the_log
             a_condition_is_checked_in_the_transaction
             a_lease_has_one_owner_and_a_fence
+            sessions_are_leased_together
+            a_caller_that_stops_waiting_keeps_no_lease
             a_draft_is_visible_and_not_logged
             pages_join_to_the_whole_list
             a_long_list_has_pieces_of_bounded_size
