@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use codewright_testkit::{Fleet, FleetReport};
+use codewright_testkit::{Fleet, FleetReport, percentile};
 
 /// The default number of servers.
 const NODES: usize = 3;
@@ -96,15 +96,12 @@ fn report(fleet: &Fleet, found: &FleetReport, seconds: u64) -> Result<String> {
         "{} commands ran; {done} calls done, {not_begun} not started, {uncertain} uncertain",
         checks.effects
     )?;
-    let below = |share| found.fail_over_below(share).map_or(0.0, |time: Duration| time.as_secs_f64());
-    writeln!(
-        text,
-        "{} kills of servers with sessions; taken over after p50 {:.2} s, p90 {:.2} s, p99 {:.2} s",
-        found.fail_over.len(),
-        below(0.5),
-        below(0.9),
-        below(0.99)
-    )?;
+    writeln!(text, "{} kills of servers with sessions", found.fail_over.len())?;
+    for (name, times) in [("taken over", &found.fail_over), ("all went on", &found.going_on)] {
+        let below = |share| percentile(times, share).map_or(0.0, |time: Duration| time.as_secs_f64());
+        let [p50, p90, p99, most] = [0.5, 0.9, 0.99, 1.0].map(below);
+        writeln!(text, "{name} after p50 {p50:.2} s, p90 {p90:.2} s, p99 {p99:.2} s, at most {most:.2} s")?;
+    }
     for (name, faults) in [
         ("lost prompts and events", &checks.lost),
         ("requests refused", &checks.refused),

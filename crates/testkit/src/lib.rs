@@ -49,7 +49,7 @@ pub use breakout::{Breakout, BreakoutReport};
 pub use codewright_scripted::*;
 pub use crash::{Crash, CrashReport};
 pub use file_server::FileServer;
-pub use fleet::{Fleet, FleetReport};
+pub use fleet::{Fleet, FleetReport, percentile};
 pub use fuzz::{Fuzz, FuzzReport};
 pub use hang::{Hang, HangReport};
 pub use postgres::Postgres;
