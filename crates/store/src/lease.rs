@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codewright_proto::{Envelope, Event, Part, SessionId};
+use codewright_proto::{Envelope, Event, MessageWithParts, Part, PermissionRequest, SessionId};
 use tokio::sync::watch;
 
 use crate::backend::Backend;
@@ -24,6 +24,19 @@ pub(crate) enum LeaseResult {
     Ours(u64, watch::Receiver<bool>),
     /// A living owner has the session.
     Held(Holder),
+}
+
+/// What the owner of a session finds.
+#[derive(Debug, Clone)]
+pub struct OpenWork {
+    /// The last `seq`.
+    pub seq: u64,
+    /// The transcript, with the drafts.
+    pub transcript: Vec<MessageWithParts>,
+    /// The drafts of the former owner, each with the time it was written.
+    pub drafts: Vec<(Part, u64)>,
+    /// The permission requests of the session without a reply.
+    pub requests: Vec<PermissionRequest>,
 }
 
 /// The owner of a session.
@@ -105,13 +118,11 @@ impl Lease {
         self.log.draft(self.condition(), part).await
     }
 
-    /// Converts the drafts of a former owner to events. Returns their number.
-    pub async fn settle_drafts(&self) -> Result<usize, Error> {
-        let drafts = self.log.drafts(&self.session).await?;
-        let count = drafts.len();
+    /// Converts the drafts of a former owner to events.
+    pub async fn settle(&self, drafts: Vec<(Part, u64)>) -> Result<(), Error> {
         let event = |(part, time)| Event::PartUpdated { session_id: self.session.clone(), part, time };
         self.append(drafts.into_iter().map(event).collect()).await?;
-        Ok(count)
+        Ok(())
     }
 
     /// Releases the session if no event of it was stored after `seen`. Returns whether it is released.

@@ -54,7 +54,7 @@ pub use copy::{Copied, copy};
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};
-pub use lease::{Claim, Holder, Lease, StopSignal};
+pub use lease::{Claim, Holder, Lease, OpenWork, StopSignal};
 pub use member::{MAX_MEMBERS, MAX_OPEN_DIRECTORIES, Member, Members, Orphan, Ownership};
 pub use permission::{Approvals, MAX_APPROVALS, SavedPermission};
 #[cfg(feature = "postgres")]

@@ -85,8 +85,8 @@ struct Inner {
     /// One permit per KiB of queued appends.
     room: Arc<Semaphore>,
     pool: Pool,
-    /// For the queries about other servers.
-    servers: Pool,
+    /// For the queries that must not wait for those of clients.
+    urgent: Pool,
     spare: Arc<Spare>,
     node: Arc<Node>,
     feed: Arc<Feed>,
@@ -151,11 +151,11 @@ impl Postgres {
             .map_err(|error| Error::Failed { path: label.as_str().into(), source: Arc::new(error) })?;
         let driver = answer.await.map_err(|_| Error::Closed)??;
         let pool = Pool::new(address.clone(), driver.clone());
-        let servers = Pool::of_servers(address, driver);
+        let urgent = Pool::urgent(address, driver);
         let room = Arc::new(Semaphore::new(MAX_QUEUED_KIB));
         let thread = Mutex::new(Some(thread));
         let spare = Arc::default();
-        Ok(Self(Arc::new(Inner { label, commands, room, pool, servers, spare, node, feed, ids, thread })))
+        Ok(Self(Arc::new(Inner { label, commands, room, pool, urgent, spare, node, feed, ids, thread })))
     }
 
     async fn write(

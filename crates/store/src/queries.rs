@@ -15,8 +15,8 @@ use codewright_proto::{
 };
 
 use crate::{
-    Account, Approvals, Audited, Error, Holder, Json, Logged, Members, MessagesJson, Orphan, Ownership,
-    PageLimit, Rest, SavedPermission, SessionFilter, Usage,
+    Account, Approvals, Audited, Error, Holder, Json, Logged, Members, MessagesJson, OpenWork, Orphan,
+    Ownership, PageLimit, Rest, SavedPermission, SessionFilter, Usage,
 };
 
 /// The future of a store's result. Boxed, so that the traits are object-safe.
@@ -75,6 +75,17 @@ pub trait Queries: Send + Sync {
     /// The transcript with its last `seq`, for a [`Condition`](crate::Condition) or
     /// [`Lease::release`](crate::Lease::release).
     fn transcript_at<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)>;
+
+    /// What the next owner of a session needs to know, with the transcript.
+    fn open_work<'a>(&'a self, session: &'a SessionId) -> Answer<'a, OpenWork> {
+        Box::pin(async move {
+            let drafts = self.drafts(session).await?;
+            let (seq, transcript) = self.transcript_at(session).await?;
+            let mut requests = self.pending_permissions().await?;
+            requests.retain(|request| request.session_id == *session);
+            Ok(OpenWork { seq, transcript, drafts, requests })
+        })
+    }
 
     /// All messages of a session without their parts, oldest first.
     fn infos<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Message>>;

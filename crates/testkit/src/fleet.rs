@@ -158,9 +158,12 @@ impl Scene {
         self.with(|report| {
             report.fail_over.push(took);
             report.going_on.push(went_on);
-            if took > FAIL_OVER_GOAL {
+            if went_on > FAIL_OVER_GOAL {
                 let how = format!("after the fault `{before}` and with the load {load}");
-                report.details.push(format!("a takeover took {seconds:.1} s, {how}"));
+                let last = went_on.as_secs_f64();
+                report.details.push(format!(
+                    "a takeover took {seconds:.1} s and the last session went on after {last:.1} s, {how}"
+                ));
             }
         });
     }

@@ -170,11 +170,13 @@ async fn lease(
 async fn go_on(inner: &Arc<Inner>, cluster: &Cluster, is_child: bool, mut lease: Lease) -> Result<(), Error> {
     // A subagent is continued by its caller, which gets the id of the session.
     let aftermath = if is_child { Aftermath::Ends } else { Aftermath::GoesOn };
-    let (at, is_done) = match recover::recover(inner, &lease, aftermath).await {
-        Ok((at, transcript)) => {
+    let (at, is_done) = match recover::end_all(inner, &lease, aftermath).await {
+        Ok(Some((at, transcript))) => {
             let next = next(&transcript, WhenRefused::Ends);
             (at, is_child || matches!(next, Next::Idle | Next::NoPrompt))
         }
+        // Something was open, so the turn of a session that no subagent works in goes on.
+        Ok(None) => (u64::MAX, is_child),
         // The run tries again and reports the error.
         Err(_) => (0, false),
     };

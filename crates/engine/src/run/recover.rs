@@ -10,7 +10,7 @@ use codewright_proto::{
     AssistantMessage, Event, Map, Message, MessageError, MessageWithParts, Part, PartBody, PermissionReply,
     PermissionRequest, SessionId, Span, TextPart, ToolPart, ToolSpan, ToolState,
 };
-use codewright_store::{Claim, Lease};
+use codewright_store::{Claim, Lease, OpenWork};
 use serde_json::Value;
 
 use super::recorder::{INTERRUPTED, UNCERTAIN};
@@ -57,26 +57,36 @@ pub(crate) async fn recover(
     lease: &Lease,
     aftermath: Aftermath,
 ) -> Result<(u64, Vec<MessageWithParts>), Error> {
+    match end_all(inner, lease, aftermath).await? {
+        Some(unchanged) => Ok(unchanged),
+        None => Ok(inner.store.transcript_at(lease.session()).await?),
+    }
+}
+
+/// Ends everything that is open. Returns the transcript and its last `seq` if nothing was.
+pub(crate) async fn end_all(
+    inner: &Inner,
+    lease: &Lease,
+    aftermath: Aftermath,
+) -> Result<Option<(u64, Vec<MessageWithParts>)>, Error> {
     let id = lease.session();
-    lease.settle_drafts().await?;
-    let (seq, transcript) = inner.store.transcript_at(id).await?;
+    let OpenWork { seq, transcript, drafts, requests: asked } = inner.store.open_work(id).await?;
     // The owner before may have had a clock that was ahead. What follows must still come after its messages.
     inner.continue_after(transcript.last());
-    let asked = inner.store.pending_permissions().await?;
-    let asked: Vec<_> = asked.into_iter().filter(|request| request.session_id == *id).collect();
     let events = endings(id, &transcript, &asked, aftermath, inner.clock.now_ms());
-    if events.is_empty() {
-        return Ok((seq, transcript));
+    if events.is_empty() && drafts.is_empty() {
+        return Ok(Some((seq, transcript)));
     }
+    lease.settle(drafts).await?;
     lease.append(events).await?;
     for child in handed(&transcript) {
         // The owner of that session repairs it.
         if let Claim::Held(mut lease) = inner.store.lease(&child).await? {
-            Box::pin(recover(inner, &lease, Aftermath::Ends)).await?;
+            Box::pin(end_all(inner, &lease, Aftermath::Ends)).await?;
             lease.release(u64::MAX).await?;
         }
     }
-    Ok(inner.store.transcript_at(id).await?)
+    Ok(None)
 }
 
 /// Returns the sessions of subagents that worked for open calls.

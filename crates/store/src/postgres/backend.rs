@@ -134,7 +134,7 @@ impl Backend for Postgres {
             self.send(Command::Close(reply)).await?;
             timeout(CLOSE_TIMEOUT, answer).await.map_err(|_| self.busy())?.map_err(|_| Error::Closed)?;
             self.0.pool.close();
-            self.0.servers.close();
+            self.0.urgent.close();
             self.0.node.end();
             // This does not block: the answer above is the last thing the writer does.
             match self.thread().take().map(std::thread::JoinHandle::join) {

@@ -19,6 +19,9 @@ use crate::Error;
 /// How many connections read at the same time.
 const MAX_READERS: usize = 4;
 
+/// How many more connections there are for urgent queries.
+const MAX_URGENT_READERS: usize = 3;
+
 /// How long a query is repeated on new connections while the database cannot be reached.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -55,10 +58,10 @@ impl Pool {
         Self::of(MAX_READERS, address, driver)
     }
 
-    /// A connection for the queries about other servers, which must not wait for those of clients: a server that waits
-    /// for seconds notices neither a dead one nor that it could not look.
-    pub(super) fn of_servers(address: Address, driver: Handle) -> Self {
-        Self::of(1, address, driver)
+    /// Connections for the queries about other servers and for those of the owners of sessions. They must not wait for
+    /// those of clients: a server that waits for seconds notices no dead one, and does not continue its sessions.
+    pub(super) fn urgent(address: Address, driver: Handle) -> Self {
+        Self::of(MAX_URGENT_READERS, address, driver)
     }
 
     fn of(readers: usize, address: Address, driver: Handle) -> Self {

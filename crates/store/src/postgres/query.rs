@@ -23,8 +23,8 @@ use crate::rows::{
 use crate::sql::{self, to_column};
 use crate::users::{MAX_AUDIT_PAGE, MAX_RUNNING, living};
 use crate::{
-    Account, Approvals, Audited, Error, Holder, Json, Logged, MAX_SESSIONS, Members, MessagesJson, Orphan,
-    Ownership, PageLimit, Rest, SavedPermission, SessionFilter, Usage,
+    Account, Approvals, Audited, Error, Holder, Json, Logged, MAX_SESSIONS, Members, MessagesJson, OpenWork,
+    Orphan, Ownership, PageLimit, Rest, SavedPermission, SessionFilter, Usage,
 };
 
 impl Queries for Postgres {
@@ -78,7 +78,11 @@ impl Queries for Postgres {
     }
 
     fn transcript_at<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)> {
-        read!(self, link => snapshot!(link, messages::transcript_at(link, session).await))
+        read!(on self.0.urgent, link => snapshot!(link, messages::transcript_at(link, session).await))
+    }
+
+    fn open_work<'a>(&'a self, session: &'a SessionId) -> Answer<'a, OpenWork> {
+        read!(on self.0.urgent, link => snapshot!(link, open_work(link, session).await))
     }
 
     fn infos<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Message>> {
@@ -145,10 +149,7 @@ impl Queries for Postgres {
     }
 
     fn pending_permissions(&self) -> Answer<'_, Vec<PermissionRequest>> {
-        read!(self, link => async {
-            let found = link.rows(sql::REQUESTS, &[&to_column(MAX_REQUESTS)]).await?;
-            Ok(found.iter().map(|row| rows::request(row.get(0), row.get(1))).collect::<Result<_, _>>()?)
-        })
+        read!(self, link => requests(link))
     }
 
     fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>> {
@@ -202,7 +203,7 @@ impl Queries for Postgres {
     }
 
     fn members(&self) -> Answer<'_, Members> {
-        read!(on self.0.servers, link => lease::members(link, &self.0.node))
+        read!(on self.0.urgent, link => lease::members(link, &self.0.node))
     }
 
     fn ownership<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Ownership> {
@@ -210,12 +211,25 @@ impl Queries for Postgres {
     }
 
     fn orphans(&self, limit: usize) -> Answer<'_, Vec<Orphan>> {
-        read!(on self.0.servers, link => lease::orphans(link, &self.0.node, limit))
+        read!(on self.0.urgent, link => lease::orphans(link, &self.0.node, limit))
     }
 
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>> {
         read!(self, link => lease::holders(link, &self.0.node))
     }
+}
+
+async fn open_work(link: &mut Link, session: &SessionId) -> Result<OpenWork, Fault> {
+    let drafts = messages::drafts(link, session).await?;
+    let (seq, transcript) = messages::transcript_at(link, session).await?;
+    let mut requests = requests(link).await?;
+    requests.retain(|request| request.session_id == *session);
+    Ok(OpenWork { seq, transcript, drafts, requests })
+}
+
+async fn requests(link: &mut Link) -> Result<Vec<PermissionRequest>, Fault> {
+    let found = link.rows(sql::REQUESTS, &[&to_column(MAX_REQUESTS)]).await?;
+    Ok(found.iter().map(|row| rows::request(row.get(0), row.get(1))).collect::<Result<_, _>>()?)
 }
 
 fn audit_entry(row: &Row) -> Audited {

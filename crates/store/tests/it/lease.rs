@@ -270,8 +270,10 @@ async fn after_a_kill_the_text_up_to_the_last_draft_is_stored() {
     let id = session_id("ses_1");
     assert_eq!(text(&store.transcript(&id).await.expect("readable")), "a".repeat(19));
     let lease = acquire(&store, "ses_1").await;
-    assert_eq!(lease.settle_drafts().await.expect("stored"), 1);
-    assert_eq!(lease.settle_drafts().await.expect("nothing left"), 0);
+    let drafts = store.open_work(lease.session()).await.expect("readable").drafts;
+    assert_eq!(drafts.len(), 1);
+    lease.settle(drafts).await.expect("stored");
+    assert!(store.open_work(lease.session()).await.expect("readable").drafts.is_empty());
     assert_eq!(store.drafts(&id).await.expect("readable"), []);
     assert_eq!(text(&store.transcript(&id).await.expect("readable")), "a".repeat(19));
     let error = store

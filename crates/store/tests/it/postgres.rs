@@ -128,6 +128,31 @@ async fn a_lease_that_is_not_visible_yet_is_not_stopped() {
     lease.append(vec![message("ses_1", "msg_1", 5)]).await.expect("it is the owner");
 }
 
+/// Otherwise a server with many clients would not notice that another one has died.
+#[tokio::test]
+async fn urgent_queries_do_not_wait_for_those_of_clients() {
+    let Some(database) = Database::new().await else { return };
+    let store = database.open().await;
+    store.append(vec![created("ses_1")]).await.expect("stored");
+    database.client.batch_execute("BEGIN; LOCK TABLE message").await.expect("locked");
+    let mut clients = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        let store = store.clone();
+        clients.spawn(async move { store.messages(&session_id("ses_1"), None).await });
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let looks = async {
+        store.members().await.expect("readable");
+        store.orphans(10).await.expect("readable");
+    };
+    tokio::time::timeout(Duration::from_secs(10), looks).await.expect("no client is waited for");
+    assert!(clients.try_join_next().is_none(), "the clients still wait");
+    database.client.batch_execute("ROLLBACK").await.expect("unlocked");
+    for answer in clients.join_all().await {
+        answer.expect("readable");
+    }
+}
+
 #[tokio::test]
 async fn an_owner_receives_a_stop_request_of_another_process() {
     let Some(database) = Database::new().await else { return };
