@@ -68,6 +68,15 @@ impl Transfer<'_> {
         Export::open(std::sync::Arc::clone(self.0), id, texts).await
     }
 
+    /// Sums up the usage of the sessions that changed since a time, in milliseconds since 1970, of one project or all.
+    pub async fn statistics(
+        self,
+        since: u64,
+        project: Option<String>,
+    ) -> Result<codewright_store::inspect::Usage, Error> {
+        Ok(self.0.store.statistics(since, project).await?)
+    }
+
     /// Returns the path of the sessions' database, or an error if they are not in a file.
     pub fn database(self) -> Result<std::path::PathBuf, Error> {
         self.0.database.file()

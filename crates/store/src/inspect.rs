@@ -1,6 +1,6 @@
-//! Queries on the store's file from outside the store: free SQL, and usage statistics.
+//! Usage statistics, and free SQL on the store's file from outside the store.
 //!
-//! Each function opens its own connection and waits at most [`BUSY_TIMEOUT`] for other processes. Rows are projections
+//! [`query`] opens its own connection and waits at most [`BUSY_TIMEOUT`] for other processes. Rows are projections
 //! of the event log, so a replay of the log undoes what a query changes; the caller is notified if a statement writes.
 
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::error::Fault;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many models or tools are counter separately.
-const MAX_KINDS: u32 = 10_000;
+pub(crate) const MAX_KINDS: u32 = 10_000;
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,35 +179,25 @@ pub struct ModelUsage {
 const CHOSEN: &str =
     "(SELECT id FROM session WHERE time_updated >= :since AND (:project IS NULL OR project_id = :project))";
 
-/// Sums up the usage of the sessions that changed since a time, in milliseconds since 1970, of one project or all.
-pub fn usage(path: &Path, since: u64, project: Option<&str>) -> Result<Usage, Error> {
-    open(path).and_then(|connection| sum_up(&connection, since, project)).map_err(|fault| fault.at(path))
-}
-
-fn sum_up(connection: &Connection, since: u64, project: Option<&str>) -> Result<Usage, Fault> {
+/// Sums up the usage of the sessions that changed since a time, of one project or all. In a read transaction.
+pub(crate) fn sum_up(connection: &Connection, since: u64, project: Option<&str>) -> Result<Usage, Fault> {
     let since = i64::try_from(since).unwrap_or(i64::MAX);
     let chosen = named_params! { ":since": since, ":project": project };
-    let transaction = connection.unchecked_transaction()?;
     let mut usage = Usage { first: u64::MAX, ..Usage::default() };
     let sql = format!(
         "SELECT tokens_input, tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, cost,
              time_created, time_updated FROM session WHERE id IN {CHOSEN}"
     );
-    let mut statement = transaction.prepare(&sql)?;
+    let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(chosen)?;
     while let Some(row) = rows.next()? {
         let number = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
         let tokens = tokens([number(0)?, number(1)?, number(2)?, number(3)?, number(4)?]);
-        usage.tokens = usage.tokens.and(tokens);
-        usage.each.push(tokens.sum());
-        usage.cost += row.get::<_, f64>(5)?;
-        usage.first = usage.first.min(number(6)?);
-        usage.last = usage.last.max(number(7)?);
+        usage.add_session(tokens, row.get(5)?, [number(6)?, number(7)?]);
     }
-    usage.sessions = usage.each.len() as u64;
     usage.each.sort_unstable();
     let sql = format!("SELECT count(*) FROM message WHERE session_id IN {CHOSEN}");
-    usage.messages = transaction.query_row(&sql, chosen, |row| row.get::<_, i64>(0))?.unsigned_abs();
+    usage.messages = connection.query_row(&sql, chosen, |row| row.get::<_, i64>(0))?.unsigned_abs();
     let sum = |field: &str| format!("total(json_extract(data, '$.{field}'))");
     let sql = format!(
         "SELECT coalesce(json_extract(data, '$.providerID'), '') || '/' || coalesce(json_extract(data, '$.modelID'), ''),
@@ -221,7 +211,7 @@ fn sum_up(connection: &Connection, since: u64, project: Option<&str>) -> Result<
         sum("tokens.cache.write"),
         sum("cost"),
     );
-    let models = transaction
+    let models = connection
         .prepare(&sql)?
         .query_map(chosen, |row| {
             let number = |at: usize| row.get::<_, f64>(at).map(|number| number as u64);
@@ -239,7 +229,7 @@ fn sum_up(connection: &Connection, since: u64, project: Option<&str>) -> Result<
          WHERE session_id IN {CHOSEN} AND json_extract(data, '$.type') = 'tool'
          GROUP BY 1 ORDER BY 2 DESC, min(rowid) LIMIT {MAX_KINDS}"
     );
-    let tools = transaction
+    let tools = connection
         .prepare(&sql)?
         .query_map(chosen, |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
@@ -247,7 +237,19 @@ fn sum_up(connection: &Connection, since: u64, project: Option<&str>) -> Result<
     Ok(usage)
 }
 
-fn tokens([input, output, reasoning, cache_read, cache_write]: [u64; 5]) -> Tokens {
+impl Usage {
+    /// Adds a session that was created at the first of two times and changed at the last.
+    pub(crate) fn add_session(&mut self, tokens: Tokens, cost: f64, [first, last]: [u64; 2]) {
+        self.sessions += 1;
+        self.tokens = self.tokens.and(tokens);
+        self.each.push(tokens.sum());
+        self.cost += cost;
+        self.first = self.first.min(first);
+        self.last = self.last.max(last);
+    }
+}
+
+pub(crate) fn tokens([input, output, reasoning, cache_read, cache_write]: [u64; 5]) -> Tokens {
     Tokens { input, output, reasoning, cache_read, cache_write }
 }
 
@@ -260,7 +262,7 @@ impl Tokens {
             .fold(0, u64::saturating_add)
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),

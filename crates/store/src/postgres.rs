@@ -37,6 +37,7 @@ mod messages;
 mod pool;
 mod query;
 mod schema;
+mod statistics;
 mod tail;
 mod tls;
 mod writer;

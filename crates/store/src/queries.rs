@@ -16,7 +16,7 @@ use codewright_proto::{
 
 use crate::{
     Account, Approvals, Audited, Error, Holder, Json, Logged, Members, MessagesJson, OpenWork, Orphan,
-    Ownership, PageLimit, Rest, SavedPermission, SessionFilter, Usage,
+    Ownership, PageLimit, Rest, SavedPermission, SessionFilter, Usage, inspect,
 };
 
 /// The future of a store's result. Boxed, so that the traits are object-safe.
@@ -149,6 +149,9 @@ pub trait Queries: Send + Sync {
 
     /// The usage of an account on a day (see [`day_of`](crate::day_of)).
     fn usage(&self, of: Account, day: u64) -> Answer<'_, Usage>;
+
+    /// Sums up the usage of the sessions that changed since a time, in milliseconds since 1970, of one project or all.
+    fn statistics(&self, since: u64, project: Option<String>) -> Answer<'_, inspect::Usage>;
 
     /// The sessions of an account that a living process works on, without those of subagents.
     fn running(&self, of: Account) -> Answer<'_, Vec<SessionId>>;

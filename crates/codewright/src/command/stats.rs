@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use codewright_config::Env;
 use codewright_engine::Engine;
 use codewright_engine::inspect::{self, Usage};
@@ -57,10 +57,8 @@ async fn stats(engine: &Engine, args: &StatsArgs) -> anyhow::Result<ExitCode> {
         ),
         Some(id) => Some(id.to_owned()),
     };
-    let database = engine.transfer().database().map_err(engine_error)?;
-    let usage = tokio::task::spawn_blocking(move || inspect::usage(&database, since, project.as_deref()));
-    let Ok(usage) = usage.await else { bail!("computing the statistics failed") };
-    let text = report(&usage?, args, models);
+    let usage = engine.transfer().statistics(since, project).await.map_err(engine_error)?;
+    let text = report(&usage, args, models);
     let mut output = Output::new();
     let written: io::Result<()> = output.write(&text);
     exit_code(written.and_then(|()| output.finish()))

@@ -1,8 +1,8 @@
 //! Follows the other servers, and continues the sessions of those that have ended or died.
 //!
-//! Sessions without a living owner are leased together, what their owner left open is closed by the rules for crashes, and
-//! their turns go on. After the database could not be reached, and after a pause of this process, nothing is taken for a while,
-//! because the others had no chance to send a heartbeat either.
+//! Sessions without a living owner are leased together, what their owner left open is closed by the rules for crashes,
+//! and their turns go on. After the database could not be reached, and after a pause of this process, nothing is taken for
+//! a while, because the others had no chance to send a heartbeat either.
 
 use std::path::Path;
 use std::sync::Arc;

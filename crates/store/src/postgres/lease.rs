@@ -216,7 +216,8 @@ pub(super) async fn remove_node(link: &mut Link, node: &Node) -> Result<(), Faul
 
 /// Leases those of some sessions that have no living owner, in a transaction of its own.
 ///
-/// Every writer waits for the lock that it takes, so it does not wait for this process in the meantime.
+/// All writers wait for the lock on the head of the log. It is held only while the database runs the statements, however
+/// long this process takes to read the responses.
 pub(super) async fn take(
     link: &mut Link,
     node: &Node,

@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 use super::fault::Fault;
 use super::link::Link;
 use super::pool::{read, snapshot};
-use super::{Postgres, lease, messages};
+use super::{Postgres, lease, messages, statistics};
 use crate::list::{Data, USUAL_BYTES, object, unreadable};
 use crate::permission::MAX_LISTED;
 use crate::queries::{Answer, Queries};
@@ -24,7 +24,7 @@ use crate::sql::{self, to_column};
 use crate::users::{MAX_AUDIT_PAGE, MAX_RUNNING, living};
 use crate::{
     Account, Approvals, Audited, Error, Holder, Json, Logged, MAX_SESSIONS, Members, MessagesJson, OpenWork,
-    Orphan, Ownership, PageLimit, Rest, SavedPermission, SessionFilter, Usage,
+    Orphan, Ownership, PageLimit, Rest, SavedPermission, SessionFilter, Usage, inspect,
 };
 
 impl Queries for Postgres {
@@ -154,6 +154,13 @@ impl Queries for Postgres {
 
     fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>> {
         read!(self, link => approvals(link, &filter))
+    }
+
+    fn statistics(&self, since: u64, project: Option<String>) -> Answer<'_, inspect::Usage> {
+        Box::pin(async move {
+            let project = project.as_deref();
+            read!(self, link => snapshot!(link, statistics::sum_up(link, since, project).await)).await
+        })
     }
 
     fn usage(&self, of: Account, day: u64) -> Answer<'_, Usage> {

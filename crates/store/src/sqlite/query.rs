@@ -18,7 +18,7 @@ use crate::sql::{self, to_column as number};
 use crate::users::living;
 use crate::{
     Account, Approvals, Audited, Holder, Json, Logged, MessagesJson, PageLimit, Rest, SavedPermission,
-    SessionFilter, Usage,
+    SessionFilter, Usage, inspect,
 };
 
 impl Queries for Sqlite {
@@ -146,6 +146,10 @@ impl Queries for Sqlite {
 
     fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>> {
         Box::pin(self.read(move |connection| permission::list(connection, &filter)))
+    }
+
+    fn statistics(&self, since: u64, project: Option<String>) -> Answer<'_, inspect::Usage> {
+        Box::pin(self.read(move |connection| inspect::sum_up(connection, since, project.as_deref())))
     }
 
     fn usage(&self, of: Account, day: u64) -> Answer<'_, Usage> {

@@ -7,8 +7,8 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use codewright_proto::{Event, Part, SessionId, Todo};
-use codewright_store::{Account, Audited, Claim, Condition, Error, Incoming, Store, Usage};
+use codewright_proto::{Event, Part, PartId, SessionId, Todo};
+use codewright_store::{Account, Audited, Claim, Condition, Error, Incoming, Store, Usage, inspect};
 use serde_json::json;
 
 use crate::support::*;
@@ -148,8 +148,8 @@ async fn a_caller_that_stops_waiting_keeps_no_lease(store: Store) {
     store.append(some_events("ses_1")).await.expect("stored");
     let id = session_id("ses_1");
     let mut asking = Box::pin(store.lease(&id));
-    let is_sent = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context).is_pending())).await;
-    assert!(is_sent, "there is no answer yet");
+    // The first poll sends the request. If the thread of the store was fast, the lease is dropped here.
+    let _: Poll<()> = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context).map(drop))).await;
     // The thread of the store answers, and this one does nothing.
     std::thread::sleep(Duration::from_millis(200));
     drop(asking);
@@ -409,6 +409,44 @@ async fn usage_counts_once_and_outlives_its_session(store: Store) {
     assert_eq!(used(user(), 1).await, (30, 0.5));
 }
 
+/// A call whose id and output are as hostile as they can be.
+fn call(message: &str, id: &str, tool: &str) -> Event {
+    let id = PartId::parse(id).expect("an id");
+    let body = serde_json::from_value(json!({
+        "type": "tool", "callID": "c\",\"tool\":\"forged", "tool": tool, "state": {
+            "status": "completed", "input": {}, "output": "\0 \\u0000 \u{1b}", "title": "", "metadata": {},
+            "time": {"start": 1, "end": 2},
+        },
+    }));
+    let (session_id, message_id) = (session_id("ses_1"), message_id(message));
+    let part = Part { id, session_id: session_id.clone(), message_id, body: body.expect("a call") };
+    Event::PartUpdated { session_id, part, time: 7 }
+}
+
+async fn statistics_sum_up_sessions_models_and_tools(store: Store) {
+    let all = |found: inspect::Usage| {
+        let models =
+            found.models.iter().map(|one| (one.model.clone(), one.messages, one.tokens.input, one.cost));
+        (found.sessions, found.messages, found.each, models.collect::<Vec<_>>(), found.tools)
+    };
+    store.append(some_events("ses_1")).await.expect("stored");
+    store
+        .append(vec![answer("ses_1", "msg_a", (5, 30)), answer("ses_1", "msg_b", (6, 10))])
+        .await
+        .expect("stored");
+    let tools = ["odd \"name\\ é", "bash", "bash"];
+    let calls = tools.iter().enumerate().map(|(at, tool)| call("msg_a", &format!("prt_{at}"), tool));
+    store.append(calls.collect()).await.expect("stored");
+    store.append(vec![created("ses_2")]).await.expect("stored");
+    let found = store.statistics(0, None).await.expect("readable");
+    let model = ("p/m".to_owned(), 2, 40, 1.0);
+    let tools = vec![("bash".to_owned(), 2), (tools[0].to_owned(), 1)];
+    assert_eq!(all(found), (2, 3, vec![0, 0], vec![model], tools));
+    let nothing = || (0, 0, vec![], vec![], vec![]);
+    assert_eq!(all(store.statistics(u64::MAX, None).await.expect("readable")), nothing());
+    assert_eq!(all(store.statistics(0, Some("other".to_owned())).await.expect("readable")), nothing());
+}
+
 async fn the_audit_log_keeps_the_order_and_its_limit(store: Store) {
     for at in 0..5_u64 {
         let is_refusal = at == 2;
@@ -467,6 +505,7 @@ macro_rules! backends {
             foreign_events_are_stored_once_and_in_order
             a_position_in_the_log_is_found
             usage_counts_once_and_outlives_its_session
+            statistics_sum_up_sessions_models_and_tools
             the_audit_log_keeps_the_order_and_its_limit
             a_store_that_can_be_written_passes_a_probe
         })*
