@@ -52,7 +52,15 @@ fn a_turn_is_stored_in_postgresql_and_its_password_nowhere() -> Result<()> {
     check_has(&shown(&["session", "list"])?.stdout, &[&id]);
     let merged = shown(&["debug", "config"])?.stdout;
     ensure!(merged.contains("(hidden)") && !merged.contains(WORD), "{merged}");
-    for command in [&["stats"][..], &["db", "SELECT 1"], &["db", "path"]] {
+    let usage = shown(&["stats"])?.stdout;
+    check_has(
+        &usage,
+        &[
+            "│Sessions                                              1 │",
+            "│Messages                                              5 │",
+        ],
+    );
+    for command in [&["db", "SELECT 1"][..], &["db", "path"]] {
         let done = program(&stage.project, command.iter().copied()).env("MY_STORE", &url).finish()?;
         check_code(&done, 1);
         check_has(&done.stderr, &["the sessions are in PostgreSQL"]);
