@@ -38,7 +38,7 @@ pub(crate) trait Backend: Queries {
     /// Leases a session unless it has a living owner.
     fn lease<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Claim>;
 
-    /// Leases those of some sessions that have no living owner. Deleted sessions are left out.
+    /// Leases the given sessions that have no living owner. The result has no entries for deleted sessions.
     fn lease_all(&self, sessions: Vec<SessionId>) -> Answer<'_, Vec<(SessionId, Claim)>>;
 
     /// Releases a session if nothing was stored of it after `seen`. Returns whether the lease is over.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::types::ValueRef;
-use rusqlite::{Batch, Connection, OpenFlags, named_params};
+use rusqlite::{Batch, Connection, OpenFlags, params};
 
-use crate::Error;
 use crate::error::Fault;
+use crate::{Error, sql};
 
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -176,44 +176,25 @@ pub struct ModelUsage {
     pub cost: f64,
 }
 
-const CHOSEN: &str =
-    "(SELECT id FROM session WHERE time_updated >= :since AND (:project IS NULL OR project_id = :project))";
-
 /// Sums up the usage of the sessions that changed since a time, of one project or all. In a read transaction.
 pub(crate) fn sum_up(connection: &Connection, since: u64, project: Option<&str>) -> Result<Usage, Fault> {
-    let since = i64::try_from(since).unwrap_or(i64::MAX);
-    let chosen = named_params! { ":since": since, ":project": project };
+    let since = sql::to_column(since);
     let mut usage = Usage { first: u64::MAX, ..Usage::default() };
-    let sql = format!(
-        "SELECT tokens_input, tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, cost,
-             time_created, time_updated FROM session WHERE id IN {CHOSEN}"
-    );
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(chosen)?;
+    let mut statement = connection.prepare(sql::STATISTICS_SESSIONS)?;
+    let mut rows = statement.query(params![since, project, "", i64::MAX])?;
     while let Some(row) = rows.next()? {
         let number = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
         let tokens = tokens([number(0)?, number(1)?, number(2)?, number(3)?, number(4)?]);
         usage.add_session(tokens, row.get(5)?, [number(6)?, number(7)?]);
     }
     usage.each.sort_unstable();
-    let sql = format!("SELECT count(*) FROM message WHERE session_id IN {CHOSEN}");
-    usage.messages = connection.query_row(&sql, chosen, |row| row.get::<_, i64>(0))?.unsigned_abs();
-    let sum = |field: &str| format!("total(json_extract(data, '$.{field}'))");
-    let sql = format!(
-        "SELECT coalesce(json_extract(data, '$.providerID'), '') || '/' || coalesce(json_extract(data, '$.modelID'), ''),
-             count(*), {}, {}, {}, {}, {}, {} FROM message
-         WHERE session_id IN {CHOSEN} AND json_extract(data, '$.role') = 'assistant'
-         GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {MAX_KINDS}",
-        sum("tokens.input"),
-        sum("tokens.output"),
-        sum("tokens.reasoning"),
-        sum("tokens.cache.read"),
-        sum("tokens.cache.write"),
-        sum("cost"),
-    );
-    let models = connection
-        .prepare(&sql)?
-        .query_map(chosen, |row| {
+    let count = connection
+        .query_row(sql::STATISTICS_MESSAGES, params![since, project], |row| row.get::<_, i64>(0))?;
+    usage.messages = count.unsigned_abs();
+    let kinds = params![since, project, MAX_KINDS];
+    usage.models = connection
+        .prepare(sql::STATISTICS_MODELS_SQLITE)?
+        .query_map(kinds, |row| {
             let number = |at: usize| row.get::<_, f64>(at).map(|number| number as u64);
             Ok(ModelUsage {
                 model: row.get(0)?,
@@ -222,18 +203,11 @@ pub(crate) fn sum_up(connection: &Connection, since: u64, project: Option<&str>)
                 cost: row.get(7)?,
             })
         })?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    usage.models = models;
-    let sql = format!(
-        "SELECT coalesce(json_extract(data, '$.tool'), ''), count(*) FROM part
-         WHERE session_id IN {CHOSEN} AND json_extract(data, '$.type') = 'tool'
-         GROUP BY 1 ORDER BY 2 DESC, min(rowid) LIMIT {MAX_KINDS}"
-    );
-    let tools = connection
-        .prepare(&sql)?
-        .query_map(chosen, |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    usage.tools = tools;
+        .collect::<rusqlite::Result<_>>()?;
+    usage.tools = connection
+        .prepare(sql::STATISTICS_TOOLS_SQLITE)?
+        .query_map(kinds, |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
+        .collect::<rusqlite::Result<_>>()?;
     Ok(usage)
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum LeaseResult {
     Held(Holder),
 }
 
-/// What the owner of a session finds.
+/// The state of a session that its new owner needs.
 #[derive(Debug, Clone)]
 pub struct OpenWork {
     /// The last `seq`.

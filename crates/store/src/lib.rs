@@ -292,9 +292,9 @@ impl Store {
         self.log.lease(session).await
     }
 
-    /// Leases those of some sessions that have no living owner, in one transaction if the store has several servers.
+    /// Leases the given sessions that have no living owner. In PostgreSQL this is one transaction.
     ///
-    /// Sessions that do not exist any more are left out of the answer.
+    /// The result has no entries for deleted sessions.
     pub async fn lease_all(&self, sessions: Vec<SessionId>) -> Result<Vec<(SessionId, Claim)>, Error> {
         self.log.lease_all(sessions).await
     }

@@ -76,7 +76,7 @@ pub trait Queries: Send + Sync {
     /// [`Lease::release`](crate::Lease::release).
     fn transcript_at<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)>;
 
-    /// What the next owner of a session needs to know, with the transcript.
+    /// The transcript, the drafts and the permission requests of a session, for its new owner.
     fn open_work<'a>(&'a self, session: &'a SessionId) -> Answer<'a, OpenWork> {
         Box::pin(async move {
             let drafts = self.drafts(session).await?;

@@ -188,6 +188,49 @@ pub(crate) const AUDIT: &str =
     "SELECT id, time, account, action, target, detail, request, is_refusal FROM audit
     WHERE id < $1 ORDER BY id DESC LIMIT $2";
 
+// Statistics of the sessions that changed since `$1`, of the project `$2` or of all.
+
+/// The sessions after the id `$3`, at most `$4`.
+pub(crate) const STATISTICS_SESSIONS: &str =
+    "SELECT tokens_input, tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, cost,
+        time_created, time_updated, id FROM session
+    WHERE time_updated >= $1 AND (CAST($2 AS text) IS NULL OR project_id = $2) AND id > $3 ORDER BY id LIMIT $4";
+pub(crate) const STATISTICS_MESSAGES: &str =
+    "SELECT count(*) FROM message JOIN session ON session.id = session_id
+    WHERE session.time_updated >= $1 AND (CAST($2 AS text) IS NULL OR project_id = $2)";
+/// The sums of each model, at most `$3`.
+pub(crate) const STATISTICS_MODELS_SQLITE: &str = "SELECT
+        coalesce(json_extract(message.data, '$.providerID'), '') || '/' || coalesce(json_extract(message.data, '$.modelID'), ''),
+        count(*), total(json_extract(message.data, '$.tokens.input')), total(json_extract(message.data, '$.tokens.output')),
+        total(json_extract(message.data, '$.tokens.reasoning')), total(json_extract(message.data, '$.tokens.cache.read')),
+        total(json_extract(message.data, '$.tokens.cache.write')), total(json_extract(message.data, '$.cost'))
+    FROM message JOIN session ON session.id = session_id
+    WHERE session.time_updated >= $1 AND (CAST($2 AS text) IS NULL OR project_id = $2)
+        AND json_extract(message.data, '$.role') = 'assistant'
+    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $3";
+/// The messages after the id `$3`, at most `$4`. The program reads their JSON, because PostgreSQL's own functions refuse
+/// `\u0000` anywhere in a text.
+#[cfg(feature = "postgres")]
+pub(crate) const STATISTICS_MODELS_POSTGRES: &str =
+    "SELECT message.id, message.data FROM message JOIN session ON session.id = session_id
+    WHERE session.time_updated >= $1 AND (CAST($2 AS text) IS NULL OR project_id = $2) AND message.id > $3
+    ORDER BY message.id LIMIT $4";
+/// The calls of each tool, at most `$3`.
+pub(crate) const STATISTICS_TOOLS_SQLITE: &str =
+    "SELECT coalesce(json_extract(part.data, '$.tool'), ''), count(*) FROM part JOIN session ON session.id = session_id
+    WHERE session.time_updated >= $1 AND (CAST($2 AS text) IS NULL OR project_id = $2)
+        AND json_extract(part.data, '$.type') = 'tool'
+    GROUP BY 1 ORDER BY 2 DESC, min(part.rowid) LIMIT $3";
+/// The same, with each name as a JSON string. The fields of a call are in this order in its row. The name is NULL if they
+/// are longer than 4096 characters.
+#[cfg(feature = "postgres")]
+pub(crate) const STATISTICS_TOOLS_POSTGRES: &str = r#"SELECT (regexp_match(left(part.data, 4096),
+        '^\{"type":"tool","callID":"(?:[^"\\]|\\.)*","tool":("(?:[^"\\]|\\.)*")'))[1], count(*)
+    FROM part JOIN session ON session.id = session_id
+    WHERE session.time_updated >= $1 AND (CAST($2 AS text) IS NULL OR project_id = $2)
+        AND left(part.data, 14) = '{"type":"tool"'
+    GROUP BY 1 ORDER BY 2 DESC, min(part.id) LIMIT $3"#;
+
 // Drafts.
 
 pub(crate) const PUT_DRAFT: &str = "INSERT INTO draft (part_id, message_id, session_id, time_updated, data)

@@ -96,7 +96,7 @@ pub struct FleetReport {
     pub checks: CrashReport,
     /// The times from the kill of a server to the takeover of its last session.
     pub fail_over: Vec<Duration>,
-    /// The times from the kill of a server until the last of its sessions went on or had nothing left to do.
+    /// The times from the kill of a server until its last session continued or was released.
     pub going_on: Vec<Duration>,
     /// Prompts without an answer.
     pub stuck: BTreeSet<String>,
@@ -124,9 +124,9 @@ pub fn percentile(times: &[Duration], share: f64) -> Option<Duration> {
 /// The times from the kill of a server.
 #[derive(Debug, Clone, Copy)]
 struct Takeover {
-    /// Until its last session had another owner.
+    /// The time until its last session had another owner.
     took: Duration,
-    /// Until the last of them went on, or had nothing left to do.
+    /// The time until its last session continued or was released.
     went_on: Duration,
 }
 
@@ -391,7 +391,7 @@ fn has_doubled(project: &Project) -> bool {
     !found.doubled.is_empty()
 }
 
-/// Waits until no session belongs to a killed process, and until all have gone on. Returns how long that took, if it had any.
+/// Waits until other servers own the sessions of a killed process and continue them. Returns `None` if it had no sessions.
 fn fail_over(stage: &Stage, process: u32) -> Result<Option<Takeover>> {
     let begun = Instant::now();
     let dead = format!("owner_id LIKE '{process}-%'");
@@ -404,7 +404,7 @@ fn fail_over(stage: &Stage, process: u32) -> Result<Option<Takeover>> {
     wait_in_database(stage, begun, &format!("SELECT 1 FROM event_sequence WHERE {dead}"))
         .context("the sessions of a killed server were not taken over")?;
     let took = begun.elapsed();
-    // An owner that goes on writes at least the next message; one with nothing to do gives the session up.
+    // An owner that continues stores at least one event. An owner without work releases the session.
     let waiting = format!(
         "SELECT 1 FROM event_sequence JOIN (VALUES {owned}) AS had (id, last) ON aggregate_id = had.id \
          WHERE seq = had.last AND owner_id IS NOT NULL"

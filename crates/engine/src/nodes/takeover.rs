@@ -1,7 +1,7 @@
 //! Follows the other servers, and continues the sessions of those that have ended or died.
 //!
-//! Sessions without a living owner are leased together, what their owner left open is closed by the rules for crashes,
-//! and their turns go on. After the database could not be reached, and after a pause of this process, nothing is taken for
+//! This server leases sessions without a living owner, several in one transaction. Then it ends their open messages and
+//! calls by the rules for crashes, and continues their turns. After the database could not be reached, and after a pause of this process, nothing is taken for
 //! a while, because the others had no chance to send a heartbeat either.
 
 use std::path::Path;
@@ -32,11 +32,11 @@ const PASS_TIMEOUT: Duration = Duration::from_secs(2);
 const GAP: Duration = Duration::from_millis(2500);
 /// The time after such a gap during which this server takes over no session. Other servers send a heartbeat in this time.
 const HOLD: Duration = Duration::from_secs(3);
-/// How many sessions are taken over in one look.
+/// The maximum number of sessions that are taken over in one look.
 const MAX_TAKEN: usize = 64;
-/// How many of them are leased at once, so that the other servers get some too.
+/// The maximum number of sessions in one lease transaction. It is small, so that the other servers get a share.
 const LEASED_AT_ONCE: usize = 16;
-/// How many are continued at the same time.
+/// The maximum number of sessions that are continued at the same time.
 const LANES: usize = 8;
 /// How often a draining server checks whether its sessions have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(100);
@@ -113,7 +113,7 @@ async fn take_over(inner: &Arc<Inner>) {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
     });
-    // All are leased before the first one is continued: a session with an owner answers requests.
+    // All sessions are leased before the first one is continued, because requests need the owner of their session.
     let mut taken = Vec::new();
     for orphans in orphans.chunks(LEASED_AT_ONCE) {
         match lease(inner, cluster, orphans, taken.len()).await {
@@ -135,8 +135,9 @@ async fn take_over(inner: &Arc<Inner>) {
     all.buffer_unordered(LANES).collect::<()>().await;
 }
 
-/// Leases those of some sessions that this server can continue. It has leased `taken` others, whose runs have not begun.
-/// Returns for each whether it belongs to a subagent.
+/// Leases the sessions that this server can continue. `taken` sessions are leased already, and their runs have not begun.
+///
+/// Returns the leases. The flag is `true` if the session belongs to a subagent.
 async fn lease(
     inner: &Inner,
     cluster: &Cluster,
@@ -191,7 +192,7 @@ async fn go_on(inner: &Arc<Inner>, cluster: &Cluster, is_child: bool, mut lease:
     Ok(())
 }
 
-/// How many more sessions this server may take, and should: others that are not full go first.
+/// Returns how many more sessions this server may take over. A full server leaves them to servers that are not full.
 fn room(inner: &Inner, cluster: &Cluster) -> usize {
     let (running, limit) = (inner.runs.count(), cluster.settings.sessions);
     if running < limit {

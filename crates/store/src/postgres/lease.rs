@@ -34,7 +34,8 @@ const RENEW: &str = "INSERT INTO store_node (id, alive_until, member)
 const SWEEP: &str = "DELETE FROM store_node WHERE alive_until < clock_timestamp() - make_interval(secs => $1) AND NOT EXISTS \
      (SELECT 1 FROM event_sequence WHERE owner_id = store_node.id AND store_node.member IS NOT NULL)";
 const LEAVE: &str = "UPDATE store_node SET alive_until = clock_timestamp() WHERE id = $1";
-/// Gives sessions without a living owner to this process, which is alive from now on. `$6` are the ones that it has already.
+/// Makes this process the owner of the sessions in `$5` that have no living owner, and renews its heartbeat. `$6` are the
+/// sessions that this process already leases.
 const TAKE: &str = "WITH beat AS (
         INSERT INTO store_node (id, alive_until, member) VALUES ($1, clock_timestamp() + make_interval(secs => $2), $3)
         ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until, member = excluded.member)
@@ -214,7 +215,7 @@ pub(super) async fn remove_node(link: &mut Link, node: &Node) -> Result<(), Faul
     Ok(())
 }
 
-/// Leases those of some sessions that have no living owner, in a transaction of its own.
+/// Leases the given sessions that have no living owner. Runs in a separate transaction.
 ///
 /// All writers wait for the lock on the head of the log. It is held only while the database runs the statements, however
 /// long this process takes to read the responses.
@@ -278,8 +279,9 @@ pub(super) async fn deliver_stop_requests(link: &mut Link, node: &Node) -> Resul
     Ok(())
 }
 
-/// Releases a session if no event of it was stored after `seen`, in a transaction of its own. Returns whether the lease is
-/// over.
+/// Releases a session unless an event was stored after `seen`. Returns `true` if the lease is over.
+///
+/// Runs in a separate transaction.
 pub(super) async fn release(
     link: &mut Link,
     node: &Node,
@@ -301,7 +303,7 @@ pub(super) async fn release(
     Ok(!sequence.is_some_and(is_kept))
 }
 
-/// Clears the owners of sessions, in a transaction of its own.
+/// Clears the owners of sessions. Runs in a separate transaction.
 pub(super) async fn release_all(link: &mut Link, leases: &[(SessionId, u64)]) -> Result<(), Fault> {
     let (ids, fences): (Vec<&str>, Vec<i64>) =
         leases.iter().map(|(session, fence)| (session.as_str(), to_column(*fence))).unzip();

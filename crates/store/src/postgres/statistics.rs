@@ -1,6 +1,4 @@
 //! Sums up the usage of sessions.
-//!
-//! Answers are parsed here. PostgreSQL's own JSON functions refuse texts with `\u0000`, which outputs of commands have.
 
 use std::collections::HashMap;
 
@@ -12,28 +10,10 @@ use super::link::Link;
 use super::query::unsigned;
 use crate::inspect::{MAX_KINDS, ModelUsage, Tokens, Usage, tokens};
 use crate::list::unreadable;
-use crate::sql::to_column;
+use crate::sql::{self, to_column};
 
-/// How many answers are read at a time.
+/// The maximum number of sessions, or of messages, that are read at a time.
 const PAGE: usize = 500;
-
-const SESSIONS: &str =
-    "SELECT tokens_input, tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, cost,
-    time_created, time_updated FROM session
-    WHERE time_updated >= $1 AND ($2::text IS NULL OR project_id = $2)";
-const MESSAGES: &str = "SELECT count(*) FROM message JOIN session ON session.id = session_id
-    WHERE session.time_updated >= $1 AND ($2::text IS NULL OR project_id = $2)";
-const ANSWERS: &str = "SELECT message.id, message.data FROM message JOIN session ON session.id = session_id
-    WHERE session.time_updated >= $1 AND ($2::text IS NULL OR project_id = $2) AND message.id > $3
-    ORDER BY message.id LIMIT $4";
-/// The names of tools, as the text of a JSON string. The row of a call begins with these fields, because a part is
-/// written in the order of its type.
-const TOOLS: &str = r#"SELECT (regexp_match(left(part.data, 4096),
-        '^\{"type":"tool","callID":"(?:[^"\\]|\\.)*","tool":("(?:[^"\\]|\\.)*")'))[1], count(*)
-    FROM part JOIN session ON session.id = session_id
-    WHERE session.time_updated >= $1 AND ($2::text IS NULL OR project_id = $2)
-        AND left(part.data, 14) = '{"type":"tool"'
-    GROUP BY 1 ORDER BY 2 DESC, min(part.id) LIMIT $3"#;
 
 /// The fields of a message that count.
 #[derive(Deserialize)]
@@ -73,19 +53,33 @@ struct Cache {
 pub(super) async fn sum_up(link: &mut Link, since: u64, project: Option<&str>) -> Result<Usage, Fault> {
     let since = to_column(since);
     let mut usage = Usage { first: u64::MAX, ..Usage::default() };
-    for row in link.rows(SESSIONS, &[&since, &project]).await? {
-        let tokens = tokens([0, 1, 2, 3, 4].map(|at| unsigned(&row, at)));
-        usage.add_session(tokens, row.get(5), [unsigned(&row, 6), unsigned(&row, 7)]);
+    let mut after = String::new();
+    loop {
+        let rows = link.rows(sql::STATISTICS_SESSIONS, &[&since, &project, &after, &(PAGE as i64)]).await?;
+        for row in &rows {
+            let tokens = tokens([0, 1, 2, 3, 4].map(|at| unsigned(row, at)));
+            usage.add_session(tokens, row.get(5), [unsigned(row, 6), unsigned(row, 7)]);
+        }
+        match rows.last() {
+            Some(last) if rows.len() == PAGE => after = last.get(8),
+            _ => break,
+        }
     }
     usage.each.sort_unstable();
-    usage.messages = link.row(MESSAGES, &[&since, &project]).await?.map_or(0, |row| unsigned(&row, 0));
+    usage.messages =
+        link.row(sql::STATISTICS_MESSAGES, &[&since, &project]).await?.map_or(0, |row| unsigned(&row, 0));
     usage.models = models(link, since, project).await?;
     let tool = |row: &Row| {
         let name = row.get::<_, Option<&str>>(0).and_then(|json| serde_json::from_str(json).ok());
         (name.unwrap_or_default(), unsigned(row, 1))
     };
     let limit = i64::from(MAX_KINDS);
-    usage.tools = link.rows(TOOLS, &[&since, &project, &limit]).await?.iter().map(tool).collect();
+    usage.tools = link
+        .rows(sql::STATISTICS_TOOLS_POSTGRES, &[&since, &project, &limit])
+        .await?
+        .iter()
+        .map(tool)
+        .collect();
     Ok(usage)
 }
 
@@ -93,7 +87,8 @@ async fn models(link: &mut Link, since: i64, project: Option<&str>) -> Result<Ve
     let mut found: HashMap<String, ModelUsage> = HashMap::new();
     let mut after = String::new();
     loop {
-        let rows = link.rows(ANSWERS, &[&since, &project, &after, &(PAGE as i64)]).await?;
+        let rows =
+            link.rows(sql::STATISTICS_MODELS_POSTGRES, &[&since, &project, &after, &(PAGE as i64)]).await?;
         for row in &rows {
             let answer: Answer =
                 serde_json::from_str(row.get(1)).map_err(unreadable("message", row.get(0)))?;

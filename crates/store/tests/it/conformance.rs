@@ -143,7 +143,7 @@ async fn a_lease_has_one_owner_and_a_fence(store: Store) {
     assert!(next.fence() > lease.fence());
 }
 
-/// The lease of a request that was answered and never looked at would keep its session for ever.
+/// A lease that nothing drops would keep its session for ever.
 async fn a_caller_that_stops_waiting_keeps_no_lease(store: Store) {
     store.append(some_events("ses_1")).await.expect("stored");
     let id = session_id("ses_1");
