@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ use crate::query::escape;
 use crate::transport::{Transport, base};
 use crate::{Error, SessionQuery};
 
+/// The number of sessions among which the last one of a directory is searched.
+const LAST_SESSIONS: usize = 100;
 /// The time limit of calls that work on files or wait for another server.
 const SLOW_DEADLINE: Duration = Duration::from_secs(300);
 
@@ -99,6 +102,22 @@ impl Client {
     pub async fn sessions(&self, query: &SessionQuery) -> Result<Vec<Session>, Error> {
         let call = Call { query: query.pairs(), ..Call::new(Method::GET, "/session") };
         self.0.value(call).await
+    }
+
+    /// Returns the session that was changed last in the client's directory or below it, or `None`. Sessions of subagents, of
+    /// other worktrees and of directories that no longer exist do not count.
+    pub async fn last_session(&self) -> Result<Option<Session>, Error> {
+        let below = self.path().await?.directory;
+        let query = SessionQuery {
+            roots: true,
+            whole_project: true,
+            below: Some(below.clone()),
+            limit: Some(LAST_SESSIONS),
+            ..SessionQuery::default()
+        };
+        let found = self.sessions(&query).await?;
+        // A server that does not know `below` returns the sessions of the whole project.
+        Ok(found.into_iter().find(|session| Path::new(&session.directory).starts_with(&below)))
     }
 
     /// Changes the title or the permission rules of a session.

@@ -16,6 +16,8 @@ pub struct SessionQuery {
     pub whole_project: bool,
     /// Only sessions in this directory or below it, relative to the worktree.
     pub path: Option<String>,
+    /// Only sessions of this directory and of those below it, without other worktrees. Servers of other versions ignore it.
+    pub below: Option<String>,
     /// Only sessions that changed at or after this time, in milliseconds since 1970.
     pub start: Option<u64>,
     /// Only sessions whose title contains this text.
@@ -32,6 +34,7 @@ impl SessionQuery {
         push("roots", self.roots.then(|| "true".to_owned()));
         push("scope", self.whole_project.then(|| "project".to_owned()));
         push("path", self.path.clone());
+        push("below", self.below.clone());
         push("start", self.start.map(|start| start.to_string()));
         push("search", self.search.clone());
         push("limit", self.limit.map(|limit| limit.to_string()));

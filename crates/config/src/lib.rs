@@ -17,6 +17,7 @@ mod edit;
 pub mod env;
 mod error;
 mod file;
+mod linked;
 mod load;
 mod markdown;
 mod merge;

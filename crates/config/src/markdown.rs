@@ -25,6 +25,11 @@ const MAX_FILES: usize = 1000;
 const MAX_DEPTH: usize = 8;
 /// The maximum number of invalid keys of one file.
 const MAX_FAULTS: usize = 20;
+/// The keys that restrict an agent. A file in which one of them is not understood is left out, because the agent would
+/// otherwise have more rights than its author wrote.
+const AGENT_RESTRICTIONS: &[&str] = &["permission", "tools", "sandbox", "disable", "type"];
+/// The keys that restrict a command: the agent that runs it may have fewer rights.
+const COMMAND_RESTRICTIONS: &[&str] = &["agent", "subtask"];
 
 /// The entries that the files of a directory define.
 #[derive(Debug, Default)]
@@ -131,8 +136,25 @@ fn entry(
         }
     };
     let Document { mut front, body, problems } = split(&text);
-    warnings.extend(problems.into_iter().map(|problem| format!("`{shown}` {problem}")));
-    let keys = if key == "command" { schema::COMMAND_KEYS } else { schema::AGENT_KEYS };
+    let is_command = key == "command";
+    let restrictions = if is_command { COMMAND_RESTRICTIONS } else { AGENT_RESTRICTIONS };
+    let is_restricting = |problem: &FrontProblem| problem.may_concern(restrictions);
+    let lost = problems.iter().find(|problem| is_restricting(problem)).map(|problem| problem.text.clone());
+    warnings.extend(problems.into_iter().map(|problem| format!("`{shown}` {}", problem.text)));
+    let kind = if is_command { "command" } else { "agent" };
+    let left_out = |why: &str| {
+        format!(
+            "`{shown}`: the {kind} `{name}` is left out, because its restrictions are not understood ({why})"
+        )
+    };
+    if let Some(why) = lost {
+        warnings.push(left_out(&why));
+        return None;
+    }
+    if !is_command {
+        read_tool_names(&mut front);
+    }
+    let keys = if is_command { schema::COMMAND_KEYS } else { schema::AGENT_KEYS };
     for _ in 0..MAX_FAULTS {
         let value = Value::Object(front);
         let fault = schema::check(&Node::from(&value), &Shape::Record(keys)).err();
@@ -144,10 +166,35 @@ fn entry(
         let schema::Fault { key: at, expected, found, .. } = fault;
         warnings.push(format!("`{shown}`: `{at}` must be {expected}, found {found}; it is ignored"));
         let top = at.split(['.', '[']).next().unwrap_or_default().to_owned();
+        if restrictions.contains(&top.as_str()) {
+            warnings.push(left_out(&format!("`{at}` must be {expected}")));
+            return None;
+        }
         map.shift_remove(&top)?;
         front = map;
     }
     None
+}
+
+/// Reads `tools` as other agents write it, a list of the only tools that the agent may use, such as `tools: Read, Grep`.
+fn read_tool_names(front: &mut Map) {
+    let names: Vec<&str> = match front.get("tools") {
+        Some(Value::String(names)) => names.split(',').collect(),
+        Some(Value::Array(names)) => names.iter().map(|name| name.as_str().unwrap_or_default()).collect(),
+        Some(_) | None => return,
+    };
+    let mut tools = Map::from_iter([("*".to_owned(), Value::Bool(false))]);
+    let names = names.into_iter().map(|name| name.trim().to_ascii_lowercase());
+    for name in names.filter(|name| !name.is_empty()) {
+        let name = match name.as_str() {
+            "ls" => "list",
+            "multiedit" | "notebookedit" => "edit",
+            "agent" => "task",
+            name => name,
+        };
+        tools.insert(name.to_owned(), Value::Bool(true));
+    }
+    front.insert("tools".to_owned(), Value::Object(tools));
 }
 
 /// The configuration entry that a file defines.
@@ -167,41 +214,84 @@ fn complete_entry(key: &str, name: &str, mut front: Map, body: &str) -> Map {
 pub(crate) struct Document<'a> {
     pub(crate) front: Map,
     pub(crate) body: &'a str,
-    /// The parts of the front matter that were ignored, with their lines.
-    pub(crate) problems: Vec<String>,
+    /// The parts of the front matter that were ignored.
+    pub(crate) problems: Vec<FrontProblem>,
+}
+
+/// A part of the front matter that was ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FrontProblem {
+    /// The line and the problem.
+    pub(crate) text: String,
+    /// The key, if it was parsed.
+    key: Option<String>,
+    /// The line as written. Empty if the whole front matter was ignored.
+    line: String,
+}
+
+impl FrontProblem {
+    /// Whether one of the keys may be lost. A line inside of another value may belong to any key.
+    fn may_concern(&self, keys: &[&str]) -> bool {
+        match &self.key {
+            Some(key) => keys.contains(&key.as_str()),
+            None => {
+                let line = self.line.trim_start_matches(['"', '\'']);
+                line.starts_with(char::is_whitespace)
+                    || line.is_empty()
+                    || keys.iter().any(|key| line.starts_with(key))
+            }
+        }
+    }
 }
 
 /// Splits a file into the front matter between lines of `---` and the text below it.
 pub(crate) fn split(text: &str) -> Document<'_> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let plain = |problems| Document { front: Map::new(), body: text.trim(), problems };
-    let Some(rest) = text
-        .strip_prefix("---")
-        .and_then(|rest| rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n')))
-    else {
-        return plain(Vec::new());
+    let Some(rest) = after_fence(text) else { return plain(Vec::new()) };
+    let Some((front, body)) = at_fence(rest) else {
+        let text = "has front matter without an end".to_owned();
+        return plain(vec![FrontProblem { text, key: None, line: String::new() }]);
     };
-    let mut offset = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            let (front, problems) = yaml::parse(&rest[..offset]);
-            let problems = problems.into_iter().map(|problem| {
-                // The first line is `---`.
-                let line = problem.line + 1;
-                match problem.key {
-                    Some(key) => format!("line {line}: `{key}` {}; it is ignored", problem.text),
-                    None => format!("line {line} {}; it is ignored", problem.text),
-                }
-            });
-            return Document {
-                front,
-                body: rest[offset + line.len()..].trim(),
-                problems: problems.collect(),
-            };
-        }
-        offset += line.len();
-    }
-    plain(vec!["has front matter without an end; the whole file is used as text".to_owned()])
+    let (map, problems) = yaml::parse(front);
+    let problems = problems.into_iter().map(|problem| {
+        // The first line is `---`.
+        let number = problem.line + 1;
+        let text = match &problem.key {
+            Some(key) => format!("line {number}: `{key}` {}; it is ignored", problem.text),
+            None => format!("line {number} {}; it is ignored", problem.text),
+        };
+        let line = front.lines().nth(problem.line.saturating_sub(1)).unwrap_or_default().to_owned();
+        FrontProblem { text, key: problem.key, line }
+    });
+    Document { front: map, body: body.trim(), problems: problems.collect() }
+}
+
+/// Splits the text after the first line at the line that ends the front matter.
+pub(crate) fn at_fence(rest: &str) -> Option<(&str, &str)> {
+    // An indented fence may be part of a block of text, so it only counts if there is no other one.
+    let find = |is_end: fn(&str) -> bool| {
+        let mut offset = 0;
+        rest.split_inclusive('\n').find_map(|line| {
+            let begin = offset;
+            offset += line.len();
+            is_end(line).then(|| (&rest[..begin], &rest[offset..]))
+        })
+    };
+    find(|line| line.trim_end() == "---").or_else(|| find(is_fence))
+}
+
+/// Returns the text after the first line of a file that begins with front matter.
+pub(crate) fn after_fence(text: &str) -> Option<&str> {
+    // Some editors and exporters write a byte order mark, an empty line or white space around the dashes.
+    let text = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
+    let (first, rest) = text.split_once('\n')?;
+    is_fence(first).then_some(rest)
+}
+
+/// Whether a line is the beginning or the end of front matter.
+fn is_fence(line: &str) -> bool {
+    line.trim() == "---"
 }
 
 /// The name, description and template of a command.
@@ -224,7 +314,7 @@ pub fn repository_commands(control: &ControlFiles, folder: &Path) -> Vec<Command
 #[must_use]
 pub fn front_matter(text: &str) -> (Map, &str, Vec<String>) {
     let Document { front, body, problems } = split(text);
-    (front, body, problems)
+    (front, body, problems.into_iter().map(|problem| problem.text).collect())
 }
 
 #[cfg(test)]
@@ -241,9 +331,15 @@ mod tests {
         assert_eq!((document.front.len(), document.problems.len()), (0, 1));
         let document = split("---\na: [b\n---\nt");
         assert_eq!(
-            document.problems,
-            ["line 2: `a` has a bracket or quote that is never closed; it is ignored"]
+            document.problems[0].text,
+            "line 2: `a` has a bracket or quote that is never closed; it is ignored"
         );
+        for text in ["--- \na: b\n---\nx", "\u{feff}---\na: b\n--- \nx", "\n ---\t\r\na: b\r\n ---\r\nx"] {
+            let document = split(text);
+            assert_eq!((document.front["a"].as_str(), document.body), (Some("b"), "x"), "{text:?}");
+        }
+        let document = split("---\na: |\n  one\n  ---\n  two\n---\nbody");
+        assert_eq!((document.front["a"].as_str(), document.body), (Some("one\n---\ntwo\n"), "body"));
         assert_eq!(split("---\n---\n").body, "");
     }
 }

@@ -7,6 +7,11 @@ use std::fmt;
 pub struct Ordered<T>(Vec<(String, T)>);
 
 impl<T> Ordered<T> {
+    /// The values, to be changed in place.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().map(|(_, value)| value)
+    }
+
     /// The entry with a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{ControlFiles, Dirs, Env, env, file, load, yaml};
+use crate::{ControlFiles, Dirs, Env, env, file, load, markdown, yaml};
 
 /// The maximum number of skills; more would fill every request.
 const MAX_SKILLS: usize = 200;
@@ -258,16 +258,7 @@ fn missing(key: &str, problems: &[yaml::Problem]) -> String {
 
 /// Splits the front matter from the text.
 fn front_matter(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("---")?;
-    let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
-    let mut offset = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some((&rest[..offset], &rest[offset + line.len()..]));
-        }
-        offset += line.len();
-    }
-    None
+    markdown::at_fence(markdown::after_fence(text)?)
 }
 
 #[cfg(test)]

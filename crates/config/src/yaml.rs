@@ -37,8 +37,9 @@ struct Reader<'a> {
     problems: Vec<Problem>,
 }
 
+/// The indentation. A tab, which YAML does not permit, counts like a space, so that what is below a key stays below it.
 fn indent(line: &str) -> usize {
-    line.len() - line.trim_start_matches(' ').len()
+    line.len() - line.trim_start_matches([' ', '\t']).len()
 }
 
 fn is_item(text: &str) -> bool {

@@ -2,12 +2,14 @@
 //!
 //! Each field is a table or a service that does not know this struct. Operations are functions that borrow it.
 
+mod adopt;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use codewright_config::{Dirs, Env, SandboxMode};
 use codewright_llm::oauth::SignIn;
-use codewright_proto::{Clock, Event, Ids, MessageId, MessageWithParts, Session, SessionId, Signal};
+use codewright_proto::{Clock, Event, Ids, MessageId, MessageWithParts, Project, Session, SessionId, Signal};
 use codewright_store::{Condition, Store};
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -24,7 +26,7 @@ use crate::error::Resource;
 use crate::extension::ExtensionTable;
 use crate::hosts::table::Hosts;
 use crate::instance::cache::Instances;
-use crate::instance::{Instance, Opening};
+use crate::instance::{self, Instance, Opening};
 use crate::journal::Journal;
 use crate::known::SessionFiles;
 use crate::lsp::LspTable;
@@ -194,7 +196,25 @@ impl Inner {
 
     /// Returns the instance of a directory. The first caller opens it, and other callers for the same directory wait.
     pub(crate) async fn instance(&self, directory: &Path) -> Result<Arc<Instance>, Error> {
-        self.instances.get(&self.opening(), directory).await
+        let instance = self.instances.get(&self.opening(), directory).await?;
+        if !instance.has_adopted.initialized() {
+            let (directory, worktree) = (instance.directory.as_path(), &instance.worktree);
+            let home = adopt::Home { directory, worktree, project: &instance.project.id };
+            let adopt = || Box::pin(adopt::adopt(self, home));
+            if let Err(error) = instance.has_adopted.get_or_try_init(adopt).await {
+                instance.warn(&format!("the earlier sessions of this directory cannot be listed: {error}"));
+            }
+        }
+        Ok(instance)
+    }
+
+    /// Returns the project of a directory, which is not opened.
+    pub(crate) async fn project_of(&self, directory: &Path) -> Result<Project, Error> {
+        let worktree = codewright_config::find_worktree(directory);
+        let project = instance::project(&self.opening(), &worktree).await?;
+        let home = adopt::Home { directory, worktree: &worktree, project: &project.id };
+        Box::pin(adopt::adopt(self, home)).await?;
+        Ok(project)
     }
 
     /// Returns the services for opening a directory.

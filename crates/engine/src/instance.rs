@@ -36,6 +36,7 @@ use codewright_tools::Skill;
 use codewright_workspace::ProgramSearch;
 use codewright_workspace::git::git_dirs;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
@@ -130,6 +131,8 @@ pub struct Instance {
     raw_config: Value,
     path: PathReply,
     warnings: Mutex<Vec<String>>,
+    /// Whether the earlier sessions of the directory have its project.
+    pub(crate) has_adopted: OnceCell<()>,
     names: names::Names,
     trees: trees::Trees,
 }
@@ -246,6 +249,7 @@ impl Instance {
             raw_config: config.raw,
             path: path_reply(opening.dirs, &worktree.root, &directory),
             warnings: Mutex::new(warnings),
+            has_adopted: OnceCell::new(),
             names: names::Names::default(),
             trees: trees::Trees::default(),
             trust,
@@ -598,9 +602,26 @@ fn folders(skills: &[Skill]) -> Vec<PathBuf> {
 fn snapshots(opening: &Opening<'_>, project: &Project, worktree: &Worktree, directory: &Path) -> Snapshots {
     let mut options =
         codewright_snapshot::Options::new(&opening.dirs.data, project.id.as_str(), &worktree.root, directory);
+    // Paths in a repository of snapshots are relative to its worktree, which is the directory itself in most projects.
+    if options.worktree == options.scope
+        && let Some(earlier) = earlier_snapshots(&options)
+    {
+        options.directory = earlier;
+    }
     options.home = opening.dirs.home.canonicalize().ok();
     options.search = opening.env.get("PATH").map(OsString::from);
     Snapshots::new(options)
+}
+
+/// Returns the repository of snapshots that the directory had under an earlier id of its project, so that undo still works
+/// after the first commit, for example.
+fn earlier_snapshots(options: &codewright_snapshot::Options) -> Option<PathBuf> {
+    if options.directory.exists() {
+        return None;
+    }
+    let name = options.directory.file_name()?;
+    let projects = std::fs::read_dir(&options.store).ok()?;
+    projects.flatten().map(|project| project.path().join(name)).find(|path| path.is_dir())
 }
 
 /// Returns the project of a worktree, either the stored one or one named after the first commit. A linked worktree

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use codewright_proto::{Project, SessionId};
 
+use crate::Error;
 use crate::interface::Transfer;
-use crate::{Error, instance};
 
 mod document;
 mod export;
@@ -33,7 +33,7 @@ impl Transfer<'_> {
     /// Returns the project of a directory without opening the directory.
     pub async fn project_of(self, directory: &Path) -> Result<Project, Error> {
         let directory = resolved(directory)?;
-        instance::project(&self.0.opening(), &codewright_config::find_worktree(&directory)).await
+        self.0.project_of(&directory).await
     }
 
     /// Imports one exported session into the project of a directory, in one transaction.

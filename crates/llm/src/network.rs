@@ -4,12 +4,14 @@
 //! does not affect other programs. An invalid value is an error that names the variable: ignoring
 //! it would cause a confusing failure later.
 
+mod exceptions;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use reqwest::{Certificate, NoProxy, Proxy, Url};
+use reqwest::{Certificate, Proxy, Url};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -58,7 +60,13 @@ impl Network {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Returns the proxy for servers of one scheme, if any.
+    /// Returns whether a server is reached without a proxy.
+    pub(crate) fn is_excepted(&self, url: &Url) -> bool {
+        let list = WITHOUT.iter().find_map(|name| self.filled(name));
+        list.is_some_and(|list| exceptions::contains(list, url))
+    }
+
+    /// Returns the proxy for servers of one scheme, if any, without the exceptions.
     pub(crate) fn proxy(&self, is_secure: bool) -> Result<Option<ProxySetting>, Error> {
         let names = if is_secure { FOR_HTTPS } else { FOR_HTTP };
         let found = names.into_iter().find_map(|name| Some((name, self.filled(name)?)));
@@ -75,12 +83,6 @@ impl Network {
             return Err(bad("only proxies of http:// and https:// are supported"));
         }
         let proxy = Proxy::all(url.clone()).map_err(|why| bad(&why.to_string()))?;
-        let without = WITHOUT.iter().find_map(|name| self.filled(name));
-        // reqwest applies `*` to host names only, and not to IP addresses.
-        if without.is_some_and(|list| list.split(',').any(|entry| entry.trim() == "*")) {
-            return Ok(None);
-        }
-        let proxy = proxy.no_proxy(without.and_then(NoProxy::from_string));
         Ok(Some(ProxySetting { variable, url, proxy }))
     }
 
@@ -190,7 +192,6 @@ mod tests {
     fn each_scheme_has_its_own_proxy() {
         check_proxy(&[], None, None);
         check_proxy(&[("HTTPS_PROXY", "")], None, None);
-        check_proxy(&[("ALL_PROXY", "http://p:1"), ("NO_PROXY", "a, *")], None, None);
         check_proxy(&[("HTTP_PROXY", "http://p:1")], None, Some("HTTP_PROXY names the proxy http://p:1"));
         check_proxy(&[("HTTPS_PROXY", "http://p:1")], Some("HTTPS_PROXY names the proxy http://p:1"), None);
         let all = "ALL_PROXY names the proxy https://p";

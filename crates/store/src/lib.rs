@@ -159,8 +159,12 @@ struct Position {
 pub struct SessionFilter {
     /// Sessions in this directory.
     pub directory: Option<String>,
+    /// Sessions in this directory or below it. An absolute path without `/` at its end, except for `/` itself.
+    pub below: Option<String>,
     /// Sessions of this project.
     pub project: Option<ProjectId>,
+    /// Sessions of other projects than this one.
+    pub outside: Option<ProjectId>,
     /// Sessions started by this session.
     pub parent: Option<SessionId>,
     /// Only sessions that were not started by another session.
@@ -175,6 +179,13 @@ pub struct SessionFilter {
     pub unarchived: bool,
     /// The maximum number of sessions, at most [`MAX_SESSIONS`].
     pub limit: Option<usize>,
+}
+
+impl SessionFilter {
+    /// The beginning of the paths below [`SessionFilter::below`], which ends with `/`.
+    pub(crate) fn prefix(&self) -> Option<String> {
+        self.below.as_ref().map(|below| format!("{}/", below.trim_end_matches('/')))
+    }
 }
 
 /// The largest page of events that a query may return.

@@ -287,7 +287,9 @@ pub(crate) const SESSIONS_POSTGRES: &str = "SELECT id, data FROM session
     WHERE ($1::text IS NULL OR directory = $1) AND ($2::text IS NULL OR project_id = $2)
     AND ($3::text IS NULL OR parent_id = $3) AND ($4::text IS NULL OR strpos(lower(title), lower($4)) > 0)
     AND ($5::bigint IS NULL OR time_updated >= $5) AND (NOT $6::boolean OR parent_id IS NULL)
-    ORDER BY time_updated DESC, id LIMIT $7";
+    AND ($7::text IS NULL OR strpos(directory || '/', $7) = 1) AND ($8::text IS NULL OR project_id <> $8)
+    AND ($9::bigint IS NULL OR time_updated < $9) AND (NOT $10::boolean OR time_archived IS NULL)
+    ORDER BY time_updated DESC, id LIMIT $11";
 #[cfg(feature = "postgres")]
 pub(crate) const SESSION_POSTGRES: &str = "SELECT id, data FROM session WHERE id = $1";
 pub(crate) const TODOS: &str =

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod ask;
+mod brackets;
 mod cx;
 mod effect;
 mod error;

@@ -5,6 +5,7 @@
 //! immediately.
 
 mod ask;
+mod choice;
 mod json;
 mod prompt;
 mod text;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use codewright_client::{Client, Events, SessionQuery};
+use codewright_client::{Client, Events};
 use codewright_config::Env;
 use codewright_proto::{
     Action, CommandInput, Event, Fact, Message, ModelRef, Notice, PartInput, PermissionAnswer,
@@ -28,8 +29,12 @@ use crate::cli::{Format, RunArgs};
 use crate::connection::{Connection, Credentials, client_error, interrupted, working_directory};
 use crate::style;
 
-/// How long to wait for the end of a turn that was stopped.
-const STOP_DEADLINE: Duration = Duration::from_secs(10);
+/// How long to wait for the end of a turn that was stopped. The server stops it even if that takes longer.
+const STOP_DEADLINE: Duration = Duration::from_millis(1500);
+/// How long to wait for the response of a command whose turn has ended.
+const RESPONSE_DEADLINE: Duration = Duration::from_secs(10);
+/// How long to wait for an event before the session is asked whether it still works.
+const SILENCE: Duration = Duration::from_secs(5);
 /// How long to wait for the end of an answer after the session was reported idle.
 const IDLE_GRACE: Duration = Duration::from_secs(1);
 /// How many parts of an untrusted configuration a warning lists.
@@ -151,19 +156,24 @@ pub(crate) async fn turn(
     text: String,
     lines: Option<&mut Lines>,
 ) -> anyhow::Result<ExitCode> {
-    let client = &connection.client;
     // First, so that no interrupt is lost.
     let mut signals = Signals::new()?;
+    let continued = choice::continued(&connection.client, args).await?;
+    // Everything about a session is said and done in its own directory, wherever this program was started.
+    let client = &continued.as_ref().map_or_else(
+        || connection.client.clone(),
+        |session| connection.client.in_directory(session.directory.clone()),
+    );
     if lines.is_none() {
         settle_trust(client, args).await;
     }
     let is_missing = text.trim().is_empty() && args.command.is_none();
-    let text = if is_missing { resume_prompt(client, args).await? } else { text };
+    let text = if is_missing { resume_prompt(client, continued.as_ref()).await? } else { text };
     let parts = prompt::parts(args, text.clone())?;
     let agent = existing_agent(client, args.agent.as_deref()).await?;
     let model = args.model.as_deref().map(parse_model).transpose()?;
     let mut events = client.events().await.map_err(client_error)?;
-    let (session, is_new) = session(connection, args, &parts).await?;
+    let (session, is_new) = session(client, continued, args, &parts).await?;
     let input = PromptInput {
         model: model.map(|(provider_id, model_id)| PromptModel { provider_id, model_id, variant: None }),
         agent,
@@ -194,7 +204,7 @@ pub(crate) async fn turn(
             tokio::select! {
                 code = watch.watch(&mut events, &mut signals) => {
                     // The server emits its last events before it responds.
-                    drop(tokio::time::timeout(STOP_DEADLINE, running.as_mut()).await);
+                    drop(tokio::time::timeout(RESPONSE_DEADLINE, running.as_mut()).await);
                     return code;
                 }
                 answered = running.as_mut() => answered.map(|_| ()),
@@ -346,14 +356,11 @@ impl Watch<'_> {
     async fn until_idle(&mut self, events: &mut Events) -> anyhow::Result<Stop> {
         loop {
             let next = events.next();
-            let notice = if self.end.was_idle {
-                match tokio::time::timeout(IDLE_GRACE, next).await {
-                    Ok(notice) => notice,
-                    Err(_) if self.is_at_work().await? => continue,
-                    Err(_) => return Ok(Stop::Idle),
-                }
-            } else {
-                next.await
+            let patience = if self.end.was_idle { IDLE_GRACE } else { SILENCE };
+            let notice = match tokio::time::timeout(patience, next).await {
+                Ok(notice) => notice,
+                Err(_) if self.is_at_work().await? => continue,
+                Err(_) => return Ok(Stop::Idle),
             };
             let Some(notice) = notice.map_err(client_error)? else {
                 bail!("the server ended before the turn did")
@@ -467,12 +474,12 @@ fn unenforced(request: &PermissionRequest) -> Option<String> {
 
 /// The session to continue, its fork, or a new one; and whether it was created here.
 async fn session(
-    connection: &Connection,
+    client: &Client,
+    continued: Option<Session>,
     args: &RunArgs,
     parts: &[PartInput],
 ) -> anyhow::Result<(Session, bool)> {
-    let client = &connection.client;
-    match continued(client, args).await? {
+    match continued {
         Some(session) if args.fork => {
             let fork = client.fork(&session.id, None).await.map_err(client_error)?;
             Ok((fork, true))
@@ -486,31 +493,13 @@ async fn session(
     }
 }
 
-/// The session that the flags select.
-async fn continued(client: &Client, args: &RunArgs) -> anyhow::Result<Option<Session>> {
-    match (&args.session, args.continue_last) {
-        (Some(id), _) => {
-            let id = SessionId::parse(id).map_err(|_| anyhow::anyhow!("Session not found"))?;
-            match client.session(&id).await {
-                Err(error) if error.is_not_found() => bail!("Session not found"),
-                other => Ok(Some(other.map_err(client_error)?)),
-            }
-        }
-        (None, true) => {
-            let query = SessionQuery { roots: true, limit: Some(1), ..SessionQuery::default() };
-            Ok(client.sessions(&query).await.map_err(client_error)?.into_iter().next())
-        }
-        (None, false) => Ok(None),
-    }
-}
-
 /// The prompt that resumes the session's last turn.
 ///
 /// # Errors
 ///
 /// Fails if the turn was not interrupted.
-async fn resume_prompt(client: &Client, args: &RunArgs) -> anyhow::Result<String> {
-    let last = match continued(client, args).await? {
+async fn resume_prompt(client: &Client, continued: Option<&Session>) -> anyhow::Result<String> {
+    let last = match continued {
         Some(session) => client.messages(&session.id, Some(1)).await.map_err(client_error)?.pop(),
         None => None,
     };
@@ -541,18 +530,27 @@ fn new_session(args: &RunArgs, parts: &[PartInput]) -> anyhow::Result<SessionInp
     })
 }
 
-/// The name of an agent that exists. Otherwise prints a warning and returns `None` for the default agent.
+/// Checks that the named agent exists and can answer prompts.
+///
+/// # Errors
+///
+/// Fails with the nearest names otherwise: another agent could have more rights than the user wanted.
 async fn existing_agent(client: &Client, name: Option<&str>) -> anyhow::Result<Option<String>> {
     let Some(name) = name else { return Ok(None) };
     let agents = client.agents().await.map_err(client_error)?;
-    let agent = agents.as_array().into_iter().flatten().find(|agent| agent["name"] == *name);
-    let problem = match agent {
-        None => "not found",
-        Some(agent) if agent["mode"] == "subagent" => "is a subagent, not a primary agent",
-        Some(_) => return Ok(Some(name.to_owned())),
+    let list = || agents.as_array().into_iter().flatten();
+    let is_primary = |agent: &&serde_json::Value| agent["mode"] != "subagent";
+    let problem = match list().find(|agent| agent["name"] == *name) {
+        Some(agent) if is_primary(&agent) => return Ok(Some(name.to_owned())),
+        Some(_) => "it is a subagent, which only other agents start".to_owned(),
+        None => {
+            let names = || list().filter(is_primary).filter_map(|agent| agent["name"].as_str());
+            let similar = codewright_config::nearest(name, names(), 1);
+            let similar = if similar.is_empty() { names().map(str::to_owned).collect() } else { similar };
+            format!("there is no such agent\ndid you mean `{}`?", similar.join("`, `"))
+        }
     };
-    style::warning(&format!("agent \"{name}\" {problem}. Falling back to default agent"));
-    Ok(None)
+    bail!("cannot use the agent `{name}`: {problem}")
 }
 
 fn parse_model(written: &str) -> anyhow::Result<(String, String)> {

@@ -25,6 +25,7 @@ mod debug;
 mod degraded;
 mod demo;
 mod editor;
+mod elsewhere;
 mod escape;
 mod examples;
 mod faults;

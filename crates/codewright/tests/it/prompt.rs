@@ -176,11 +176,16 @@ fn a_given_title_is_kept_and_none_is_requested() -> Result<()> {
 }
 
 #[test]
-fn an_unknown_agent_is_a_warning() -> Result<()> {
+fn an_unknown_agent_is_an_error_with_the_nearest_name() -> Result<()> {
     let stage = Stage::plain(talker())?;
-    let done = stage.run(["--agent", "nope", "hi"])?.success()?;
-    check_has(&done.stderr, &["! agent \"nope\" not found. Falling back to default agent\n", "> build"]);
-    assert_eq!(done.stdout, "Done.\n");
+    for (name, expected) in
+        [("biuld", "did you mean `build`?"), ("explore", "it is a subagent"), ("xyz", "`plan`")]
+    {
+        let done = stage.run(["--agent", name, "hi"])?;
+        check_code(&done, 1);
+        check_has(&done.stderr, &[&format!("cannot use the agent `{name}`"), expected]);
+    }
+    assert!(stage.server.requests().is_empty());
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::{
         Inserter, Node, Origin,
         schema::{self, CONFIG_KEYS},
     },
-    env, file, markdown, merge, nearest,
+    env, file, linked, markdown, merge, nearest,
     origins::Origins,
     permission, request,
 };
@@ -434,11 +434,11 @@ impl<'a> Layers<'a> {
                 repository.insert("permission".to_owned(), Value::Object(rules));
             }
             // The caller sets the user's configuration, which it has read already.
-            let repository = Config::read(repository, &dirs.home);
+            let repository = with_real_paths(Config::read(repository, &dirs.home), self.input);
             Box::new(Parts { user: Config::default(), repository, trust: self.trust })
         });
         Ok(LoadedConfig {
-            config: Config::read(sorted(raw, CONFIG_KEYS), &dirs.home),
+            config: with_real_paths(Config::read(sorted(raw, CONFIG_KEYS), &dirs.home), self.input),
             sources: self.sources,
             looked_for: self.looked_for,
             warnings: self.warnings,
@@ -447,6 +447,18 @@ impl<'a> Layers<'a> {
             parts,
         })
     }
+}
+
+/// Adds the real paths to the rules that name a symlink.
+fn with_real_paths(mut config: Config, input: LoadInput<'_>) -> Config {
+    // Outside of a repository the worktree is the file system's root.
+    let worktree = Some(input.worktree).filter(|worktree| worktree.parent().is_some());
+    let project: Vec<&Path> = std::iter::once(input.directory).chain(worktree).collect();
+    linked::add_real_paths(&mut config.permission, &project);
+    for agent in config.agent.values_mut() {
+        linked::add_real_paths(&mut agent.permission, &project);
+    }
+    config
 }
 
 /// Whether a file is always ignored because of its owner or location.

@@ -1,6 +1,7 @@
 //! Creating, listing, reading, prompting and aborting sessions.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use codewright_proto::{
@@ -51,6 +52,21 @@ impl Sessions<'_> {
     /// Returns sessions, most recently changed first.
     pub async fn list(self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
         Ok(self.0.store.sessions(filter).await?)
+    }
+
+    /// Returns those of the sessions whose directory exists and is in the worktree of an instance, most recently changed
+    /// first. Worktrees that are nested in it do not belong to it.
+    pub async fn in_worktree(
+        self,
+        instance: &Instance,
+        filter: SessionFilter,
+    ) -> Result<Vec<Session>, Error> {
+        let mut found = self.0.store.sessions(filter).await?;
+        found.retain(|session| {
+            let directory = Path::new(&session.directory);
+            directory.is_dir() && codewright_config::find_worktree(directory) == instance.worktree
+        });
+        Ok(found)
     }
 
     /// Returns [`Engine::sessions`] as JSON for clients.

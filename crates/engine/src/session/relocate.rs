@@ -44,7 +44,8 @@ impl Sessions<'_> {
             return Err(Error::invalid(format!("`{}` is still being created", to.display())));
         }
         let instance = inner.instance(to).await?;
-        if instance.project.id != first.project_id {
+        // A directory that was moved, perhaps out of its repository, has no project any more.
+        if instance.project.id != first.project_id && Path::new(&first.directory).is_dir() {
             return Err(Error::invalid(format!("`{}` belongs to another project", to.display())));
         }
         let (family, _idle) = locked_family(inner, first).await?;
@@ -101,6 +102,7 @@ async fn relocated(inner: &Inner, id: &SessionId, instance: &Instance) -> Result
     let change = |session: &mut Session| {
         session.directory.clone_from(&directory);
         session.path = Some(subdirectory.clone());
+        session.project_id = instance.project.id.clone();
         session.time.updated = now;
     };
     let updated = inner.update_session(id, change).await?;

@@ -11,6 +11,7 @@ mod gemini;
 mod history;
 mod permission;
 mod plan;
+mod projects;
 mod prompts;
 mod question;
 mod responses;

@@ -30,15 +30,9 @@ pub(crate) struct Connections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     secure: bool,
-    /// The server runs on this machine, where no proxy applies.
-    local: bool,
+    /// No proxy applies: the server runs on this machine, or the user has excepted it.
+    direct: bool,
     connect: Duration,
-}
-
-impl Kind {
-    fn of(url: &Url, connect: Duration) -> Self {
-        Self { secure: url.scheme() == "https", local: is_local(url), connect }
-    }
 }
 
 impl Connections {
@@ -46,9 +40,14 @@ impl Connections {
         Self { user_agent, network: Arc::new(network), clients: Arc::default() }
     }
 
+    fn kind(&self, url: &Url, connect: Duration) -> Kind {
+        let direct = is_local(url) || self.network.is_excepted(url);
+        Kind { secure: url.scheme() == "https", direct, connect }
+    }
+
     /// Returns a client for `url` with this connect timeout.
     pub(crate) fn to(&self, url: &Url, connect: Duration) -> Result<reqwest::Client, Error> {
-        let kind = Kind::of(url, connect);
+        let kind = self.kind(url, connect);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());
@@ -70,7 +69,7 @@ impl Connections {
         pinned: Pinned,
     ) -> Result<reqwest::Client, Error> {
         let pinned = Arc::new(pinned);
-        self.build(Kind::of(url, connect), |builder| {
+        self.build(self.kind(url, connect), |builder| {
             builder.redirect(Policy::none()).dns_resolver(Arc::clone(&pinned))
         })
     }
@@ -78,17 +77,17 @@ impl Connections {
     /// Returns whether a proxy is configured for `url`.
     pub(crate) fn has_proxy(&self, url: &Url) -> bool {
         // An invalid setting is reported when a request needs it.
-        !matches!(self.proxy(Kind::of(url, Duration::ZERO)), Ok(None))
+        !matches!(self.proxy(self.kind(url, Duration::ZERO)), Ok(None))
     }
 
     /// Returns the error for a request to `url` that got no answer.
     pub(crate) fn not_reached(&self, why: &reqwest::Error, url: &Url, connect: Duration) -> Error {
-        let proxy = self.proxy(Kind::of(url, connect)).ok().flatten();
+        let proxy = self.proxy(self.kind(url, connect)).ok().flatten();
         failure::not_reached(why, url, connect, proxy.as_ref().map(ProxySetting::describe).as_deref())
     }
 
     fn proxy(&self, kind: Kind) -> Result<Option<ProxySetting>, Error> {
-        if kind.local { Ok(None) } else { self.network.proxy(kind.secure) }
+        if kind.direct { Ok(None) } else { self.network.proxy(kind.secure) }
     }
 
     fn build(

@@ -39,6 +39,8 @@ const DEFAULT_SESSIONS: usize = 100;
 pub(super) struct ListQuery {
     scope: Option<String>,
     path: Option<String>,
+    /// A directory of the same worktree as the request's.
+    below: Option<String>,
     roots: Option<String>,
     #[serde(default, deserialize_with = "count")]
     start: Option<u64>,
@@ -54,6 +56,19 @@ pub(super) async fn list(
     Params(query): Params<ListQuery>,
 ) -> Result<Response, Error> {
     let limit = query.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
+    if let Some(below) = query.below.filter(|below| !below.is_empty()) {
+        let filter = SessionFilter {
+            below: Some(below),
+            roots: query.roots.as_deref() == Some("true"),
+            search: query.search.filter(|search| !search.is_empty()),
+            start: query.start,
+            ..SessionFilter::default()
+        };
+        let sessions = app.engine.sessions().in_worktree(&location.instance, filter).await?;
+        let mut sessions = viewer.sessions(&app.engine, sessions).await;
+        sessions.truncate(limit);
+        return Ok(Json(sessions).into_response());
+    }
     let path = query.path.filter(|path| !path.is_empty());
     let everywhere = !location.in_query || path.is_some() || query.scope.as_deref() == Some("project");
     let filter = SessionFilter {

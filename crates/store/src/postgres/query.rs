@@ -356,12 +356,14 @@ async fn session_rows(link: &mut Link, filter: &SessionFilter) -> Result<Vec<Row
     let parent = filter.parent.as_ref().map(SessionId::as_str);
     let search = filter.search.as_ref().map(clean);
     let start = filter.start.map(to_column);
+    let prefix = filter.prefix().as_ref().map(clean);
+    let outside = filter.outside.as_ref().map(ProjectId::as_str);
+    let before = filter.before.map(to_column);
     let limit = to_column(filter.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS) as u64);
-    link.rows(
-        sql::SESSIONS_POSTGRES,
-        &[&directory, &project, &parent, &search, &start, &filter.roots, &limit],
-    )
-    .await
+    let place: [&(dyn tokio_postgres::types::ToSql + Sync); 4] = [&directory, &project, &parent, &search];
+    let rest: [&(dyn tokio_postgres::types::ToSql + Sync); 7] =
+        [&start, &filter.roots, &prefix, &outside, &before, &filter.unarchived, &limit];
+    link.rows(sql::SESSIONS_POSTGRES, &[&place[..], &rest[..]].concat()).await
 }
 
 fn session(row: &Row) -> Result<Session, Error> {

@@ -83,8 +83,15 @@ fn condition(filter: &SessionFilter) -> (String, Vec<Box<dyn ToSql>>) {
     if let Some(directory) = &filter.directory {
         require("directory = ?", Box::new(directory.clone()));
     }
+    if let Some(prefix) = filter.prefix() {
+        // A directory itself is compared as if it ended with `/`. Patterns of LIKE would have special characters.
+        require("instr(directory || '/', ?) = 1", Box::new(prefix));
+    }
     if let Some(project) = &filter.project {
         require("project_id = ?", Box::new(project.to_string()));
+    }
+    if let Some(outside) = &filter.outside {
+        require("project_id <> ?", Box::new(outside.to_string()));
     }
     if let Some(parent) = &filter.parent {
         require("parent_id = ?", Box::new(parent.to_string()));

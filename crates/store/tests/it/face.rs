@@ -311,6 +311,14 @@ async fn sessions_are_filtered_and_the_latest_is_first() {
     check(SessionFilter { start: Some(20), ..all() }, &["ses_2", "ses_4", "ses_3"]).await;
     check(SessionFilter { roots: true, start: Some(11), limit: Some(1), ..all() }, &["ses_2"]).await;
     check(SessionFilter { limit: Some(0), ..all() }, &[]).await;
+    check(SessionFilter { below: Some("/p1".into()), ..all() }, &["ses_2", "ses_3", "ses_1"]).await;
+    check(SessionFilter { below: Some("/p".into()), ..all() }, &[]).await;
+    check(SessionFilter { below: Some("/p1/sub".into()), ..all() }, &["ses_2"]).await;
+    check(SessionFilter { below: Some("/".into()), ..all() }, &["ses_2", "ses_4", "ses_3", "ses_1"]).await;
+    let outside = || Some(ProjectId("p1".into()));
+    check(SessionFilter { outside: outside(), ..all() }, &["ses_4"]).await;
+    check(SessionFilter { outside: outside(), below: Some("/p1".into()), ..all() }, &[]).await;
+    check(SessionFilter { before: Some(30), ..all() }, &["ses_3", "ses_1"]).await;
 }
 
 #[tokio::test]

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use codewright_workspace::{Held, MAX_SEARCH, Node, Workspace, glob};
+use codewright_workspace::{Files, Held, MAX_SEARCH, Node, Workspace, glob};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::brackets::readings;
 use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
 
@@ -73,14 +74,20 @@ impl Tool for Glob {
                 return Err(ToolError::Model(format!("glob path must be a directory: {shown}")));
             }
         }
-        let query = codewright_workspace::Glob {
-            root: held.clone(),
-            patterns: vec![as_found(&workspace, &input.pattern)],
-            limit: LIMIT,
-            within: MAX_SEARCH,
-            judge: cx.read_rules.below(&workspace, place),
-        };
-        let files = glob(query, &cx.cancel).await?;
+        let mut files = Files::default();
+        for pattern in readings(&place.real, &as_found(&workspace, &input.pattern)) {
+            let query = codewright_workspace::Glob {
+                root: held.clone(),
+                patterns: vec![pattern],
+                limit: LIMIT,
+                within: MAX_SEARCH,
+                judge: cx.read_rules.below(&workspace, place),
+            };
+            files = glob(query, &cx.cancel).await?;
+            if !files.paths.is_empty() || files.late {
+                break;
+            }
+        }
         let mut lines: Vec<String> =
             files.paths.iter().map(|path| as_named(&place.path, &place.real, path)).collect();
         let count = lines.len();

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::glob::{as_named, late};
+use crate::brackets::readings;
 use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render, tags};
 
@@ -95,16 +96,24 @@ impl Tool for Grep {
         let workspace = cx.workspace();
         let held = root(&cx.judged(input.path())?, |path| cx.judged(path))?;
         let place = &held.place;
-        let query = codewright_workspace::Grep {
-            root: held.clone(),
-            // The model may search for a tag in its neutralized form.
-            pattern: tags::restore(&input.pattern).into_owned(),
-            include: input.include.into_iter().collect(),
-            limit: LIMIT,
-            within: MAX_SEARCH,
-            judge: cx.read_rules.below(&workspace, place),
+        let includes = input.include.as_deref().map(|include| readings(&place.real, include));
+        let mut includes = includes.unwrap_or_default().into_iter();
+        let matches = loop {
+            let include = includes.next();
+            let query = codewright_workspace::Grep {
+                root: held.clone(),
+                // The model may search for a tag in its neutralized form.
+                pattern: tags::restore(&input.pattern).into_owned(),
+                include: include.into_iter().collect(),
+                limit: LIMIT,
+                within: MAX_SEARCH,
+                judge: cx.read_rules.below(&workspace, place),
+            };
+            let matches = grep(query, &cx.cancel).await?;
+            if matches.count > 0 || matches.late || includes.len() == 0 {
+                break matches;
+            }
         };
-        let matches = grep(query, &cx.cancel).await?;
         let output = Output { output: listed(place, &matches), title: input.pattern, ..Output::default() };
         Ok(output.with("matches", matches.count).with("truncated", matches.more || matches.late))
     }

@@ -61,10 +61,7 @@ fn ok_or_report<T>(result: Result<T, Error>, errors: &mut Vec<String>) -> Option
 pub(super) async fn open_first(client: &Client, first: First) -> Option<Reply> {
     let (found, fork) = match first {
         First::Home => return None,
-        First::Last { fork } => {
-            let query = SessionQuery { roots: true, limit: Some(1), ..SessionQuery::default() };
-            (client.sessions(&query).await.map(|sessions| sessions.into_iter().next()), fork)
-        }
+        First::Last { fork } => (client.last_session().await, fork),
         First::Session { id, fork } => {
             let Ok(id) = SessionId::parse(&id) else {
                 return Some(Reply::Failed(format!("no session with id `{id}`")));

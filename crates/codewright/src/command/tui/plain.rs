@@ -6,7 +6,6 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use codewright_client::SessionQuery;
 use codewright_proto::{SessionId, SessionInput};
 use tokio::io::AsyncBufReadExt as _;
 
@@ -115,10 +114,7 @@ async fn first_session(connection: &Connection, open: &OpenArgs) -> anyhow::Resu
             Ok(id) => Some(client.session(&id).await.map_err(client_error)?.id),
             Err(_) => bail!("there is no session `{id}`"),
         },
-        (None, true) => {
-            let query = SessionQuery { roots: true, limit: Some(1), ..SessionQuery::default() };
-            client.sessions(&query).await.map_err(client_error)?.into_iter().next().map(|session| session.id)
-        }
+        (None, true) => client.last_session().await.map_err(client_error)?.map(|session| session.id),
         (None, false) => None,
     };
     match found {

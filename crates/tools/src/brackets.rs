@@ -1,0 +1,54 @@
+//! Globs whose brackets may be part of a file name, such as `app/[id]/page.tsx` in a Next.js project.
+
+use std::path::Path;
+
+/// Returns the readings of a glob, in the order in which they are tried. The first one that finds a file counts.
+///
+/// Brackets are first read as part of a name, then only where a file or directory with that name exists below `root`, and
+/// at last as a class of characters. A glob without brackets has one reading.
+pub(crate) fn readings(root: &Path, pattern: &str) -> Vec<String> {
+    let mut readings = Vec::new();
+    if pattern.contains('[') {
+        readings.push(escape(pattern));
+        readings.push(escape_existing(root, pattern));
+    }
+    readings.push(pattern.to_owned());
+    readings.dedup();
+    readings
+}
+
+/// Makes all brackets literal. A backslash cannot, because it separates paths on some systems.
+fn escape(pattern: &str) -> String {
+    pattern.replace('[', "[[]")
+}
+
+/// Makes the brackets literal in the leading names that exist.
+fn escape_existing(root: &Path, pattern: &str) -> String {
+    let mut at = root.to_owned();
+    let mut exists = true;
+    let names = pattern.split('/').map(|name| {
+        at.push(name);
+        exists = exists && at.symlink_metadata().is_ok();
+        if exists { escape(name) } else { name.to_owned() }
+    });
+    names.collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_exists_is_read_before_a_class() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("app/[id]")).unwrap();
+        let check = |pattern: &str, expected: &[&str]| {
+            assert_eq!(readings(folder.path(), pattern), expected, "{pattern}");
+        };
+        check("src/**/*.rs", &["src/**/*.rs"]);
+        check("app/[id]/page.tsx", &["app/[[]id]/page.tsx", "app/[id]/page.tsx"]);
+        check("app/[id]/[a-z]*", &["app/[[]id]/[[]a-z]*", "app/[[]id]/[a-z]*", "app/[id]/[a-z]*"]);
+        check("[0-9]*.txt", &["[[]0-9]*.txt", "[0-9]*.txt"]);
+        check("app/[[...slug]]/x", &["app/[[][[]...slug]]/x", "app/[[...slug]]/x"]);
+    }
+}
