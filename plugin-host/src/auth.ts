@@ -44,10 +44,11 @@ export class AuthHooks {
 
   async authorize(params: { index: number; method: number; inputs?: Inputs }): Promise<unknown> {
     const { plugin, method } = this.#method(params);
-    const inputs = params.inputs ?? {};
+    // A client that asks nothing passes nothing. Plugins take an object as the sign-in of a command line, which waits.
+    const inputs = params.inputs ?? undefined;
     const { authorize } = method;
     if (typeof authorize !== "function") {
-      const key = inputs["key"];
+      const key = inputs?.["key"];
       return key === undefined ? { type: "failed" } : { type: "success", key };
     }
     const result = await runAs(plugin, () =>
@@ -57,7 +58,7 @@ export class AuthHooks {
     if (method.type !== "oauth") return plain(plugin, result) ?? { type: "failed" };
     const { url, instructions, method: kind, callback } = result;
     if (typeof callback !== "function") throw new Error(`the sign-in of ${plugin.name} has no callback`);
-    const handle = this.#remember(plugin, (code) => callback.call(result, code));
+    const handle = this.#remember(plugin, (code) => (code === undefined ? callback.call(result) : callback.call(result, code)));
     return { url: String(url ?? ""), instructions: String(instructions ?? ""), method: kind === "code" ? "code" : "auto", handle };
   }
 
@@ -66,7 +67,7 @@ export class AuthHooks {
     if (signIn === undefined) throw new ProtocolError(ErrorCode.invalidParams, "the sign-in has expired; start it again");
     this.#forget(params.handle);
     const { plugin, callback } = signIn;
-    const run = () => callback(params.code);
+    const run = () => callback(params.code ?? undefined);
     const result = await runAs(plugin, () => withDeadline(`the sign-in of ${plugin.name}`, SIGN_IN_LIFETIME_MS, run));
     return (isRecord(result) ? plain(plugin, result) : undefined) ?? { type: "failed" };
   }

@@ -6,7 +6,7 @@ import { DeadlineError, describeFailure } from "./errors.js";
 import { describeProblems, toJsonText } from "./json.js";
 import { MAX_LINE_BYTES } from "./limits.js";
 import { logError } from "./log.js";
-import { allPlugins, hookFunctions, type Plugin } from "./plugins.js";
+import { allPlugins, hookFunctions, isRecord, type Plugin } from "./plugins.js";
 import type { HookFailure, HookParams } from "./protocol.js";
 
 /** The hook before a tool call. */
@@ -51,7 +51,34 @@ export async function runHook(params: HookParams, id: number, settings: HookSett
   }
   const result = JSON.parse(state.text) as unknown;
   const { failures } = state;
-  return isConfig ? { input: result, output: output ?? {}, failures } : { output: result, failures };
+  if (!isConfig) return { output: result, failures };
+  const agents = agentOrder(result);
+  return { input: result, output: output ?? {}, failures, ...(agents === undefined ? {} : { agents }) };
+}
+
+/** Before a plugin can replace it. */
+const { sort } = Array.prototype;
+
+/**
+ * The names of the configured agents in the order that a plugin chose, or undefined if no plugin chose one.
+ *
+ * OpenCode sorts its agents in the process of the plugins: the default agent first, the others by name. Plugins choose
+ * another order by replacing `sort` for lists of their agents, so the list is sorted here once with each function.
+ */
+function agentOrder(config: unknown): string[] | undefined {
+  if (Array.prototype.sort === sort || !isRecord(config) || !isRecord(config["agent"])) return undefined;
+  const first = config["default_agent"] ?? "build";
+  const agents = Object.keys(config["agent"]).map((name) => ({ name }));
+  const rank = ({ name }: { name: string }) => (name === first ? 0 : 1);
+  const compare = (a: { name: string }, b: { name: string }) => rank(a) - rank(b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+  try {
+    const chosen = [...agents].sort(compare).map(({ name }) => name);
+    const usual = (sort.call([...agents], compare as never) as { name: string }[]).map(({ name }) => name);
+    return chosen.every((name, at) => name === usual[at]) ? undefined : chosen.map(String);
+  } catch (error) {
+    logError("the agents cannot be sorted", error, undefined);
+    return undefined;
+  }
 }
 
 async function runOne(plugin: Plugin, state: HookState, settings: HookSettings, run: () => unknown): Promise<void> {

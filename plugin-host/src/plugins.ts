@@ -33,7 +33,7 @@ export interface AuthMethod {
   type: "oauth" | "api";
   label: string;
   prompts?: AuthPrompt[];
-  authorize?: (inputs: Record<string, string>) => unknown;
+  authorize?: (inputs?: Record<string, string>) => unknown;
 }
 
 export interface AuthHook {

@@ -7,7 +7,6 @@ import { describeProblems, toJson } from "./json.js";
 import { log, logError } from "./log.js";
 import { isRecord, pluginAt, type Plugin, type ToolDefinition } from "./plugins.js";
 import { ErrorCode, ProtocolError, type ToolExecuteParams } from "./protocol.js";
-import { parseArguments } from "./schema/arguments.js";
 
 export interface ToolSettings {
   connection: Connection;
@@ -41,7 +40,9 @@ export class ToolRunner {
   }
 
   async #run(plugin: Plugin, definition: ToolDefinition, params: ToolExecuteParams, abort: AbortController): Promise<unknown> {
-    const args = await parseArguments(params.tool, definition.args, params.args);
+    // Plugins receive what the model wrote, as in OpenCode: some accept more than their schema describes. The schema is only
+    // for the model.
+    const args = params.args ?? {};
     const context = this.#context(params, abort.signal);
     const late = (error: unknown) => logError(`${params.tool} failed after its deadline`, error, plugin.index);
     const run = () => definition.execute(args, context);

@@ -53,6 +53,29 @@ const HOOKS = [
 
 for (const runtime of runtimes()) {
   test(
+    `${runtime.name}: a plugin that replaces \`sort\` chooses the order of the agents`,
+    withHost(runtime, async (host) => {
+      const file = host.file(
+        "order.js",
+        `export const P = async () => ({
+  config: async (config) => {
+    config.agent = { a: {}, z: {}, build: {} };
+    if (config.username !== "shim") return;
+    const { sort } = Array.prototype;
+    Array.prototype.sort = function (compare) {
+      return sort.call(this, this.some((agent) => agent?.name === "z") ? (a, b) => (a.name === "z" ? -1 : b.name === "z" ? 1 : compare(a, b)) : compare);
+    };
+  },
+});`,
+      );
+      await host.initialize([file]);
+      const config = async (username) => (await host.request("hook", { name: "config", input: { username }, output: {} })).agents;
+      assert.equal(await config("usual"), undefined);
+      assert.deepEqual(await config("shim"), ["z", "build", "a"]);
+    }),
+  );
+
+  test(
     `${runtime.name}: plugins and their programs have the environment of the user, in the directory of the project`,
     withHost(
       runtime,

@@ -28,9 +28,9 @@ for (const runtime of runtimes()) {
         required: ["value"],
       });
       const call = (args, id = "c1") => host.request("tool.execute", { index: 0, tool: "convert", args, call: id, context: CONTEXT });
-      assert.deepEqual(await call({ value: 2, unknown: 1 }), {
+      assert.deepEqual(await call({ value: 2, unit: "m", unknown: 1 }), {
         title: "Converted",
-        output: JSON.stringify({ args: { value: 2, unit: "m" }, next: 41 }),
+        output: JSON.stringify({ args: { value: 2, unit: "m", unknown: 1 }, next: 41 }),
         metadata: { unit: "m" },
         attachments: [{ type: "file", mime: "text/plain", url: "data:text/plain,x" }],
       });
@@ -39,7 +39,8 @@ for (const runtime of runtimes()) {
       const ask = host.requests.find((request) => request.method === "tool.ask").params;
       assert.deepEqual(ask, { call: "c1", permission: "convert", patterns: ["m"], always: ["*"], metadata: {} });
       await assert.rejects(call({ value: 2, unit: "ft" }), (error) => error.data.kind === "rejected" && error.message === "the user rejected it");
-      await assert.rejects(call({ value: -2, unit: "x" }), (error) => error.data.kind === "arguments" && /value: .*; unit: /.test(error.message));
+      const lenient = await call({ value: -2, unit: "x" });
+      assert.deepEqual(JSON.parse(lenient.output).args, { value: -2, unit: "x" }, "arguments are not checked, as in OpenCode");
       await assert.rejects(host.request("tool.execute", { index: 0, tool: "nope", args: {}, call: "c", context: CONTEXT }), { code: -32602 });
 
       const waiting = host.request("tool.execute", { index: 0, tool: "wait", args: {}, call: "c2", context: CONTEXT });
@@ -78,8 +79,8 @@ for (const runtime of runtimes()) {
         required: ["pattern"],
       });
       const call = (args) => host.request("tool.execute", { index: 0, tool: "search", args, call: "c", context: CONTEXT });
-      assert.deepEqual(JSON.parse((await call({ pattern: "a" })).output), { pattern: "a", limit: 10 });
-      await assert.rejects(call({ pattern: "", options: { hidden: 1 } }), (error) => error.data.kind === "arguments" && /options\.hidden: /.test(error.message));
+      assert.deepEqual(JSON.parse((await call({ pattern: "a" })).output), { pattern: "a" }, "defaults are not applied, as in OpenCode");
+      assert.deepEqual(JSON.parse((await call({ pattern: "", options: { hidden: 1 } })).output), { pattern: "", options: { hidden: 1 } });
     }),
   );
 
@@ -107,8 +108,9 @@ export const P = async () => ({ tool });`,
       assert.equal(tools.broken, undefined);
       const call = (tool, args = {}) => host.request("tool.execute", { index: 0, tool, args, call: tool, context: CONTEXT });
       assert.deepEqual(await call("schema", { a: "x", b: 1 }), { output: '{"a":"x","b":1}' });
-      assert.deepEqual(await call("parts", { a: "x", s: "y" }), { output: '{"a":"x","s":"y!"}' });
-      await assert.rejects(call("parts", { a: "x", s: 5 }), /s\.k: not a text/);
+      assert.deepEqual(await call("parts", { a: "x", s: "y" }), { output: '{"a":"x","s":"y"}' });
+      assert.deepEqual(await call("parts", { s: 5 }), { output: '{"s":5}' });
+      assert.deepEqual(tools.noArgs, { $schema: DRAFT, type: "object", properties: {} });
       assert.deepEqual(await call("noArgs"), { output: "none" });
       assert.deepEqual(await call("nothing"), { output: "" });
       assert.deepEqual(await call("number"), { output: "5" });
@@ -117,6 +119,23 @@ export const P = async () => ({ tool });`,
       await assert.rejects(call("huge"), { code: -32001 });
       await assert.rejects(call("throws"), (error) => error.message === "bad tool" && error.data.plugin === "tools" && error.data.line === 3);
       await assert.rejects(call("late"), (error) => error.data.kind === "timeout");
+    }),
+  );
+
+  test(
+    `${runtime.name}: a sign-in gets only what the client passed`,
+    withHost(runtime, async (host) => {
+      const file = host.file(
+        "auth.js",
+        `const authorize = async (...inputs) => ({ url: "https://a.b", instructions: JSON.stringify(inputs.map((value) => value ?? "nothing")), method: "auto", callback: async (...code) => ({ type: "success", key: JSON.stringify(code) }) });
+export const P = async () => ({ auth: { provider: "p", methods: [{ type: "oauth", label: "A", authorize }] } });`,
+      );
+      await host.initialize([file]);
+      for (const [inputs, expected] of [[undefined, '["nothing"]'], [{}, "[{}]"], [{ a: "1" }, '[{"a":"1"}]']]) {
+        const { instructions, handle } = await host.request("auth.authorize", { index: 0, method: 0, inputs });
+        assert.equal(instructions, expected);
+        assert.equal((await host.request("auth.callback", { handle })).key, "[]");
+      }
     }),
   );
 

@@ -5,7 +5,7 @@ import { isRecord } from "../plugins.js";
 export interface Zod4Schema {
   _zod: { def: unknown };
   description?: string;
-  safeParseAsync(value: unknown): Promise<ParseResult>;
+  safeParseAsync(value: unknown): Promise<unknown>;
   toJSONSchema?: (options: unknown) => unknown;
 }
 
@@ -13,20 +13,13 @@ export interface Zod4Schema {
 export interface Zod3Schema {
   _def: { typeName: string; [key: string]: unknown };
   description?: string;
-  safeParseAsync(value: unknown): Promise<ParseResult>;
+  safeParseAsync(value: unknown): Promise<unknown>;
 }
 
 /** A schema of any library that follows Standard Schema. */
 export interface StandardSchema {
   "~standard": { validate(value: unknown): unknown };
 }
-
-export interface Issue {
-  path?: readonly unknown[];
-  message: string;
-}
-
-export type ParseResult = { success: true; data: unknown } | { success: false; error: { issues?: Issue[]; message: string } };
 
 export function isZod4(value: unknown): value is Zod4Schema {
   return isObject(value) && isObject(value["_zod"]) && typeof value["safeParseAsync"] === "function";

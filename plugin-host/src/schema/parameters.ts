@@ -11,6 +11,8 @@ export function toolParameters(shape: unknown): JsonObject {
   const schema = isRecord(shape) && !isZod4(shape) && !isZod3(shape) && !isJsonSchema(shape) ? objectOf(shape) : fromSchema(shape);
   const plain = toJson<JsonObject>(schema).value ?? {};
   delete plain["$schema"];
+  // Providers refuse a tool whose arguments are not an object, for example one without `args`.
+  if (Object.keys(plain).length === 0) return { $schema: DRAFT, type: "object", properties: {} };
   return { $schema: DRAFT, ...plain };
 }
 

@@ -44,7 +44,7 @@ function method({ method, authorize }: OAuthRegistration): AuthMethod {
     type: "oauth",
     label: String(method.label ?? ""),
     authorize: async (inputs) => {
-      const page = await authorize?.(inputs);
+      const page = await authorize?.(inputs ?? {});
       if (!isRecord(page)) throw new TypeError("`authorize` returned no page");
       const { url, instructions, mode, callback } = page;
       if (typeof callback !== "function") throw new TypeError("`callback` must be a function that returns a promise");
