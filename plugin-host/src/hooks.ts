@@ -56,6 +56,8 @@ export async function runHook(params: HookParams, id: number, settings: HookSett
   return { input: result, output: output ?? {}, failures, ...(agents === undefined ? {} : { agents }) };
 }
 
+/** The agents that exist without a configuration. */
+const BUILT_IN = ["build", "compaction", "explore", "general", "plan", "summary", "title"];
 /** Before a plugin can replace it. */
 const { sort } = Array.prototype;
 
@@ -68,7 +70,7 @@ const { sort } = Array.prototype;
 function agentOrder(config: unknown): string[] | undefined {
   if (Array.prototype.sort === sort || !isRecord(config) || !isRecord(config["agent"])) return undefined;
   const first = config["default_agent"] ?? "build";
-  const agents = Object.keys(config["agent"]).map((name) => ({ name }));
+  const agents = [...new Set([...BUILT_IN, ...Object.keys(config["agent"])])].map((name) => ({ name }));
   const rank = ({ name }: { name: string }) => (name === first ? 0 : 1);
   const compare = (a: { name: string }, b: { name: string }) => rank(a) - rank(b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
   try {

@@ -71,7 +71,7 @@ for (const runtime of runtimes()) {
       await host.initialize([file]);
       const config = async (username) => (await host.request("hook", { name: "config", input: { username }, output: {} })).agents;
       assert.equal(await config("usual"), undefined);
-      assert.deepEqual(await config("shim"), ["z", "build", "a"]);
+      assert.deepEqual(await config("shim"), ["z", "build", "a", "compaction", "explore", "general", "plan", "summary", "title"]);
     }),
   );
 

@@ -11,6 +11,7 @@ mod breakout;
 mod clients;
 mod contract;
 mod crash;
+mod ecosystem;
 mod fleet;
 mod fuzz;
 mod hang;
@@ -121,6 +122,11 @@ Commands:
   pictures [--bin PATH]
       Draw the pictures of docs/tui.md again: the terminal client with the scripted
       model. The files change only if the client has changed.
+  ecosystem [--only NAME] [--bin PATH]
+      Live a day with each of twenty published packages of npm, unmodified, on OpenCode 1.18.33
+      and on this program. Print the points of both for each package, and what is missing.
+      Needs npm. Exit with 1 if a point is missing.
+
   plugins [--bin PATH]
       Run published plugins of npm, unmodified, each alone and all together, and check the
       types of fixture plugins against the official package. Needs npm and a runtime for
@@ -175,6 +181,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "fuzz" => return fuzz::main(rest),
         "hang" => return hang::main(rest),
         "mcp" => return mcp::main(rest),
+        "ecosystem" => return ecosystem::main(rest),
         "plugins" => return plugins::main(rest),
         "lsp" => return lsp::main(rest),
         #[cfg(target_os = "linux")]

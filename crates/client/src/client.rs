@@ -307,7 +307,11 @@ impl Client {
         method: usize,
         inputs: &BTreeMap<String, String>,
     ) -> Result<Value, Error> {
-        let body = serde_json::json!({"method": method, "inputs": inputs});
+        let mut body = serde_json::json!({"method": method});
+        // Plugins take an empty object as a sign-in of the command line.
+        if !inputs.is_empty() {
+            body["inputs"] = serde_json::json!(inputs);
+        }
         self.post(&format!("/provider/{}/oauth/authorize", escape(provider)), &body).await
     }
 

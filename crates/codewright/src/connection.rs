@@ -8,13 +8,21 @@ use anyhow::Context as _;
 use codewright_client::Client;
 use codewright_config::{Dirs, Env, Trust, env};
 use codewright_engine::{Engine, Instance, Level, Options, SandboxMode};
-use codewright_proto::{Clock, TrustStatus};
+use codewright_proto::{Clock, INTERFACE_VERSION, TrustStatus};
 use codewright_workspace::Confinement;
 
 use crate::cli::Common;
 
 /// The program version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The version for `--version`. Programs that start `opencode` compare its number with those of OpenCode.
+pub(crate) fn shown_version() -> String {
+    match crate::command::serve::program_name() {
+        "opencode" => INTERFACE_VERSION.to_owned(),
+        _ => format!("{VERSION} (interface of OpenCode {INTERFACE_VERSION})"),
+    }
+}
 
 /// An API client, and the engine if it runs in this process.
 pub(crate) struct Connection {

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         }
     };
     if cli.version {
-        return print(&format!("{}\n", connection::VERSION));
+        return print(&format!("{}\n", connection::shown_version()));
     }
     if let Some(url) = cli.store {
         connection::set_store(url);

@@ -403,6 +403,12 @@ fn with_tool_outputs(mut agents: Vec<AgentSpec>, dirs: &Dirs) -> Vec<AgentSpec> 
     agents
 }
 
+/// Moves the agents that `order` names to the front, in this order. The others keep theirs.
+pub fn reorder(agents: &mut [AgentSpec], order: &[String]) {
+    let place = |agent: &AgentSpec| order.iter().position(|name| *name == agent.name);
+    agents.sort_by_key(|agent| place(agent).unwrap_or(order.len()));
+}
+
 fn sorted(mut agents: Vec<AgentSpec>, first: &str) -> Vec<AgentSpec> {
     agents.sort_by(|a, b| {
         let key = |agent: &AgentSpec| Reverse(agent.name == first);

@@ -1,7 +1,7 @@
 //! The directories that the program uses.
 //!
-//! OpenCode's directories (`config`, `opencode_data`) are only read; Codewright writes to its own. This module creates
-//! no directories.
+//! OpenCode's directories (`config`, `opencode_data`) are only read, except by `db view`; Codewright writes to its own. This
+//! module creates no directories.
 
 use std::path::{Path, PathBuf};
 

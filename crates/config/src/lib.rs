@@ -36,7 +36,7 @@ mod zone;
 
 pub use agent::{
     AcpProgram, AgentMode, AgentSpec, RuleLimits, agents, builtin_agents, default_agent, default_rules,
-    limited_agents,
+    limited_agents, reorder,
 };
 pub use class::{CLASSES, Class};
 pub use code::{Code, CodeFile, CodeKind, CodeStamp};

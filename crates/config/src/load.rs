@@ -108,13 +108,15 @@ pub struct Overlay {
     pub user: Map,
     /// Those of the repository's plugins, which are restricted like its documents.
     pub repository: Map,
+    /// The names of agents in the order that a plugin of the user chose. Empty for the usual order.
+    pub agents: Vec<String>,
 }
 
 impl Overlay {
     /// Reports whether there are no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.user.is_empty() && self.repository.is_empty()
+        self.user.is_empty() && self.repository.is_empty() && self.agents.is_empty()
     }
 }
 

@@ -21,6 +21,8 @@ use crate::{
 
 /// The maximum number of files of one kind in one directory.
 const MAX_FILES: usize = 1000;
+/// The maximum length of a name in the front matter.
+const MAX_NAME_CHARS: usize = 200;
 /// The maximum depth of directories.
 const MAX_DEPTH: usize = 8;
 /// The maximum number of invalid keys of one file.
@@ -90,7 +92,8 @@ impl Found {
         }
         for (text, path) in files {
             let name = name(root, &path);
-            if let Some(entry) = entry(key, &name, &path, text, &mut self.warnings) {
+            if let Some(mut entry) = entry(key, &name, &path, text, &mut self.warnings) {
+                let name = own_name(&mut entry, key).unwrap_or(name);
                 self.entries.push((key, name, entry, path));
             }
         }
@@ -197,14 +200,28 @@ fn read_tool_names(front: &mut Map) {
     front.insert("tools".to_owned(), Value::Object(tools));
 }
 
+/// The name in the front matter, which replaces that of the file. A command has no key for its name.
+fn own_name(front: &mut Map, key: &str) -> Option<String> {
+    let name = if key == "command" { front.shift_remove("name") } else { front.get("name").cloned() };
+    let name = name.as_ref().and_then(Value::as_str).map(str::trim).filter(|name| is_name(name));
+    name.map(str::to_owned)
+}
+
+/// Whether a text can name an agent or a command: one line of at most [`MAX_NAME_CHARS`].
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && !name.chars().any(char::is_control)
+}
+
 /// The configuration entry that a file defines.
 fn complete_entry(key: &str, name: &str, mut front: Map, body: &str) -> Map {
     if key == "command" {
-        front.retain(|key, _| schema::COMMAND_KEYS.iter().any(|(known, _)| known == key));
+        front.retain(|key, _| key == "name" || schema::COMMAND_KEYS.iter().any(|(known, _)| known == key));
         front.insert("template".to_owned(), json!(body));
         return front;
     }
-    front.insert("name".to_owned(), json!(name));
+    if !front.get("name").and_then(Value::as_str).is_some_and(|name| is_name(name.trim())) {
+        front.insert("name".to_owned(), json!(name));
+    }
     front.insert("prompt".to_owned(), json!(body));
     front
 }

@@ -2,7 +2,7 @@
 //!
 //! A skill is a directory with a `SKILL.md`: front matter with a name and a description, then the text. If two have the
 //! same name, the one closer to the project wins. An invalid skill is skipped with a warning that names the file and
-//! key. Nothing is downloaded.
+//! key. This module downloads nothing.
 
 use std::{
     fs,
@@ -63,6 +63,8 @@ pub struct SkillInput<'a> {
     pub control: Option<&'a ControlFiles>,
     /// The directories in the repository's `skills.paths`.
     pub repository_paths: &'a [String],
+    /// The directories with the skills of `skills.urls`.
+    pub downloaded: &'a [PathBuf],
 }
 
 /// Returns the skills of a directory, and warnings about skipped ones.
@@ -74,10 +76,6 @@ pub fn skills(input: SkillInput<'_>) -> (Vec<Skill>, Vec<String>) {
             Folder::User(folder) => found.folder(&folder),
             Folder::Repository(folder) => found.repository_folder(input.control, &folder),
         }
-    }
-    let urls = input.config.pointer("/skills/urls").and_then(Value::as_array);
-    if urls.is_some_and(|urls| !urls.is_empty()) {
-        found.warn("`skills.urls` has no effect: skills are not downloaded; use `skills.paths`".to_owned());
     }
     (found.skills, found.warnings)
 }
@@ -115,7 +113,8 @@ fn folders(input: SkillInput<'_>) -> Vec<Folder> {
     if is_off(env::DISABLE_PROJECT_CONFIG) {
         levels.clear();
     }
-    let mut folders: Vec<_> = others.iter().map(|name| Folder::User(dirs.home.join(name))).collect();
+    let mut folders: Vec<_> = input.downloaded.iter().cloned().map(Folder::User).collect();
+    folders.extend(others.iter().map(|name| Folder::User(dirs.home.join(name))));
     let of_levels = levels.iter().flat_map(|level| others.iter().map(|name| level.join(name)));
     folders.extend(of_levels.map(Folder::Repository));
     for root in [&dirs.config, &dirs.own_config, &dirs.home.join(".opencode")] {

@@ -5,6 +5,7 @@
 //! work continues with what the extension left.
 
 pub(crate) mod events;
+mod messages;
 pub(crate) mod model_request;
 pub(crate) mod moments;
 pub(crate) mod open;

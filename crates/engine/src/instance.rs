@@ -54,6 +54,7 @@ use crate::prompts::{self, Family};
 use crate::request::instructions::addresses::Addresses;
 use crate::request::instructions::{Found, Sources};
 use crate::request::skills::location;
+use crate::skill_urls::Downloads;
 use crate::toolbox::Switches;
 use crate::trust::{Standing, TrustState};
 use crate::{Error, redact, remote};
@@ -195,9 +196,12 @@ impl Instance {
         let trust = opening.trust.standing(root, &control);
         let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
         let credentials = Credentials { stored, sign_in: Some(opening.sign_in.clone()) };
-        let (skills, unskilled) = skills(input, trusted, &loaded);
+        let downloads = Downloads { llm: opening.llm, dirs: opening.dirs, clock: opening.clock };
+        let (downloaded, undownloaded) = downloads.of(&loaded.config.raw).await;
+        let (skills, unskilled) = skills(input, trusted, &loaded, &downloaded);
         let mut agents =
             codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
+        codewright_config::reorder(&mut agents, &overlay.agents);
         let LoadedConfig { config, looked_for, mut warnings, origins, parts, folders, .. } = loaded;
         warnings.extend(trust.warning.iter().cloned().chain(config.sandbox.warnings()));
         let hooks = settings::hooks(input, &config, parts.as_deref(), trusted, &mut warnings);
@@ -213,8 +217,12 @@ impl Instance {
         warnings.extend(inert.into_iter().flat_map(|parts| models.keep_usable(&parts.user)));
         warnings.extend(missing(&agents, &commands, &models, &origins));
         let settled = Settled::read(&config.raw, &variables, &mut warnings);
-        let warnings =
-            unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
+        let warnings = unserved
+            .into_iter()
+            .chain(warnings)
+            .chain(undownloaded)
+            .chain(unskilled)
+            .chain(credentials.stored.warnings);
         let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
         let place = programs::place(&variables, &worktree, &directory, &trust);
         let plugins = packages::entries(&config, parts.as_deref(), &origins, input);
@@ -570,6 +578,7 @@ fn skills(
     input: LoadInput<'_>,
     control: Option<&ControlFiles>,
     loaded: &LoadedConfig,
+    downloaded: &[PathBuf],
 ) -> (Vec<Skill>, Vec<String>) {
     let LoadInput { directory, worktree, env, dirs } = input;
     let of_repository = loaded.parts.as_ref().and_then(|parts| parts.repository.raw.pointer("/skills/paths"));
@@ -584,6 +593,7 @@ fn skills(
         config,
         control,
         repository_paths: &repository_paths,
+        downloaded,
     });
     let skills = found.into_iter().map(|skill| {
         let codewright_config::Skill { name, description, location, content } = skill;

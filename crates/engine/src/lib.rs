@@ -46,6 +46,7 @@ mod sandbox;
 mod session;
 mod session_file;
 mod settings;
+mod skill_urls;
 mod subagent;
 mod telemetry;
 mod toolbox;

@@ -176,6 +176,10 @@ impl Models {
 
     /// Sets the providers whose requests plugins send.
     pub(crate) fn set_fetches(&mut self, fetches: BTreeMap<String, CustomFetch>) {
+        // The plugin adds the credentials to each request, so its provider needs no key.
+        for provider in self.providers.iter_mut().filter(|provider| fetches.contains_key(&provider.id)) {
+            provider.missing_key = None;
+        }
         self.fetches = fetches;
     }
 

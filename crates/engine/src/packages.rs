@@ -29,6 +29,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(10 * 60);
 /// The largest number of failures that are remembered.
 const MAX_FAILURES: usize = 1000;
 
+/// Packages that are not loaded, as in OpenCode, because their sign-ins are built in and would be replaced by older ones.
+const BUILT_IN: [(&str, &str); 2] =
+    [("opencode-openai-codex-auth", "openai"), ("opencode-copilot-auth", "github-copilot")];
+
 /// Whose configuration contains an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -192,7 +196,13 @@ fn entry(item: &Value, owner: Owner, input: LoadInput<'_>, base: &Path) -> Plugi
         Source::Path(path) if owner == Owner::Repository && !is_inside(&path, root) => {
             Err(format!("`{spec}` leads out of the repository"))
         }
-        source => Ok(source),
+        Source::Registry(package) => match BUILT_IN.iter().find(|(name, _)| *name == package.name) {
+            Some((name, provider)) => Err(format!(
+                "`{name}` is not loaded because its sign-in is built in: run `codewright providers login {provider}`"
+            )),
+            None => Ok(Source::Registry(package)),
+        },
+        source @ Source::Path(_) => Ok(source),
     });
     PluginEntry { spec: spec.to_owned(), options: options.cloned(), owner, source }
 }

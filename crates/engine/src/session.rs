@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codewright_proto::{
-    Event, Message, MessageWithParts, ModelRef, PromptModel, Session, SessionAccess, SessionId, SessionInput,
-    SessionTime, TokenUsage,
+    Event, INTERFACE_VERSION, Message, MessageWithParts, ModelRef, PromptModel, Session, SessionAccess,
+    SessionId, SessionInput, SessionTime, TokenUsage,
 };
 
 use crate::Error;
@@ -87,7 +87,7 @@ fn new(inner: &Inner, instance: &Instance, input: SessionInput) -> Session {
         title: input.title.unwrap_or_else(|| format!("{untitled}{}", iso(now))),
         agent: input.agent,
         model: input.model,
-        version: inner.version.to_owned(),
+        version: INTERFACE_VERSION.to_owned(),
         metadata: input.metadata,
         permission: input.permission,
         revert: None,

@@ -207,10 +207,14 @@ impl Packages {
             return Err(order.refused(format!("`{}` is not a version", version.escape_debug())));
         }
         if self.installed_version(name, &version).is_none() {
-            work.run(manager.install()).await?;
-            // The package manager must have installed exactly what was checked.
-            if work.locked(registries(order))? != locked {
-                return Err(order.refused("the package manager changed the lockfile".to_owned()));
+            match work.start(manager.install()).await? {
+                // The package manager must have installed exactly what was checked.
+                Ran { code: Some(0), .. } if work.locked(registries(order))? == locked => {}
+                Ran { code: Some(0), .. } => {
+                    return Err(order.refused("the package manager changed the lockfile".to_owned()));
+                }
+                Ran { output, .. } if does_not_fit(&output) => self.install_loosely(&work, &version).await?,
+                Ran { code, output } => return Err(work.failed(code, &output)),
             }
             self.accept(order, &place, &version).await?;
         }
@@ -220,6 +224,21 @@ impl Packages {
         self.prune(name, &version);
         let installed = self.installed(order.package).or_else(|| self.installed_version(name, &version));
         installed.ok_or_else(|| order.refused("it is not where it was installed".to_owned()))
+    }
+
+    /// Installs without the check of the lockfile. npm leaves an optional dependency that cannot be fetched out of the
+    /// lockfile, and then refuses the lockfile because the dependency is missing.
+    ///
+    /// What was installed is checked afterwards like a lockfile before. No script has run.
+    async fn install_loosely(&self, work: &Work<'_>, version: &str) -> Result<(), Error> {
+        let order = work.order;
+        work.run(work.manager.install_loosely()).await?;
+        let installed = work.locked(registries(order))?;
+        self.compare(&installed).map_err(|reason| order.refused(reason))?;
+        match installed.version(&order.package.name) {
+            Some(found) if found == version => Ok(()),
+            _ => Err(order.refused("the package manager installed another version".to_owned())),
+        }
     }
 
     /// Waits for the lock, which ends with the returned file. The caller limits the time.
@@ -323,6 +342,11 @@ impl Packages {
     }
 }
 
+/// Whether a package manager refused a lockfile because it does not fit the packages.
+fn does_not_fit(output: &str) -> bool {
+    ["EUSAGE", "lockfile is frozen"].iter().any(|sign| output.contains(sign))
+}
+
 fn registries<'a>(order: &Order<'a>) -> &'a Registries {
     &order.tools.registries
 }
@@ -391,7 +415,14 @@ impl<'a> Manager<'a> {
         }
     }
 
-    /// The arguments of both steps.
+    /// The arguments that install what the lockfile allows, and correct it.
+    fn install_loosely(self) -> &'static [&'static str] {
+        match self {
+            Self::Npm(_) | Self::Bun(_) => &["install"],
+        }
+    }
+
+    /// The arguments of every step.
     fn options(self, place: &Place) -> Vec<String> {
         let path = |name: &str, path: &Path| format!("{name}={}", path.display());
         match self {
@@ -522,8 +553,16 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Runs a step of the package manager, and ends it when it exceeds the size.
+    /// Runs a step of the package manager that must succeed.
     async fn run(&self, step: &[&str]) -> Result<(), Error> {
+        match self.start(step).await? {
+            Ran { code: Some(0), .. } => Ok(()),
+            Ran { code, output } => Err(self.failed(code, &output)),
+        }
+    }
+
+    /// Runs a step of the package manager to its end, and ends it when it exceeds the size.
+    async fn start(&self, step: &[&str]) -> Result<Ran, Error> {
         let order = self.order;
         let own = step.iter().map(|&word| word.to_owned());
         let job = Job {
@@ -534,20 +573,16 @@ impl Work<'_> {
             registries: &order.tools.registries,
             timeout: self.until.saturating_duration_since(Instant::now()),
         };
-        let ran = tokio::select! {
-            ran = self.runner.run(job) => ran.map_err(|reason| order.unavailable(reason))?,
+        tokio::select! {
+            ran = self.runner.run(job) => ran.map_err(|reason| order.unavailable(reason)),
             () = self.grown() => {
                 let limits = order.limits;
-                return Err(order.refused(format!(
+                Err(order.refused(format!(
                     "it is larger than {} MiB or has more than {} files",
                     limits.bytes / (1024 * 1024),
                     limits.files
-                )));
+                )))
             }
-        };
-        match ran.code {
-            Some(0) => Ok(()),
-            code => Err(self.failed(code, &ran.output)),
         }
     }
 

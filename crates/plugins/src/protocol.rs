@@ -224,6 +224,8 @@ pub struct HookReply {
     pub input: Option<Value>,
     /// The changed output. `None` if no plugin was called.
     pub output: Option<Value>,
+    /// The agents in the order that a plugin chose with the hook `config`. Empty if none did.
+    pub agents: Vec<String>,
     /// What failed.
     pub failures: Vec<HookFailure>,
 }
@@ -235,6 +237,8 @@ pub struct HookFailure {
     pub plugin: String,
     /// The message, with the place in its code.
     pub message: String,
+    /// The message of the error itself.
+    pub reason: String,
     /// Whether the hook has thrown an error.
     pub is_thrown: bool,
 }
@@ -245,6 +249,8 @@ pub(crate) struct HookResult {
     pub(crate) input: Option<Value>,
     #[serde(default)]
     pub(crate) output: Option<Value>,
+    #[serde(default)]
+    pub(crate) agents: Vec<String>,
     #[serde(default)]
     pub(crate) failures: Vec<RawFailure>,
 }

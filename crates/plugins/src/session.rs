@@ -174,6 +174,7 @@ impl Session {
                 let failure = HookFailure {
                     plugin: plugins.join(", "),
                     message: failure.to_string(),
+                    reason: failure.to_string(),
                     is_thrown: false,
                 };
                 HookReply { failures: vec![failure], ..HookReply::default() }
@@ -184,18 +185,19 @@ impl Session {
     fn reply(&self, name: &str, result: HookResult) -> HookReply {
         let mut slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = result.failures.into_iter().map(|failure| {
+            let reason = failure.message;
             let mut message = match failure.place.text() {
-                Some(place) => format!("{} ({place})", failure.message),
-                None => failure.message,
+                Some(place) => format!("{reason} ({place})"),
+                None => reason.clone(),
             };
             if failure.timeout {
                 slow.insert((failure.index, name.to_owned()));
                 message.push_str("; it is not called again");
             }
-            HookFailure { plugin: self.plugin(failure.index), message, is_thrown: failure.thrown }
+            HookFailure { plugin: self.plugin(failure.index), message, reason, is_thrown: failure.thrown }
         });
         let failures = failures.collect();
-        HookReply { input: result.input, output: result.output, failures }
+        HookReply { input: result.input, output: result.output, agents: result.agents, failures }
     }
 
     /// Waits for the answer of a request during which plugins run one after the other, each with its own limit.

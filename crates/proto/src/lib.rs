@@ -6,6 +6,9 @@
 
 #![warn(missing_docs)]
 
+/// The version of the OpenCode interface that the program provides. Programs that check a version check this one.
+pub const INTERFACE_VERSION: &str = "1.18.33";
+
 mod clock;
 mod command;
 mod error;

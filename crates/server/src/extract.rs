@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::auth::{Who, check_directory};
 use crate::limit::Slot;
+use crate::plugins::OfPlugin;
 use crate::serve::Closing;
 use crate::state::App;
 
@@ -47,6 +48,19 @@ struct Named {
     located_workspace: Option<String>,
 }
 
+/// The lists that plugins change. Their first answer waits for plugins that are starting.
+const PLUGIN_LISTS: [&str; 9] = [
+    "/agent",
+    "/command",
+    "/config",
+    "/config/providers",
+    "/experimental/tool",
+    "/experimental/tool/ids",
+    "/mcp",
+    "/provider",
+    "/skill",
+];
+
 impl FromRequestParts<App> for Location {
     type Rejection = Error;
 
@@ -67,7 +81,13 @@ impl FromRequestParts<App> for Location {
             return Err(Error::query("`directory` is not the path of a directory"));
         }
         let who = Who::of(&parts.extensions, app)?;
-        Ok(Self { instance: Self::open(app, &who, &directory).await?, in_query })
+        let mut instance = Self::open(app, &who, &directory).await?;
+        // A plugin that is starting would wait for itself.
+        let is_plugins = parts.extensions.get::<OfPlugin>().is_some();
+        if !is_plugins && PLUGIN_LISTS.contains(&parts.uri.path()) {
+            instance = app.engine.with_plugins(instance).await;
+        }
+        Ok(Self { instance, in_query })
     }
 }
 

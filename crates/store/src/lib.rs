@@ -49,6 +49,7 @@ mod sqlite;
 mod sync;
 mod upcast;
 mod users;
+pub mod view;
 
 pub use copy::{Copied, copy};
 pub use error::{Cause, Error};

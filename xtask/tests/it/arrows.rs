@@ -137,6 +137,7 @@ const ENGINE: &[Layer] = &[
             "prompts",
             "redact",
             "remote",
+            "skill_urls",
             "request",
             "run::compact::plan",
             "run::compact::prune",

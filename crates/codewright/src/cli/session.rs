@@ -121,6 +121,20 @@ pub(crate) struct DbArgs {
 pub(crate) enum DbCommand {
     /// Print the path of the database
     Path(Common),
+    /// Write the sessions to OpenCode's database, for programs that read usage from it
+    View {
+        /// The file, if OpenCode's place is not wanted
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+        /// Keep the file current until interrupted
+        #[arg(long, conflicts_with = "remove")]
+        watch: bool,
+        /// Remove the file
+        #[arg(long)]
+        remove: bool,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Copy all sessions between a file and a PostgreSQL database, and compare every row
     Copy {
         /// The source: the path of a file, or `postgres://…`

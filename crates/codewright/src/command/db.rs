@@ -3,6 +3,8 @@
 //! Queries do not wait for writers. A statement may write, as in OpenCode; a warning then says that the event log,
 //! from which the rows follow, stays unchanged.
 
+mod view;
+
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
 
@@ -33,6 +35,14 @@ pub(crate) fn main(args: &DbArgs) -> anyhow::Result<ExitCode> {
     })?;
     let mut rows =
         Rows { output: Output::new(), format: args.format, columns: Vec::new(), count: 0, failed: None };
+    if let Some(DbCommand::View { to, watch, remove, .. }) = &args.command {
+        let work = match (watch, remove) {
+            (_, true) => view::Work::Remove,
+            (true, false) => view::Work::Watch,
+            (false, false) => view::Work::Once,
+        };
+        return view::main(&path, to.as_deref(), work);
+    }
     if let Some(DbCommand::Path(_)) = &args.command {
         let written = rows.output.write(&format!("{}\n", path.display()));
         return exit_code(written.and_then(|()| rows.output.finish()));

@@ -374,7 +374,8 @@ impl Watch<'_> {
                 }
                 Fact::Event(_) | Fact::Signal(_) => {}
             }
-            if notice.session_id() != Some(self.id) {
+            let is_toast = matches!(&notice.fact, Fact::Signal(Signal::TuiToastShow { .. }));
+            if notice.session_id() != Some(self.id) && !is_toast {
                 continue;
             }
             let is_error = matches!(&notice.fact, Fact::Signal(Signal::SessionError { .. }));

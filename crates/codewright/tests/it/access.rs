@@ -381,7 +381,6 @@ fn configuration_is_returned_without_secrets_and_stored_with_them() -> Result<()
     let (_server, url) = stage.serve()?;
     for path in [
         "/config",
-        "/global",
         "/global/config",
         "/config/providers",
         "/provider",

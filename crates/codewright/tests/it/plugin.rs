@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Stage, check_has, get, new_session, post, program, prompt, wait_until};
 
-/// The longest time that a turn may take although the registry does not answer: two seconds for the installation, and
-/// time for a loaded machine.
-const TURN_LIMIT: Duration = Duration::from_secs(12);
+/// The longest time that the first turn may take although the registry does not answer: 30 seconds for the installation,
+/// and time for a loaded machine. Later turns do not wait.
+const TURN_LIMITS: [Duration; 2] = [Duration::from_secs(42), Duration::from_secs(12)];
 
 /// The time limit of the program, which starts npm twice for each package.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -349,6 +349,76 @@ fn two_processes_install_at_once() -> Result<()> {
     Ok(())
 }
 
+/// A plugin with a tool that the model sees.
+fn visible(name: &str, manifest: Value) -> Value {
+    let code = "export const P = async () => ({ tool: { of_plugin: { description: 'x', args: {}, execute: async () => 'y' } } });";
+    json!({"name": name, "version": "1.0.0", "files": {"index.js": code}, "manifest": merged(json!({"type": "module"}), manifest)})
+}
+
+fn merged(mut one: Value, other: Value) -> Value {
+    if let (Some(one), Value::Object(other)) = (one.as_object_mut(), other) {
+        one.extend(other);
+    }
+    one
+}
+
+/// Runs one prompt of `run` with a plugin that was just added. Returns the offered tools.
+fn first_prompt(shop: &Shop, plugin: &str) -> Result<String> {
+    let stage = Stage::plain(Script::new().text("Done."))?;
+    let mut config = Project::config(&stage.server.url());
+    config["plugin"] = json!([plugin]);
+    stage.project.write_config(&config)?;
+    fs::write(stage.project.home().join(".npmrc"), format!("registry=http://{}/\n", shop.registry.host()))?;
+    program(&stage.project, ["run", "go"]).deadline(PATIENCE).finish()?.success()?;
+    let requests = stage.server.main_requests();
+    Ok(requests.first().context("no request")?.body["tools"].to_string())
+}
+
+#[test]
+fn the_first_prompt_of_a_run_has_a_plugin_that_was_just_added() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let shop = Shop::new(&json!([visible("seen", json!({}))]))?;
+    check_has(&first_prompt(&shop, "seen")?, &["of_plugin"]);
+    Ok(())
+}
+
+#[test]
+fn a_package_whose_optional_dependency_cannot_be_fetched_is_installed() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let inner = json!({"name": "inner", "version": "1.0.0", "manifest": {
+        "optionalDependencies": {"gone-of-inner": "1.0.0"}, "scripts": {"install": "touch ran"}}});
+    let manifest = json!({"optionalDependencies": {"gone": "1.0.0"}, "dependencies": {"inner": "1.0.0"},
+        "scripts": {"postinstall": "touch ran"}});
+    let shop = Shop::new(&json!([visible("outer", manifest), inner]))?;
+    shop.plugin(&["add", "outer"])?.success()?;
+    assert_eq!(shop.installed(), ["outer@1.0.0"]);
+    let modules = shop.cache().join("outer@1.0.0/node_modules");
+    assert!(modules.join("inner/package.json").is_file());
+    for package in ["outer", "inner"] {
+        assert!(!modules.join(package).join("ran").exists(), "a lifecycle script of `{package}` ran");
+    }
+    check_has(&first_prompt(&shop, "outer")?, &["of_plugin"]);
+    Ok(())
+}
+
+#[test]
+fn a_plugin_whose_sign_in_is_built_in_is_left_out_with_the_reason() -> Result<()> {
+    let shop = Shop::new(&json!([]))?;
+    shop.project
+        .write("opencode.json", r#"{"plugin": ["opencode-openai-codex-auth", "opencode-copilot-auth@1"]}"#)?;
+    let done = shop.run(&["list", "--format", "json"]).env("CODEWRIGHT_TRUST", "all").finish()?.success()?;
+    let listed: Value = serde_json::from_str(&done.stdout)?;
+    for plugin in listed.as_array().context("no list")? {
+        check_has(plugin["error"].as_str().unwrap_or_default(), &["its sign-in is built in"]);
+    }
+    assert_eq!((listed.as_array().map(Vec::len), shop.registry.connections()), (Some(2), 0));
+    Ok(())
+}
+
 #[test]
 fn a_missing_package_is_installed_in_the_background_and_used_afterwards() -> Result<()> {
     if !has_npm() {
@@ -371,7 +441,7 @@ fn a_missing_package_is_installed_in_the_background_and_used_afterwards() -> Res
 }
 
 #[test]
-fn a_registry_that_does_not_answer_delays_a_turn_by_two_seconds_at_most() -> Result<()> {
+fn a_registry_that_does_not_answer_delays_only_the_first_turn_by_half_a_minute() -> Result<()> {
     let silent = TcpListener::bind("127.0.0.2:0")?;
     let stage = Stage::plain(Script::new().text("One.").text("Two."))?;
     let mut config = Project::config(&stage.server.url());
@@ -380,11 +450,11 @@ fn a_registry_that_does_not_answer_delays_a_turn_by_two_seconds_at_most() -> Res
     fs::write(stage.project.home().join(".npmrc"), format!("registry=http://{}/\n", silent.local_addr()?))?;
     let (_server, url) = stage.serve()?;
     let id = new_session(&url)?;
-    for _ in 0..2 {
+    for limit in TURN_LIMITS {
         let begun = Instant::now();
         let (status, reply) = post(&url, &format!("/session/{id}/message"), &prompt("go"))?;
         ensure!(status == 200, "{status}: {reply}");
-        assert!(begun.elapsed() < TURN_LIMIT, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
     }
     drop(get(&url, "/session")?);
     Ok(())

@@ -285,7 +285,14 @@ fn an_unknown_flag_shows_the_usage() -> Result<()> {
     ];
     check_has(&help.stdout, &flags);
     let version = stage.program(["--version"]).finish()?.success()?;
-    assert_eq!(version.stdout, format!("{}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        version.stdout,
+        format!(
+            "{} (interface of OpenCode {})\n",
+            env!("CARGO_PKG_VERSION"),
+            codewright_proto::INTERFACE_VERSION
+        )
+    );
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use strsim::damerau_levenshtein;
 
-use super::normalize::{fold_modes, normalize, rules_of, sorted};
+use super::normalize::{fold_modes, normalize, remove_converted, rules_of, sorted};
 use super::untrusted::{inert, is_inside, remove_user_only, restrictions};
 use super::{
     DOT_FILES, GLOBAL_FILES, LoadInput, LoadedConfig, OWN_FILES, Overlay, PROJECT_FILES, Parts, Remote,
@@ -190,6 +190,7 @@ impl<'a> Layers<'a> {
                 if owner == Owner::Repository {
                     remove_user_only(&mut document);
                 }
+                remove_converted(&mut document);
                 let mut document = normalize(document);
                 if owner == Owner::Repository {
                     self.keep_inside(&mut document);

@@ -64,6 +64,23 @@ fn normalize_agent(mut agent: Map) -> Map {
     sorted(agent, schema::AGENT_KEYS)
 }
 
+/// Removes what is only converted in documents: the older keys, and unknown keys of agents, which are options there.
+///
+/// A plugin leaves an agent in the form that is used, so OpenCode ignores these keys. Plugins keep notes of their own in
+/// them, for example `order`, that no provider knows.
+pub(super) fn remove_converted(document: &mut Map) {
+    for key in ["mode", "tools"] {
+        document.shift_remove(key);
+    }
+    let agents = document.get_mut("agent").and_then(Value::as_object_mut).into_iter().flatten();
+    for agent in agents.filter_map(|(_, agent)| agent.as_object_mut()) {
+        agent.retain(|key, _| {
+            let is_known = schema::AGENT_KEYS.iter().any(|(known, _)| known == key);
+            is_known && !["tools", "maxSteps"].contains(&key.as_str())
+        });
+    }
+}
+
 /// Converts the older `mode` entries to primary agents.
 pub(super) fn fold_modes(raw: &mut Map) {
     let modes = object_at(raw, "mode");

@@ -23,6 +23,7 @@ fn found(fixture: &Fixture, config: &Value) -> (Vec<Skill>, Vec<String>) {
         config,
         control: Some(&control),
         repository_paths: &paths,
+        downloaded: &[fixture.path("downloaded")],
     })
 }
 
@@ -118,15 +119,29 @@ fn an_invalid_skill_is_reported_with_its_file_and_key() {
 }
 
 #[test]
-fn skills_are_bounded_and_never_downloaded() {
+fn skills_are_bounded() {
     let fixture = Fixture::new();
     for n in 0..210 {
         fixture.write(&format!("project/.opencode/skills/s{n}/SKILL.md"), skill(&format!("s{n}"), "x"));
     }
-    let (skills, warnings) = found(&fixture, &json!({"skills": {"urls": ["https://a.test/skills"]}}));
+    let (skills, warnings) = found(&fixture, &json!({}));
     assert_eq!(skills.len(), 200);
     assert!(warnings.iter().any(|warning| warning.contains("more than 200 skills")), "{warnings:?}");
-    assert!(warnings.iter().any(|warning| warning.contains("`skills.urls` has no effect")), "{warnings:?}");
+}
+
+#[test]
+fn a_downloaded_skill_never_replaces_another_one() {
+    let fixture = Fixture::new();
+    fixture.write("downloaded/own/SKILL.md", skill("own", "downloaded"));
+    fixture.write("downloaded/more/SKILL.md", skill("more", "downloaded"));
+    fixture.write("project/.opencode/skills/own/SKILL.md", skill("own", "of the project"));
+    let (skills, warnings) = found(&fixture, &json!({}));
+    let described = |name: &str| {
+        let found = skills.iter().find(|skill| skill.name == name);
+        found.and_then(|skill| skill.description.clone()).unwrap_or_default()
+    };
+    assert_eq!((described("own").as_str(), described("more").as_str()), ("of the project", "downloaded"));
+    assert!(warnings.is_empty(), "{warnings:?}");
 }
 
 #[cfg(unix)]

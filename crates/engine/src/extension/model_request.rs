@@ -4,7 +4,7 @@ use codewright_llm::{Model, Request};
 use codewright_proto::{Message, SessionId, UserMessage};
 use serde_json::{Map, Value, json};
 
-use super::moments::to_json;
+use super::moments::{scalar, to_json};
 use super::{Extensions, Moment};
 use crate::models::Models;
 
@@ -73,9 +73,10 @@ impl Extensions {
         // A plugin that removes a value leaves the choice to the provider.
         request.temperature = output["temperature"].as_f64();
         request.top_p = output["topP"].as_f64();
-        if let Some(tokens) = output["maxOutputTokens"].as_u64() {
-            request.max_output_tokens = tokens;
-        }
+        request.max_output_tokens = match &output["maxOutputTokens"] {
+            Value::Null => 0,
+            tokens => tokens.as_u64().unwrap_or(request.max_output_tokens),
+        };
         if let Value::Object(options) = output["options"].take() {
             request.options = options;
         }
@@ -89,9 +90,9 @@ impl Extensions {
     async fn headers(&self, about: About<'_>, request: &mut Request) {
         let answer = self.call(Moment::ChatHeaders, about.input(), json!({ "headers": {} })).await;
         for (name, value) in answer.output["headers"].as_object().into_iter().flatten() {
-            let Some(value) = value.as_str() else { continue };
+            let Some(value) = scalar(value) else { continue };
             request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-            request.headers.push((name.clone(), value.to_owned()));
+            request.headers.push((name.clone(), value));
         }
     }
 
@@ -137,8 +138,10 @@ fn system(request: &Request) -> Vec<&str> {
 /// If the first piece is unchanged, the others become one, so that a provider that caches the pieces sees at most two.
 fn set_system(request: &mut Request, changed: &Value) {
     let Some(changed) = changed.as_array() else { return };
-    let pieces = changed.iter().filter_map(Value::as_str).filter(|piece| !piece.is_empty());
-    let pieces: Vec<String> = pieces.map(str::to_owned).collect();
+    if !changed.iter().any(|piece| piece.as_str().is_some_and(|text| !text.is_empty())) {
+        return;
+    }
+    let pieces: Vec<String> = changed.iter().filter_map(scalar).filter(|piece| !piece.is_empty()).collect();
     let Some((first, rest)) = pieces.split_first() else { return };
     request.more_system =
         if *first == request.system && rest.len() > 1 { vec![rest.join(SEPARATOR)] } else { rest.to_vec() };
@@ -162,6 +165,7 @@ mod tests {
         check(json!(["base", "a"]), &["base", "a"]);
         check(json!(["base", "a", "b"]), &["base", "a\nb"]);
         check(json!(["new", "a", "b"]), &["new", "a", "b"]);
+        check(json!(["base", 5, null, "b"]), &["base", "5\nb"]);
     }
 
     #[test]

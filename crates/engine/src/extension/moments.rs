@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Answer, Extensions, Moment};
+use super::{Answer, Extensions, Moment, messages};
 
 /// The characters of a refusal that the model or the user receives.
 const MAX_REASON_CHARS: usize = 4000;
@@ -128,7 +128,12 @@ impl Extensions {
     pub(crate) async fn messages(&self, messages: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
         let output = json!({ "messages": to_json(&messages) });
         let answer = self.call(Moment::Messages, json!({}), output).await;
-        self.read(Moment::Messages, &answer.output["messages"]).unwrap_or(messages)
+        let Some(changed) = answer.output["messages"].as_array() else { return messages };
+        let (read, ignored) = messages::read(&messages, changed);
+        if let Some(ignored) = ignored {
+            self.reject(Moment::Messages, ignored);
+        }
+        read
     }
 
     /// Calls `tool.execute.before`. Returns the arguments.
@@ -200,7 +205,7 @@ impl Extensions {
         let answer = self.call(Moment::ShellEnv, input, json!({ "env": {} })).await;
         let env = answer.output["env"].as_object().into_iter().flatten();
         let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
-        env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+        env.filter_map(|(name, value)| Some((name.clone(), scalar(value)?)))
             .filter(|(name, value)| is_name(name) && !value.contains('\0'))
             .collect()
     }
@@ -359,6 +364,16 @@ fn bounded(texts: Vec<String>) -> Vec<String> {
 
 fn shortened(reason: &str) -> String {
     reason.chars().take(MAX_REASON_CHARS).collect()
+}
+
+/// The text of a text, a number or a flag. Plugins are programs without types, so the texts of headers and variables are
+/// often numbers.
+pub(super) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Value {

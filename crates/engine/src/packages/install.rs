@@ -17,8 +17,11 @@ use crate::journal::Level;
 
 /// The age at which a range or tag is looked up again, in milliseconds.
 const LOOK_UP_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
-/// The longest time that a turn waits for an installation, from its beginning.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest time that a turn waits for an installation, from its beginning. A prompt without a plugin that was just
+/// added is not what the user wanted, so this is longer than most installations.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The time after which the user sees what a turn waits for.
+const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
 /// A plugin that the configuration names.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,20 +84,36 @@ fn plugin(table: &PackageTable, entry: &PluginEntry) -> Plugin {
     Plugin { spec: entry.spec.clone(), name, options: entry.options.clone(), owner: entry.owner, state }
 }
 
-/// Returns the plugins of a directory. Missing packages are installed in the background; the first two seconds of an
-/// installation are waited for. [`PackageTable::changes`] reports the end of later ones.
+/// Returns the plugins of a directory. Missing packages are installed in the background; the first 30 seconds of an
+/// installation are waited for, with a notice. [`PackageTable::changes`] reports the end of later ones.
 pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Plugin> {
     let missing = refresh(inner, instance);
-    let mut changes = inner.packages.changes();
     for spec in missing {
-        while let Some(began) = inner.packages.began(&spec) {
-            // The sender lives as long as the engine.
-            if !matches!(timeout_at(began + PATIENCE, changes.changed()).await, Ok(Ok(()))) {
-                break;
-            }
+        if !is_over(inner, &spec, NOTICE_AFTER).await {
+            let message = format!("Installing the plugin {spec}. The prompt waits for it.");
+            show(inner, instance, message, ToastVariant::Info);
+            is_over(inner, &spec, PATIENCE).await;
         }
     }
     plugins(inner, instance)
+}
+
+/// Waits for the end of an installation, for a time from its beginning. Returns whether it has ended.
+async fn is_over(inner: &Inner, spec: &str, patience: Duration) -> bool {
+    let mut changes = inner.packages.changes();
+    while let Some(began) = inner.packages.began(spec) {
+        // The sender lives as long as the engine.
+        if !matches!(timeout_at(began + patience, changes.changed()).await, Ok(Ok(()))) {
+            return inner.packages.began(spec).is_none();
+        }
+    }
+    true
+}
+
+/// Shows a message in the clients of a directory.
+fn show(inner: &Inner, instance: &Instance, message: String, variant: ToastVariant) {
+    let toast = Toast { message, variant, ..Toast::default() };
+    inner.store.signal(Signal::TuiToastShow { directory: instance.directory_text(), toast });
 }
 
 /// Starts the installation of what is missing and the look-up of what is old. Returns the missing entries.
@@ -158,10 +177,9 @@ async fn install_in_background(
     if variant == ToastVariant::Error {
         instance.warn(&message);
     }
-    // A result that came while the turn waited needs no notice, unless it is a failure.
-    if variant == ToastVariant::Error || began.elapsed() > PATIENCE {
-        let toast = Toast { message, variant, ..Toast::default() };
-        inner.store.signal(Signal::TuiToastShow { directory: instance.directory_text(), toast });
+    // A result that came soon needs no notice, unless it is a failure.
+    if variant == ToastVariant::Error || began.elapsed() > NOTICE_AFTER {
+        show(&inner, &instance, message, variant);
     }
 }
 

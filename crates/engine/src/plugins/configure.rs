@@ -10,7 +10,7 @@ use codewright_config::Overlay;
 use codewright_llm::vault;
 use codewright_llm::{CustomFetch, CustomRequest, CustomResponse};
 use codewright_plugins::{FetchRequest, HookCall, Loaded, Plugins};
-use codewright_proto::Map;
+use codewright_proto::{INTERFACE_VERSION, Map};
 use serde_json::{Value, json};
 
 use super::changes::{ListedModels, changes, provider_changes, provider_models, removed_models};
@@ -23,6 +23,8 @@ use crate::instance::Instance;
 use crate::packages::Owner;
 use crate::redact;
 
+/// The header with the name of the program.
+const USER_AGENT: &str = "user-agent";
 /// The hook that changes the configuration.
 const CONFIG: &str = "config";
 /// The size of the changes of a process.
@@ -57,18 +59,18 @@ pub(crate) async fn configure(inner: &Arc<Inner>, instance: &Arc<Instance>, open
     let mut overlay = Overlay::clone(&before.overlay);
     let mut changed = Changed { overlay: Arc::default(), ..before.clone() };
     if !has(Owner::User) {
-        overlay.user = Map::new();
+        (overlay.user, overlay.agents) = Default::default();
         (changed.fetches, changed.providers) = Default::default();
     }
     if !has(Owner::Repository) {
         overlay.repository = Map::new();
     }
     for extension in new {
-        let part = config(instance, extension).await;
+        let (part, order) = config(instance, extension).await;
         match extension.wanted.owner {
             Owner::Repository => overlay.repository = part,
             Owner::User => {
-                overlay.user = part;
+                (overlay.user, overlay.agents) = (part, order);
                 sign_ins(inner, instance, extension, &mut overlay.user, &mut changed).await;
                 models(inner, instance, extension, &before.overlay.user, &mut overlay.user).await;
             }
@@ -89,11 +91,11 @@ fn names(changed: &Changed) -> impl Iterator<Item = (&str, &str)> {
     changed.fetches.iter().map(|(provider, named)| (provider.as_str(), named.name.as_str()))
 }
 
-/// Calls the hook `config`. Returns what it changed.
-async fn config(instance: &Instance, extension: &HostExtension) -> Map {
+/// Calls the hook `config`. Returns what it changed, and the order of the agents that a plugin chose.
+async fn config(instance: &Instance, extension: &HostExtension) -> (Map, Vec<String>) {
     let plugins = &extension.plugins;
     if !plugins.has_hook(CONFIG) {
-        return Map::new();
+        return Default::default();
     }
     let mut config = instance.base_config().clone();
     if extension.wanted.owner == Owner::Repository {
@@ -106,11 +108,12 @@ async fn config(instance: &Instance, extension: &HostExtension) -> Map {
         plugins.report(&failure.plugin, &failure.message);
     }
     let changes = reply.input.map(|after| changes(&config, &after)).unwrap_or_default();
-    if serde_json::to_vec(&changes).is_ok_and(|bytes| bytes.len() <= MAX_CHANGE_BYTES) {
-        return changes;
+    let bytes = serde_json::to_vec(&(&changes, &reply.agents)).map(|bytes| bytes.len());
+    if bytes.is_ok_and(|bytes| bytes <= MAX_CHANGE_BYTES) {
+        return (changes, reply.agents);
     }
     plugins.report("plugins", "their changes of the configuration are larger than 1 MiB and are ignored");
-    Map::new()
+    Default::default()
 }
 
 /// Asks the plugins with a sign-in for the options of their providers, if the user is signed in.
@@ -246,7 +249,11 @@ fn fetch(plugins: Plugins, index: usize, handle: String) -> CustomFetch {
     CustomFetch::new(move |request: CustomRequest| {
         let (plugins, handle) = (plugins.clone(), handle.clone());
         async move {
-            let CustomRequest { url, headers, body } = request;
+            let CustomRequest { url, mut headers, body } = request;
+            // Plugins pass the headers on, and some of their servers only know OpenCode.
+            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(USER_AGENT)) {
+                headers.push((USER_AGENT.to_owned(), format!("opencode/{INTERFACE_VERSION}")));
+            }
             let request =
                 FetchRequest { handle: &handle, url: &url, method: "POST", headers: &headers, body: &body };
             let answer = plugins.fetch(index, &request).await.map_err(|failure| failure.to_string())?;

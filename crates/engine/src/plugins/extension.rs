@@ -151,7 +151,7 @@ impl HostExtension {
         let mut reply = self.plugins.hook(called).await;
         // As in OpenCode, a plugin forbids a call by throwing an error before it.
         let thrown = reply.failures.iter().find(|failure| failure.is_thrown);
-        let refusal = thrown.filter(|_| moment == Moment::ToolBefore).map(|failure| failure.message.clone());
+        let refusal = thrown.filter(|_| moment == Moment::ToolBefore).map(|failure| failure.reason.clone());
         if refusal.is_some() {
             reply.failures.retain(|failure| !failure.is_thrown);
         }

@@ -24,10 +24,10 @@ use crate::packages::{Owner, PluginEntry as PluginSource};
 
 /// The time between the first use of a directory and the start of its plugins, if no prompt needs them earlier.
 const START_DELAY: Duration = Duration::from_millis(500);
+/// The longest time that a list waits for plugins that are starting.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// The least time between two changes of the configuration that plugins request.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
-/// The version of the plugin interface.
-const INTERFACE: &str = "1.18.33";
 
 /// Returns the extensions of a directory's plugins, loaded. Without plugins this waits for nothing.
 pub(crate) async fn extensions(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<dyn Extension>> {
@@ -60,6 +60,24 @@ pub(crate) fn start_soon(inner: &Arc<Inner>, instance: &Arc<Instance>) {
         };
         ending.run_until_cancelled(start).await;
     });
+}
+
+/// Returns a directory with the changes of its plugins, if they are loaded within [`LIST_PATIENCE`].
+pub(crate) async fn loaded(inner: &Arc<Inner>, instance: Arc<Instance>) -> Arc<Instance> {
+    if !instance.has_plugins() || inner.plugins.is_disabled() {
+        return instance;
+    }
+    let (owned, directory, ending) =
+        (inner.clone(), instance.directory.clone(), inner.plugins.ending.clone());
+    // The work goes on if the caller stops waiting.
+    let loading = inner
+        .tasks
+        .spawn(async move { ending.run_until_cancelled(super::current::current(&owned, &directory)).await });
+    match tokio::time::timeout(LIST_PATIENCE, loading).await {
+        Ok(Ok(Some(Ok(changed)))) => changed,
+        // Late, or ending, or a directory that cannot be opened again, which the next request reports.
+        Ok(Ok(Some(Err(_)) | None) | Err(_)) | Err(_) => instance,
+    }
 }
 
 /// Returns the wanted processes of a directory, which may not have started yet.
@@ -152,7 +170,7 @@ fn wanted(inner: &Inner, instance: &Instance, configured: &[Plugin], owner: Owne
         // Plain data always has a JSON form.
         project: serde_json::to_value(&instance.project).unwrap_or_default(),
         server_url: inner.plugins.url(),
-        version: INTERFACE.to_owned(),
+        version: codewright_proto::INTERFACE_VERSION.to_owned(),
         cache: inner.dirs.cache.clone(),
         search: instance.programs.clone(),
         runtime,

@@ -107,13 +107,14 @@ impl Extensions<'_> {
     }
 
     /// Starts a sign-in of a plugin. Returns `None` if no plugin signs in to the provider, and otherwise the page for the
-    /// user. A method that needs no page stores the credential at once and returns null.
+    /// user. A method that needs no page stores the credential at once and returns null. The plugin sees whether there
+    /// are `inputs`: without any it is a client that opens the page itself.
     pub async fn begin_sign_in(
         self,
         instance: &Arc<Instance>,
         provider: &str,
         method: usize,
-        inputs: &BTreeMap<String, String>,
+        inputs: Option<&BTreeMap<String, String>>,
     ) -> Result<Option<Value>, Error> {
         let Some(Of { plugins, index, .. }) = self.sign_ins(instance).await.remove(provider) else {
             return Ok(None);

@@ -54,12 +54,13 @@ pub(super) async fn begin(
     One(provider): One<String>,
     Payload(body): Payload<BeginBody>,
 ) -> Result<Json<Value>, Error> {
-    let inputs = body.inputs.unwrap_or_default();
+    let extensions = app.engine.extensions();
     let of_plugin =
-        app.engine.extensions().begin_sign_in(&location.instance, &provider, body.method, &inputs).await?;
+        extensions.begin_sign_in(&location.instance, &provider, body.method, body.inputs.as_ref()).await?;
     if let Some(page) = of_plugin {
         return Ok(Json(page));
     }
+    let inputs = body.inputs.unwrap_or_default();
     Ok(Json(app.engine.providers().begin_sign_in(&provider, body.method, &inputs).await?))
 }
 

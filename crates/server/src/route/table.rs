@@ -115,7 +115,7 @@ const INSTANCES: &[Route] = &[
     get!("/config", config::read, "config.get"),
     patch!("/config", config::change, "config.update"),
     put!("/config", config::change, "config.update.alias"),
-    get!("/global", config::read_global, "global.config.get.alias"),
+    get!("/global", experimental::sessions, "experimental.session.list.alias"),
     get!("/global/config", config::read_global, "global.config.get"),
     patch!("/global/config", config::change_global, "global.config.update"),
     get!("/trust", trust::read, "trust.get"),

@@ -135,7 +135,7 @@ impl PluginSignIns {
     ) -> anyhow::Result<()> {
         let (engine, instance) = self.engine()?;
         let work = async {
-            let begun = engine.extensions().begin_sign_in(instance, provider, method, inputs).await;
+            let begun = engine.extensions().begin_sign_in(instance, provider, method, Some(inputs)).await;
             let page = begun.map_err(engine_error)?.context("the plugins have ended")?;
             if page.is_null() {
                 return Ok(());

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use codewright_proto::{
     Event, Fact, Message, MessageId, Notice, Part, PartBody, PartId, PermissionRequest, QuestionRequest,
-    SessionStatus, Signal, TokenUsage, ToolPart, ToolState,
+    SessionStatus, Signal, ToastVariant, TokenUsage, ToolPart, ToolState,
 };
 use serde_json::Value;
 
@@ -296,6 +296,11 @@ impl Output for TextOutput {
                 self.end_answer_line()?;
                 style::error_text(error.message());
                 Ok(())
+            }
+            // For example an installation that the prompt waits for.
+            Fact::Signal(Signal::TuiToastShow { toast, .. }) if toast.variant == ToastVariant::Info => {
+                self.end_answer_line()?;
+                self.aside(&self.style.dim(&clean(&toast.message)))
             }
             Fact::Event(_) | Fact::Signal(_) => Ok(()),
         }

@@ -1,0 +1,282 @@
+//! A scripted day of a user with published software, on OpenCode and on this program.
+//!
+//! Nothing is known about a package beforehand. A day collects observations, such as an offered tool, a sign-in or a file in
+//! the home directory; those of a day without the package are subtracted. What OpenCode shows are the points, and the
+//! program gets those that it shows too. npm installs both, so this is not part of `.ci/run`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use codewright_testkit::{BlockingServer, Project, Run, Script, Turn};
+use serde_json::{Value, json};
+
+use crate::bench::wire::Connection;
+use crate::clients::{self, package};
+
+/// The program that is compared.
+const ORIGINAL: (&str, &str) = ("opencode-ai", "1.18.33");
+/// The deadline of one start of a program, with the installation of a package.
+const DEADLINE: Duration = Duration::from_secs(120);
+/// The deadline of everything. Packages that were not reached count nothing.
+const TOTAL: Duration = Duration::from_secs(45 * 60);
+/// The answer of the model.
+const ANSWER: &str = "The day is over.";
+/// The largest number of tools of a package that the model calls.
+const MAX_CALLS: usize = 3;
+/// The number of levels of directories of the home in which files are observed.
+const MAX_DEPTH: usize = 4;
+
+/// How a package is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// An entry of `plugin`.
+    Plugin,
+    /// A server of `mcp`, started with `npx`.
+    Server,
+}
+
+/// The packages with their versions, most used first.
+const PACKAGES: [(&str, &str, Kind); 20] = [
+    ("oh-my-opencode", "4.19.4", Kind::Plugin),
+    ("oh-my-opencode-slim", "2.2.24", Kind::Plugin),
+    ("@tarquinen/opencode-dcp", "3.1.14", Kind::Plugin),
+    ("opencode-anthropic-auth", "0.0.13", Kind::Plugin),
+    ("opencode-gemini-auth", "1.3.8", Kind::Plugin),
+    ("opencode-antigravity-auth", "1.6.0", Kind::Plugin),
+    ("opencode-openai-codex-auth", "4.4.0", Kind::Plugin),
+    ("opencode-copilot-auth", "0.0.9", Kind::Plugin),
+    ("opencode-supermemory", "2.0.10", Kind::Plugin),
+    ("opencode-wakatime", "1.3.9", Kind::Plugin),
+    ("opencode-pty", "0.1.3", Kind::Plugin),
+    ("opencode-swarm-plugin", "0.63.2", Kind::Plugin),
+    ("opencode-orchestrator", "1.7.22", Kind::Plugin),
+    ("opencode-beads", "0.3.2", Kind::Plugin),
+    ("opencode-skills", "0.1.7", Kind::Plugin),
+    ("opencode-lmstudio", "0.3.0", Kind::Plugin),
+    ("opencode-sonarqube", "2.2.0", Kind::Plugin),
+    ("@modelcontextprotocol/server-everything", "2026.8.31", Kind::Server),
+    ("@modelcontextprotocol/server-filesystem", "2026.8.31", Kind::Server),
+    ("@modelcontextprotocol/server-memory", "2026.8.31", Kind::Server),
+];
+
+/// What a user sees.
+type Seen = BTreeSet<String>;
+
+/// One of the two programs.
+struct Program {
+    path: PathBuf,
+    /// What it shows without a package.
+    usual: Seen,
+}
+
+/// Plays the days. `--only NAME` plays those of packages whose name contains a text.
+pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
+    let (only, rest) = match rest {
+        [flag, name, rest @ ..] if flag == "--only" => (name.as_str(), rest),
+        rest => ("", rest),
+    };
+    let ours = clients::program(rest)?;
+    let until = Instant::now() + TOTAL;
+    let [original, ours] = [original()?, ours].map(|path| -> Result<Program> {
+        let usual = day(&path, None)?;
+        Ok(Program { path, usual })
+    });
+    let (original, ours) = (original?, ours?);
+    let mut out = std::io::stdout();
+    let (mut reached, mut points) = (0, 0);
+    for package in PACKAGES.iter().filter(|(name, ..)| name.contains(only)) {
+        if Instant::now() > until {
+            bail!("the days took longer than {} minutes", TOTAL.as_secs() / 60);
+        }
+        let expected = of_package(&original, package)?;
+        let found = of_package(&ours, package)?;
+        let missing: Vec<_> = expected.difference(&found).collect();
+        let got = expected.len() - missing.len();
+        (reached, points) = (reached + got, points + expected.len());
+        writeln!(out, "{:<45} ours {got:>3}  original {:>3}", package.0, expected.len())?;
+        for missing in missing {
+            writeln!(out, "    missing: {missing}")?;
+        }
+    }
+    writeln!(out, "{:<45} ours {reached:>3}  original {points:>3}", "total")?;
+    Ok(if reached == points { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Installs OpenCode. Its package has the program in a package for each machine.
+fn original() -> Result<PathBuf> {
+    let package = package(ORIGINAL.0, ORIGINAL.1)?;
+    let modules = package.parent().context("a package is in a directory")?;
+    for entry in fs::read_dir(modules)?.flatten() {
+        let program = entry.path().join("bin/opencode");
+        if entry.file_name().to_string_lossy().starts_with("opencode-") && program.is_file() {
+            return Ok(program);
+        }
+    }
+    bail!("{} has no program for this machine", ORIGINAL.0)
+}
+
+/// What a package adds. A day that fails shows its failure.
+fn of_package(program: &Program, package: &(&str, &str, Kind)) -> Result<Seen> {
+    let seen = day(&program.path, Some(package)).unwrap_or_default();
+    let mut added: Seen = seen.difference(&program.usual).cloned().collect();
+    // These count again: a package must not break them.
+    added.extend(seen.iter().filter(|seen| seen.starts_with("day: ")).cloned());
+    Ok(added)
+}
+
+/// Lives a day with a package.
+fn day(program: &Path, package: Option<&(&str, &str, Kind)>) -> Result<Seen> {
+    let project = Project::git()?;
+    let mut seen = Seen::new();
+    let idle = BlockingServer::start(Script::new().text(ANSWER).repeat())?;
+    configure(&project, &idle.url(), package)?;
+    let tools = morning(program, &project, &mut seen)?;
+    drop(idle);
+    // The first prompt of a new process, after the package was added by hand.
+    let mut script = Script::new()
+        .turn(
+            Turn::steps().tool("bash", json!({"command": "echo of-the-day > made.txt", "description": "x"})),
+        )
+        .turn(Turn::steps().tool("read", json!({"filePath": project.path("made.txt")})));
+    for tool in tools.iter().take(if package.is_some() { MAX_CALLS } else { 0 }) {
+        script = script.turn(Turn::steps().tool(tool, json!({})));
+    }
+    let model = BlockingServer::start(script.text(ANSWER).repeat())?;
+    configure(&project, &model.url(), package)?;
+    evening(program, &project, &model, &mut seen)?;
+    files(project.home(), MAX_DEPTH, project.home(), &mut seen);
+    Ok(seen)
+}
+
+fn configure(project: &Project, url: &str, package: Option<&(&str, &str, Kind)>) -> Result<()> {
+    let mut config = Project::config(url);
+    config["autoupdate"] = json!(false);
+    match package {
+        Some((name, version, Kind::Plugin)) => config["plugin"] = json!([format!("{name}@{version}")]),
+        Some((name, version, Kind::Server)) => {
+            let command = json!(["npx", "-y", format!("{name}@{version}"), project.directory()]);
+            config["mcp"] = json!({"server": {"type": "local", "command": command, "timeout": 60_000}});
+        }
+        None => {}
+    }
+    project.write_config(&config)
+}
+
+fn start(program: &Path, project: &Project, args: &[&str]) -> Run {
+    let settings = [std::env::home_dir().unwrap_or_default().join(".npmrc")];
+    let settings = settings.iter().find(|path| path.is_file());
+    let run = Run::new(program, project).args(args.iter().copied()).deadline(DEADLINE);
+    let run = settings.iter().fold(run, |run, path| run.env("NPM_CONFIG_USERCONFIG", path));
+    run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+}
+
+/// Starts the server, and looks at everything that it lists. Returns the names of the tools of the package.
+fn morning(program: &Path, project: &Project, seen: &mut Seen) -> Result<Vec<String>> {
+    let mut server = start(program, project, &["serve", "--port", "0"]).start()?;
+    let line = server.line_that(|line| line.contains("listening on"))?;
+    let address = line.split_once("http://").context("no address")?.1.trim().to_owned();
+    let mut connection = Connection::new(&address)?;
+    let mut get = |path: &str| connection.request("GET", path, None).unwrap_or_default();
+    if get("/global/health")["version"] == ORIGINAL.1 {
+        seen.insert("day: the version of the interface".to_owned());
+    }
+    let listed = |list: &Value| -> Vec<String> {
+        let names = list.as_array().into_iter().flatten();
+        names.filter_map(|item| item["name"].as_str().or(item.as_str())).map(str::to_owned).collect()
+    };
+    let agents = listed(&get("/agent"));
+    seen.extend(agents.iter().map(|name| format!("agent {name}")));
+    seen.insert(format!("order of agents: {}", agents.join(", ")));
+    for (kind, path) in [("command", "/command"), ("skill", "/skill")] {
+        seen.extend(listed(&get(path)).into_iter().map(|name| format!("{kind} {name}")));
+    }
+    for (provider, methods) in get("/provider/auth").as_object().into_iter().flatten() {
+        for method in methods.as_array().into_iter().flatten() {
+            seen.insert(format!("sign-in {provider}: {}", method["label"].as_str().unwrap_or_default()));
+        }
+    }
+    for (name, status) in get("/mcp").as_object().into_iter().flatten() {
+        seen.insert(format!("server {name}: {}", status["status"].as_str().unwrap_or_default()));
+    }
+    let tools: Vec<String> = listed(&get("/experimental/tool/ids"));
+    seen.extend(tools.iter().map(|name| format!("tool {name}")));
+    server.terminate()?;
+    // A program that does not end in time is killed with this value.
+    drop(server);
+    Ok(tools.into_iter().filter(|tool| !BUILT_IN.contains(&tool.as_str())).collect())
+}
+
+/// Tools that both programs have.
+const BUILT_IN: [&str; 16] = [
+    "invalid",
+    "question",
+    "bash",
+    "read",
+    "glob",
+    "grep",
+    "edit",
+    "write",
+    "task",
+    "webfetch",
+    "todowrite",
+    "todoread",
+    "skill",
+    "websearch",
+    "apply_patch",
+    "lsp",
+];
+
+/// Runs one prompt in a new process.
+fn evening(program: &Path, project: &Project, model: &BlockingServer, seen: &mut Seen) -> Result<()> {
+    let done = start(program, project, &["run", "hello"]).finish()?;
+    if done.code == Some(0) {
+        seen.insert("day: the prompt ends".to_owned());
+    }
+    if done.stdout.contains(ANSWER) {
+        seen.insert("day: the answer is shown".to_owned());
+    }
+    let requests = model.main_requests();
+    ensure!(!requests.is_empty(), "the model got no prompt: {}", done.stderr);
+    let mut tools = Seen::new();
+    for request in &requests {
+        let offered = request.body["tools"].as_array().into_iter().flatten();
+        tools.extend(offered.filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned));
+    }
+    seen.extend(tools.into_iter().map(|tool| format!("offered {tool}")));
+    let last = requests.last().map(|request| request.body["messages"].to_string()).unwrap_or_default();
+    if last.contains("of-the-day") {
+        seen.insert("day: commands and files work".to_owned());
+    }
+    Ok(())
+}
+
+/// Observes the files of the home directory that belong to neither program.
+fn files(directory: &Path, depth: usize, home: &Path, seen: &mut Seen) {
+    let own = [
+        ".cache",
+        ".npm",
+        ".local",
+        ".config/opencode/node_modules",
+        ".config/codewright",
+        "project",
+        ".bun",
+    ];
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let below = path.strip_prefix(home).unwrap_or(&path).display().to_string();
+        let is_dated = below.bytes().filter(u8::is_ascii_digit).count() > 4;
+        if own.contains(&below.as_str()) || is_dated {
+            continue;
+        }
+        if path.is_dir() && depth > 1 {
+            files(&path, depth - 1, home, seen);
+        } else {
+            seen.insert(format!("file {below}"));
+        }
+    }
+}
