@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -168,10 +168,20 @@ fn configure(project: &Project, url: &str, package: Option<&(&str, &str, Kind)>)
 }
 
 fn start(program: &Path, project: &Project, args: &[&str]) -> Run {
-    let settings = [std::env::home_dir().unwrap_or_default().join(".npmrc")];
-    let settings = settings.iter().find(|path| path.is_file());
-    let run = Run::new(program, project).args(args.iter().copied()).deadline(DEADLINE);
-    let run = settings.iter().fold(run, |run, path| run.env("NPM_CONFIG_USERCONFIG", path));
+    let mut run = Run::new(program, project).args(args.iter().copied()).deadline(DEADLINE);
+    // The user of a day has another home, but the same registry.
+    for (variable, key) in [
+        ("NPM_CONFIG_REGISTRY", "registry"),
+        ("NODE_EXTRA_CA_CERTS", "cafile"),
+        ("NPM_CONFIG_USERCONFIG", "userconfig"),
+    ] {
+        let value = Command::new("npm").args(["config", "get", key]).output();
+        let value =
+            value.map(|done| String::from_utf8_lossy(&done.stdout).trim().to_owned()).unwrap_or_default();
+        if !value.is_empty() && value != "null" {
+            run = run.env(variable, value);
+        }
+    }
     run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1")
 }
 

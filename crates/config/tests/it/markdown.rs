@@ -158,3 +158,23 @@ fn alternative_keys_are_read() {
     let expected = [("*", Action::Allow), ("git *", Action::Ask), ("rm *", Action::Deny)];
     assert_eq!(config.permission, expected.map(|(pattern, action)| Rule::new("bash", pattern, action)));
 }
+
+#[test]
+fn the_name_in_the_front_matter_replaces_that_of_the_file() {
+    let fixture = Fixture::new();
+    let write = |path: &str, front: &str| {
+        fixture.write(format!("project/.opencode/{path}"), format!("---\n{front}\n---\nText"));
+    };
+    write("agent/file.md", "name: Bar Agent\nparameters:\n  a: string");
+    write("agent/blank.md", "name: ''\ndescription: d");
+    write("command/file.md", "name: renamed\nparameters: x\ndescription: d");
+    write("command/blank.md", "name: ''");
+    let config = fixture.load().unwrap().config;
+    let names: Vec<&str> = config.agent.iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["blank", "Bar Agent"]);
+    let options = &config.raw["agent"]["Bar Agent"]["options"];
+    assert_eq!(*options, json!({"parameters": {"a": "string"}}), "unknown keys are options, as in OpenCode");
+    let commands: Vec<&String> = config.raw["command"].as_object().unwrap().keys().collect();
+    assert_eq!(commands, ["blank", "renamed"]);
+    assert_eq!(config.raw["command"]["renamed"], json!({"template": "Text", "description": "d"}));
+}

@@ -140,7 +140,10 @@ fn a_downloaded_skill_never_replaces_another_one() {
         let found = skills.iter().find(|skill| skill.name == name);
         found.and_then(|skill| skill.description.clone()).unwrap_or_default()
     };
-    assert_eq!((described("own").as_str(), described("more").as_str()), ("of the project", "downloaded"));
+    assert_eq!(
+        (described("own").as_str(), described("more").as_str()),
+        ("What of the project is for", "What downloaded is for")
+    );
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 

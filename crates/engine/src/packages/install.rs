@@ -19,7 +19,7 @@ use crate::journal::Level;
 const LOOK_UP_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 /// The longest time that a turn waits for an installation, from its beginning. A prompt without a plugin that was just
 /// added is not what the user wanted, so this is longer than most installations.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The time after which the user sees what a turn waits for.
 const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
@@ -84,8 +84,8 @@ fn plugin(table: &PackageTable, entry: &PluginEntry) -> Plugin {
     Plugin { spec: entry.spec.clone(), name, options: entry.options.clone(), owner: entry.owner, state }
 }
 
-/// Returns the plugins of a directory. Missing packages are installed in the background; the first 30 seconds of an
-/// installation are waited for, with a notice. [`PackageTable::changes`] reports the end of later ones.
+/// Returns the plugins of a directory. Missing packages are installed in the background; the first minute of an
+/// installation is waited for, with a notice. [`PackageTable::changes`] reports the end of later ones.
 pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Plugin> {
     let missing = refresh(inner, instance);
     for spec in missing {
