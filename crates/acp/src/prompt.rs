@@ -137,7 +137,7 @@ async fn send(session: &Session, parts: Vec<PartInput>) -> Result<Option<Message
         model: choice.model,
         variant: choice.variant,
         parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
-        message_id: None,
+        ..CommandInput::default()
     };
     client.command(id, &input).await.map(Some).map_err(failed)
 }

@@ -58,6 +58,21 @@ impl Dirs {
         self.data.join("tool-output")
     }
 
+    /// The directory of the full texts of tool outputs in the sessions of a user.
+    #[must_use]
+    pub fn tool_output_of(&self, user: Option<&str>) -> PathBuf {
+        user.map_or_else(|| self.tool_output(), |user| Self::of_user(self.tool_output(), user))
+    }
+
+    /// Returns the part of a directory that belongs to one user of a server with users.
+    #[must_use]
+    pub fn of_user(directory: PathBuf, user: &str) -> PathBuf {
+        // Names of users are plain, but a stored one could come from elsewhere.
+        let plain =
+            |char: char| if char.is_ascii_alphanumeric() || "._@+-".contains(char) { char } else { '_' };
+        directory.join(format!("user-{}", user.chars().map(plain).collect::<String>()))
+    }
+
     /// The directory of plans outside a repository.
     #[must_use]
     pub fn plans(&self) -> PathBuf {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codewright_proto::{
-    Action, CreatedTime, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, PromptInput,
-    PromptModel, Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
+    Action, CreatedTime, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, Principal,
+    PromptInput, PromptModel, Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
 use codewright_tools::tags::neutralize;
 use codewright_workspace::{Node, hold, hold_at};
@@ -19,6 +19,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::address::{Address, FileAddress};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::mcp;
@@ -129,6 +130,9 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     if input.parts.is_empty() {
         return Err(Error::invalid("a prompt needs at least one part"));
     }
+    if input.by.is_member() {
+        check_place(&session.directory).await?;
+    }
     if input.parts.len() > MAX_PARTS {
         return Err(Error::invalid(format!(
             "a prompt has at most {MAX_PARTS} parts, this one {}",
@@ -148,6 +152,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     let id = chosen.clone().unwrap_or_else(|| inner.ids.message());
     let now = inner.clock.now_ms();
     let rules = tool_rules(input.tools.as_ref());
+    let by = input.by;
     let used = (session.tokens, session.cost);
     let message = UserMessage {
         id: id.clone(),
@@ -162,7 +167,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     };
     let mut parts = Vec::new();
     for part in input.parts {
-        expand(inner, &instance, part, &mut parts).await?;
+        expand(inner, &instance, (part, &by), &mut parts).await?;
     }
     let change = |session: &mut Session| {
         if session.agent.is_none() && session.tokens == TokenUsage::default() {
@@ -175,6 +180,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
             variant: Some(model.variant.clone().unwrap_or_else(|| "default".to_owned())),
         });
         if !rules.is_empty() {
+            session::mark_rules(session, &by);
             // A child's rules come from its caller, so a prompt cannot change them.
             let own = session.permission.take().filter(|_| session.parent_id.is_some());
             session.permission = Some(own.into_iter().flatten().chain(rules.clone()).collect());
@@ -194,6 +200,16 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
         is_stored(inner, session, &id).await?;
     }
     Ok(id)
+}
+
+/// Fails if the directory of a session has become a link, which could lead to files that its user may not use.
+async fn check_place(directory: &str) -> Result<(), Error> {
+    let real = tokio::fs::canonicalize(directory).await;
+    let real = real.map_err(|error| Error::invalid(format!("`{directory}` cannot be used: {error}")))?;
+    if real == Path::new(directory) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("`{directory}` was replaced since the session was created")))
 }
 
 /// Whether a session has a prompt with an id already. A client that did not receive the answer to its prompt sends it
@@ -279,10 +295,11 @@ pub(crate) fn choose_model(
 
 type Parts = Vec<(Option<PartId>, PartBody)>;
 
+/// Adds a part of a prompt as it is stored, with the content that it names.
 async fn expand(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
-    input: PartInput,
+    (input, by): (PartInput, &Principal),
     parts: &mut Parts,
 ) -> Result<(), Error> {
     match input {
@@ -305,7 +322,7 @@ async fn expand(
             parts.extend(files.map(|found| (None, file(found))));
         }
         PartInput::File { id, mime, filename, url, source, checked } => {
-            let attached = Attached { mime: &mime, filename: filename.as_deref(), url, checked };
+            let attached = Attached { mime: &mime, filename: filename.as_deref(), url, checked, by };
             let url = expand_file(inner, instance, attached, parts).await?;
             parts.push((id, PartBody::File { mime, filename, url, source }));
         }
@@ -338,6 +355,8 @@ struct Attached<'a> {
     url: String,
     /// The only place that is read, if the user did not choose the file.
     checked: Option<PathBuf>,
+    /// The sender of the prompt.
+    by: &'a Principal,
 }
 
 /// Adds the content of a file as parts before it. Returns the URL that the file is stored with.
@@ -347,20 +366,26 @@ async fn expand_file(
     file: Attached<'_>,
     parts: &mut Parts,
 ) -> Result<String, Error> {
-    let Attached { mime, filename, url, checked } = file;
+    let Attached { mime, filename, url, checked, by } = file;
     let is_text = mime.starts_with("text/") || mime == "application/x-directory";
-    if let Some(data) = url.strip_prefix("data:") {
-        if is_text {
-            let text = data_text(data)
-                .ok_or_else(|| Error::invalid("a `data:` address of a text file is not readable"))?;
-            parts.push(synthetic(announce(&json!({ "filePath": filename.unwrap_or("attachment") }))));
-            parts.push(synthetic(neutralize(&text).into_owned()));
+    let address = match Address::parse(&url).map_err(Error::invalid)? {
+        Address::Elsewhere => return Ok(url),
+        Address::File(address) => address,
+        Address::Data(data) => {
+            if is_text {
+                let text = data_text(&data)
+                    .ok_or_else(|| Error::invalid("a `data:` address of a text file is not readable"))?;
+                parts.push(synthetic(announce(&json!({ "filePath": filename.unwrap_or("attachment") }))));
+                parts.push(synthetic(neutralize(&text).into_owned()));
+            }
+            return Ok(url);
         }
-        return Ok(url);
+    };
+    if by.is_member() && checked.is_none() {
+        return Err(Error::invalid(format!("`{}` was not checked for its sender", address.path().display())));
     }
-    let Some((path, query)) = file_url(&url) else { return Ok(url) };
     if is_text {
-        let input = read_input(&path, query);
+        let input = read_input(&address);
         parts.push(synthetic(announce(&input)));
         let file = cx::UserFile { input, checked };
         let output = match cx::read(inner, instance, file, &CancellationToken::new()).await {
@@ -370,6 +395,7 @@ async fn expand_file(
         parts.push(synthetic(output));
         return Ok(url);
     }
+    let path = address.path().to_owned();
     // The model gets the current bytes, because the file may change or be removed.
     let bytes = tokio::task::spawn_blocking(move || read_bytes(&path, checked.as_deref())).await;
     let bytes =
@@ -408,26 +434,15 @@ fn announce(input: &Value) -> String {
     format!("The user attached this; the read tool was run on it with {}", neutralize(&input))
 }
 
-fn read_input(path: &Path, query: &str) -> Value {
-    let number = |name: &str| {
-        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find(|(key, _)| *key == name).and_then(|(_, value)| value.parse::<u64>().ok())
-    };
-    let mut input = json!({ "filePath": path.to_string_lossy() });
-    if let Some(start) = number("start") {
+fn read_input(address: &FileAddress) -> Value {
+    let mut input = json!({ "filePath": address.path().to_string_lossy() });
+    if let Some((start, count)) = address.lines() {
         input["offset"] = start.into();
-        if let Some(end) = number("end").filter(|end| *end >= start) {
-            input["limit"] = (end - start + 1).into();
+        if let Some(count) = count {
+            input["limit"] = count.into();
         }
     }
     input
-}
-
-/// Returns the path and query of a `file:` URL.
-fn file_url(url: &str) -> Option<(PathBuf, &str)> {
-    let rest = url.strip_prefix("file://")?;
-    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-    Some((PathBuf::from(unescaped(path)), query))
 }
 
 fn unescaped(text: &str) -> String {
@@ -448,13 +463,10 @@ mod tests {
 
     #[test]
     fn a_file_address_may_be_escaped_and_name_lines() {
-        let (path, query) = file_url("file:///a%20b/c%C3%A4.txt?start=2&end=4").unwrap();
-        assert_eq!(path, PathBuf::from("/a b/c\u{e4}.txt"));
-        assert_eq!(
-            read_input(&path, query),
-            json!({ "filePath": "/a b/c\u{e4}.txt", "offset": 2, "limit": 3 })
-        );
-        assert_eq!(file_url("https://x/y"), None);
+        let Ok(Address::File(address)) = Address::parse("file:///a%20b/c%C3%A4.txt?start=2&end=4") else {
+            panic!("the address names a file")
+        };
+        assert_eq!(read_input(&address), json!({ "filePath": "/a b/c\u{e4}.txt", "offset": 2, "limit": 3 }));
         for (escaped, expected) in [("%zz%4", "%zz%4"), ("%+1", "%+1"), ("%", "%"), ("%ff", "\u{fffd}")] {
             assert_eq!(unescaped(escaped), expected);
         }

@@ -122,6 +122,15 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
+/// The author of an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    /// The user, or somebody whose code the user installed.
+    User,
+    /// A repository.
+    Repository,
+}
+
 /// A source of hooks, tools and events: the plugin host of a directory, or its command hooks.
 pub(crate) trait Extension: Send + Sync {
     /// Reports whether it has something to do at a moment. Nothing is built for moments that no extension takes.
@@ -129,6 +138,11 @@ pub(crate) trait Extension: Send + Sync {
 
     /// Handles a moment. It ends before a deadline of its own, and returns `call.output` unchanged if it fails.
     fn call(&self, call: Call) -> Boxed<'_, Reply>;
+
+    /// The author of its code.
+    fn author(&self) -> Author {
+        Author::User
+    }
 
     /// Reports whether it receives events.
     fn takes_events(&self) -> bool {
@@ -158,6 +172,9 @@ pub(crate) struct Answer {
     /// Whether one of them answers a permission request in the place of the user.
     pub(crate) grants: bool,
 }
+
+/// Returns what counts of the output of a repository's extension, given the output that it received and its own.
+type Admit<'a> = dyn Fn(&Value, Value) -> Value + Sync + 'a;
 
 type Report = Box<dyn Fn(&Failure) + Send + Sync>;
 
@@ -230,12 +247,28 @@ impl Extensions {
     /// Calls the extensions one after the other. Each receives the output of the one before it. A refusal ends the
     /// sequence.
     pub(crate) async fn call(&self, moment: Moment, input: Value, output: Value) -> Answer {
+        self.call_limited(moment, input, output, None).await
+    }
+
+    /// Does the same. What the extensions of a repository return passes through `admit`, together with what they received.
+    async fn call_limited(
+        &self,
+        moment: Moment,
+        input: Value,
+        output: Value,
+        admit: Option<&Admit<'_>>,
+    ) -> Answer {
         let mut answer = Answer { output, ..Answer::default() };
         let Some(opened) = &self.0 else { return answer };
         for extension in opened.all.iter().filter(|extension| extension.takes(moment)) {
+            let admit = admit.filter(|_| extension.author() == Author::Repository);
+            let before = admit.map(|_| answer.output.clone());
             let call = Call { moment, input: input.clone(), output: std::mem::take(&mut answer.output) };
             let reply = extension.call(call).await;
-            answer.output = reply.output;
+            answer.output = match (admit, &before) {
+                (Some(admit), Some(before)) => admit(before, reply.output),
+                _ => reply.output,
+            };
             answer.context.extend(reply.context);
             answer.grants |= reply.grants;
             reply.failures.iter().for_each(|failure| opened.report(moment, failure));
@@ -451,7 +484,7 @@ mod tests {
     async fn without_extensions_nothing_changes() {
         let (none, session) = (Extensions::default(), session());
         assert_eq!(none.tool_before(call(&session), json!({"a": 1})).await, Ok(json!({"a": 1})));
-        assert_eq!(none.shell_env(Path::new("/"), None, None).await, []);
+        assert_eq!(none.shell_env(Path::new("/"), None, None, Rights::Own).await, []);
         let mut specs = [ToolSpec { name: "t".into(), description: "d".into(), parameters: json!({}) }];
         none.tool_definitions(&mut specs, |_| true).await;
         assert_eq!(specs[0].description, "d");

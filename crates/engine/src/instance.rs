@@ -466,8 +466,11 @@ impl Instance {
 
     /// Returns the file of a session's plan, next to the project's configuration or in the program's data directory.
     pub(crate) fn plan_file(&self, dirs: &Dirs, session: &Session) -> PathBuf {
-        let directory =
-            if self.worktree.git { self.worktree.root.join(".opencode/plans") } else { dirs.plans() };
+        let directory = match &session.access {
+            _ if self.worktree.git => self.worktree.root.join(".opencode/plans"),
+            Some(access) => Dirs::of_user(dirs.plans(), &access.owner),
+            None => dirs.plans(),
+        };
         directory.join(format!("{}-{}.md", session.time.created, session.slug))
     }
 }

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod acp;
+mod address;
 mod admit;
 mod attempt;
 mod batch;
@@ -59,6 +60,7 @@ mod web;
 mod worktrees;
 mod zone;
 
+pub use address::{Address, FileAddress};
 pub use attempt::{Attempt, Progress};
 pub use codewright_config::SandboxMode;
 pub use codewright_mcp::auth::Discovered;
@@ -91,6 +93,7 @@ pub use nodes::NodeView;
 pub use nodes::settings::NodeSettings;
 pub use packages::operations::{AddedPlugin, ListedPlugin, PluginScope, UpdatedPlugin};
 pub use permission::client::PermissionInput;
+pub use permission::widening::widens;
 pub use plugins::sign_in::SignInAnswer;
 pub use plugins::{PluginApi, PluginDraft, PluginLists};
 pub use projects::{ProjectDirectory, ProjectPatch};

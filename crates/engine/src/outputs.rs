@@ -5,6 +5,7 @@
 //! directory see. This work runs in the background.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -24,6 +25,8 @@ const IN_USE: Duration = Duration::from_secs(2 * 60 * 60);
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 /// The prefix of the file names.
 const PREFIX: &str = "tool_";
+/// The prefix of the directories of users, on a server with users.
+const OF_USER: &str = "user-";
 
 /// The directory of truncated outputs.
 pub(crate) struct Outputs {
@@ -60,7 +63,7 @@ impl Outputs {
     /// Marks the files that a running session names as in use.
     pub(crate) fn in_use(&self, tasks: &TaskTracker, transcript: &[MessageWithParts], now_ms: u64) {
         let named: BTreeSet<PathBuf> =
-            transcript.iter().flat_map(named).filter(|path| path.parent() == Some(&self.directory)).collect();
+            transcript.iter().flat_map(named).filter(|path| is_output(&self.directory, path)).collect();
         if named.is_empty() {
             return;
         }
@@ -90,15 +93,38 @@ fn named(message: &MessageWithParts) -> impl Iterator<Item = PathBuf> + '_ {
     })
 }
 
+/// Reports whether a path is that of an output: in the directory, or in the one of a user inside.
+fn is_output(directory: &Path, path: &Path) -> bool {
+    let of_user = |parent: &Path| parent.parent() == Some(directory) && is_named(parent, OF_USER);
+    path.parent().is_some_and(|parent| parent == directory || of_user(parent))
+}
+
+fn is_named(path: &Path, prefix: &str) -> bool {
+    path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(prefix))
+}
+
+/// Returns the outputs in a directory, and the directories of users inside.
+fn kept_in(directory: &Path) -> (Vec<Kept>, Vec<PathBuf>) {
+    let (mut kept, mut of_users) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        // A link is not followed.
+        let Ok(about) = entry.metadata() else { continue };
+        let path = entry.path();
+        if about.is_dir() && is_named(&path, OF_USER) {
+            of_users.push(path);
+        } else if about.is_file() && is_named(&path, PREFIX) {
+            let used = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            let used_ms = used.unwrap_or_default().as_millis() as u64;
+            kept.push(Kept { path, used_ms, bytes: about.len() });
+        }
+    }
+    (kept, of_users)
+}
+
 fn sweep(directory: &Path, now_ms: u64) {
-    let Ok(entries) = std::fs::read_dir(directory) else { return };
-    let kept = entries.flatten().filter_map(|entry| {
-        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let about = entry.metadata().ok().filter(|about| is_ours && about.is_file())?;
-        let used = about.modified().ok()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Some(Kept { path: entry.path(), used_ms: used.as_millis() as u64, bytes: about.len() })
-    });
-    for path in unneeded(kept.collect(), now_ms, MAX_BYTES) {
+    let (mut kept, of_users) = kept_in(directory);
+    kept.extend(of_users.iter().flat_map(|directory| kept_in(directory).0));
+    for path in unneeded(kept, now_ms, MAX_BYTES) {
         // Another process may have removed it.
         drop(std::fs::remove_file(path));
     }

@@ -11,3 +11,4 @@ pub(crate) mod implied;
 pub(crate) mod reading;
 pub(crate) mod rules;
 pub(crate) mod session;
+pub(crate) mod widening;

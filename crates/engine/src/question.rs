@@ -35,6 +35,15 @@ pub(crate) enum Reply {
     Crowded,
 }
 
+/// Who may answer a question, on a server with users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decider {
+    /// Every user who may work in the session.
+    User,
+    /// An administrator, because the answer holds for others.
+    Administrator,
+}
+
 pub(crate) struct Questions {
     store: Store,
     ids: Ids,
@@ -43,6 +52,7 @@ pub(crate) struct Questions {
 
 struct Waiting {
     request: QuestionRequest,
+    decider: Decider,
     /// Receives the answer; `None` is a rejection.
     answer: oneshot::Sender<Option<Answers>>,
 }
@@ -60,15 +70,32 @@ impl Questions {
         tool: Option<ToolRef>,
         cancel: &CancellationToken,
     ) -> Reply {
-        let id = self.ids.question();
-        let request = QuestionRequest { id: id.clone(), session_id: session_id.clone(), questions, tool };
+        let request =
+            QuestionRequest { id: self.ids.question(), session_id: session_id.clone(), questions, tool };
+        self.put(request, Decider::User, cancel).await
+    }
+
+    /// Does the same for a question that only an administrator may answer on a server with users.
+    pub(crate) async fn ask_administrator(
+        &self,
+        session_id: &SessionId,
+        question: Question,
+        cancel: &CancellationToken,
+    ) -> Reply {
+        let (id, session_id) = (self.ids.question(), session_id.clone());
+        let request = QuestionRequest { id, session_id, questions: vec![question], tool: None };
+        self.put(request, Decider::Administrator, cancel).await
+    }
+
+    async fn put(&self, request: QuestionRequest, decider: Decider, cancel: &CancellationToken) -> Reply {
+        let (id, session_id) = (request.id.clone(), request.session_id.clone());
         let (answer, answered) = oneshot::channel();
         {
             let mut waiting = self.lock();
             if waiting.len() >= MAX_WAITING {
                 return Reply::Crowded;
             }
-            waiting.insert(id.clone(), Waiting { request: request.clone(), answer });
+            waiting.insert(id.clone(), Waiting { request: request.clone(), decider, answer });
         }
         // Withdraws the question if the caller stops waiting for any reason.
         let _standing = Standing { questions: self, session_id, id };
@@ -85,6 +112,11 @@ impl Questions {
         let mut requests: Vec<_> = self.lock().values().map(|waiting| waiting.request.clone()).collect();
         requests.sort_by(|a, b| a.id.cmp(&b.id));
         requests
+    }
+
+    /// Reports whether only an administrator may answer a waiting question.
+    pub(crate) fn needs_administrator(&self, id: &QuestionId) -> bool {
+        self.lock().get(id).is_some_and(|waiting| waiting.decider == Decider::Administrator)
     }
 
     /// Answers a question.
@@ -135,7 +167,7 @@ fn not_found(id: &QuestionId) -> Error {
 /// Keeps a question in the list until it is dropped.
 struct Standing<'a> {
     questions: &'a Questions,
-    session_id: &'a SessionId,
+    session_id: SessionId,
     id: QuestionId,
 }
 

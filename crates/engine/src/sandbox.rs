@@ -62,6 +62,8 @@ pub(crate) struct Subject<'a> {
     /// The mode that the agent and its callers require.
     pub(crate) required: SandboxMode,
     pub(crate) session_id: &'a SessionId,
+    /// The user of the server who owns the session. Outputs of other users are hidden.
+    pub(crate) user: Option<&'a str>,
     pub(crate) directory: &'a Path,
     /// The repository's root, or `/`.
     pub(crate) worktree: &'a Path,
@@ -94,6 +96,7 @@ impl<'a> Subject<'a> {
             config,
             required: SandboxMode::Off,
             session_id,
+            user: None,
             directory: &instance.directory,
             worktree: &instance.worktree.root,
             dirs: &inner.dirs,
@@ -240,7 +243,7 @@ impl<'a> Subject<'a> {
 
     fn visible(&self) -> Vec<PathBuf> {
         let mut visible: Vec<PathBuf> = VISIBLE.iter().map(PathBuf::from).collect();
-        visible.push(self.dirs.tool_output());
+        visible.push(self.dirs.tool_output_of(self.user));
         if self.mode() == SandboxMode::ReadOnly || self.contains_home() {
             // The directory may be in one that the private directory replaces.
             visible.push(self.root().to_owned());

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codewright_proto::{
-    Event, INTERFACE_VERSION, Message, MessageWithParts, ModelRef, PromptModel, Session, SessionAccess,
-    SessionId, SessionInput, SessionTime, TokenUsage,
+    Event, INTERFACE_VERSION, Message, MessageWithParts, ModelRef, Principal, PromptModel, Session,
+    SessionAccess, SessionId, SessionInput, SessionTime, TokenUsage,
 };
 
 use crate::Error;
@@ -93,6 +93,13 @@ fn new(inner: &Inner, instance: &Instance, input: SessionInput) -> Session {
         revert: None,
         access: input.access,
         time: SessionTime { created: now, updated: now, ..SessionTime::default() },
+    }
+}
+
+/// Notes who sets permission rules of a session. After a member has, its rules only make decisions stricter.
+pub(crate) fn mark_rules(session: &mut Session, by: &Principal) {
+    if let Some(access) = session.access.as_mut().filter(|_| by.is_member()) {
+        access.admin = false;
     }
 }
 

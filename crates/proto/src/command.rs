@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{MessageId, PartInput};
+use crate::{MessageId, PartInput, Principal};
 
 /// The body of `POST /session/{id}/command`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,4 +27,7 @@ pub struct CommandInput {
     /// Attached files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartInput>,
+    /// Who runs the command. The server sets it; clients cannot.
+    #[serde(skip)]
+    pub by: Principal,
 }

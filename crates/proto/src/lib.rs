@@ -19,7 +19,9 @@ mod media;
 mod message;
 mod part;
 mod permission;
+mod principal;
 mod project;
+mod prompt;
 mod pty;
 mod question;
 mod request;
@@ -46,7 +48,9 @@ pub use message::{
 };
 pub use part::{FileAttachment, Part, PartBody, Span, StepFinish, TextPart, ToolPart, ToolSpan, ToolState};
 pub use permission::{Action, PermissionReply, PermissionRequest, Rule, ToolRef};
+pub use principal::Principal;
 pub use project::{PathReply, Project, ProjectTime};
+pub use prompt::PromptBody;
 pub use pty::{Pty, PtyInput, PtyPatch, PtySize, PtyStatus, PtyTicket, Shell};
 pub use question::{Question, QuestionAnswers, QuestionOption, QuestionRequest};
 pub use request::{

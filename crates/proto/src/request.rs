@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Map, MessageId, ModelRef, OutputFormat, PartId, PermissionReply, PromptModel, Rule, SessionAccess,
-    SessionId,
+    Map, MessageId, ModelRef, OutputFormat, PartId, PermissionReply, Principal, PromptModel, Rule,
+    SessionAccess, SessionId,
 };
 
 /// The body of `POST /session`.
@@ -53,6 +53,9 @@ pub struct SessionPatch {
     /// The new times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimePatch>,
+    /// Who sets the rules. The server sets it; clients cannot.
+    #[serde(skip)]
+    pub by: Principal,
 }
 
 /// The times of a session that a client may set.
@@ -151,6 +154,9 @@ pub struct PromptInput {
     pub variant: Option<String>,
     /// The parts of the prompt.
     pub parts: Vec<PartInput>,
+    /// Who sends the prompt. The server sets it; clients cannot.
+    #[serde(skip)]
+    pub by: Principal,
 }
 
 /// A part of a prompt.

@@ -78,6 +78,10 @@ pub struct SessionAccess {
     /// The teams that may use the session.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shared: BTreeMap<String, ShareMode>,
+    /// Whether only administrators have created the session and set its rules. The rules of other sessions can only make
+    /// decisions stricter. Sessions from before this field count as those of others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admin: bool,
 }
 
 /// What the members of a team may do with a session.

@@ -12,6 +12,7 @@
 
 mod audit;
 mod check;
+mod decisions;
 mod directories;
 mod files;
 mod oidc;
@@ -23,14 +24,15 @@ mod viewer;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request};
-use codewright_proto::{SessionAccess, ShareMode};
+use codewright_proto::{Principal, SessionAccess, ShareMode};
 use http::request::Parts;
 use tokio::time::Instant;
 
 pub(crate) use audit::{Refusals, record, record_reply};
 pub(crate) use check::{check, on_permission, on_question, on_session};
-pub(crate) use directories::check_directory;
-pub(crate) use files::{check_arguments, check_parts, check_reply, check_rules};
+pub(crate) use decisions::{answer_question, check_reply, check_rules};
+pub(crate) use directories::{check_directory, check_opened};
+pub(crate) use files::{check_arguments, check_parts};
 pub(crate) use settings::check_name;
 pub use settings::{Auth, new_token};
 pub(crate) use viewer::Viewer;
@@ -122,6 +124,7 @@ impl Caller {
             owner: self.name.to_string(),
             team: self.teams.first().cloned(),
             shared: Default::default(),
+            admin: self.role == Role::Admin,
         }
     }
 }
@@ -151,6 +154,16 @@ impl Who {
     /// The user, if the user is not an administrator.
     pub(crate) fn limited(&self) -> Option<&Caller> {
         self.caller().filter(|caller| caller.role != Role::Admin)
+    }
+
+    /// On whose behalf the request is made.
+    pub(crate) fn principal(&self) -> Principal {
+        match self {
+            Self::Local => Principal::Owner,
+            Self::User(caller) if caller.role == Role::Admin => Principal::Admin(caller.name.to_string()),
+            Self::User(caller) => Principal::Member(caller.name.to_string()),
+            Self::Ticket => Principal::Member("ticket".to_owned()),
+        }
     }
 
     /// The access of a session that the sender creates.
@@ -207,6 +220,7 @@ mod tests {
             owner: "alice".to_owned(),
             team: None,
             shared: [("core".to_owned(), ShareMode::Full), ("all".to_owned(), ShareMode::Read)].into(),
+            admin: false,
         };
         for (name, role, teams, expected) in [
             ("alice", Role::Member, &[][..], Some(Level::Full)),

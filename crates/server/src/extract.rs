@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::auth::{Who, check_directory};
+use crate::auth::{Who, check_directory, check_opened};
 use crate::limit::Slot;
 use crate::plugins::OfPlugin;
 use crate::serve::Closing;
@@ -94,11 +94,14 @@ impl FromRequestParts<App> for Location {
 impl Location {
     /// Opens a directory for the sender of a request.
     pub(crate) async fn open(app: &App, who: &Who, directory: &Path) -> Result<Arc<Instance>, Error> {
-        Box::pin(check_directory(app, who, directory)).await?;
-        let instance = app.engine.instance(directory).await?;
+        let directory = Box::pin(check_directory(app, who, directory)).await?;
+        let instance = app.engine.instance(&directory).await?;
+        // A link may have been exchanged since the check.
+        let path = instance.path();
+        Box::pin(check_opened(app, who, Path::new(&path.directory))).await?;
         if instance.is_repository() {
             // A directory inside a repository gives access to all of it.
-            Box::pin(check_directory(app, who, Path::new(&instance.path().worktree))).await?;
+            Box::pin(check_opened(app, who, Path::new(&path.worktree))).await?;
         }
         Ok(instance)
     }

@@ -118,6 +118,7 @@ const ENGINE: &[Layer] = &[
         &[
             "acp::model",
             "acp::prompt",
+            "address",
             "commands::template",
             "database",
             "error",

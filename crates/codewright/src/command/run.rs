@@ -230,7 +230,7 @@ fn command_input(command: &str, arguments: String, prompt: PromptInput) -> Comma
         model: prompt.model.map(|model| format!("{}/{}", model.provider_id, model.model_id)),
         variant: prompt.variant,
         parts: prompt.parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
-        message_id: None,
+        ..CommandInput::default()
     }
 }
 

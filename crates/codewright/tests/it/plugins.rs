@@ -4,6 +4,7 @@
 //! The plugins run with Node. Without it the tests say so and check nothing.
 
 mod broken;
+mod confined;
 mod ecosystem;
 mod hooks;
 mod login;

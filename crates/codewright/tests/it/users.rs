@@ -1,7 +1,10 @@
 //! A server with several users: access to sessions, roles, and quotas.
 
+mod attachments;
+mod decisions;
 mod limits;
 mod oidc;
+mod recorded;
 mod together;
 mod walk;
 
@@ -51,10 +54,35 @@ impl Team {
 
     /// A team whose configuration is changed.
     pub(super) fn with(script: Script, change: impl FnOnce(&mut Value)) -> Result<Self> {
-        let stage = Stage::plain(script)?;
+        Self::on(Stage::plain(script)?, "none", change)
+    }
+
+    /// A team in a project, whose configuration is trusted as `trust` says.
+    pub(super) fn on(stage: Stage, trust: &str, change: impl FnOnce(&mut Value)) -> Result<Self> {
         Self::configure(&stage, change)?;
-        let (server, url) = serve(program(&stage.project, ["serve"]))?;
+        let (server, url) = serve(program(&stage.project, ["serve"]).env("CODEWRIGHT_TRUST", trust))?;
         Ok(Self { stage, url, _server: server })
+    }
+
+    /// Sends a prompt without waiting for its end.
+    pub(super) fn start(&self, user: &str, session: &str, text: &str) -> Result<u16> {
+        self.status(user, "POST", &format!("/session/{session}/prompt_async"), &crate::support::prompt(text))
+    }
+
+    /// Waits for a permission request of a kind that a user sees.
+    pub(super) fn request(&self, user: &str, permission: &str) -> Result<Value> {
+        let find = || {
+            let pending = self.json(user, "GET", "/permission", &Value::Null).unwrap_or_default();
+            let mut pending = pending.as_array().cloned().unwrap_or_default().into_iter();
+            pending.find(|request| request["permission"] == permission)
+        };
+        wait_until(&format!("a request for {permission}"), || find().is_some())?;
+        find().context("the request is gone")
+    }
+
+    /// Everything that the model has received.
+    pub(super) fn received(&self) -> String {
+        self.stage.server.main_requests().iter().map(|request| request.body.to_string()).collect()
     }
 
     pub(super) fn configure(stage: &Stage, change: impl FnOnce(&mut Value)) -> Result<()> {
@@ -110,7 +138,7 @@ impl Team {
     }
 
     /// Opens a stream of events for a user.
-    fn events(&self, user: &str, path: &str) -> Result<BufReader<TcpStream>> {
+    pub(super) fn events(&self, user: &str, path: &str) -> Result<BufReader<TcpStream>> {
         let address = self.url.strip_prefix("http://").context("no address")?;
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(DEADLINE))?;

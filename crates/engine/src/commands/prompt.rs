@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use codewright_config::parse_model;
 use codewright_proto::{
-    CommandInput, MessageWithParts, ModelRef, PartInput, PromptInput, PromptModel, Session, SessionId,
-    Signal, media_type,
+    CommandInput, MessageWithParts, ModelRef, PartInput, Principal, PromptInput, PromptModel, Session,
+    SessionId, Signal, media_type,
 };
 use codewright_tools::tags::neutralize;
 use codewright_tools::{Ask, Bash, Read, Tool as _};
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::template::{self, Piece};
 use super::{Command, SKILL};
+use crate::address::Address;
 use crate::hosts::{Origin, User};
 use crate::inner::Inner;
 use crate::instance::Instance;
@@ -66,6 +67,10 @@ impl Sessions<'_> {
         let parts = std::mem::take(&mut prompt.parts);
         let parts = extensions.command_before(id, [&name, &arguments], parts).await;
         prompt.parts = parts.map_err(Error::invalid)?;
+        if prompt.by.is_member() {
+            // The files of the sender are checked already. The owner's extensions may attach others.
+            prompt.parts = prompt.parts.into_iter().map(checked).collect();
+        }
         let answer = self.prompt(id, prompt).await?;
         let message_id = answer.info.id().clone();
         self.0.store.signal(Signal::CommandExecuted { session_id: id.clone(), name, arguments, message_id });
@@ -106,6 +111,7 @@ impl Sessions<'_> {
             agent: Some(agent),
             variant: input.variant,
             parts: [own].into_iter().chain(input.parts).collect(),
+            by: input.by,
             ..PromptInput::default()
         };
         let answer = self.prompt(id, prompt).await?;
@@ -140,7 +146,7 @@ impl Sessions<'_> {
         let mut parts = match command.source {
             SKILL => vec![PartInput::text(asked_of(&command.template, &input.arguments))],
             _ => {
-                let caller = Caller::User { session, agent: &agent.name };
+                let caller = Caller::User { session, agent: &agent.name, by: &input.by };
                 self.parts(instance, Template { caller, command: &command }, &input.arguments).await?
             }
         };
@@ -148,7 +154,7 @@ impl Sessions<'_> {
         if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
             let prompt = PromptInput { model, variant, parts, ..PromptInput::default() };
             let prompt = delegated(instance, session, command, &agent.name, prompt);
-            return Ok(PromptInput { message_id: input.message_id, ..prompt });
+            return Ok(PromptInput { message_id: input.message_id, by: input.by, ..prompt });
         }
         parts.extend(input.parts);
         Ok(PromptInput {
@@ -157,6 +163,7 @@ impl Sessions<'_> {
             agent: Some(agent.name),
             variant,
             parts,
+            by: input.by,
             ..PromptInput::default()
         })
     }
@@ -186,9 +193,13 @@ impl Sessions<'_> {
                 }
                 Piece::Shell(command) => {
                     self.check_template(instance, of, &command).await?;
-                    let subject = Subject::new(self.0, instance, of.caller.session_id(), &[]);
+                    let session_id = of.caller.session_id();
+                    let subject = Subject {
+                        user: of.caller.owner(),
+                        ..Subject::new(self.0, instance, session_id, &[])
+                    };
                     let support = self.0.sandbox_support().await;
-                    // The user wrote the command, or the check above requested the permission.
+                    // The owner wrote the command, or the check above requested the permission.
                     let restricted = subject.confine(&support, Consent::Given).map_err(Error::machine)?;
                     let restricted = match restricted {
                         Some(restricted) => {
@@ -216,7 +227,15 @@ impl Sessions<'_> {
             // The user's text may name any file; a repository's template only files of its worktree.
             let is_users = !of.command.is_of_repository || arguments.contains(&format!("@{name}"));
             let part = referred(self.0, instance, &name);
-            parts.extend(if is_users { part } else { part.and_then(|part| inside(instance, part)) });
+            parts.extend(match part {
+                Some(part) if of.caller.is_member() => Some(inside(instance, part).ok_or_else(|| {
+                    Error::invalid(format!(
+                        "the command names `{name}`, which is outside of the session's directory"
+                    ))
+                })?),
+                Some(part) if !is_users => inside(instance, part),
+                part => part,
+            });
             seen.push(name);
         }
         Ok(parts)
@@ -296,8 +315,8 @@ impl Sessions<'_> {
         let input = json!({ "command": command, "description": "shell command of a template" });
         let checked = match of.caller {
             Caller::Model(asker) => check_call(self.0, asker, Bash::NAME, &input).await,
-            Caller::User { .. } if !of.command.is_of_repository => return Ok(()),
-            Caller::User { session, agent } => {
+            Caller::User { .. } if !of.command.is_of_repository && !of.caller.is_member() => return Ok(()),
+            Caller::User { session, agent, .. } => {
                 let rules = session_rules(self.0, instance, session, agent).await?;
                 let cancel = self.0.cancel.child_token();
                 let asker = Asker {
@@ -323,7 +342,7 @@ impl Sessions<'_> {
     async fn origin(self, instance: &Instance, of: Template<'_>, command: &str) -> Result<Origin, Error> {
         let rules = match of.caller {
             Caller::Model(asker) => asker.rules.clone(),
-            Caller::User { session, agent } => session_rules(self.0, instance, session, agent).await?,
+            Caller::User { session, agent, .. } => session_rules(self.0, instance, session, agent).await?,
         };
         Ok(Origin {
             inner: Arc::clone(self.0),
@@ -385,12 +404,29 @@ enum Caller<'a> {
     User {
         session: &'a Session,
         agent: &'a str,
+        by: &'a Principal,
     },
     /// The model, with its permissions.
     Model(&'a Asker<'a>),
 }
 
 impl Caller<'_> {
+    /// Whether it is a user whose commands are checked like those of the model.
+    fn is_member(&self) -> bool {
+        match self {
+            Self::User { by, .. } => by.is_member(),
+            Self::Model(_) => false,
+        }
+    }
+
+    /// The user who owns the session.
+    fn owner(&self) -> Option<&str> {
+        match self {
+            Self::User { session, .. } => session.access.as_ref().map(|access| access.owner.as_str()),
+            Self::Model(asker) => asker.rules.user(),
+        }
+    }
+
     fn session_id(&self) -> &SessionId {
         match self {
             Self::User { session, .. } => &session.id,
@@ -401,7 +437,10 @@ impl Caller<'_> {
 
 fn file_path(part: &PartInput) -> Option<PathBuf> {
     let PartInput::File { url, .. } = part else { return None };
-    url::Url::parse(url).ok()?.to_file_path().ok()
+    match Address::parse(url) {
+        Ok(Address::File(file)) => Some(file.path().to_owned()),
+        Ok(Address::Data(_) | Address::Elsewhere) | Err(_) => None,
+    }
 }
 
 /// Returns a part of a template, unless it is a file outside the worktree. The links of the file are followed now.
@@ -420,6 +459,15 @@ fn checked_at(mut part: PartInput, real: PathBuf) -> PartInput {
         *checked = Some(real);
     }
     part
+}
+
+/// Returns a file that was not checked as one that is only read at its present place.
+fn checked(part: PartInput) -> PartInput {
+    let is_open = matches!(part, PartInput::File { checked: None, .. });
+    match file_path(&part).filter(|_| is_open).and_then(|path| physical(&path).ok()) {
+        Some(real) => checked_at(part, real),
+        None => part,
+    }
 }
 
 /// Returns a skill together with the user's request.

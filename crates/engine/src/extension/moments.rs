@@ -11,11 +11,12 @@ use codewright_proto::{
     SessionId, TextPart, UserMessage,
 };
 use codewright_tools::{Attachment, Output};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Value, json};
 
-use super::{Answer, Extensions, Moment, messages};
+use super::{Admit, Answer, Extensions, Moment, messages};
+use crate::address::Address;
 
 /// The characters of a refusal that the model or the user receives.
 const MAX_REASON_CHARS: usize = 4000;
@@ -34,6 +35,15 @@ impl ToolCall<'_> {
     fn json(self) -> Value {
         json!({ "tool": self.tool, "sessionID": self.session, "callID": self.call_id })
     }
+}
+
+/// The rights of a process, compared with those of the plugins of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// The same: both have the sandbox of commands, or the user has chosen none.
+    Own,
+    /// More. Variables such as `BASH_ENV` and `PATH` would run code of the repository with them.
+    More,
 }
 
 /// The place of a text.
@@ -189,12 +199,13 @@ impl Extensions {
         after
     }
 
-    /// Calls `shell.env`. Returns the variables that extensions add.
+    /// Calls `shell.env`. Returns the variables that extensions add to a process with these rights.
     pub(crate) async fn shell_env(
         &self,
         cwd: &Path,
         session: Option<&SessionId>,
         call_id: Option<&str>,
+        rights: Rights,
     ) -> Vec<(String, String)> {
         if !self.take(Moment::ShellEnv) {
             return Vec::new();
@@ -202,7 +213,12 @@ impl Extensions {
         let mut input = json!({ "cwd": cwd });
         set(&mut input, "sessionID", session);
         set(&mut input, "callID", call_id);
-        let answer = self.call(Moment::ShellEnv, input, json!({ "env": {} })).await;
+        let ignore = |before: &Value, _| before.clone();
+        let admit: Option<&Admit<'_>> = match rights {
+            Rights::Own => None,
+            Rights::More => Some(&ignore),
+        };
+        let answer = self.call_limited(Moment::ShellEnv, input, json!({ "env": {} }), admit).await;
         let env = answer.output["env"].as_object().into_iter().flatten();
         let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
         env.filter_map(|(name, value)| Some((name.clone(), scalar(value)?)))
@@ -227,13 +243,37 @@ impl Extensions {
         let [name, arguments] = command;
         let input = json!({ "command": name, "sessionID": session, "arguments": arguments });
         let output = json!({ "parts": to_json(&parts) });
-        let answer = self.call(Moment::CommandBefore, input, output).await;
+        let admit = |before: &Value, after: Value| self.parts_of_repository(before, after);
+        let answer = self.call_limited(Moment::CommandBefore, input, output, Some(&admit)).await;
         if let Some(reason) = answer.refusal {
             return Err(shortened(&reason));
         }
         let changed = self.read::<Vec<PartInput>>(Moment::CommandBefore, &answer.output["parts"]);
+        let Some(changed) = changed else { return Ok(parts) };
         // The check of a file is not part of its JSON, so unchanged parts are used as they were.
-        Ok(changed.filter(|changed| to_json(changed) != to_json(&parts)).unwrap_or(parts))
+        let known: Vec<Value> = parts.iter().map(to_json).collect();
+        let own = |part: PartInput| {
+            let json = to_json(&part);
+            let at = known.iter().position(|known| *known == json);
+            at.and_then(|at| parts.get(at).cloned()).unwrap_or(part)
+        };
+        Ok(changed.into_iter().map(own).collect())
+    }
+
+    /// Returns the parts that an extension of a repository may send: text, content, and parts that it received. The server
+    /// reads files and runs agents with the rights of the user.
+    fn parts_of_repository(&self, before: &Value, mut after: Value) -> Value {
+        let known = before["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let is_allowed = |part: &Value| known.contains(part) || is_content(part);
+        if let Some(parts) = after["parts"].as_array_mut() {
+            let count = parts.len();
+            parts.retain(is_allowed);
+            if parts.len() < count {
+                let message = "a repository can only add text and `data:` files to a command".to_owned();
+                self.reject(Moment::CommandBefore, message);
+            }
+        }
+        after
     }
 
     /// Calls `experimental.text.complete` for a text that the model has finished.
@@ -327,6 +367,15 @@ impl Extensions {
             self.read::<PartBody>(moment, part).map(|body| (id, body))
         };
         value.as_array()?.iter().map(part).collect()
+    }
+}
+
+/// Reports whether a part of a prompt is content, for which nothing is read.
+fn is_content(part: &Value) -> bool {
+    match PartInput::deserialize(part) {
+        Ok(PartInput::Text { .. }) => true,
+        Ok(PartInput::File { url, source: None, .. }) => matches!(Address::parse(&url), Ok(Address::Data(_))),
+        Ok(PartInput::File { .. } | PartInput::Agent { .. } | PartInput::Subtask { .. }) | Err(_) => false,
     }
 }
 

@@ -4,6 +4,9 @@
 //! A repository may contain hostile settings; git never reads them, see [`codewright_workspace::git`].
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use codewright_proto::{VcsFile, VcsReply, VcsStatus};
@@ -81,6 +84,16 @@ impl Instance {
     /// Applies a patch as a whole. Returns `false` if it does not apply.
     pub async fn vcs_apply(&self, patch: &str) -> Result<bool, Error> {
         self.apply(patch, &[]).await
+    }
+
+    /// Returns the paths that a patch changes, as it names them; none if it is not a patch.
+    pub(crate) async fn patched_paths(&self, patch: &str) -> Result<Vec<PathBuf>, Error> {
+        let Some(tree) = self.tree().await? else { return Ok(Vec::new()) };
+        let listed = tree.git(&["apply", "--numstat", "-z", "-"], Some(patch.as_bytes())).await?;
+        let listed = listed.unwrap_or_default();
+        let rows = listed.split(|byte| *byte == 0);
+        let names = rows.filter_map(|row| row.splitn(3, |byte| *byte == b'\t').nth(2));
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     }
 
     /// Removes the changes of a patch as a whole. Returns `false` if they are not there.

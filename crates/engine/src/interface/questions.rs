@@ -12,6 +12,12 @@ impl Questions<'_> {
         self.0.questions.listed()
     }
 
+    /// Reports whether only an administrator may answer a waiting question, on a server with users.
+    #[must_use]
+    pub fn needs_administrator(self, id: &QuestionId) -> bool {
+        self.0.questions.needs_administrator(id)
+    }
+
     /// Answers a question with one list for each part.
     pub fn answer(self, id: &QuestionId, answers: Vec<Vec<String>>) -> Result<(), Error> {
         self.0.questions.answer(id, answers)

@@ -3,7 +3,7 @@
 //! A rule for a session is added to the rules of the session. A rule for a project is saved like the approval of a
 //! reply of `always`: it answers requests and never permits what a rule denies.
 
-use codewright_proto::{Action, Rule, SessionId};
+use codewright_proto::{Action, Principal, Rule, SessionId};
 
 use super::approval::MAX_PATTERN_BYTES;
 use super::rules::PermissionRules;
@@ -17,12 +17,18 @@ const MAX_RULES: usize = 1000;
 const MAX_KEY_BYTES: usize = 256;
 
 impl Permissions<'_> {
+    /// Reports whether a patch changes a file that other programs execute, so that a write of it by a tool needs a reply.
+    pub async fn needs_reply(self, instance: &Instance, patch: &str) -> Result<bool, Error> {
+        let paths = instance.patched_paths(patch).await?;
+        Ok(paths.iter().any(|path| self.0.gate.is_control(instance, path)))
+    }
+
     /// Adds a rule to a session. It replaces an earlier rule for the same permission and pattern.
     ///
     /// # Errors
     ///
     /// Fails if the session is missing or has too many rules, or if the rule is invalid.
-    pub async fn add_to_session(self, id: &SessionId, rule: Rule) -> Result<(), Error> {
+    pub async fn add_to_session(self, id: &SessionId, rule: Rule, by: &Principal) -> Result<(), Error> {
         check(&rule)?;
         let session = self.0.session(id).await?;
         if session.permission.is_some_and(|rules| rules.len() >= MAX_RULES) {
@@ -30,6 +36,7 @@ impl Permissions<'_> {
         }
         let now = self.0.clock.now_ms();
         let change = |session: &mut codewright_proto::Session| {
+            crate::session::mark_rules(session, by);
             let rules = session.permission.get_or_insert_default();
             rules.retain(|old| (&old.permission, &old.pattern) != (&rule.permission, &rule.pattern));
             // The last matching rule decides.

@@ -1,11 +1,13 @@
 //! Approvals: the permissions that a user granted with "always".
 //!
 //! An approval is saved in the store. It survives a restart, and every process that uses the store sees it at its next
-//! permission request. It is bound to three things:
+//! permission request. It is bound to:
 //!
 //! - the project and the directory of its worktree, because another directory may hold another author's code
 //!   under the same project id;
 //! - the rules that asked. A stricter rule that is written later leads to a new request, in spite of the approval;
+//! - the user who owns the session, on a server with users. An approval of before there were users, or of a program that
+//!   uses no server, holds for sessions without an owner;
 //! - for a control file (see [`super::control`]) the exact path. A wildcard in an approval never covers such a file.
 //!
 //! Approvals only answer requests. They do not change a rule that denies.
@@ -30,6 +32,11 @@ const CONTROL: &str = "control file";
 const UNENFORCED: &str = "sandbox not enforced";
 /// The entry of [`AskingRules`] for a layer in which no rule matches.
 const NO_RULE: &str = "no rule";
+/// The beginning of the entry of [`AskingRules`] with the user of a server whose session asks. A rule cannot look like it,
+/// because a permission key contains no control character.
+const USER: &str = "\u{1}user ";
+/// The user in an approval for the sessions of all users.
+const EVERYONE: &str = "*";
 
 /// The scope of an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +87,25 @@ impl AskingRules {
         if is_control == Control::Yes {
             asking.insert(CONTROL.to_owned());
         }
+        asking.extend(rules.user().map(|user| format!("{USER}{user}")));
         Self(asking)
+    }
+
+    /// Makes an approval one for the sessions of all users.
+    pub(super) fn of_everyone(mut self) -> Self {
+        self.0.insert(format!("{USER}{EVERYONE}"));
+        self
+    }
+
+    fn user(&self) -> Option<&str> {
+        self.0.iter().find_map(|entry| entry.strip_prefix(USER))
+    }
+
+    /// Whether an approval with these rules grants what `asking` asks about. It holds only for the user in whose session it
+    /// was given.
+    fn cover(&self, asking: &Self) -> bool {
+        let is_for_user = self.user() == Some(EVERYONE) || self.user() == asking.user();
+        is_for_user && asking.0.iter().all(|entry| entry.starts_with(USER) || self.0.contains(entry))
     }
 
     /// Adds that this machine cannot restrict the command. Only an approval of exactly this command covers it.
@@ -138,7 +163,7 @@ impl Approvals {
                 Name::Exact => rule.permission == permission && rule.pattern == pattern,
                 Name::Never => false,
             };
-            is_same && is_named && asking.0.is_subset(&rules.0)
+            is_same && is_named && rules.cover(asking)
         })
     }
 }
@@ -219,6 +244,30 @@ mod tests {
         assert!(!answers(&now, "infra/x", Control::No), "a rule that was written later needs a reply");
         assert!(!answers(&rules(&[]), "b.rs", Control::No), "without rules there is another reason");
         assert!(!answers(&then, ".git/config", Control::Yes));
+    }
+
+    #[test]
+    fn an_approval_holds_for_the_user_in_whose_session_it_was_given() {
+        let rules = rules(&[("bash", "*", Action::Ask)]);
+        let asking = |user: Option<&str>| {
+            let rules = user.map_or_else(|| rules.clone(), |user| rules.clone().of_user(user));
+            AskingRules::of(&rules, Subject::new("bash", "ls"), Control::No)
+        };
+        for (given, used, expected) in [
+            (Some("alice"), Some("alice"), true),
+            (Some("alice"), Some("bob"), false),
+            (Some("alice"), None, false),
+            (None, Some("alice"), false),
+            (None, None, true),
+        ] {
+            let approvals = approved("bash", "ls", &asking(given));
+            let found = approvals.allow(Subject::new("bash", "ls"), &asking(used), Name::Optional);
+            assert_eq!(found, expected, "{given:?} {used:?}");
+        }
+        let approvals = approved("bash", "ls", &asking(None).of_everyone());
+        for user in [None, Some("alice"), Some("bob")] {
+            assert!(approvals.allow(Subject::new("bash", "ls"), &asking(user), Name::Optional), "{user:?}");
+        }
     }
 
     #[test]

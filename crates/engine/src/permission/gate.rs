@@ -14,6 +14,7 @@ use codewright_proto::{
 };
 use codewright_store::{Approvals as Filter, Published, SavedPermission, Store};
 use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
+use codewright_workspace::relative;
 use tokio_util::sync::CancellationToken;
 
 use super::approval::{Approvals, AskingRules, Control, Name, Scope, saved};
@@ -28,13 +29,13 @@ use crate::instance::Instance;
 /// A request without a reply is rejected after this time.
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The permission key of directories outside the worktree.
-const OUTSIDE: &str = "external_directory";
+pub(super) const OUTSIDE: &str = "external_directory";
 /// The permission key of writes.
 const EDIT: &str = "edit";
 /// The permission for connections of a command, whose rejection does not end the turn.
 pub(crate) const NETWORK: &str = "network";
 /// The metadata key that tells clients why a write to a control file needs permission.
-const CONTROL_REASON: &str = "controlFile";
+pub(super) const CONTROL_REASON: &str = "controlFile";
 
 /// The result of a permission check.
 #[derive(Debug, Clone, PartialEq)]
@@ -218,6 +219,16 @@ impl Gate {
     fn roots(&self, instance: &Instance) -> Roots {
         let (worktree, project) = (instance.worktree.root.clone(), Scope::of(instance).directory);
         Roots { worktree, project, own: Arc::clone(&self.own) }
+    }
+
+    /// Whether a file of a session's directory is one that other programs execute, so that a write needs a reply.
+    pub(crate) fn is_control(&self, instance: &Instance, path: &Path) -> bool {
+        let (root, roots) = (&instance.worktree.root, self.roots(instance));
+        // Git reads paths relative to the root, or to the directory.
+        [root, &instance.directory].into_iter().any(|base| {
+            let pattern = relative(root, &base.join(path));
+            roots.reason(Subject::new(EDIT, &pattern)).is_some()
+        })
     }
 
     /// Returns the current approvals of a scope. They are read from the store, because another process may have changed
@@ -477,7 +488,7 @@ impl Gate {
         Ok(if patterns.iter().any(is_open) { Action::Ask } else { Action::Allow })
     }
 
-    /// Saves an approval of one pattern, bound to the rules that ask about it now.
+    /// Saves an approval of one pattern for the sessions of all users, bound to the rules that ask about it now.
     pub(super) async fn approve(
         &self,
         rules: &PermissionRules,
@@ -485,7 +496,8 @@ impl Gate {
         permission: &str,
         pattern: &str,
     ) -> Result<(), Error> {
-        let asking = asking_rules(rules, &self.roots(instance), Subject::new(permission, pattern));
+        let asking =
+            asking_rules(rules, &self.roots(instance), Subject::new(permission, pattern)).of_everyone();
         let approval = SavedPermission {
             id: self.ids.permission().to_string(),
             project_id: instance.project.id.clone(),

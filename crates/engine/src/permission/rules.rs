@@ -27,6 +27,8 @@ struct Layer {
     limits: Option<Limits>,
     /// The sandbox that the agent requires.
     sandbox: SandboxMode,
+    /// The user of the server who owns the session, if it has users.
+    user: Option<Arc<str>>,
 }
 
 /// The bounds of a layer to which a repository has added rules.
@@ -121,7 +123,8 @@ impl Default for PermissionRules {
 impl PermissionRules {
     /// Returns the rules of a session without callers.
     pub(crate) fn of(rules: Vec<Rule>) -> Self {
-        Self([Layer { rules: rules.into(), built_in: 0, limits: None, sandbox: SandboxMode::Off }].into())
+        let sandbox = SandboxMode::Off;
+        Self([Layer { rules: rules.into(), built_in: 0, limits: None, sandbox, user: None }].into())
     }
 
     /// Returns the rules of an agent, followed by rules of a user or a client.
@@ -134,7 +137,18 @@ impl PermissionRules {
         });
         let rules = [agent.permission.as_slice(), more].concat().into();
         let built_in = agent.built_in_rules;
-        Self([Layer { rules, built_in, limits, sandbox: agent.sandbox }].into())
+        Self([Layer { rules, built_in, limits, sandbox: agent.sandbox, user: None }].into())
+    }
+
+    /// Notes the user who owns the session.
+    pub(crate) fn of_user(self, user: &str) -> Self {
+        let user: Arc<str> = user.into();
+        Self(self.0.iter().map(|layer| Layer { user: Some(user.clone()), ..layer.clone() }).collect())
+    }
+
+    /// The user who owns the session, or the session that it works for.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.0.iter().find_map(|layer| layer.user.as_deref())
     }
 
     /// Adds the layers of the callers.

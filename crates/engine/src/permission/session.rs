@@ -1,7 +1,11 @@
 //! Finds the permission rules of a session.
 
+use std::path::Path;
+
+use codewright_config::{AgentSpec, Dirs, RuleLimits};
 use codewright_proto::{Rule, Session};
 
+use super::gate::OUTSIDE;
 use super::rules::PermissionRules;
 use crate::Error;
 use crate::inner::Inner;
@@ -20,7 +24,7 @@ pub(crate) async fn session_rules(
     session: &Session,
     agent: &str,
 ) -> Result<PermissionRules, Error> {
-    let own = own(instance, session, agent)?;
+    let own = own(inner, instance, session, agent)?;
     if let Some(above) = inner.subagents.above(&session.id) {
         return Ok(own.under(&above));
     }
@@ -28,21 +32,44 @@ pub(crate) async fn session_rules(
     let mut next = session.parent_id.clone();
     while let Some(id) = next.take().filter(|_| above.len() < MAX_ABOVE) {
         let Some(parent) = inner.store.session(&id).await? else { break };
-        let instance = inner.instance(std::path::Path::new(&parent.directory)).await?;
+        let instance = inner.instance(Path::new(&parent.directory)).await?;
         // A missing agent is replaced by the default agent.
         let named = parent.agent.as_deref().filter(|name| instance.agent(name).is_ok());
         let agent = instance.agent_name(named)?;
-        above.push(self::own(&instance, &parent, &agent)?);
+        above.push(self::own(inner, &instance, &parent, &agent)?);
         next = parent.parent_id;
     }
     Ok(own.under(&above))
 }
 
 /// The rules of the agent, followed by those of the session.
-fn own(instance: &Instance, session: &Session, agent: &str) -> Result<PermissionRules, Error> {
-    let mut more: Vec<Rule> = session.permission.iter().flatten().cloned().collect();
-    if session.parent_id.is_some() {
-        more.extend(instance.settled.rules_below());
-    }
-    Ok(PermissionRules::of_agent(instance.agent(agent)?, &more))
+///
+/// If a user who is not an administrator has set rules of the session, they only make the decisions of the others stricter.
+fn own(inner: &Inner, instance: &Instance, session: &Session, agent: &str) -> Result<PermissionRules, Error> {
+    let agent = instance.agent(agent)?;
+    let below: Vec<Rule> = session.parent_id.iter().flat_map(|_| instance.settled.rules_below()).collect();
+    let more: Vec<Rule> = session.permission.iter().flatten().chain(&below).cloned().collect();
+    let Some(access) = &session.access else { return Ok(PermissionRules::of_agent(agent, &more)) };
+    let agent = of_user(agent, &inner.dirs, &access.owner);
+    let rules = PermissionRules::of_agent(&agent, &more);
+    let bound =
+        (!access.admin && session.permission.is_some()).then(|| PermissionRules::of_agent(&agent, &below));
+    Ok(rules.under(&bound).of_user(&access.owner))
+}
+
+/// Replaces the directories of all users in the built-in rules by those of one user.
+fn of_user(agent: &AgentSpec, dirs: &Dirs, user: &str) -> AgentSpec {
+    let pattern = |directory: &Path| directory.join("*").display().to_string();
+    let shared = [dirs.tool_output(), dirs.plans(), dirs.tmp.clone()]
+        .map(|directory| (pattern(&directory), pattern(&Dirs::of_user(directory, user))));
+    let own = |rules: &[Rule]| {
+        let rules = rules.iter().map(|rule| {
+            let own = shared.iter().find(|(of_all, _)| rule.permission == OUTSIDE && rule.pattern == *of_all);
+            let pattern = own.map_or_else(|| rule.pattern.clone(), |(_, own)| own.clone());
+            Rule { pattern, ..rule.clone() }
+        });
+        rules.collect::<Vec<_>>()
+    };
+    let limits = agent.limits.as_ref().map(|limits| RuleLimits { user: own(&limits.user), ..limits.clone() });
+    AgentSpec { permission: own(&agent.permission), limits, ..agent.clone() }
 }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::configured::Configured;
 use super::tool::PluginTool;
 use super::wanted::Wanted;
-use crate::extension::{Boxed, Call, Extension, Failure, Moment, Reply};
+use crate::extension::{Author, Boxed, Call, Extension, Failure, Moment, Reply};
 use crate::packages::Owner;
 
 /// The hook that receives events.
@@ -202,6 +202,13 @@ impl Extension for HostExtension {
                 _ => self.hook(call).await,
             }
         })
+    }
+
+    fn author(&self) -> Author {
+        match self.wanted.owner {
+            Owner::User => Author::User,
+            Owner::Repository => Author::Repository,
+        }
     }
 
     fn takes_events(&self) -> bool {

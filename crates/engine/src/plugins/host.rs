@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use codewright_config::SandboxMode;
 use codewright_llm::vault;
 use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Host, Level as HostLevel, Runtime};
-use codewright_proto::{Signal, Toast, ToastVariant};
+use codewright_proto::{SessionId, Signal, Toast, ToastVariant};
 use codewright_workspace::{Author, Command, Confined};
 use serde_json::{Value, json};
 
-use super::access;
+use super::access::{self, Restricted};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
@@ -63,6 +63,14 @@ impl EngineHost {
     }
 }
 
+/// Fails if a session does not work in a directory. One of another directory is like one that does not exist.
+async fn check_session(inner: &Inner, id: &SessionId, directory: &str) -> Result<(), String> {
+    match inner.session(id).await {
+        Ok(session) if session.directory == directory => Ok(()),
+        Ok(_) | Err(_) => Err(format!("there is no session `{id}` in the directory of the repository")),
+    }
+}
+
 impl Host for EngineHost {
     fn command(&self, runtime: &Runtime, script: &Path) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
@@ -91,11 +99,21 @@ impl Host for EngineHost {
     fn api(&self, request: ApiRequest) -> Boxed<'_, Result<ApiResponse, String>> {
         Box::pin(async move {
             let inner = self.inner.upgrade().ok_or("the program is ending")?;
-            let (mut request, directory) = (request, self.instance.directory_text());
-            match self.owner {
-                Owner::User => access::complete(&mut request, &directory),
-                Owner::Repository => access::restrict(&mut request, &directory)?,
-            }
+            let directory = self.instance.directory_text();
+            let request = match self.owner {
+                Owner::User => {
+                    let mut request = request;
+                    access::complete(&mut request, &directory);
+                    request
+                }
+                Owner::Repository => {
+                    let Restricted { request, session } = access::restrict(&request, &directory)?;
+                    if let Some(session) = session {
+                        check_session(&inner, &session, &directory).await?;
+                    }
+                    request
+                }
+            };
             let api = inner.plugins.api().ok_or("the API is not available")?;
             drop(inner);
             api(request).await

@@ -66,7 +66,7 @@ impl Sessions<'_> {
 
     /// Changes the fields of a session that clients may change.
     pub async fn update(self, id: &SessionId, patch: SessionPatch) -> Result<Session, Error> {
-        let SessionPatch { title, metadata, permission, time } = patch;
+        let SessionPatch { title, metadata, permission, time, by } = patch;
         let archived = time.and_then(|time| time.archived).map(archived).transpose()?;
         // A new title or archive time does not make a session recent.
         let touches = metadata.is_some() || permission.is_some();
@@ -82,6 +82,7 @@ impl Sessions<'_> {
                 session.metadata = Some(metadata.clone());
             }
             if let Some(rules) = &permission {
+                super::mark_rules(session, &by);
                 session.permission.get_or_insert_default().extend(rules.iter().cloned());
             }
             if let Some(archived) = archived {

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::admit::{choose_model, lock};
+use crate::extension::moments::Rights;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::interface::Sessions;
@@ -85,7 +86,7 @@ impl Work {
         let mut cx = tool_cx(&self.inner, &self.instance, cancel.clone(), progress);
         let extensions = extension::open::ready(&self.inner, &self.instance).await;
         let (cwd, call_id) = (&self.instance.directory, Some(record.call_id.as_str()));
-        cx.env.set.extend(extensions.shell_env(cwd, Some(&self.id), call_id).await);
+        cx.env.set.extend(extensions.shell_env(cwd, Some(&self.id), call_id, Rights::More).await);
         let mut is_seen = false;
         let output = {
             let mut running = std::pin::pin!(run_for_user(self.input.command.clone(), &cx));

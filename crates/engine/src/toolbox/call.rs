@@ -29,7 +29,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::selection::Selection;
-use crate::extension::moments::ToolCall;
+use crate::extension::moments::{Rights, ToolCall};
 use crate::extension::{Extensions, Moment};
 use crate::hosts::{Origin, User};
 use crate::inner::Inner;
@@ -41,7 +41,7 @@ use crate::permission::reading::read_rules;
 use crate::run::files::Files;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::structured;
-use crate::sandbox::enforcement::Consent;
+use crate::sandbox::enforcement::{Consent, mode};
 use crate::sandbox::{Restricted, Subject};
 use crate::subagent::handover::Caller;
 use host::CallHost;
@@ -244,7 +244,9 @@ impl CallCx {
         if tool.facts().starts_commands {
             let (cwd, session) = (&self.instance.directory, Some(&self.session_id));
             let call_id = Some(granted.tool.call_id.as_str());
-            cx.env.set.extend(self.extensions.shell_env(cwd, session, call_id).await);
+            let is_off = mode(&self.inner, &self.instance, self.caller.rules.sandbox()) == SandboxMode::Off;
+            let rights = if cx.sandbox.is_some() || is_off { Rights::Own } else { Rights::More };
+            cx.env.set.extend(self.extensions.shell_env(cwd, session, call_id, rights).await);
         }
         let _running = tool.facts().starts_commands.then(|| self.inner.documents.command_runs());
         tool.run(input, &cx).await.or_else(|error| match error {
@@ -265,6 +267,7 @@ impl CallCx {
     async fn restricted(&self, granted: &Granted) -> Result<Option<Restricted>, Failure> {
         let subject = Subject {
             required: self.caller.rules.sandbox(),
+            user: self.caller.rules.user(),
             ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
         };
         if subject.mode() == SandboxMode::Off {
@@ -386,6 +389,7 @@ impl CallCx {
             instructions: self.loaded.clone(),
             host,
             can_delegate,
+            output_dir: self.inner.dirs.tool_output_of(self.caller.rules.user()),
             ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)
         })
     }

@@ -36,6 +36,10 @@ pub(crate) async fn ask(
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let directory = Path::new(&session.directory);
+    // The decision holds for everybody, so a user who is not an administrator cannot make it and need not wait for it.
+    if session.access.as_ref().is_some_and(|access| !access.admin) {
+        return Ok(());
+    }
     if session.parent_id.is_some() || !inner.instance(directory).await?.trust.is_open(inner) {
         return Ok(());
     }
@@ -56,7 +60,7 @@ pub(crate) async fn ask(
     if !instance.trust.is_open(inner) {
         return Ok(());
     }
-    let asked = inner.questions.ask(&session.id, vec![question(&instance.trust)], None, cancel);
+    let asked = inner.questions.ask_administrator(&session.id, question(&instance.trust), cancel);
     let reply = tokio::select! {
         reply = tokio::time::timeout(ASK_DEADLINE, asked) => reply,
         // A client with a dialog answered first.

@@ -23,7 +23,7 @@ pub(crate) async fn check(
         Ok(who) => who,
         Err(error) => return error.into_response(),
     };
-    let Some(rule) = need(operation) else {
+    let Some(rule) = need(operation, request.method()) else {
         return Error::Forbidden { why: "this route has no rule for users" }.into_response();
     };
     let ids = match Ids::of(&mut request).await {

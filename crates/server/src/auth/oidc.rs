@@ -1,13 +1,16 @@
 //! Sign-in with the tokens of an identity provider (OpenID Connect).
 //!
 //! The server is a resource server: it accepts signed tokens for its audience, and starts no sign-in itself. The keys of the
-//! provider are found by discovery and kept. A token with an unknown key leads to a new fetch, but only to a few in five
-//! minutes, so that forged tokens cause no load. Only signatures with public keys are accepted: never `none`, never a shared
+//! provider are found by discovery and kept. A token with an unknown key leads to a new fetch. Forged tokens cause little load,
+//! because a key that the provider did not know is not asked for again at once and fetches are limited; and they do not delay
+//! a new key for long, because a fetch is possible again after a short time and finds all keys. Only signatures with public keys are accepted: never `none`, never a shared
 //! secret.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use codewright_engine::Engine;
 use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
@@ -40,10 +43,16 @@ const MAX_TEAMS: usize = 200;
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 /// The deadline of a request to the provider.
 const FETCH_DEADLINE: Duration = Duration::from_secs(10);
-/// The number of fetches in an interval.
-const MAX_FETCHES: usize = 4;
-/// The interval.
-const FETCH_INTERVAL: Duration = Duration::from_secs(300);
+/// The number of fetches for unknown keys in [`BURST_INTERVAL`] that need no pause between them.
+const MAX_BURST: usize = 16;
+/// See [`MAX_BURST`].
+const BURST_INTERVAL: Duration = Duration::from_secs(300);
+/// The pause between fetches for unknown keys after a burst, and between attempts to renew old keys.
+const PAUSE: Duration = Duration::from_secs(15);
+/// How long a key that the provider does not know is not asked for again.
+const UNKNOWN_FOR: Duration = Duration::from_secs(30);
+/// The number of unknown keys that are remembered.
+const MAX_UNKNOWN: usize = 64;
 /// The age at which keys are fetched again.
 const FRESH_FOR: Duration = Duration::from_secs(3600);
 /// The age at which keys no longer count, if the provider cannot be reached.
@@ -69,8 +78,12 @@ struct Keys {
     set: Vec<Jwk>,
     /// The time of the last successful fetch.
     fetched: Option<Instant>,
-    /// The fetches of the last interval.
-    tried: Vec<Instant>,
+    /// The time of the last attempt to renew old keys.
+    renewed: Option<Instant>,
+    /// The fetches for unknown keys in the last interval. At most [`MAX_BURST`] and one for each pause.
+    tried: VecDeque<Instant>,
+    /// The ids of keys that the provider did not know, and when it was asked. Oldest first.
+    unknown: VecDeque<(String, Instant)>,
 }
 
 #[derive(Deserialize)]
@@ -116,9 +129,21 @@ impl Oidc {
         if !ALGORITHMS.contains(&header.alg) {
             return None;
         }
+        if !self.is_addressed(token) {
+            return None;
+        }
         let key = self.key(engine, header.kid.as_deref(), header.alg).await?;
         let claims = self.claims(token, &DecodingKey::from_jwk(&key).ok()?, header.alg)?;
         self.caller(&claims)
+    }
+
+    /// Whether a token says that it is of this issuer and has a signature. It may be forged, but others lead to no fetch.
+    fn is_addressed(&self, token: &str) -> bool {
+        let mut parts = token.split('.').skip(1);
+        let (Some(claims), Some(signature)) = (parts.next(), parts.next()) else { return false };
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
+        let claims: Value = serde_json::from_slice(&claims).unwrap_or_default();
+        claims["iss"] == *self.issuer && !signature.is_empty()
     }
 
     /// Checks the signature, the issuer, the audience and the times of a token.
@@ -168,13 +193,14 @@ impl Oidc {
         if is_fresh && (found.is_some() || is_known) {
             return found;
         }
-        keys.tried.retain(|at| at.elapsed() < FETCH_INTERVAL);
-        if keys.tried.len() < MAX_FETCHES {
-            keys.tried.push(Instant::now());
-            if let Some(set) = self.fetch(engine).await {
-                keys.set = set;
-                keys.fetched = Some(Instant::now());
-            }
+        let may_fetch = if found.is_some() || is_known || keys.fetched.is_none() {
+            keys.may_renew()
+        } else {
+            keys.may_ask_for(id.unwrap_or_default())
+        };
+        if may_fetch && let Some(set) = self.fetch(engine).await {
+            keys.set = set;
+            keys.fetched = Some(Instant::now());
         }
         let is_valid = keys.fetched.is_some_and(|at| at.elapsed() < VALID_FOR);
         if is_valid { keys.find(id, algorithm) } else { None }
@@ -196,6 +222,32 @@ impl Oidc {
 }
 
 impl Keys {
+    /// Reports whether old keys may be fetched again, and notes it.
+    fn may_renew(&mut self) -> bool {
+        let may = self.renewed.is_none_or(|at| at.elapsed() >= PAUSE);
+        if may {
+            self.renewed = Some(Instant::now());
+        }
+        may
+    }
+
+    /// Reports whether the keys may be fetched for an unknown one, and notes it.
+    fn may_ask_for(&mut self, id: &str) -> bool {
+        self.unknown.retain(|(_, at)| at.elapsed() < UNKNOWN_FOR);
+        self.tried.retain(|at| at.elapsed() < BURST_INTERVAL);
+        let is_paused = self.tried.back().is_none_or(|at| at.elapsed() >= PAUSE);
+        if self.unknown.iter().any(|(known, _)| known == id) || (self.tried.len() >= MAX_BURST && !is_paused)
+        {
+            return false;
+        }
+        self.tried.push_back(Instant::now());
+        if self.unknown.len() >= MAX_UNKNOWN {
+            self.unknown.pop_front();
+        }
+        self.unknown.push_back((id.to_owned(), Instant::now()));
+        true
+    }
+
     /// Returns the key with an id, or the only one for a token that names none.
     fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<Jwk> {
         let fits = |key: &&Jwk| {
@@ -218,4 +270,30 @@ fn is_safe(address: &str) -> bool {
     let Some((scheme, rest)) = address.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     scheme == "https" || (scheme == "http" && crate::host::is_loopback(authority))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_with_unknown_keys_cause_few_fetches_and_delay_a_new_key_only_shortly() {
+        let mut keys = Keys::default();
+        assert!(keys.may_renew() && !keys.may_renew());
+        assert!(keys.may_ask_for("a") && !keys.may_ask_for("a"), "the same key is not asked for at once");
+        let burst = (0..1000).filter(|at| keys.may_ask_for(&at.to_string())).count();
+        assert_eq!(burst, MAX_BURST - 1);
+        assert!(!keys.may_ask_for("new"));
+        tokio::time::advance(PAUSE).await;
+        assert!(keys.may_ask_for("new") && keys.may_renew());
+        let mut fetches = 0;
+        for at in 0..300 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            fetches += usize::from(keys.may_ask_for(&format!("forged {at}")));
+        }
+        assert!(fetches <= MAX_BURST + 20, "{fetches}");
+        assert!(keys.unknown.len() <= MAX_UNKNOWN && keys.tried.len() <= MAX_BURST + 20);
+        tokio::time::advance(BURST_INTERVAL).await;
+        assert!(keys.may_ask_for("a"));
+    }
 }

@@ -3,6 +3,8 @@
 //! A route without a row is closed for users, and a test fails. The paths that name a session say so with `{sessionID}`;
 //! the rules `Read`, `Write`, `Permission` and `Question` are only for paths with ids.
 
+use http::Method;
+
 /// What a route requires of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -35,10 +37,15 @@ pub(crate) struct Rule {
 }
 
 /// Returns the rule of the route with an operation id, or `None` if the table has no rule for it.
-pub(crate) fn need(operation: &str) -> Option<Rule> {
+///
+/// Requests with a method for changes are recorded, except those of the routes that are listed with a reason.
+pub(crate) fn need(operation: &'static str, method: &Method) -> Option<Rule> {
     let row = ROUTES.iter().find(|(_, operations)| operations.contains(&operation))?;
-    let audit = AUDITED.iter().find(|audited| **audited == operation).copied();
-    Some(Rule { need: row.0, audit })
+    let is_change = *method != Method::GET && *method != Method::HEAD;
+    let is_exception = RECORDED_BY_HANDLER.contains(&operation)
+        || UNCHANGING.iter().any(|(unchanging, _)| *unchanging == operation);
+    let is_recorded = RECORDED_READS.contains(&operation) || (is_change && !is_exception);
+    Some(Rule { need: row.0, audit: is_recorded.then_some(operation) })
 }
 
 /// The routes by what they require.
@@ -283,50 +290,37 @@ const ROUTES: &[(Need, &[&str])] = &[
     ),
 ];
 
-/// The routes whose requests are recorded.
-const AUDITED: &[&str] = &[
-    "trust.decide",
-    "trust.dismiss",
-    "trust.remove",
-    "config.update",
-    "config.update.alias",
-    "global.config.update",
-    "mcp.add",
-    "mcp.remove",
-    "mcp.auth.start",
-    "mcp.auth.remove",
-    "mcp.auth.callback",
-    "mcp.auth.authenticate",
-    "mcp.connect",
-    "mcp.disconnect",
-    "auth.set",
-    "auth.remove",
-    "provider.oauth.callback",
-    "v2.integration.connect.key",
-    "v2.integration.connect.oauth",
-    "v2.integration.attempt.complete",
-    "v2.credential.update",
-    "v2.credential.remove",
-    "v2.permission.saved.remove",
-    "permission.add",
-    "v2.session.permission.create",
-    "pty.create",
-    "v2.pty.create",
-    "pty.connect",
-    "v2.pty.connect",
-    "sync.replay",
-    "session.delete",
-    "session.shell",
-    "project.update",
-    "worktree.create",
-    "worktree.remove",
-    "worktree.reset",
-    "instance.dispose",
-    "global.dispose",
-    "global.drain",
-    "users.access",
-    "experimental.controlPlane.moveSession",
+/// The routes that read and are recorded too.
+const RECORDED_READS: &[&str] = &["pty.connect", "v2.pty.connect"];
+
+/// The routes that change something and whose handlers write the entry, which says more.
+const RECORDED_BY_HANDLER: &[&str] = &[
+    "permission.reply",
+    "permission.respond",
+    "v2.session.permission.reply",
+    "question.reply",
+    "question.reject",
     "question.reply.alias",
+    "v2.session.question.reply",
+    "v2.session.question.reject",
+];
+
+/// The routes with a method for changes that change nothing, and why.
+const UNCHANGING: &[(&str, &str)] = &[
+    ("app.log", "the log itself records it"),
+    ("sync.start", "does nothing"),
+    ("sync.steal", "always refused"),
+    ("sync.history.list", "reads"),
+    ("v2.session.wait", "waits"),
+    ("experimental.console.switchOrg", "always refused"),
+    ("experimental.workspace.create", "always refused"),
+    ("experimental.workspace.remove", "always refused"),
+    ("experimental.workspace.warp", "always refused"),
+    ("experimental.workspace.syncList", "does nothing"),
+    ("experimental.projectCopy.generateName", "returns a name"),
+    ("v2.projectCopy.create", "always refused"),
+    ("v2.projectCopy.remove", "always refused"),
+    ("v2.projectCopy.refresh", "does nothing"),
 ];
 
 #[cfg(test)]
@@ -346,13 +340,35 @@ mod tests {
         let missing: Vec<_> = known.difference(&ruled).collect();
         assert!(missing.is_empty(), "decide who may use these routes: {missing:?}");
         assert!(ruled.difference(&known).next().is_none(), "{:?}", ruled.difference(&known));
-        assert!(AUDITED.iter().all(|audited| known.contains(audited)));
+    }
+
+    #[test]
+    fn every_route_that_changes_something_is_recorded() {
+        let exceptions: Vec<_> = RECORDED_BY_HANDLER
+            .iter()
+            .copied()
+            .chain(UNCHANGING.iter().map(|(operation, _)| *operation))
+            .collect();
+        let all = operations();
+        for exception in exceptions.iter().chain(RECORDED_READS) {
+            assert!(all.iter().any(|(operation, ..)| operation == exception), "`{exception}` is unknown");
+        }
+        for (operation, method, _) in all {
+            let rule = need(operation, &Method::from_bytes(method.as_bytes()).unwrap()).unwrap();
+            let expected =
+                RECORDED_READS.contains(&operation) || (method != "GET" && !exceptions.contains(&operation));
+            assert_eq!(rule.audit.is_some(), expected, "{method} {operation}");
+            let changes_as_handler = RECORDED_BY_HANDLER.contains(&operation);
+            assert!(
+                !changes_as_handler || matches!(rule.need, Need::Permission | Need::Question | Need::Member)
+            );
+        }
     }
 
     #[test]
     fn a_path_with_a_session_has_a_rule_about_it() {
         for (operation, _, path) in operations() {
-            let need = need(operation).unwrap().need;
+            let need = need(operation, &Method::GET).unwrap().need;
             let is_about_ids = matches!(need, Need::Read | Need::Write | Need::Permission | Need::Question);
             if path.contains("{sessionID}") {
                 assert!(is_about_ids || need == Need::Admin, "{operation}");
@@ -367,7 +383,7 @@ mod tests {
     fn a_path_names_ids_in_a_way_that_the_check_knows() {
         for (operation, _, path) in operations() {
             let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-            match need(operation).unwrap().need {
+            match need(operation, &Method::GET).unwrap().need {
                 Need::Read | Need::Write => assert!(names.clone().any(|name| name == "sessionID"), "{path}"),
                 Need::Permission | Need::Question => {
                     assert!(names.clone().any(|name| matches!(name, "requestID" | "permissionID")), "{path}");

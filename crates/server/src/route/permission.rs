@@ -60,9 +60,10 @@ pub(super) async fn add(
         None => {}
     }
     check_rules(viewer.who(), [&rule])?;
+    let by = viewer.who().principal();
     let added = async move {
         match session_id {
-            Some(id) => engine.permissions().add_to_session(&id, rule).await,
+            Some(id) => engine.permissions().add_to_session(&id, rule, &by).await,
             None => engine.permissions().add_to_project(&location.instance, rule).await,
         }
     };
@@ -90,9 +91,9 @@ impl crate::state::Server {
         self: &Arc<Self>,
         who: &Who,
         id: PermissionId,
-        answer: PermissionAnswer,
+        mut answer: PermissionAnswer,
     ) -> Result<Json<bool>, Error> {
-        Box::pin(check_reply(self, who, &id, answer.reply)).await?;
+        answer.reply = Box::pin(check_reply(self, who, &id, answer.reply)).await?;
         let (engine, target, reply) = (self.engine.clone(), id.to_string(), answer.reply);
         self.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
         Box::pin(record_reply(self, who, &target, reply)).await;

@@ -8,7 +8,7 @@ use codewright_proto::{
 use serde::Deserialize;
 
 use crate::Error;
-use crate::auth::{Viewer, on_permission, on_question};
+use crate::auth::{Viewer, Who, answer_question, on_permission, on_question};
 use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
@@ -23,10 +23,11 @@ pub(super) async fn list(
 
 pub(super) async fn reply(
     State(app): State<App>,
+    who: Who,
     One(id): One<QuestionId>,
     Payload(answer): Payload<QuestionAnswers>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.questions().answer(&id, answer.answers)?;
+    Box::pin(answer_question(&app, &who, &id, Some(answer.answers))).await?;
     Ok(Json(true))
 }
 
@@ -56,14 +57,20 @@ pub(super) async fn answer(
     let id =
         QuestionId::parse(&body.id).map_err(|error| Error::payload(format!("{error}\n  at [\"id\"]")))?;
     match (body.answers, body.reply) {
-        (_, Some(PermissionReply::Reject)) => app.engine.questions().reject(&id)?,
-        (Some(answers), _) => app.engine.questions().answer(&id, answers)?,
+        (_, Some(PermissionReply::Reject)) => {
+            Box::pin(answer_question(&app, viewer.who(), &id, None)).await?
+        }
+        (Some(answers), _) => Box::pin(answer_question(&app, viewer.who(), &id, Some(answers))).await?,
         (None, _) => return Err(missing("answers")),
     }
     Ok(Json(true))
 }
 
-pub(super) async fn reject(State(app): State<App>, One(id): One<QuestionId>) -> Result<Json<bool>, Error> {
-    app.engine.questions().reject(&id)?;
+pub(super) async fn reject(
+    State(app): State<App>,
+    who: Who,
+    One(id): One<QuestionId>,
+) -> Result<Json<bool>, Error> {
+    Box::pin(answer_question(&app, &who, &id, None)).await?;
     Ok(Json(true))
 }

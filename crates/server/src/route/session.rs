@@ -1,6 +1,5 @@
 //! Sessions, their messages and their prompts.
 
-mod body;
 pub(super) mod change;
 
 use std::collections::BTreeMap;
@@ -16,8 +15,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use codewright_engine::{Engine, Json as StoredJson, Rest, SessionFilter};
 use codewright_proto::{
-    Action, CommandInput, ForkInput, MessageId, MessageWithParts, PromptInput, Rule, Session, SessionId,
-    SessionInput, SessionPatch, SessionStatus, ShellInput, SummarizeInput,
+    Action, CommandInput, ForkInput, MessageId, MessageWithParts, PromptBody, PromptInput, Rule, Session,
+    SessionId, SessionInput, SessionPatch, SessionStatus, ShellInput, SummarizeInput,
 };
 use futures_util::{StreamExt as _, future, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -30,7 +29,6 @@ use crate::compress::LongReply;
 use crate::extract::{Location, One, Params, Payload, Two, count};
 use crate::serve::Closing;
 use crate::state::App;
-use body::PromptBody;
 
 /// The default maximum of listed sessions.
 const DEFAULT_SESSIONS: usize = 100;
@@ -128,9 +126,10 @@ pub(super) async fn update(
     State(app): State<App>,
     who: Who,
     One(id): One<SessionId>,
-    Payload(change): Payload<SessionPatch>,
+    Payload(mut change): Payload<SessionPatch>,
 ) -> Result<Json<Session>, Error> {
     check_rules(&who, change.permission.iter().flatten())?;
+    change.by = who.principal();
     let engine = app.engine.clone();
     app.finish(async move { engine.sessions().update(&id, change).await }).await.map(Json)
 }
@@ -274,17 +273,23 @@ pub(super) async fn prompt(
     closing: Option<Extension<Closing>>,
     Payload(body): Payload<PromptBody>,
 ) -> Result<Response, Error> {
-    let (engine, input) = (app.engine.clone(), body.input()?);
-    check_prompt(&app, &who, &input).await?;
+    let (engine, input) = (app.engine.clone(), prompt_input(&app, &who, &id, body).await?);
     respond_when_done(&app, closing, async move { engine.sessions().prompt(&id, input).await }).await
 }
 
-/// Fails if a prompt contains what its sender may not send.
-async fn check_prompt(app: &App, who: &Who, input: &PromptInput) -> Result<(), Error> {
-    check_parts(app, who, &input.parts).await?;
+/// Returns the prompt of a sender.
+///
+/// # Errors
+///
+/// Fails if it contains what its sender may not send.
+async fn prompt_input(app: &App, who: &Who, id: &SessionId, body: PromptBody) -> Result<PromptInput, Error> {
+    let input = body.input().ok_or_else(|| Error::payload("Missing key\n  at [\"parts\"]"))?;
+    let mut input = PromptInput { by: who.principal(), ..input };
+    check_parts(app, who, id, &mut input.parts).await?;
     let on = input.tools.iter().flatten().filter(|(_, on)| **on);
     let rules: Vec<_> = on.map(|(tool, _)| Rule::new(tool, "*", Action::Allow)).collect();
-    check_rules(who, &rules)
+    check_rules(who, &rules)?;
+    Ok(input)
 }
 
 /// Runs a command and responds when the turn has ended.
@@ -293,9 +298,10 @@ pub(super) async fn command(
     who: Who,
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
-    Payload(input): Payload<CommandInput>,
+    Payload(mut input): Payload<CommandInput>,
 ) -> Result<Response, Error> {
-    check_parts(&app, &who, &input.parts).await?;
+    input.by = who.principal();
+    check_parts(&app, &who, &id, &mut input.parts).await?;
     check_arguments(&app, &who, &id, &input.arguments).await?;
     let engine = app.engine.clone();
     respond_when_done(&app, closing, async move { engine.sessions().command(&id, input).await }).await
@@ -315,6 +321,7 @@ pub(super) struct InitBody {
 /// Runs the command that writes `AGENTS.md` and responds when the turn has ended.
 pub(super) async fn init(
     State(app): State<App>,
+    who: Who,
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
     Payload(InitBody { message_id, provider_id, model_id }): Payload<InitBody>,
@@ -323,6 +330,7 @@ pub(super) async fn init(
         message_id: Some(message_id),
         model: Some(format!("{provider_id}/{model_id}")),
         command: "init".to_owned(),
+        by: who.principal(),
         ..CommandInput::default()
     };
     let engine = app.engine.clone();
@@ -408,8 +416,7 @@ pub(super) async fn prompt_async(
     One(id): One<SessionId>,
     Payload(body): Payload<PromptBody>,
 ) -> Result<StatusCode, Error> {
-    let (engine, input) = (app.engine.clone(), body.input()?);
-    check_prompt(&app, &who, &input).await?;
+    let (engine, input) = (app.engine.clone(), prompt_input(&app, &who, &id, body).await?);
     app.finish(async move { engine.sessions().prompt_async(&id, input).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,6 +1,7 @@
 //! The git state of a directory.
 
 use axum::Json;
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use codewright_engine::Against;
 use codewright_proto::{VcsFile, VcsReply};
@@ -9,7 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::auth::Who;
 use crate::extract::{Location, Params, Payload};
+use crate::state::App;
 
 #[derive(Deserialize)]
 pub(super) struct DiffQuery {
@@ -53,7 +56,17 @@ pub(super) async fn raw(location: Location) -> Result<Response, Error> {
     Ok((kind, location.instance.vcs_raw().await?).into_response())
 }
 
-pub(super) async fn apply(location: Location, Payload(body): Payload<Apply>) -> Result<Json<Value>, Error> {
+pub(super) async fn apply(
+    State(app): State<App>,
+    who: Who,
+    location: Location,
+    Payload(body): Payload<Apply>,
+) -> Result<Json<Value>, Error> {
+    if who.limited().is_some()
+        && app.engine.permissions().needs_reply(&location.instance, &body.patch).await?
+    {
+        return Err(Error::Forbidden { why: "only administrators change files that other programs execute" });
+    }
     if location.instance.vcs_apply(&body.patch).await? {
         return Ok(Json(json!({"applied": true})));
     }

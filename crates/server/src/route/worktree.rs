@@ -9,7 +9,7 @@ use codewright_proto::{MoveSessionInput, Worktree, WorktreeCreateInput, Worktree
 use http::StatusCode;
 
 use crate::Error;
-use crate::auth::{Level, Viewer, check_directory, on_session};
+use crate::auth::{Level, Viewer, on_session};
 use crate::extract::{Location, Payload};
 use crate::state::App;
 
@@ -68,11 +68,11 @@ pub(super) async fn move_session(
 ) -> Result<StatusCode, Error> {
     let MoveSessionInput { session_id, destination, move_changes } = input;
     on_session(&app, &mut viewer, Some(session_id.as_str()), Level::Full).await?;
-    check_directory(&app, viewer.who(), Path::new(&destination.directory)).await?;
+    let destination = Path::new(&destination.directory);
+    let destination = Location::open(&app, viewer.who(), destination).await?.path().directory;
     let changes = if move_changes == Some(true) { Changes::Move } else { Changes::Stay };
     let (engine, id) = (app.engine.clone(), session_id.clone());
-    let work =
-        async move { engine.sessions().relocate(&id, Path::new(&destination.directory), changes).await };
+    let work = async move { engine.sessions().relocate(&id, Path::new(&destination), changes).await };
     let moved = app.finish(work).await;
     app.directories.forget(&session_id);
     moved.map(|_| StatusCode::NO_CONTENT).map_err(|error| refused("MoveSessionError", error))

@@ -47,7 +47,7 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
             model: model.map(|model| format!("{}/{}", model.provider_id, model.model_id)),
             variant,
             parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
-            message_id: None,
+            ..CommandInput::default()
         };
         return enqueue(state, Cmd::Command { session, input: Box::new(input), draft: draft.clone() }, draft);
     }

@@ -210,6 +210,38 @@ fn a_token_of_the_provider_counts_only_if_it_is_meant_for_this_server() -> Resul
 }
 
 #[test]
+fn forged_tokens_do_not_keep_a_new_key_out() -> Result<()> {
+    let (old, new) = (Key::new("old"), Key::new("new"));
+    let provider = Provider::start(vec![old.public()])?;
+    let team = Team::with(Script::new(), |config| {
+        config["auth"]["oidc"] =
+            json!({"issuer": provider.url, "audience": "codewright", "roles": {"dev": "member"}});
+    })?;
+    let now = codewright_proto::Clock::system().now_ms() / 1000;
+    let claims = json!({
+        "iss": provider.url, "aud": "codewright", "sub": "u-1", "groups": ["dev"], "exp": now + 600,
+    });
+    let status = |token: &str| team.with_token(token, "/users/me").unwrap().0;
+    assert_eq!(status(&old.sign(&claims)), 200);
+    for (at, id) in ["a", "b", "c", "d", "e", "f", "g", "h"].into_iter().enumerate() {
+        let text = unsigned(&json!({"alg": "ES256", "kid": id}), &claims);
+        let signature = BASE64.encode([u8::try_from(at)?; 64]);
+        assert_eq!(status(&format!("{text}.{signature}")), 401);
+    }
+    provider.keys.lock().unwrap().0 = vec![old.public(), new.public()];
+    assert_eq!(status(&new.sign(&claims)), 200, "the new key is found");
+    // A flood of forged tokens causes few fetches, and those with another issuer none.
+    for at in 0..60 {
+        let text = unsigned(&json!({"alg": "ES256", "kid": format!("flood-{at}")}), &claims);
+        assert_eq!(status(&format!("{text}.{}", BASE64.encode([1; 64]))), 401);
+    }
+    let fetches = provider.fetches();
+    assert!(fetches <= 20, "{fetches}");
+    assert_eq!(status(&new.sign(&claims)), 200);
+    Ok(())
+}
+
+#[test]
 fn tokens_may_be_signed_with_each_kind_of_key() -> Result<()> {
     let (ec, ed, rsa) = (Key::new("ec"), Key::ed25519("ed"), Key::rsa("rsa"));
     if rsa.is_none() {

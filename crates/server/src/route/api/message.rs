@@ -68,12 +68,13 @@ pub(in crate::route) async fn prompt(
         }
         return Ok(Json(json!({ "data": admission(&app, &id, message_id).await? })));
     }
-    let parts = prompt.parts();
-    check_parts(&app, &who, &parts).await?;
+    let mut parts = prompt.parts();
+    check_parts(&app, &who, &id, &mut parts).await?;
     let input = PromptInput {
         message_id,
         no_reply: (resume == Some(false)).then_some(true),
         parts,
+        by: who.principal(),
         ..PromptInput::default()
     };
     let (engine, of) = (app.engine.clone(), id.clone());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{find_session, parse_id, with_location};
 use crate::Error;
-use crate::auth::{Viewer, Who};
+use crate::auth::{Viewer, Who, answer_question};
 use crate::extract::{Location, One, Params, Payload, Two};
 use crate::state::App;
 use crate::v2::pending::permission;
@@ -41,20 +41,22 @@ pub(in crate::route) async fn questions_of(
 
 pub(in crate::route) async fn reply(
     State(app): State<App>,
+    who: Who,
     Two(session, id): Two<SessionId, QuestionId>,
     Payload(answer): Payload<QuestionAnswers>,
 ) -> Result<StatusCode, Error> {
     check_question(&app, &session, &id).await?;
-    app.engine.questions().answer(&id, answer.answers)?;
+    Box::pin(answer_question(&app, &who, &id, Some(answer.answers))).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(in crate::route) async fn reject(
     State(app): State<App>,
+    who: Who,
     Two(session, id): Two<SessionId, QuestionId>,
 ) -> Result<StatusCode, Error> {
     check_question(&app, &session, &id).await?;
-    app.engine.questions().reject(&id)?;
+    Box::pin(answer_question(&app, &who, &id, None)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

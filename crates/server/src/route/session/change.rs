@@ -3,11 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use codewright_proto::{
-    FileDiff, KeptFile, MessageId, Part, PartId, RevertInput, Session, SessionId, Todo, UnrevertInput,
+    FileDiff, KeptFile, MessageId, Part, PartBody, PartId, RevertInput, Session, SessionId, Todo,
+    UnrevertInput,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::auth::Who;
 use crate::extract::{One, Params, Payload, Three, Two};
 use crate::state::App;
 
@@ -59,12 +61,21 @@ pub(in crate::route) async fn remove_part(
 
 pub(in crate::route) async fn update_part(
     State(app): State<App>,
+    who: Who,
     Three(id, message, part): Three<SessionId, MessageId, PartId>,
     Payload(value): Payload<Part>,
 ) -> Result<Json<Part>, Error> {
     if (&value.session_id, &value.message_id, &value.id) != (&id, &message, &part) {
         let message = "the ids of the part differ from those in the path".to_owned();
         return Err(Error::Invalid { message, kind: "Payload" });
+    }
+    if who.limited().is_some() {
+        let stored = app.engine.sessions().message(&id, &message).await?.parts;
+        let is_text = |part: &Part| matches!(part.body, PartBody::Text(_));
+        // Undo and the next request believe what the other parts say about calls and files.
+        if !is_text(&value) || !stored.iter().any(|stored| stored.id == part && is_text(stored)) {
+            return Err(Error::Forbidden { why: "users may only change the text of a message" });
+        }
     }
     let engine = app.engine.clone();
     app.finish(async move { engine.sessions().update_part(value).await }).await.map(Json)

@@ -1,15 +1,14 @@
-//! The body of a prompt.
+//! The body of a prompt as clients send it.
 
 use std::collections::BTreeMap;
 
-use codewright_proto::{MessageId, OutputFormat, PartInput, PromptInput, PromptModel};
 use serde::Deserialize;
 
-use crate::Error;
+use crate::{MessageId, OutputFormat, PartInput, Principal, PromptInput, PromptModel};
 
 /// The body of a prompt. Older clients send the parts under the key `content`.
-#[derive(Deserialize)]
-pub(in crate::route) struct PromptBody {
+#[derive(Debug, Deserialize)]
+pub struct PromptBody {
     #[serde(rename = "messageID")]
     message_id: Option<MessageId>,
     model: Option<PromptModel>,
@@ -25,7 +24,7 @@ pub(in crate::route) struct PromptBody {
 }
 
 /// The content of a prompt in the format of older clients.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Content {
     Text(String),
@@ -33,14 +32,15 @@ enum Content {
 }
 
 impl PromptBody {
-    /// Returns the prompt. `parts` has precedence over `content`.
-    pub(super) fn input(self) -> Result<PromptInput, Error> {
+    /// Returns the prompt; `None` if it has no parts. `parts` has precedence over `content`.
+    #[must_use]
+    pub fn input(self) -> Option<PromptInput> {
         let parts = match (self.parts, self.content) {
             (Some(parts), _) | (None, Some(Content::Parts(parts))) => parts,
             (None, Some(Content::Text(text))) => vec![PartInput::text(text)],
-            (None, None) => return Err(Error::payload("Missing key\n  at [\"parts\"]")),
+            (None, None) => return None,
         };
-        Ok(PromptInput {
+        Some(PromptInput {
             message_id: self.message_id,
             model: self.model,
             agent: self.agent,
@@ -50,6 +50,7 @@ impl PromptBody {
             system: self.system,
             variant: self.variant,
             parts,
+            by: Principal::default(),
         })
     }
 }

@@ -1,0 +1,226 @@
+//! What a user who is not an administrator may decide.
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+use codewright_testkit::{Script, Turn};
+use serde_json::{Value, json};
+
+use super::Team;
+use crate::sandbox::is_enforced;
+use crate::support::{Stage, wait_until};
+
+fn id(value: &Value) -> Result<String> {
+    Ok(value["id"].as_str().context("no id")?.to_owned())
+}
+
+/// Every route that replies to a permission request, with its body.
+fn replies(session: &str, request: &str, reply: &str) -> [(String, Value); 4] {
+    [
+        (format!("/permission/{request}/reply"), json!({"reply": reply})),
+        (format!("/session/{session}/permissions/{request}"), json!({"response": reply})),
+        (format!("/api/session/{session}/permission/{request}/reply"), json!({"reply": reply})),
+        ("/question".to_owned(), json!({"id": request, "reply": reply})),
+    ]
+}
+
+#[test]
+fn only_an_administrator_lets_a_command_out_of_the_sandbox_or_the_directory() -> Result<()> {
+    let command = json!({"command": "echo free", "description": "d", "sandbox": {"mode": "off"}});
+    let network = json!({"command": "echo free", "description": "d", "sandbox": {"network": "open"}});
+    for (tool, input, permission) in [
+        ("bash", command, "sandbox"),
+        ("bash", network, "sandbox"),
+        ("read", json!({"filePath": "/etc/hostname"}), "external_directory"),
+        ("write", json!({"filePath": ".envrc", "content": "x"}), "edit"),
+        ("webfetch", json!({"url": "http://127.0.0.1:9/", "format": "text"}), "webfetch"),
+    ] {
+        let stage = Stage::git(Script::new().tool(tool, input).default_turn(Turn::text("Done.")))?;
+        if permission == "sandbox" && !is_enforced(&stage)? {
+            continue;
+        }
+        let team = Team::on(stage, "none", |_| {})?;
+        let session = team.session("bob", "mine")?;
+        assert_eq!(team.start("bob", &session, "go")?, 204);
+        let request = id(&team.request("bob", permission)?)?;
+        for reply in ["once", "always"] {
+            for (path, body) in replies(&session, &request, reply) {
+                assert_eq!(team.status("bob", "POST", &path, &body)?, 403, "{permission} {path}");
+            }
+        }
+        assert_eq!(id(&team.request("bob", permission)?)?, request, "the request still waits");
+        let path = format!("/permission/{request}/reply");
+        assert_eq!(team.status("root", "POST", &path, &json!({"reply": "once"}))?, 200);
+        wait_until("the end", || team.stage.server.main_requests().len() == 2)?;
+        let audit = team.json("root", "GET", "/users/audit", &Value::Null)?.to_string();
+        assert!(audit.contains("permission.reply") && audit.contains("root"), "{audit}");
+    }
+    Ok(())
+}
+
+#[test]
+fn only_an_administrator_answers_the_question_about_trust() -> Result<()> {
+    let stage = Stage::git(Script::new().default_turn(Turn::text("Done.")))?;
+    let canary = stage.project.path("canary");
+    let config = json!({"mcp": {"x": {"type": "local", "command": ["touch", canary]}}});
+    stage.project.write("opencode.json", config.to_string())?;
+    let team = Team::on(stage, "ask", |_| {})?;
+    // The question is for clients that follow the events.
+    let _streams = ["root", "bob"].map(|user| team.events(user, "/event").unwrap());
+    let own = team.session("bob", "mine")?;
+    assert_eq!(team.prompt("bob", &own, "hi")?, 200, "a user's session continues without trust");
+    let questions = |user: &str| team.json(user, "GET", "/question", &Value::Null).unwrap();
+    assert_eq!(questions("root"), json!([]));
+    let session = team.session("root", "root's")?;
+    assert_eq!(team.share("root", &session, &json!({"guests": "full"}))?, 200);
+    assert_eq!(team.start("root", &session, "hi")?, 204);
+    wait_until("the question", || questions("bob").as_array().is_some_and(|all| !all.is_empty()))?;
+    let question = id(&questions("bob")[0])?;
+    let answers = json!({"answers": [["Trust this repository"]]});
+    for (path, body) in [
+        (format!("/question/{question}/reply"), answers.clone()),
+        (format!("/question/{question}/reject"), json!({})),
+        (format!("/api/session/{session}/question/{question}/reply"), answers.clone()),
+        (format!("/api/session/{session}/question/{question}/reject"), json!({})),
+        ("/question".to_owned(), json!({"id": question, "answers": [["Trust this repository"]]})),
+        ("/question".to_owned(), json!({"id": question, "reply": "reject"})),
+    ] {
+        assert_eq!(team.status("bob", "POST", &path, &body)?, 403, "{path}");
+    }
+    assert_eq!(team.json("bob", "GET", "/trust", &Value::Null)?["status"], "undecided");
+    assert!(!canary.exists());
+    assert_eq!(team.status("root", "POST", &format!("/question/{question}/reply"), &answers)?, 200);
+    let audit = team.json("root", "GET", "/users/audit", &Value::Null)?;
+    let mut entries = audit.as_array().context("no list")?.iter();
+    let entry = entries.find(|entry| entry["action"] == "trust.question").context("no entry")?;
+    assert_eq!((&entry["user"], &entry["detail"]), (&json!("root"), &json!("Trust this repository")));
+    // The trusted server of tools starts.
+    team.json("root", "GET", "/mcp", &Value::Null)?;
+    wait_until("the canary", || canary.exists())
+}
+
+#[test]
+fn rules_of_a_user_never_override_those_of_the_operator() -> Result<()> {
+    let call = || Turn::steps().tool("bash", json!({"command": "echo forbidden", "description": "d"}));
+    let script = Script::new().turn(call()).text("a").turn(call()).text("b").turn(call()).text("c");
+    let team = Team::with(script, |config| {
+        config["permission"] = json!({"bash": {"*": "allow", "echo *": "deny"}});
+    })?;
+    let rule = json!([{"permission": "bash", "pattern": "echo *", "action": "allow"}]);
+    let created = team.json("bob", "POST", "/session", &json!({"title": "t", "permission": rule}))?;
+    let patched = team.session("bob", "t")?;
+    assert_eq!(
+        team.status("bob", "PATCH", &format!("/session/{patched}"), &json!({"permission": rule}))?,
+        200
+    );
+    let added = team.session("bob", "t")?;
+    let addition = json!({"sessionID": added, "permission": "bash", "pattern": "echo *", "action": "allow"});
+    assert_eq!(team.status("bob", "POST", "/permission", &addition)?, 200);
+    for session in [id(&created)?, patched, added] {
+        let before = team.stage.server.main_requests().len();
+        let mut body = crate::support::prompt("go");
+        body["tools"] = json!({"bash": true});
+        let (status, text) = team.call("bob", "POST", &format!("/session/{session}/message"), &body)?;
+        assert_eq!(status, 200, "{text}");
+        let results = team.stage.results(before + 1)?.join("");
+        assert!(results.contains("A permission rule forbids this call"), "{results}");
+    }
+    Ok(())
+}
+
+#[test]
+fn rules_of_a_user_can_restrict_the_own_session() -> Result<()> {
+    let call = Turn::steps().tool("bash", json!({"command": "echo forbidden", "description": "d"}));
+    let team = Team::with(Script::new().turn(call).text("a"), |config| {
+        config["permission"] = json!({"bash": "allow"});
+    })?;
+    let rule = json!([{"permission": "bash", "pattern": "*", "action": "ask"}]);
+    let session = id(&team.json("bob", "POST", "/session", &json!({"title": "t", "permission": rule}))?)?;
+    assert_eq!(team.start("bob", &session, "go")?, 204);
+    let request = id(&team.request("bob", "bash")?)?;
+    let reply = json!({"reply": "once"});
+    assert_eq!(team.status("bob", "POST", &format!("/permission/{request}/reply"), &reply)?, 200);
+    wait_until("the end", || team.stage.server.main_requests().len() == 2)
+}
+
+#[test]
+fn an_approval_of_a_user_holds_for_the_sessions_of_that_user() -> Result<()> {
+    let call = || Turn::steps().tool("bash", json!({"command": "echo approved", "description": "d"}));
+    let script = Script::new().turn(call()).text("a").turn(call()).text("b").turn(call()).text("c");
+    let team = Team::with(script, |config| config["permission"] = json!({"bash": "ask"}))?;
+    let [first, second] = [team.session("alice", "a")?, team.session("alice", "b")?];
+    assert_eq!(team.start("alice", &first, "go")?, 204);
+    let request = id(&team.request("alice", "bash")?)?;
+    let always = json!({"reply": "always"});
+    assert_eq!(team.status("alice", "POST", &format!("/permission/{request}/reply"), &always)?, 200);
+    wait_until("the end", || team.stage.server.main_requests().len() == 2)?;
+    assert_eq!(team.prompt("alice", &second, "again")?, 200, "the same user is not asked again");
+    let own = team.session("bob", "mine")?;
+    assert_eq!(team.start("bob", &own, "go")?, 204);
+    let request = id(&team.request("bob", "bash")?)?;
+    assert_eq!(team.status("bob", "POST", &format!("/permission/{request}/reply"), &always)?, 200);
+    Ok(())
+}
+
+#[test]
+fn always_of_another_user_counts_once() -> Result<()> {
+    let call = || Turn::steps().tool("bash", json!({"command": "echo approved", "description": "d"}));
+    let script = Script::new().turn(call()).text("a").turn(call()).text("b");
+    let team = Team::with(script, |config| config["permission"] = json!({"bash": "ask"}))?;
+    let session = team.session("alice", "a")?;
+    assert_eq!(team.share("alice", &session, &json!({"guests": "full"}))?, 200);
+    for _ in 0..2 {
+        assert_eq!(team.start("alice", &session, "go")?, 204);
+        let request = id(&team.request("bob", "bash")?)?;
+        let always = json!({"reply": "always"});
+        assert_eq!(team.status("bob", "POST", &format!("/permission/{request}/reply"), &always)?, 200);
+        wait_until("the end", || {
+            team.json("alice", "GET", "/session/status", &Value::Null).is_ok_and(|all| all == json!({}))
+        })?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_user_changes_neither_records_of_calls_nor_files_that_others_execute() -> Result<()> {
+    let call = Turn::steps().tool("bash", json!({"command": "true", "description": "d"}));
+    let stage = Stage::git(Script::new().turn(call).text("a"))?;
+    let team = Team::on(stage, "none", |config| config["permission"] = json!({"bash": "allow"}))?;
+    let session = team.session("bob", "t")?;
+    assert_eq!(team.prompt("bob", &session, "go")?, 200);
+    let messages = team.json("bob", "GET", &format!("/session/{session}/message"), &Value::Null)?;
+    let all = messages.as_array().context("no list")?.iter();
+    let parts: Vec<Value> =
+        all.flat_map(|message| message["parts"].as_array().cloned().unwrap_or_default()).collect();
+    let change = |part: &Value| {
+        let path = format!(
+            "/session/{session}/message/{}/part/{}",
+            part["messageID"].as_str().unwrap_or_default(),
+            part["id"].as_str().unwrap_or_default()
+        );
+        team.status("bob", "PATCH", &path, part)
+    };
+    for part in &parts {
+        let expected = if part["type"] == "text" { 200 } else { 403 };
+        assert_eq!(change(part)?, expected, "{part}");
+    }
+    let text = parts.iter().find(|part| part["type"] == "text").context("no text")?;
+    let mut forged = text.clone();
+    forged["type"] = json!("patch");
+    forged["hash"] = json!("0123456789012345678901234567890123456789");
+    forged["files"] = json!(["/etc/passwd"]);
+    assert_eq!(change(&forged)?, 403);
+    let patch = |name: &str| {
+        let text = format!(
+            "diff --git a/{name} b/{name}\nnew file mode 100644\n--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n"
+        );
+        team.status("bob", "POST", "/vcs/apply", &json!({"patch": text}))
+    };
+    for name in ["opencode.json", ".opencode/plugin/p.js", ".vscode/tasks.json", ".envrc"] {
+        assert_eq!(patch(name)?, 403, "{name}");
+        assert!(!team.stage.project.path(name).exists(), "{name}");
+    }
+    assert_eq!(patch("notes.txt")?, 200);
+    assert_eq!(fs::read_to_string(team.stage.project.path("notes.txt"))?, "x\n");
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! What users may decide: permission rules of their sessions, replies to permission requests, answers to questions.
+//!
+//! A user decides about ordinary work of the own sessions. What would reach the things of others, or lead out of the
+//! sandbox, is for administrators.
+
+use std::path::{Path, PathBuf};
+
+use codewright_engine::{self as engine, Resource};
+use codewright_proto::{Action, PermissionId, PermissionReply, PermissionRequest, QuestionId, Rule};
+
+use super::{Caller, Who, directories, record};
+use crate::Error;
+use crate::state::App;
+
+/// The permission to leave the directory of a session. Only administrators grant it.
+const OUTSIDE: &str = "external_directory";
+/// The permissions whose patterns are paths, relative to the worktree.
+const ABOUT_PATHS: [&str; 3] = ["read", "edit", "list"];
+/// Why a request or a rule is for administrators.
+const WIDER: Error =
+    Error::Forbidden { why: "only administrators permit access outside of a session's directory or sandbox" };
+
+/// Fails if a rule of a user could permit to leave the directory of a session.
+pub(crate) fn check_rules<'a>(who: &Who, rules: impl IntoIterator<Item = &'a Rule>) -> Result<(), Error> {
+    if who.limited().is_none() {
+        return Ok(());
+    }
+    let widens = |rule: &Rule| rule.action != Action::Deny && may_widen(&rule.permission);
+    if rules.into_iter().any(widens) { Err(WIDER) } else { Ok(()) }
+}
+
+/// Returns the reply of a user to a permission request as it counts.
+///
+/// "Always" covers later requests of the owner of the session. From another user it counts once.
+///
+/// # Errors
+///
+/// Fails if the reply would permit what only administrators permit.
+pub(crate) async fn check_reply(
+    app: &App,
+    who: &Who,
+    id: &PermissionId,
+    reply: PermissionReply,
+) -> Result<PermissionReply, Error> {
+    let Some(caller) = who.limited().filter(|_| reply != PermissionReply::Reject) else { return Ok(reply) };
+    let mut pending = app.engine.permissions().pending().await?.into_iter();
+    let Some(request) = pending.find(|request| request.id == *id) else {
+        // Nobody has checked what it is about.
+        return Err(engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() }.into());
+    };
+    let session = app.engine.sessions().get(&request.session_id).await?;
+    if engine::widens(&request) || may_widen(&request.permission) {
+        return Err(WIDER);
+    }
+    if !names_permitted_paths(app, caller, &request, Path::new(&session.directory)).await? {
+        return Err(WIDER);
+    }
+    let is_own = session.access.is_some_and(|access| access.owner == *caller.name);
+    Ok(if reply == PermissionReply::Always && !is_own { PermissionReply::Once } else { reply })
+}
+
+/// Whether all paths of a request are those of users.
+async fn names_permitted_paths(
+    app: &App,
+    caller: &Caller,
+    request: &PermissionRequest,
+    directory: &Path,
+) -> Result<bool, Error> {
+    if !ABOUT_PATHS.contains(&request.permission.as_str()) {
+        return Ok(true);
+    }
+    let instance = app.engine.instance(directory).await?;
+    let root = PathBuf::from(&instance.path().worktree);
+    for pattern in request.patterns.iter().chain(&request.always) {
+        let fixed = pattern.split(['*', '?']).next().unwrap_or_default();
+        // A pattern for everything is limited by the permission to leave the directory.
+        if fixed.is_empty() {
+            continue;
+        }
+        let is_home = fixed.starts_with(['~', '$']);
+        let path = root.join(fixed);
+        let existing = path.ancestors().find(|above| above.symlink_metadata().is_ok());
+        let is_permitted = match existing {
+            Some(existing) => directories::permits(app, caller, existing).await,
+            None => false,
+        };
+        if is_home || !is_permitted || has_parent(&path) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn has_parent(path: &Path) -> bool {
+    path.components().any(|part| part == std::path::Component::ParentDir)
+}
+
+/// Whether the name of a permission in a rule may stand for one that only administrators grant.
+fn may_widen(name: &str) -> bool {
+    let name = name.trim();
+    name.contains(['*', '?', '[', '{'])
+        || [OUTSIDE, "sandbox"].iter().any(|wider| name.eq_ignore_ascii_case(wider))
+}
+
+/// Answers a question for the sender of a request, or rejects it. Who may see the question is checked before.
+///
+/// # Errors
+///
+/// Fails if only an administrator may answer it.
+pub(crate) async fn answer_question(
+    app: &App,
+    who: &Who,
+    id: &QuestionId,
+    answers: Option<Vec<Vec<String>>>,
+) -> Result<(), Error> {
+    let questions = app.engine.questions();
+    let is_trust = questions.needs_administrator(id);
+    if is_trust && who.limited().is_some() {
+        return Err(Error::Forbidden { why: "only administrators decide about trust" });
+    }
+    let shown: String = match &answers {
+        Some(answers) if is_trust => {
+            answers.iter().flatten().flat_map(|answer| answer.chars()).take(40).collect()
+        }
+        Some(_) => "answered".to_owned(),
+        None => "rejected".to_owned(),
+    };
+    match answers {
+        Some(answers) => questions.answer(id, answers)?,
+        None => questions.reject(id)?,
+    }
+    let action = if is_trust { "trust.question" } else { "question.answer" };
+    record(app, who, [action, id.as_str(), &shown]).await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_with_wildcards_may_stand_for_any_permission() {
+        for (name, expected) in [
+            ("*", true),
+            ("external_directory", true),
+            ("External_Directory ", true),
+            ("ext*", true),
+            ("sandbox", true),
+            ("bash", false),
+            ("read", false),
+        ] {
+            assert_eq!(may_widen(name), expected, "{name}");
+        }
+    }
+}
