@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use crate::{ControlFiles, LoadInput, env, request};
+use crate::{ControlFiles, LoadInput, env, key_path, request};
 
 /// The maximum number of files; more would not fit into a request.
 const MAX_FILES: usize = 200;
@@ -144,7 +144,7 @@ fn listed(directory: &Path) -> Vec<PathBuf> {
 /// The files of a repository that its trust decision is about.
 fn of_repository(control: &ControlFiles, directory: &Path) -> Vec<PathBuf> {
     let relative = control.digests().keys().filter(|name| request::of_code(name).is_some());
-    let paths = relative.map(|name| control.root().join(name));
+    let paths = relative.filter_map(|key| Some(control.root().join(key_path(key)?)));
     let is_here = |path: &PathBuf| path.parent() == Some(directory) && is_code(path);
     // A special file or link was not read.
     paths.filter(is_here).filter(|path| path.symlink_metadata().is_ok_and(|about| about.is_file())).collect()

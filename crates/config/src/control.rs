@@ -9,9 +9,13 @@ mod tree;
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fmt::Write as _,
     fs,
-    os::unix::fs::MetadataExt as _,
+    os::unix::{
+        ffi::{OsStrExt as _, OsStringExt as _},
+        fs::MetadataExt as _,
+    },
     path::{Path, PathBuf},
 };
 
@@ -109,7 +113,7 @@ impl ControlFiles {
         &self.requests
     }
 
-    /// The SHA-256 digest of each control file, by its path inside the root.
+    /// The SHA-256 digest of each control file, by the [key](path_key) of its path inside the root.
     #[must_use]
     pub fn digests(&self) -> &BTreeMap<String, String> {
         &self.digests
@@ -194,11 +198,11 @@ impl ControlFiles {
                 self.set_limit(format!("`{name}` {problem}"));
             }
             Err(problem) if is_interpreted(&path) => {
-                self.digests.insert(self.display_name(&path), format!("unread: {problem}"));
+                self.digests.insert(self.key(&path), format!("unread: {problem}"));
                 self.texts.insert(path, Err(problem));
             }
             Err(problem) => {
-                self.digests.insert(self.display_name(&path), format!("unread: {problem}"));
+                self.digests.insert(self.key(&path), format!("unread: {problem}"));
             }
         }
     }
@@ -211,7 +215,7 @@ impl ControlFiles {
         if self.digests.len() >= MAX_FILES {
             return self.set_limit(format!("there are more than {MAX_FILES} control files"));
         }
-        self.digests.insert(self.display_name(&path), hash(&bytes));
+        self.digests.insert(self.key(&path), hash(&bytes));
         if is_interpreted(&path) {
             self.texts.insert(path, String::from_utf8(bytes).map_err(|_| FileProblem::NotText));
         }
@@ -235,6 +239,11 @@ impl ControlFiles {
         }
         let level = self.levels.iter().rev().find(|level| path.starts_with(level));
         level.unwrap_or(&self.root).clone()
+    }
+
+    /// The identity of a file: its exact path relative to the root.
+    fn key(&self, path: &Path) -> String {
+        path_key(path.strip_prefix(&self.root).unwrap_or(path))
     }
 
     /// The name of a file in lists: its path relative to the root.
@@ -311,11 +320,11 @@ impl ControlFiles {
         let relative = path.strip_prefix(self.boundary(&path)).unwrap_or(&path).to_owned();
         match confined::read(&self.boundary(&path), &relative, file::MAX_FILE_BYTES) {
             Ok(bytes) => {
-                self.digests.insert(self.display_name(&path), hash(&bytes));
+                self.digests.insert(self.key(&path), hash(&bytes));
                 self.texts.insert(path, String::from_utf8(bytes).map_err(|_| FileProblem::NotText));
             }
             Err(problem) => {
-                self.digests.insert(self.display_name(&path), format!("unread: {problem}"));
+                self.digests.insert(self.key(&path), format!("unread: {problem}"));
                 self.texts.insert(path, Err(problem));
             }
         }
@@ -342,6 +351,39 @@ impl ControlFiles {
             self.tree(&folder);
         }
     }
+}
+
+/// The beginning of the key of a path that is not text. No path contains it.
+const BYTES: &str = "\0bytes:";
+
+/// The identity of a path as text. Different paths have different keys: a path that is text is its own key, and of
+/// others the key contains the bytes as hexadecimal numbers.
+#[must_use]
+pub fn path_key(path: &Path) -> String {
+    let bytes = || format!("{BYTES}{}", hex(path.as_os_str().as_bytes()));
+    path.to_str().map_or_else(bytes, str::to_owned)
+}
+
+/// The path of a key; `None` if the key is not valid.
+#[must_use]
+pub fn key_path(key: &str) -> Option<PathBuf> {
+    let Some(digits) = key.strip_prefix(BYTES) else { return Some(key.into()) };
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
+    Some(OsString::from_vec(bytes?).into())
+}
+
+/// The text of a key in lists. It is no identity: several keys can have the same text.
+#[must_use]
+pub fn key_display(key: &str) -> String {
+    let path = key_path(key).unwrap_or_default();
+    request::plain(&path.to_string_lossy())
+}
+
+/// Whether a key of a decision from before keys were exact can belong to several paths.
+#[must_use]
+pub fn is_ambiguous_key(key: &str) -> bool {
+    key.contains(['\'', '\u{fffd}', '\u{2026}'])
 }
 
 /// Whether the text of a file is interpreted, in addition to its digest.

@@ -45,7 +45,7 @@ pub use config::{
     AgentConfig, AgentProgram, CommandConfig, Config, Cost, InstructionRules, Limit, Modalities, ModelConfig,
     PromptConfig, ProviderConfig, ProviderOptions, Share, Timeout, parse_model,
 };
-pub use control::{ControlFiles, Trust};
+pub use control::{ControlFiles, Trust, is_ambiguous_key, key_display, key_path, path_key};
 pub use dirs::Dirs;
 pub use edit::{edit_document, parse_document};
 pub use env::Env;

@@ -67,7 +67,9 @@ pub(crate) fn of_code(path: &str) -> Option<TrustRequest> {
     };
     let is_configuration = [".opencode/", ".codewright/"].iter().any(|name| path.contains(name));
     let is_code = CODE.iter().any(|extension| path.ends_with(extension));
-    (is_configuration && is_code).then(|| TrustRequest::new(path, key, format!("run the code of `{path}`")))
+    let shown = plain(path);
+    (is_configuration && is_code)
+        .then(|| TrustRequest::new(&shown, key, format!("run the code of `{shown}`")))
 }
 
 /// The request of a file that binds keys of the terminal client.

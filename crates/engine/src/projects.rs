@@ -120,8 +120,8 @@ impl Instances<'_> {
 
     /// Begins to end the processes of a directory. The result waits for them, but not without end.
     ///
-    /// This program calls it before it creates a control file in the directory, and waits: the sandbox of a running process
-    /// would take the file for one that the process created.
+    /// This program calls it before it creates a control file in the directory, and waits: a running process could write into a
+    /// new directory whose mount it does not have.
     pub(crate) fn end_processes(self, directory: &Path) -> impl Future<Output = ()> + Send + use<> {
         self.0.jobs.end_in(directory);
         let (mcp, lsp) = (self.0.mcp.close(directory), self.0.lsp.close(directory));

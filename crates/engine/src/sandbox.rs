@@ -6,6 +6,7 @@
 
 mod caches;
 pub(crate) mod enforcement;
+mod git;
 pub(crate) mod installer;
 mod paths;
 pub(crate) mod report;
@@ -18,8 +19,8 @@ use codewright_config::{Dirs, Env, NetworkAccess, SandboxConfig, SandboxMode, en
 use codewright_proto::SessionId;
 use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use codewright_workspace::{
-    Confined, Guarded, Mechanism, Network, Probe, Sandbox, TEMPORARY, folded_name, make_private_directory,
-    normalize, physical,
+    Below, Confined, Guarded, Mechanism, Network, Probe, Sandbox, TEMPORARY, folded_name,
+    make_private_directory, normalize, physical,
 };
 
 use crate::inner::Inner;
@@ -36,12 +37,6 @@ const EDIT: &str = "edit";
 const EXTERNAL: &str = "external_directory";
 /// See [`EDIT`].
 const READ: &str = "read";
-/// The longest file that names the directory of a repository.
-const MAX_GITFILE_BYTES: u64 = 4096;
-/// The names in the directory of a repository that decide which programs git runs.
-const GIT_FILES: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
-/// The largest number of worktrees and of submodules whose settings are protected.
-const MAX_ADMINISTRATIONS: usize = 200;
 /// The age at which the temporary directory of a session is removed.
 const TEMPORARY_DAYS: u64 = 7;
 /// The largest number of temporary directories that are checked at once.
@@ -157,18 +152,19 @@ impl<'a> Subject<'a> {
                 write.push(root.to_owned());
             }
             write.extend(self.config.write.iter().cloned());
-            let git = git_directory(root);
+            let git = git::directory(root);
             // A link can name a directory of the worktree, which git uses like `.git`.
             for directory in git.iter().cloned().chain(root.join(".git").canonicalize()) {
-                guarded.extend(administration(&directory));
+                guarded.extend(git::administration(&directory));
             }
+            guarded.extend(git::embedded(root));
+            guarded.extend(git::targets(root, git.as_deref(), self.variables, &self.dirs.home));
             write.extend(git);
         }
-        for directory in write.iter().filter(|path| path.is_dir()).chain([&self.directory.to_owned()]) {
-            if !guarded.iter().any(|row| row.directory == *directory) {
-                guarded.extend(control::guarded(directory));
-            }
+        for directory in self.with_control_files(&write) {
+            guarded.extend(control::guarded(&directory));
         }
+        let below = self.below(&write, &granted);
         // Its content controls nothing outside of the sandbox.
         write.push(caches.directory().to_owned());
         // Git writes into the directory `.git`. A file or link of this name leads elsewhere, so it stays as it is.
@@ -182,12 +178,45 @@ impl<'a> Subject<'a> {
             write,
             protect: self.own_directories(),
             guarded,
+            below,
             hide: self.hidden(),
             show: self.visible(),
             temporary,
             // A proxy belongs to one command, see `hosts`.
             network: if self.has_whole_network() { Network::Open } else { Network::Off },
         })
+    }
+
+    /// The directories whose control files are protected by name: those that can be written, and the session's. The directory
+    /// of a repository has names of its own.
+    fn with_control_files(&self, write: &[PathBuf]) -> Vec<PathBuf> {
+        let git = git::directory(self.root());
+        let directories = write.iter().filter(|path| path.is_dir() && Some(*path) != git.as_ref()).cloned();
+        let mut directories: Vec<PathBuf> = directories.chain([self.directory.to_owned()]).collect();
+        directories.sort();
+        directories.dedup();
+        directories
+    }
+
+    /// The names that the command cannot create at any depth.
+    fn below(&self, write: &[PathBuf], granted: &[PathBuf]) -> Below {
+        let root = self.root();
+        // The directory of a repository is known by its name.
+        let named = |path: &PathBuf| match path.parent() {
+            Some(above) if path.ends_with(".git") => above.to_owned(),
+            Some(_) | None => path.clone(),
+        };
+        let directories = write.iter().filter(|path| path.is_dir()).map(named);
+        let directories = directories.chain([self.directory.to_owned()]).collect();
+        // A directory that was granted is not one of control files only because it can be written.
+        let granted = granted.iter().filter(|path| control::is_control(path) || path.is_file());
+        let locks = granted.clone().map(|path| {
+            let mut lock = path.clone().into_os_string();
+            lock.push(".lock");
+            PathBuf::from(lock)
+        });
+        let configured = self.config.write.iter().filter(|path| path.starts_with(root) && *path != root);
+        control::below(directories, granted.cloned().chain(locks).chain(configured.cloned()).collect())
     }
 
     /// Whether the command has the network of the machine, by the configuration or by a reply about this command.
@@ -263,7 +292,7 @@ impl<'a> Subject<'a> {
             return Vec::new();
         }
         let directories = self.named(EXTERNAL);
-        let git = git_directory(self.root());
+        let git = git::directory(self.root());
         // General rules allow edits. Outside of the worktree the directory has to be granted as well. A link that was
         // exchanged since then leads to a place that was not.
         let is_granted = |path: &PathBuf| {
@@ -402,51 +431,6 @@ fn allow(guarded: &mut Vec<Guarded>, granted: &[PathBuf]) {
 fn names(name: &str, is_whole: bool) -> Vec<String> {
     let lock = is_whole.then(|| format!("{name}.lock"));
     [name.to_owned()].into_iter().chain(lock).map(|name| folded_name(&name)).collect()
-}
-
-/// The directory of a repository that git writes: `.git`, or the main repository of a linked worktree.
-///
-/// A repository must not be able to name a foreign directory. The main repository is therefore used only if it names
-/// this worktree too.
-fn git_directory(root: &Path) -> Option<PathBuf> {
-    let own = root.join(".git");
-    let metadata = own.symlink_metadata().ok()?;
-    if metadata.is_dir() {
-        return Some(own);
-    }
-    if !metadata.is_file() || metadata.len() > MAX_GITFILE_BYTES {
-        return None;
-    }
-    let read = |path: &Path| -> Option<String> {
-        let metadata = path.symlink_metadata().ok()?;
-        (metadata.is_file() && metadata.len() <= MAX_GITFILE_BYTES)
-            .then(|| std::fs::read_to_string(path).ok())?
-    };
-    let administration = normalize(&root.join(read(&own)?.trim().strip_prefix("gitdir:")?.trim()));
-    let back = read(&administration.join("gitdir"))?;
-    if normalize(Path::new(back.trim())) != own {
-        return None;
-    }
-    let common = normalize(&administration.join(read(&administration.join("commondir"))?.trim()));
-    (administration.parent()? == common.join("worktrees")).then_some(common)
-}
-
-/// The names in the directory of a repository with which git finds other settings, also those of its worktrees and
-/// submodules.
-fn administration(directory: &Path) -> Vec<Guarded> {
-    let row = |directory: PathBuf, names: &[&str]| Guarded {
-        directory,
-        patterns: names.iter().map(|&name| name.to_owned()).collect(),
-        except: Vec::new(),
-    };
-    let mut rows = vec![row(directory.to_owned(), GIT_FILES)];
-    let below = |name: &str| {
-        let entries = std::fs::read_dir(directory.join(name)).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).filter(|path| is_directory(path)).take(MAX_ADMINISTRATIONS)
-    };
-    rows.extend(below("worktrees").map(|path| row(path, &["commondir", "config.worktree"])));
-    rows.extend(below("modules").map(|path| row(path, GIT_FILES)));
-    rows
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codewright_config::{ControlFiles, Dirs, Env, Trust, env};
+use codewright_config::{ControlFiles, Dirs, Env, Trust, env, key_display};
 use codewright_proto::{TrustChange, TrustChangeKind, TrustReply, TrustRequest, TrustStatus};
 
 use decisions::{Decisions, Stamp};
@@ -216,7 +216,7 @@ fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
     if before.is_empty() {
         return Vec::new();
     }
-    let change = |path: &String, kind| TrustChange { path: path.clone(), kind };
+    let change = |key: &String, kind| TrustChange { path: key_display(key), kind };
     let new = now.iter().filter_map(|(path, digest)| match before.get(path) {
         None => Some(change(path, TrustChangeKind::Added)),
         Some(known) if known != digest => Some(change(path, TrustChangeKind::Changed)),

@@ -90,12 +90,14 @@ mod tests {
                 patterns: vec![".mcp.json".to_owned()],
                 except: Vec::new(),
             }],
+            below: crate::Below::default(),
             hide: vec![at("home/.ssh")],
             show: Vec::new(),
             temporary: at("private"),
             network: Network::Off,
         };
-        let mechanism = Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper);
+        let mechanism =
+            Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper, crate::Creation::Checked);
         for (name, expected) in [
             ("work/src/new", None),
             ("work/.git/config", Some(Blocked::Protected)),

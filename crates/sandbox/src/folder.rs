@@ -5,13 +5,12 @@ use std::io::{Error, ErrorKind};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd as _;
 use std::os::fd::OwnedFd;
-use std::path::{Component, Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fchmod, fstat, openat, renameat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fchmod, fstat, openat, statat};
 use rustix::io::Errno;
 
-/// The permissions that the owner needs to rename entries.
+/// The permissions that the owner needs to use entries.
 const OWNER: Mode = Mode::RWXU;
 
 /// An open directory.
@@ -24,8 +23,8 @@ pub(crate) enum Reached {
     Folder(Folder),
     /// A component is missing or is a file.
     Missing,
-    /// This component is a link.
-    Link(PathBuf),
+    /// A component is a link.
+    Link,
 }
 
 impl Folder {
@@ -40,14 +39,12 @@ impl Folder {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut folder = openat(CWD, "/", flags, Mode::empty())?;
-        let mut walked = PathBuf::from("/");
         for component in path.components() {
             let name = match component {
                 Component::Normal(name) => name,
                 Component::RootDir | Component::CurDir => continue,
                 Component::ParentDir | Component::Prefix(_) => return Err(ErrorKind::InvalidInput.into()),
             };
-            walked.push(name);
             let opened = match openat(&folder, name, flags, Mode::empty()) {
                 // A command may have removed its owner's permissions.
                 #[cfg(target_os = "linux")]
@@ -61,7 +58,7 @@ impl Folder {
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => {
                     let is_link = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
                         .is_ok_and(|data| FileType::from_raw_mode(data.st_mode) == FileType::Symlink);
-                    return Ok(if is_link { Reached::Link(walked) } else { Reached::Missing });
+                    return Ok(if is_link { Reached::Link } else { Reached::Missing });
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -76,11 +73,6 @@ impl Folder {
         rustix::fs::openat2(CWD, path, flags, Mode::empty(), rustix::fs::ResolveFlags::NO_SYMLINKS).map(Self)
     }
 
-    /// Whether the directory has an entry of this name.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        !matches!(statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT | Errno::NAMETOOLONG))
-    }
-
     /// The names of the entries. Names that are not text are changed, so that they match no name.
     pub(crate) fn names(&self) -> Result<impl Iterator<Item = Result<String, Error>>, Error> {
         let is_own = |name: &CStr| matches!(name.to_bytes(), b"." | b"..");
@@ -90,17 +82,6 @@ impl Folder {
             Ok(entry) => Some(Ok(entry.file_name().to_string_lossy().into_owned())),
             Err(error) => Some(Err(error.into())),
         }))
-    }
-
-    /// Renames an entry to a name in the same or another directory.
-    pub(crate) fn rename(&self, from: &str, into: &Self, to: &str) -> Result<(), Error> {
-        Ok(renameat(&self.0, from, &into.0, to)?)
-    }
-
-    /// Gives the owner the permissions to rename entries.
-    pub(crate) fn make_writable(&self) -> Result<(), Error> {
-        let mode = Mode::from_raw_mode(fstat(&self.0)?.st_mode);
-        Ok(fchmod(&self.0, mode | OWNER)?)
     }
 }
 
@@ -114,13 +95,4 @@ fn reopened(folder: &OwnedFd, name: &std::ffi::OsStr, flags: OFlags) -> Result<O
     let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode) | OWNER;
     rustix::fs::chmod(format!("/proc/self/fd/{}", directory.as_raw_fd()), mode)?;
     openat(folder, name, flags, Mode::empty())
-}
-
-/// A word for names that a command cannot have occupied.
-pub(crate) fn random_word() -> String {
-    use std::hash::{BuildHasher as _, RandomState};
-    #[expect(clippy::disallowed_methods, reason = "only makes the word differ between calls")]
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
-    // The state is random in each process and differs with every call.
-    format!("{:016x}", RandomState::new().hash_one(now))
 }

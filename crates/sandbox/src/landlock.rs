@@ -41,7 +41,7 @@ pub(crate) struct Paths {
     /// The version of the interface.
     version: u32,
     read: Vec<PathBuf>,
-    write: Vec<PathBuf>,
+    pub(crate) write: Vec<PathBuf>,
 }
 
 /// The version of the kernel's interface that can be used. `None` without Landlock.
@@ -100,6 +100,46 @@ impl Paths {
             RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
         }
     }
+}
+
+/// Keeps the calling thread and all processes that it starts from creating, renaming and linking entries, except in some
+/// directories, and from removing files if `removal` says so.
+///
+/// # Errors
+///
+/// Fails if the kernel does not enforce all of it.
+pub(crate) fn prevent_creation(free: &[PathBuf], removal: Removal) -> Result<(), Error> {
+    let failed = |error: landlock::RulesetError| Error::Kernel(format!("Landlock: {error}"));
+    // Sockets have no content.
+    let create = AccessFs::MakeReg
+        | AccessFs::MakeDir
+        | AccessFs::MakeSym
+        | AccessFs::MakeFifo
+        | AccessFs::MakeChar
+        | AccessFs::MakeBlock
+        | AccessFs::Refer;
+    let access = match removal {
+        Removal::Permitted => create,
+        Removal::Prevented => create | AccessFs::RemoveFile,
+    };
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let mut created = ruleset.handle_access(access).and_then(Ruleset::create).map_err(failed)?;
+    for directory in free.iter().filter(|path| path.is_dir()) {
+        created = add(created, directory, access)?;
+    }
+    match created.restrict_self().map_err(failed)?.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced => {
+            Err(Error::Kernel("Landlock is switched off".to_owned()))
+        }
+    }
+}
+
+/// Whether files can be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removal {
+    Permitted,
+    Prevented,
 }
 
 /// Adds a rule for a path. Paths that do not exist need none.

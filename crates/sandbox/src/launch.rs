@@ -15,11 +15,14 @@ use crate::{Error, Network, Sandbox, TEMPORARY, bubblewrap, forward, seatbelt};
 #[cfg(target_os = "linux")]
 use crate::{
     bubblewrap::Mounter,
-    landlock::Paths,
+    creation,
+    landlock::{Paths, Removal, prevent_creation},
+    mechanism::Creation,
     mounts::Frame,
+    names::Names,
     privilege::Users,
-    seccomp::Sockets,
-    steps::{PROXY, Step, can_write, steps},
+    seccomp::{self, Sockets},
+    steps::{Kind, PROXY, Step, can_write, steps},
 };
 
 /// The first argument that makes the program restrict itself. The text of an [`Inner`] follows, and its mounts, or
@@ -31,6 +34,10 @@ const WAIT: &str = "-";
 /// The largest number of bytes that a waiting helper reads. An empty pipe holds them, so that the writer never waits.
 #[cfg(target_os = "linux")]
 const MAX_PLAN_BYTES: usize = 32 * 1024;
+
+/// The interface of Landlock that can prevent renames.
+#[cfg(target_os = "linux")]
+const LANDLOCK_WITH_RENAMES: u32 = 2;
 
 /// Variables with which programs fail at once if a host cannot be reached. They would try again for more than a minute.
 const IMPATIENT: [(&str, &str); 2] =
@@ -73,7 +80,14 @@ pub struct Inner {
     paths: Option<Paths>,
     #[cfg(target_os = "linux")]
     sockets: Sockets,
+    /// The names that the command cannot create.
+    #[cfg(target_os = "linux")]
+    names: Option<Names>,
 }
+
+/// The directory with devices, which each sandbox has for itself.
+#[cfg(target_os = "linux")]
+const DEVICES: &str = "/dev";
 
 impl Launch {
     /// Describes the start of a command with the sandbox in a directory. `helper` is the path of this program.
@@ -89,19 +103,20 @@ impl Launch {
     ) -> Result<Self, Error> {
         match mechanism {
             #[cfg(target_os = "linux")]
-            Mechanism::Bubblewrap(program, mounter) => {
+            Mechanism::Bubblewrap(program, mounter, creation) => {
                 let steps = steps(sandbox)?;
+                let names = names(sandbox, &steps, *creation);
                 // The helper that makes mounts is not restricted yet, so no command may be able to exchange it.
                 let (args, covered) = if *mounter == Mounter::Helper && !can_write(&steps, helper) {
                     let mut args = bubblewrap::namespaces(&sandbox.network);
                     args.push(helper.into());
-                    args.extend(Inner::with_mounts(sandbox, &steps, directory)?);
+                    args.extend(Inner::with_mounts(sandbox, &steps, directory, names)?);
                     (args, Vec::new())
                 } else {
                     let bubblewrap::Arguments { words: mut args, covered } =
                         bubblewrap::arguments(sandbox, steps, helper, directory);
                     args.push(bubblewrap::HELPER.into());
-                    args.extend(Inner::in_namespaces(sandbox).arguments()?);
+                    args.extend(Inner { names, ..Inner::in_namespaces(sandbox) }.arguments()?);
                     (args, covered)
                 };
                 let env = variables(Path::new(TEMPORARY), sandbox);
@@ -135,7 +150,7 @@ impl Launch {
     /// are known, which saves time. `None` if the mechanism needs them at the start.
     #[must_use]
     pub fn waiting(sandbox: &Sandbox, mechanism: &Mechanism, helper: &Path) -> Option<Self> {
-        let Mechanism::Bubblewrap(program, Mounter::Helper) = mechanism else { return None };
+        let Mechanism::Bubblewrap(program, Mounter::Helper, _) = mechanism else { return None };
         let mut args = bubblewrap::namespaces(&sandbox.network);
         args.extend([helper.into(), CONFINE.into(), WAIT.into()]);
         let env = variables(Path::new(TEMPORARY), sandbox);
@@ -150,17 +165,35 @@ impl Launch {
 ///
 /// Fails if a path of the sandbox cannot be resolved.
 #[cfg(target_os = "linux")]
-pub fn plan(sandbox: &Sandbox, helper: &Path, directory: &Path) -> Result<Option<Vec<u8>>, Error> {
+pub fn plan(
+    sandbox: &Sandbox,
+    mechanism: &Mechanism,
+    helper: &Path,
+    directory: &Path,
+) -> Result<Option<Vec<u8>>, Error> {
+    let Mechanism::Bubblewrap(_, _, creation) = mechanism else { return Ok(None) };
     let steps = steps(sandbox)?;
     if can_write(&steps, helper) {
         return Ok(None);
     }
     // The first word is the argument that starts the helper.
-    let words = Inner::with_mounts(sandbox, &steps, directory)?.split_off(1);
+    let names = names(sandbox, &steps, *creation);
+    let words = Inner::with_mounts(sandbox, &steps, directory, names)?.split_off(1);
     let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     let text = words.join(&0);
     let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= MAX_PLAN_BYTES);
     Ok(length.map(|length| [&length.to_le_bytes()[..], &text].concat()))
+}
+
+/// The names that a command with these mounts cannot create. `None` if they cannot be checked here, or need no check.
+#[cfg(target_os = "linux")]
+fn names(sandbox: &Sandbox, steps: &[Step], creation: Creation) -> Option<Names> {
+    let writable = steps.iter().filter(|step| step.kind == Kind::Write).map(|step| step.path.clone());
+    let writable: Vec<PathBuf> = writable.chain([TEMPORARY.into(), DEVICES.into()]).collect();
+    match creation {
+        Creation::Checked => Names::new(sandbox, &writable),
+        Creation::Unchecked => None,
+    }
 }
 
 /// Reads the words of a [`plan`] from standard input, and nothing after them.
@@ -203,7 +236,7 @@ impl Launch {
 ///
 /// Never fails.
 #[cfg(not(target_os = "linux"))]
-pub fn plan(_: &Sandbox, _: &Path, _: &Path) -> Result<Option<Vec<u8>>, Error> {
+pub fn plan(_: &Sandbox, _: &Mechanism, _: &Path, _: &Path) -> Result<Option<Vec<u8>>, Error> {
     Ok(None)
 }
 
@@ -231,17 +264,29 @@ impl Inner {
             Network::Proxy(_) => Some(PROXY.into()),
             Network::Off | Network::Open => None,
         };
-        Self { forward, frame: None, paths: None, sockets: Sockets::Any }
+        Self { forward, frame: None, paths: None, sockets: Sockets::Any, names: None }
     }
 
     fn with_landlock(sandbox: &Sandbox, version: u32) -> Result<Self, Error> {
         // The namespace of the machine has no free port that only this command can reach, so there is no proxy.
         let sockets = if sandbox.network == Network::Open { Sockets::Any } else { Sockets::Pairs };
-        Ok(Self { forward: None, frame: None, paths: Some(Paths::new(sandbox, version)?), sockets })
+        let paths = Paths::new(sandbox, version)?;
+        let names = if version >= LANDLOCK_WITH_RENAMES && creation::is_supported(Users::Shared) {
+            let writable: Vec<PathBuf> = paths.write.iter().cloned().chain([DEVICES.into()]).collect();
+            Names::new(sandbox, &writable)
+        } else {
+            None
+        };
+        Ok(Self { forward: None, frame: None, paths: Some(paths), sockets, names })
     }
 
     /// The arguments of a helper that makes the mounts.
-    fn with_mounts(sandbox: &Sandbox, steps: &[Step], directory: &Path) -> Result<Vec<OsString>, Error> {
+    fn with_mounts(
+        sandbox: &Sandbox,
+        steps: &[Step],
+        directory: &Path,
+        names: Option<Names>,
+    ) -> Result<Vec<OsString>, Error> {
         let real = |path: &Path| {
             std::fs::canonicalize(path).map_err(|source| Error::Path { path: path.to_owned(), source })
         };
@@ -251,14 +296,22 @@ impl Inner {
         };
         let frame = Frame::new(directory, steps.len());
         let frame = Frame { temporary: Some(real(&sandbox.temporary)?), proxy, ..frame };
-        let arguments = Self { frame: Some(frame), ..Self::in_namespaces(sandbox) }.arguments()?;
+        let arguments = Self { frame: Some(frame), names, ..Self::in_namespaces(sandbox) }.arguments()?;
         Ok(arguments.into_iter().chain(steps.iter().map(Step::word)).collect())
     }
 
-    /// The arguments of a helper that makes the mounts of every sandbox and no others.
-    pub(crate) fn probe() -> Result<[OsString; 2], Error> {
-        let frame = Some(Frame::new(Path::new("/"), 0));
-        Self { forward: None, frame, paths: None, sockets: Sockets::Any }.arguments()
+    /// The arguments of a helper that restricts itself like every sandbox. The helper also makes the mounts if it is the
+    /// mounter.
+    pub(crate) fn probe(mounter: Mounter, creation: Creation) -> Result<[OsString; 2], Error> {
+        let frame = match mounter {
+            Mounter::Helper => Some(Frame::new(Path::new("/"), 0)),
+            Mounter::Bubblewrap => None,
+        };
+        let names = match creation {
+            Creation::Checked => Some(Names::default()),
+            Creation::Unchecked => None,
+        };
+        Self { forward: None, frame, paths: None, sockets: Sockets::Any, names }.arguments()
     }
 
     /// The arguments of the helper.
@@ -300,11 +353,22 @@ fn apply(text: &OsStr, args: &mut impl Iterator<Item = OsString>) -> Result<(), 
         forward::start(socket).map_err(|error| Error::Kernel(format!("the proxy's port: {error}")))?;
     }
     let users = if inner.paths.is_some() { Users::Shared } else { Users::Own };
-    crate::privilege::reduce(users)?;
     if let Some(paths) = &inner.paths {
+        crate::privilege::reduce(users)?;
         paths.restrict()?;
     }
-    crate::seccomp::restrict(inner.sockets)
+    let Some(names) = inner.names else {
+        crate::privilege::reduce(users)?;
+        return seccomp::restrict(inner.sockets);
+    };
+    let free = names.free.clone();
+    let removal = if names.links.is_empty() { Removal::Permitted } else { Removal::Prevented };
+    // The thread keeps a right of its own user namespace, and is not restricted below.
+    let creation = creation::start(names)?;
+    crate::privilege::reduce(users)?;
+    prevent_creation(&free, removal)?;
+    let listener = seccomp::restrict_creation(inner.sockets, removal)?;
+    creation.send(listener).map_err(|_| Error::Kernel("the thread for new files has ended".to_owned()))
 }
 
 /// Applies nothing: other systems restrict the process from outside.

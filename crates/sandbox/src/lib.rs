@@ -5,7 +5,7 @@
 //!
 //! - Linux with bubblewrap: separate user, mount, pid, ipc and network namespaces, with a read-only root
 //!   directory. Inside, the program itself is started once more; it makes the mounts, restricts system calls
-//!   ([`restrict`]) and starts the command.
+//!   ([`restrict`]) and starts the command. It creates the command's files, so that no guarded name appears.
 //! - Linux without bubblewrap: Landlock and a system call filter. This is weaker, see [`Mechanism::gaps`].
 //! - macOS: a profile for `sandbox-exec`.
 //!
@@ -20,10 +20,14 @@ mod guard;
 mod launch;
 mod light;
 mod mechanism;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only the helper on Linux uses it"))]
+mod names;
 mod seatbelt;
 mod sockets;
 mod steps;
 
+#[cfg(target_os = "linux")]
+mod creation;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
@@ -37,10 +41,11 @@ use std::path::PathBuf;
 
 pub use blocked::Blocked;
 pub use bubblewrap::Mounter;
-pub use guard::{Guard, Guarded, Place, Renamed, folded_name};
+pub use guard::{Guarded, folded_name};
 pub use launch::{CONFINE, Inner, Launch, plan, restrict};
 pub use light::with_writes;
-pub use mechanism::{Mechanism, Probe, Strongest, detect};
+pub use mechanism::{Creation, Mechanism, Probe, Strongest, detect};
+pub use names::Below;
 
 /// The private directory of a command appears under this path.
 pub const TEMPORARY: &str = "/tmp";
@@ -58,6 +63,8 @@ pub struct Sandbox {
     pub protect: Vec<PathBuf>,
     /// Names in directories that cannot be written, created or replaced.
     pub guarded: Vec<Guarded>,
+    /// Names that cannot be created at any depth. Those that exist are not protected by a mount.
+    pub below: Below,
     /// Files and directories whose content is not visible.
     pub hide: Vec<PathBuf>,
     /// Files and directories that can be read although a directory above is hidden.

@@ -32,13 +32,22 @@ const LANDLOCK_WITH_TRUNCATION: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mechanism {
     /// bubblewrap at this path.
-    Bubblewrap(PathBuf, Mounter),
+    Bubblewrap(PathBuf, Mounter, Creation),
     /// Landlock with this interface version, and a system call filter.
     Landlock(u32),
     /// `sandbox-exec` of macOS.
     Seatbelt,
     /// No mechanism. Nothing is enforced.
     Nothing,
+}
+
+/// Whether the names of new files are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Creation {
+    /// Before a file exists.
+    Checked,
+    /// The kernel has no means for that.
+    Unchecked,
 }
 
 impl Mechanism {
@@ -56,21 +65,28 @@ impl Mechanism {
     /// Whether all promises of a sandbox hold.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        matches!(self, Self::Bubblewrap(..) | Self::Seatbelt)
+        matches!(self, Self::Bubblewrap(_, _, Creation::Checked) | Self::Seatbelt)
     }
 
     /// Whether a command cannot write anything outside its private directory if nothing else is writable.
     #[must_use]
     pub fn prevents_writing(&self) -> bool {
         // Older interfaces do not restrict truncation, sockets and signals.
-        self.is_complete() || matches!(self, Self::Landlock(version) if *version >= LANDLOCK_WITH_SCOPES)
+        match self {
+            Self::Bubblewrap(..) | Self::Seatbelt => true,
+            Self::Landlock(version) => *version >= LANDLOCK_WITH_SCOPES,
+            Self::Nothing => false,
+        }
     }
 
     /// The promises that do not hold, as short sentences.
     #[must_use]
     pub fn gaps(&self) -> Vec<&'static str> {
         match self {
-            Self::Bubblewrap(..) | Self::Seatbelt => Vec::new(),
+            Self::Bubblewrap(_, _, Creation::Checked) | Self::Seatbelt => Vec::new(),
+            Self::Bubblewrap(_, _, Creation::Unchecked) => {
+                vec!["Commands can create control files that do not exist yet."]
+            }
             Self::Landlock(version) => {
                 let gaps = [
                     (u32::MAX, "Protected files inside a writable directory can be written."),
@@ -105,6 +121,8 @@ pub enum Strongest {
     Any,
     /// bubblewrap has to make the mounts.
     Bubblewrap,
+    /// The names of new files are not checked.
+    Unchecked,
     /// Only Landlock may be used, at most with this interface version.
     Landlock(u32),
     /// No mechanism may be used.
@@ -112,12 +130,13 @@ pub enum Strongest {
 }
 
 impl Strongest {
-    /// Parses a name in the environment: `bubblewrap`, `landlock`, `landlock:VERSION` or `none`. Anything else means all
+    /// Parses a name in the environment: `bubblewrap`, `unchecked`, `landlock`, `landlock:VERSION` or `none`. Anything else means all
     /// mechanisms.
     #[must_use]
     pub fn parse(name: &str) -> Self {
         match name {
             "bubblewrap" => Self::Bubblewrap,
+            "unchecked" => Self::Unchecked,
             "landlock" => Self::Landlock(u32::MAX),
             "none" => Self::Nothing,
             name => {
@@ -143,7 +162,7 @@ pub fn detect(helper: &Path, probe: &str, strongest: Strongest) -> Probe {
                 reasons.push("the environment excludes bubblewrap".to_owned());
                 landlock(most, &mut reasons)
             }
-            Strongest::Any | Strongest::Bubblewrap | Strongest::Nothing => {
+            Strongest::Any | Strongest::Bubblewrap | Strongest::Unchecked | Strongest::Nothing => {
                 bubblewrap_that_works(helper, probe, strongest, &mut reasons)
                     .unwrap_or_else(|| landlock(u32::MAX, &mut reasons))
             }
@@ -172,34 +191,70 @@ fn bubblewrap_that_works(
         reasons.push("bubblewrap is not installed (package `bubblewrap`)".to_owned());
         return None;
     };
-    if strongest == Strongest::Any && tried(&path, &mounting(helper, probe)).is_ok() {
-        return Some(Mechanism::Bubblewrap(path, Mounter::Helper));
-    }
-    let args = bubblewrap::EVERYTHING.iter().map(OsString::from);
-    let last = [helper.into(), crate::CONFINE.into(), probe.into()];
-    match tried(&path, &args.chain(last).collect::<Vec<_>>()) {
-        Ok(()) => Some(Mechanism::Bubblewrap(path, Mounter::Bubblewrap)),
-        Err(reason) => {
-            reasons.push(reason);
-            None
+    let mounters: &[Mounter] = match strongest {
+        Strongest::Bubblewrap => &[Mounter::Bubblewrap],
+        Strongest::Any | Strongest::Unchecked | Strongest::Landlock(_) | Strongest::Nothing => {
+            &[Mounter::Helper, Mounter::Bubblewrap]
+        }
+    };
+    let mut reason = None;
+    for mounter in mounters {
+        let checked = if strongest == Strongest::Unchecked {
+            Err("the environment excludes the check".to_owned())
+        } else if !can_check(*mounter) {
+            Err("the kernel lets no process read the memory of another one (Yama)".to_owned())
+        } else {
+            tried(&path, &arguments(helper, probe, *mounter, Creation::Checked))
+        };
+        match checked {
+            Ok(()) => return Some(Mechanism::Bubblewrap(path, *mounter, Creation::Checked)),
+            Err(unchecked) => match tried(&path, &arguments(helper, probe, *mounter, Creation::Unchecked)) {
+                Ok(()) => {
+                    reasons.push(format!("the names of new files cannot be checked: {unchecked}"));
+                    return Some(Mechanism::Bubblewrap(path, *mounter, Creation::Unchecked));
+                }
+                Err(error) => reason = Some(error),
+            },
         }
     }
+    reasons.extend(reason);
+    None
 }
 
-/// The arguments for a helper that makes mounts.
+/// Whether the helper can read the paths of its command.
 #[cfg(target_os = "linux")]
-fn mounting(helper: &Path, probe: &str) -> Vec<OsString> {
-    let mut args = bubblewrap::namespaces(&crate::Network::Off);
+fn can_check(mounter: Mounter) -> bool {
+    use crate::privilege::Users;
+    // Only a helper that enters its own namespace has rights in it.
+    crate::creation::is_supported(match mounter {
+        Mounter::Helper => Users::Own,
+        Mounter::Bubblewrap => Users::Shared,
+    })
+}
+
+/// Other systems have no helper.
+#[cfg(not(target_os = "linux"))]
+fn can_check(_: Mounter) -> bool {
+    false
+}
+
+/// The arguments for a helper that restricts itself.
+#[cfg(target_os = "linux")]
+fn arguments(helper: &Path, probe: &str, mounter: Mounter, creation: Creation) -> Vec<OsString> {
+    let mut args = match mounter {
+        Mounter::Helper => bubblewrap::namespaces(&crate::Network::Off),
+        Mounter::Bubblewrap => bubblewrap::EVERYTHING.iter().map(OsString::from).collect(),
+    };
     args.push(helper.into());
     // Without its text the helper fails, and the other way is used.
-    args.extend(crate::Inner::probe().into_iter().flatten());
+    args.extend(crate::Inner::probe(mounter, creation).into_iter().flatten());
     args.push(probe.into());
     args
 }
 
 /// No helper makes mounts on other systems.
 #[cfg(not(target_os = "linux"))]
-fn mounting(_: &Path, _: &str) -> Vec<OsString> {
+fn arguments(_: &Path, _: &str, _: Mounter, _: Creation) -> Vec<OsString> {
     Vec::new()
 }
 

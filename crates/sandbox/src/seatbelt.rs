@@ -104,6 +104,7 @@ mod tests {
                 patterns: vec![".claude".to_owned()],
                 except: Vec::new(),
             }],
+            below: crate::Below::default(),
             hide: vec![root.join("secret")],
             show: Vec::new(),
             temporary: root.clone(),

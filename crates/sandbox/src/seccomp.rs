@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use codewright_notify::{Instruction, Listener, NOTIFY};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     apply_filter, sock_filter,
@@ -12,6 +13,7 @@ use seccompiler::{
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::landlock::Removal;
 
 /// The sockets that a command may open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,8 +88,69 @@ const SHORT_POINTERS: u32 = 0x4000_0000;
 const MISSING: &[i64] =
     &[libc::SYS_clone3, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_io_uring_setup];
 
+/// The calls that create, rename or link an entry.
+#[cfg(target_arch = "x86_64")]
+const CREATING: &[i64] = &[
+    libc::SYS_creat,
+    libc::SYS_link,
+    libc::SYS_linkat,
+    libc::SYS_mkdir,
+    libc::SYS_mkdirat,
+    libc::SYS_mknod,
+    libc::SYS_mknodat,
+    libc::SYS_rename,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_symlink,
+    libc::SYS_symlinkat,
+    libc::SYS_umask,
+];
+/// The calls that open a file, and the arguments with the flags.
+#[cfg(target_arch = "x86_64")]
+const OPENING: &[(i64, u32)] = &[(libc::SYS_open, 1), (libc::SYS_openat, 2)];
+/// The calls that remove a file.
+#[cfg(target_arch = "x86_64")]
+const REMOVING: &[i64] = &[libc::SYS_unlink, libc::SYS_unlinkat];
+/// See above. Other processors have only the calls with directories.
+#[cfg(not(target_arch = "x86_64"))]
+const CREATING: &[i64] = &[
+    libc::SYS_linkat,
+    libc::SYS_mkdirat,
+    libc::SYS_mknodat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_symlinkat,
+    libc::SYS_umask,
+];
+/// See above.
+#[cfg(not(target_arch = "x86_64"))]
+const OPENING: &[(i64, u32)] = &[(libc::SYS_openat, 2)];
+/// See above.
+#[cfg(not(target_arch = "x86_64"))]
+const REMOVING: &[i64] = &[libc::SYS_unlinkat];
+/// Calls that fail as if the kernel did not have them while new entries are checked. `openat2` has its flags in memory. What a
+/// program forbids itself with Landlock would not hold for entries that are created for it.
+const MISSING_IF_CHECKED: &[i64] = &[libc::SYS_openat2, libc::SYS_landlock_create_ruleset];
+/// The flags of an open call that may change something.
+const WRITING: i32 = libc::O_CREAT | libc::O_WRONLY | libc::O_RDWR | libc::O_TRUNC;
+
 /// The place of a call's number in the data that a filter reads.
 const CALL_NUMBER: u32 = 0;
+/// The place of the processor's kind.
+const PROCESSOR: u32 = 4;
+/// The place of the first argument, and the size of one. The lower half comes first.
+const ARGUMENTS: u32 = 16;
+/// See [`ARGUMENTS`].
+const ARGUMENT_BYTES: u32 = 8;
+/// The kind of this processor.
+#[cfg(target_arch = "x86_64")]
+const OWN_PROCESSOR: u32 = 0xc000_003e;
+/// See above.
+#[cfg(target_arch = "aarch64")]
+const OWN_PROCESSOR: u32 = 0xc000_00b7;
+/// See above.
+#[cfg(target_arch = "riscv64")]
+const OWN_PROCESSOR: u32 = 0xc000_00f3;
 
 /// The `ioctl` requests that type into a terminal.
 #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
@@ -102,6 +165,65 @@ const NAMESPACE: u64 = libc::CLONE_NEWUSER as u64;
 ///
 /// Fails if the kernel or the processor is not supported.
 pub(crate) fn restrict(sockets: Sockets) -> Result<(), Error> {
+    let program: BpfProgram = missing(MISSING)?.into_iter().chain(denied(sockets)?).collect();
+    apply_filter(&program).map_err(|error| Error::Kernel(format!("system call filter: {error}")))
+}
+
+/// Does the same, and makes the calls wait that create entries, or remove them if that is prevented.
+///
+/// # Errors
+///
+/// Fails if the kernel or the processor is not supported.
+pub(crate) fn restrict_creation(sockets: Sockets, removal: Removal) -> Result<Listener, Error> {
+    let absent: Vec<i64> = MISSING.iter().chain(MISSING_IF_CHECKED).copied().collect();
+    let program = missing(&absent)?.into_iter().chain(waiting(removal)?).chain(denied(sockets)?);
+    let program: Vec<Instruction> = program
+        .map(|one| Instruction { code: one.code, if_true: one.jt, if_false: one.jf, value: one.k })
+        .collect();
+    Listener::install(&program).map_err(|error| Error::Kernel(format!("system call filter: {error}")))
+}
+
+/// The part of the filter for the calls that wait. The rest follows.
+fn waiting(removal: Removal) -> Result<BpfProgram, Error> {
+    let removing = match removal {
+        Removal::Permitted => &[],
+        Removal::Prevented => REMOVING,
+    };
+    let always: Vec<i64> = CREATING.iter().chain(removing).copied().collect();
+    // Three instructions for each call that opens, and two at the end.
+    let length = always.len() + 3 * OPENING.len() + 2;
+    let distance = |from: usize, to: usize| {
+        u8::try_from(to - from - 1).map_err(|_| Error::Kernel("too many system calls".to_owned()))
+    };
+    let (rest, wait) = (length, length - 1);
+    let load = |place| instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, place);
+    let jump = |comparison, value| instruction(libc::BPF_JMP | libc::BPF_K | comparison, value);
+    // Numbers of calls have another meaning on another processor. The rest of the filter ends such a program.
+    let skipped = distance(0, length + 2)?;
+    let mut program = vec![
+        load(PROCESSOR)?,
+        sock_filter { jt: 0, jf: skipped, ..jump(libc::BPF_JEQ, OWN_PROCESSOR)? },
+        load(CALL_NUMBER)?,
+    ];
+    for (at, call) in always.iter().enumerate() {
+        program.push(sock_filter { jt: distance(at, wait)?, jf: 0, ..jump(libc::BPF_JEQ, number(*call)?)? });
+    }
+    for (index, (call, argument)) in OPENING.iter().enumerate() {
+        let at = always.len() + 3 * index;
+        program.push(sock_filter { jt: 0, jf: 2, ..jump(libc::BPF_JEQ, number(*call)?)? });
+        program.push(load(ARGUMENTS + ARGUMENT_BYTES * argument)?);
+        let flags = WRITING.unsigned_abs();
+        let (jt, jf) = (distance(at + 2, wait)?, distance(at + 2, rest)?);
+        program.push(sock_filter { jt, jf, ..jump(libc::BPF_JSET, flags)? });
+    }
+    // Beyond the value.
+    program.push(instruction(libc::BPF_JMP | libc::BPF_JA, 1)?);
+    program.push(instruction(libc::BPF_RET | libc::BPF_K, NOTIFY)?);
+    Ok(program)
+}
+
+/// The part of the filter for the calls that fail as if the user had no right to make them.
+fn denied(sockets: Sockets) -> Result<BpfProgram, Error> {
     let mut denied: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.iter().chain(PORTS).map(|call| (*call, Vec::new())).collect();
     let dword = SeccompCmpArgLen::Dword;
@@ -119,20 +241,19 @@ pub(crate) fn restrict(sockets: Sockets) -> Result<(), Error> {
     let architecture = std::env::consts::ARCH.try_into().map_err(failed)?;
     let error = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let filter = SeccompFilter::new(denied, SeccompAction::Allow, error, architecture).map_err(failed)?;
-    let program: BpfProgram = filter.try_into().map_err(failed)?;
     // One filter: the kernel checks each for every call that it has not seen, and compiles each for every command.
-    let program: BpfProgram = missing()?.into_iter().chain(program).collect();
-    apply_filter(&program).map_err(|error| Error::Kernel(format!("system call filter: {error}")))
+    filter.try_into().map_err(failed)
 }
 
-/// The beginning of the filter, for the calls that fail as if the kernel did not have them: those of [`MISSING`] and
-/// all from [`SHORT_POINTERS`]. The rest follows.
-fn missing() -> Result<BpfProgram, Error> {
-    let number = |value: i64| {
-        u32::try_from(value).map_err(|_| Error::Kernel("a system call has no valid number".to_owned()))
-    };
+fn number(value: i64) -> Result<u32, Error> {
+    u32::try_from(value).map_err(|_| Error::Kernel("a system call has no valid number".to_owned()))
+}
+
+/// The beginning of the filter, for the calls that fail as if the kernel did not have them: some, and all from
+/// [`SHORT_POINTERS`]. The rest follows.
+fn missing(calls: &[i64]) -> Result<BpfProgram, Error> {
     let mut checks = vec![(libc::BPF_JGE, SHORT_POINTERS)];
-    for call in MISSING {
+    for call in calls {
         checks.push((libc::BPF_JEQ, number(*call)?));
     }
     let mut program = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, CALL_NUMBER)?];
@@ -186,7 +307,7 @@ mod tests {
 
     /// Runs the beginning of the filter for a call. `None` means that the rest decides.
     fn decide(call: u32) -> Option<u32> {
-        let program = missing().unwrap();
+        let program = missing(MISSING).unwrap();
         let mut at = 0;
         loop {
             let instruction = program.get(at)?;

@@ -20,8 +20,8 @@ mod watch;
 
 pub use beneath::{Node, Opening, Status, fixed_directory};
 pub use codewright_sandbox::{
-    Blocked, CONFINE, Guarded, Mechanism, Mounter, Network, Probe, Renamed, Sandbox, Strongest, TEMPORARY,
-    folded_name,
+    Below, Blocked, CONFINE, Creation, Guarded, Mechanism, Mounter, Network, Probe, Sandbox, Strongest,
+    TEMPORARY, folded_name,
 };
 pub use diff::{Diff, unified};
 pub use documents::Documents;

@@ -9,10 +9,8 @@
 mod confined;
 mod connected;
 mod held;
-mod names;
 mod origin;
 mod output;
-mod protection;
 mod served;
 mod supervisor;
 mod terminal;
@@ -22,27 +20,26 @@ use std::ffi::OsString;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
-use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use confined::{Confined, Connections, RefusedHost, confine, probe_sandbox, sandbox_support};
 pub use connected::{Connected, Errors, Outlet, Peer, connect};
 pub use held::Confinement;
-use held::{Ends, GRACE, Held, Input, REAP};
+use held::{Ends, GRACE, Held, Input, REAP, Refusals};
 pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};
 pub use output::Output;
 pub use served::{Outcome, Served, serve};
 pub use supervisor::{SUPERVISE, deny_tracing, supervise};
 pub use terminal::{Screen, Seated, TerminalSize, open_terminal};
 
-use codewright_sandbox::{Guard, Launch, Renamed};
+use codewright_sandbox::Launch;
 
 use crate::Error;
 
@@ -52,8 +49,6 @@ const DRAIN: Duration = supervisor::DRAIN;
 const CANCEL_WAIT: Duration = Duration::from_millis(40);
 /// The shortest interval between two calls of the watcher.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
-/// The interval between two checks of the protected names in a sandbox.
-const GUARD_EVERY: Duration = Duration::from_millis(200);
 /// The number of starts if the machine changes while a sandbox is built.
 const MAX_STARTS: usize = 3;
 /// The beginning of bubblewrap's messages, and its exit code.
@@ -117,8 +112,8 @@ pub struct Ended {
     pub output: Output,
     /// The processes that a cancellation has left to end.
     pub rest: Option<Rest>,
-    /// The protected files that the program created in its sandbox. They were renamed.
-    pub renamed: Vec<Renamed>,
+    /// The protected files that the program could not create or change in its sandbox.
+    pub refused_names: Vec<PathBuf>,
     /// The hosts that the program could not reach, because they were not permitted.
     pub refused: Vec<RefusedHost>,
     /// The sandbox could not be built, because something it covers has disappeared meanwhile.
@@ -127,20 +122,12 @@ pub struct Ended {
 
 /// A cancelled program that may still run. Dropping this kills it at once.
 #[derive(Debug)]
-pub struct Rest {
-    held: Held,
-    /// The protected names, which the program can still create.
-    guard: Option<Guard>,
-}
+pub struct Rest(Held);
 
 impl Rest {
     /// Waits for the processes to end, then kills and reaps them.
     pub async fn end(self) {
-        self.held.end().await;
-        if let Some(guard) = self.guard {
-            // The result of the program was reported already.
-            drop(check(guard, Guard::check_last).await);
-        }
+        self.0.end().await;
     }
 }
 
@@ -154,91 +141,36 @@ pub async fn run(
     let Some(confined) = command.sandbox.clone() else {
         return run_to_end(command, None, limits, cancel, watch).await;
     };
-    let (mut started, mut guard) = begin(&command, &confined)?;
-    // The guard knows the present state.
-    let mut tick = interval_at(Instant::now() + GUARD_EVERY, GUARD_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (stop, mut failure) = (cancel.child_token(), None);
+    let mut started = begin(&command, &confined)?;
     let mut starts = 0;
-    let ended = 'starts: loop {
+    let mut ended = loop {
         starts += 1;
-        let mut running = pin!(run_to_end(command.clone(), started.take(), limits.clone(), &stop, watch));
-        loop {
-            tokio::select! {
-                ended = &mut running => match ended {
-                    Ok(ended) if ended.never_started && starts < MAX_STARTS => continue 'starts,
-                    ended => break 'starts ended,
-                },
-                _ = tick.tick(), if failure.is_none() => {
-                    let checked;
-                    (guard, checked) = check(guard, Guard::check).await?;
-                    if let Err(error) = checked {
-                        failure = Some(error);
-                        stop.cancel();
-                    }
-                }
-            }
+        let ended = run_to_end(command.clone(), started.take(), limits.clone(), cancel, watch).await?;
+        if !ended.never_started || starts >= MAX_STARTS {
+            break ended;
         }
     };
-    let mut ended = match ended {
-        Ok(ended) => Some(ended),
-        Err(error) => {
-            failure.get_or_insert(error);
-            None
-        }
-    };
-    if failure.is_some()
-        && let Some(rest) = ended.as_mut().and_then(|ended| ended.rest.take())
-    {
-        rest.end().await;
-    }
-    let (guard, checked) = check(guard, Guard::check_last).await?;
-    match (failure, checked, ended) {
-        (Some(error), ..) | (None, Err(error), _) => Err(error),
-        (None, Ok(()), Some(mut ended)) => {
-            ended.renamed = guard.renamed().to_vec();
-            ended.refused =
-                confined.connections.as_ref().map(|connections| connections.refused()).unwrap_or_default();
-            ended.rest = ended.rest.map(|rest| Rest { guard: Some(guard), ..rest });
-            Ok(ended)
-        }
-        (None, Ok(()), None) => Err(lost("the program has no result".to_owned())),
-    }
-}
-
-/// Checks the protected names on a thread that may wait for the disk.
-async fn check(
-    mut guard: Guard,
-    how: fn(&mut Guard) -> Result<(), codewright_sandbox::Error>,
-) -> Result<(Guard, Result<(), Error>), Error> {
-    let checking = tokio::task::spawn_blocking(move || {
-        let checked = how(&mut guard).map_err(Error::from);
-        (guard, checked)
-    });
-    checking.await.map_err(|error| lost(error.to_string()))
-}
-
-fn lost(reason: String) -> Error {
-    codewright_sandbox::Error::Kernel(reason).into()
+    ended.refused =
+        confined.connections.as_ref().map(|connections| connections.refused()).unwrap_or_default();
+    Ok(ended)
 }
 
 /// A program and its output.
 type Started = (Held, Receiver);
 
-/// Reads the state that the restrictions depend on, while the helper that waits for them is started. Without such a helper
-/// nothing is started.
-fn begin(command: &Command, confined: &Confined) -> Result<(Option<Started>, Guard), Error> {
+/// Computes the restrictions while the helper that waits for them is started. Without such a helper nothing is started.
+fn begin(command: &Command, confined: &Confined) -> Result<Option<Started>, Error> {
     let launch = confined.launch_early(&command.confinement)?;
-    let early = launch.map(|launch| start(command, Some(launch))).transpose()?;
-    let guard = confined.guard()?;
-    let Some((mut held, pipe)) = early else { return Ok((None, guard)) };
+    let Some((mut held, pipe)) = launch.map(|launch| start(command, Some(launch))).transpose()? else {
+        return Ok(None);
+    };
     let plan = confined.plan(&command.confinement, &command.directory)?;
     // A helper that gets nothing ends with its lifeline.
     let is_restricted = plan.is_some_and(|plan| held.restrict(&plan));
-    Ok((is_restricted.then_some((held, pipe)), guard))
+    Ok(is_restricted.then_some((held, pipe)))
 }
 
-/// Runs a program without a check of the protected names.
+/// Runs a program that is started once.
 async fn run_to_end(
     command: Command,
     started: Option<Started>,
@@ -250,6 +182,7 @@ async fn run_to_end(
         Some(started) => started,
         None => start(&command, None)?,
     };
+    let mut refusals = held.refusals().filter(|_| command.sandbox.is_some());
     let mut output = Output::new(limits.lines, limits.bytes, limits.spill);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut tick = interval(WATCH_EVERY);
@@ -297,13 +230,14 @@ async fn run_to_end(
         if let (Phase::Draining { end, .. }, false) = (&phase, open) {
             let end = *end;
             output.close().await;
+            let refused_names = refusals.as_mut().map(Refusals::rest).unwrap_or_default();
             if end == End::Cancelled {
-                let rest = (!held.is_over()).then_some(Rest { held, guard: None });
+                let rest = (!held.is_over()).then_some(Rest(held));
                 return Ok(Ended {
                     end,
                     output,
                     rest,
-                    renamed: Vec::new(),
+                    refused_names,
                     refused: Vec::new(),
                     never_started: false,
                 });
@@ -312,14 +246,7 @@ async fn run_to_end(
                 && output.text().starts_with(BUILDER)
                 && held.may_have_missed();
             held.end_now().await;
-            return Ok(Ended {
-                end,
-                output,
-                rest: None,
-                renamed: Vec::new(),
-                refused: Vec::new(),
-                never_started,
-            });
+            return Ok(Ended { end, output, rest: None, refused_names, refused: Vec::new(), never_started });
         }
     }
 }

@@ -21,13 +21,14 @@ const FOR_ALL_TESTS: &[&str] = &["codewright-testkit", "codewright-scripted"];
 
 const CRATES: &[Crate] = &[
     package("codewright-memory", &[]),
+    package("codewright-notify", &[]),
     package("codewright-proto", &[]),
     package("codewright-scripted", &[]),
     package("codewright-config", &["codewright-proto"]),
     package("codewright-store", &["codewright-proto"]),
     package("codewright-llm", &["codewright-proto"]),
     package("codewright-telemetry", &["codewright-proto"]),
-    package("codewright-sandbox", &[]),
+    package("codewright-sandbox", &["codewright-notify"]),
     package("codewright-proxy", &[]),
     package("codewright-workspace", &["codewright-sandbox"]),
     package("codewright-formatter", &["codewright-workspace"]),

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use crate::{display, files, packages, root};
 
+/// The crates with `unsafe`.
+const UNSAFE: [&str; 2] = ["crates/memory", "crates/notify"];
+
 #[test]
 fn every_crate_uses_the_lints_of_the_workspace() {
     let has_lints = |manifest: &str| {
@@ -14,21 +17,21 @@ fn every_crate_uses_the_lints_of_the_workspace() {
     let without: Vec<String> = packages()
         .iter()
         .map(|package| package["manifest_path"].as_str().unwrap().to_owned())
-        .filter(|path| !path.ends_with("/crates/memory/Cargo.toml"))
+        .filter(|path| !UNSAFE.iter().any(|name| path.ends_with(&format!("/{name}/Cargo.toml"))))
         .filter(|path| !has_lints(&fs::read_to_string(path).unwrap()))
         .collect();
     assert_eq!(without, [""; 0], "these manifests need `[lints]` with `workspace = true`");
 }
 
 #[test]
-fn the_crate_with_unsafe_has_the_other_lints_of_the_workspace() {
+fn the_crates_with_unsafe_have_the_other_lints_of_the_workspace() {
     let lines = |path: &str, table: &str| -> Vec<String> {
         let text = fs::read_to_string(root().join(path)).unwrap();
         let lines = text.lines().skip_while(|line| *line != table).skip(1);
         lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
     };
-    for lints in ["rust", "clippy"] {
-        let mut own = lines("crates/memory/Cargo.toml", &format!("[lints.{lints}]"));
+    for (name, lints) in UNSAFE.iter().flat_map(|name| ["rust", "clippy"].map(|lints| (name, lints))) {
+        let mut own = lines(&format!("{name}/Cargo.toml"), &format!("[lints.{lints}]"));
         own.retain(|line| line != "undocumented_unsafe_blocks = \"warn\"");
         let of_all = lines("Cargo.toml", &format!("[workspace.lints.{lints}]"));
         let expected: Vec<_> = of_all
@@ -40,14 +43,18 @@ fn the_crate_with_unsafe_has_the_other_lints_of_the_workspace() {
 }
 
 #[test]
-fn unsafe_code_is_in_two_files() {
-    let mut calls: Vec<(String, usize)> = files(&root().join("crates/memory"), "rs")
-        .iter()
-        .map(|path| (display(path), fs::read_to_string(path).unwrap().matches("unsafe {").count()))
+fn unsafe_code_is_in_three_files() {
+    let all = UNSAFE.iter().flat_map(|name| files(&root().join(name), "rs"));
+    let mut calls: Vec<(String, usize)> = all
+        .map(|path| (display(&path), fs::read_to_string(path).unwrap().matches("unsafe {").count()))
         .filter(|(_, count)| *count > 0)
         .collect();
     calls.sort();
-    let expected = [("crates/memory/src/code.rs", 1), ("crates/memory/src/glibc.rs", 2)];
+    let expected = [
+        ("crates/memory/src/code.rs", 1),
+        ("crates/memory/src/glibc.rs", 2),
+        ("crates/notify/src/linux.rs", 4),
+    ];
     assert_eq!(calls, expected.map(|(path, count)| (path.to_owned(), count)), "review each new call");
 }
 

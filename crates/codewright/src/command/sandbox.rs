@@ -92,12 +92,8 @@ async fn run(engine: &Engine, command: &[OsString]) -> anyhow::Result<ExitCode> 
     let ended =
         engine.sandboxes().run(&instance, command.to_vec(), &mut |_| {}).await.map_err(engine_error)?;
     exit_code(Output::new().write(&ended.output.text()))?;
-    for renamed in &ended.renamed {
-        style::warning(&format!(
-            "the command created the protected file `{}`, which is now `{}`",
-            renamed.from.display(),
-            renamed.to.display()
-        ));
+    for path in &ended.refused_names {
+        style::warning(&format!("the command could not create or change the protected `{}`", path.display()));
     }
     for refused in &ended.refused {
         let rule =

@@ -45,6 +45,7 @@ mod mcp;
 mod mcp_auth;
 mod mdns;
 mod models;
+mod names;
 mod network;
 mod nodes;
 mod nonsense;

@@ -47,7 +47,14 @@ fn a_command_writes_the_worktree_and_nothing_else() -> Result<()> {
     let results = stage.results(1)?;
     check_has(
         &results[0],
-        &["wrote inside.txt", "failed .git/config", "wrote /tmp/private", "blocked-1-.mcp.json"],
+        &[
+            "wrote inside.txt",
+            "failed .git/config",
+            "wrote /tmp/private",
+            "failed .mcp.json",
+            "and was refused",
+            "/.mcp.json`",
+        ],
     );
     assert_eq!(stage.project.read("inside.txt")?, "changed");
     assert_eq!(stage.project.read(".git/config")?, config);

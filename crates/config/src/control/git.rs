@@ -2,10 +2,11 @@
 
 use std::{
     fs,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
-use super::{ControlFiles, hash};
+use super::{ControlFiles, hash, path_key};
 use crate::{FileProblem, confined};
 
 /// The maximum size of a control file of git.
@@ -29,8 +30,8 @@ impl ControlFiles {
         self.config(".git/config.worktree", &folder.join("config.worktree"));
         let shared = shared.unwrap_or(folder);
         self.config(".git/config", &shared.join("config"));
-        self.hooks(&shared.join("hooks"));
-        self.submodules(&shared.join("modules"), MAX_DEPTH);
+        self.hooks(Path::new(".git"), &shared.join("hooks"));
+        self.submodules(Path::new(".git/modules"), &shared.join("modules"), MAX_DEPTH);
     }
 
     /// The directory whose path a small file contains, after `prefix`. The file's digest is stored.
@@ -44,30 +45,31 @@ impl ControlFiles {
         base.join(written).canonicalize().ok().filter(|found| found.is_dir())
     }
 
-    fn config(&mut self, name: &str, path: &Path) {
+    fn config(&mut self, key: &str, path: &Path) {
         match confined::read_anywhere(path, MAX_FILE_BYTES) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
-                self.digests.insert(name.to_owned(), hash(without_branches(&text).as_bytes()));
+                self.digests.insert(key.to_owned(), hash(without_branches(&text).as_bytes()));
             }
-            Err(problem) => self.unread(name, &problem),
+            Err(problem) => self.unread(key, &problem),
         }
     }
 
-    fn plain(&mut self, name: &str, path: &Path) {
+    fn plain(&mut self, key: &str, path: &Path) {
         match confined::read_anywhere(path, MAX_FILE_BYTES) {
-            Ok(bytes) => drop(self.digests.insert(name.to_owned(), hash(&bytes))),
-            Err(problem) => self.unread(name, &problem),
+            Ok(bytes) => drop(self.digests.insert(key.to_owned(), hash(&bytes))),
+            Err(problem) => self.unread(key, &problem),
         }
     }
 
-    fn unread(&mut self, name: &str, problem: &FileProblem) {
+    fn unread(&mut self, key: &str, problem: &FileProblem) {
         if !matches!(problem, FileProblem::Missing) {
-            self.digests.insert(name.to_owned(), format!("unread: {problem}"));
+            self.digests.insert(key.to_owned(), format!("unread: {problem}"));
         }
     }
 
-    fn hooks(&mut self, folder: &Path) {
+    /// Adds the hooks of a directory, whose path in lists is `above`.
+    fn hooks(&mut self, above: &Path, folder: &Path) {
         let Ok(entries) = fs::read_dir(folder) else { return };
         let mut names: Vec<_> =
             entries.flatten().take(MAX_ENTRIES + 1).map(|entry| entry.file_name()).collect();
@@ -76,15 +78,15 @@ impl ControlFiles {
         }
         names.sort();
         for name in names {
-            let shown = name.to_string_lossy();
             // Git does not run hooks with this suffix.
-            if !shown.ends_with(".sample") {
-                self.plain(&format!(".git/hooks/{shown}"), &folder.join(&name));
+            if !name.as_bytes().ends_with(b".sample") {
+                self.plain(&path_key(&above.join("hooks").join(&name)), &folder.join(&name));
             }
         }
     }
 
-    fn submodules(&mut self, folder: &Path, depth: usize) {
+    /// Adds the submodules of a directory, whose path in lists is `above`.
+    fn submodules(&mut self, above: &Path, folder: &Path, depth: usize) {
         let Ok(entries) = fs::read_dir(folder) else { return };
         let mut paths: Vec<_> = entries.flatten().take(MAX_ENTRIES + 1).map(|entry| entry.path()).collect();
         if paths.len() > MAX_ENTRIES || depth == 0 {
@@ -98,14 +100,15 @@ impl ControlFiles {
             if !is_folder {
                 continue;
             }
-            let shown = format!(".git/modules/{}", path.file_name().unwrap_or_default().to_string_lossy());
+            let shown = above.join(path.file_name().unwrap_or_default());
             let config = path.join("config");
             if config.is_file() {
-                self.config(&format!("{shown}/config"), &config);
-                self.hooks(&path.join("hooks"));
-                self.submodules(&path.join("modules"), depth - 1);
+                self.config(&path_key(&shown.join("config")), &config);
+                self.config(&path_key(&shown.join("config.worktree")), &path.join("config.worktree"));
+                self.hooks(&shown, &path.join("hooks"));
+                self.submodules(&shown.join("modules"), &path.join("modules"), depth - 1);
             } else {
-                self.submodules(&path, depth - 1);
+                self.submodules(&shown, &path, depth - 1);
             }
         }
     }

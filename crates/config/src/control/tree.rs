@@ -97,7 +97,7 @@ impl ControlFiles {
                 }
             }
         }
-        let display_name = self.display_name(folder);
-        self.digests.insert(display_name, hex(all.finish().as_ref()));
+        let key = self.key(folder);
+        self.digests.insert(key, hex(all.finish().as_ref()));
     }
 }

@@ -226,3 +226,49 @@ fn the_search_ends_below_the_home_directory() {
     assert_eq!(loaded.config.raw["theme"], "x");
     assert!(loaded.config.command.get("own").is_some());
 }
+
+#[test]
+fn files_whose_names_look_the_same_have_digests_of_their_own() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let long = "x".repeat(220);
+    let pairs: [[Vec<u8>; 2]; 5] = [
+        [b"it's.ts".to_vec(), b"it`s.ts".to_vec()],
+        ["a\u{200b}.ts", "a\u{202e}.ts"].map(|name| name.as_bytes().to_vec()),
+        [format!("{long}1.ts"), format!("{long}2.ts")].map(String::into_bytes),
+        [b"b\xff.ts".to_vec(), b"b\xfe.ts".to_vec()],
+        [b"c\xff.ts".to_vec(), "c\u{fffd}.ts".as_bytes().to_vec()],
+    ];
+    for [one, other] in pairs {
+        let fixture = Fixture::new();
+        fixture.write("project/opencode.json", "{}");
+        let folder = fixture.path("project/.opencode/plugin");
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in [&one, &other] {
+            std::fs::write(folder.join(OsStr::from_bytes(name)), "harmless").unwrap();
+        }
+        let (_, control) = open_with(&fixture, Trust::Inert);
+        let before = control.digests().clone();
+        assert_eq!(before.len(), 3, "{before:?}");
+        std::fs::write(folder.join(OsStr::from_bytes(&one)), "evil").unwrap();
+        let (_, control) = open_with(&fixture, Trust::Inert);
+        let changed = control.digests().iter().filter(|(key, digest)| before.get(*key) != Some(digest));
+        assert_eq!(changed.count(), 1, "{one:?}");
+        let shown: Vec<&str> = control.requests().iter().map(|request| request.text.as_str()).collect();
+        assert!(shown.iter().all(|text| !text.contains(['\0', '\u{202e}'])), "{shown:?}");
+    }
+}
+
+#[test]
+fn hooks_of_submodules_have_digests_of_their_own() {
+    let fixture = Fixture::new();
+    fixture.write("project/opencode.json", r#"{"shell": "x"}"#);
+    for name in ["", "modules/a/b/", "modules/c/b/"] {
+        for file in ["config", "hooks/pre-commit"] {
+            fixture.write(&format!("project/.git/{name}{file}"), name);
+        }
+    }
+    let (_, control) = open_with(&fixture, Trust::Inert);
+    let of_git = control.digests().keys().filter(|key| key.starts_with(".git/")).count();
+    assert_eq!(of_git, 6, "{:?}", control.digests());
+}

@@ -37,11 +37,11 @@ pub(super) struct Start {
     pub(super) deadline: Duration,
 }
 
-/// Receives a sentence for each protected file that a hook created, which was renamed.
+/// Receives a sentence for each protected file that a hook could not create.
 pub(super) type Log = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Runs a hook to its end. All its processes end with it, with the deadline and with a dropped future. Files that the
-/// sandbox protects are checked after the end in every case, so the work is a task of its own.
+/// Runs a hook to its end. All its processes end with it, with the deadline and with a dropped future. What the sandbox
+/// refused is reported in every case, so the work is a task of its own.
 pub(super) async fn run(start: Start, input: Arc<Vec<u8>>, tasks: &TaskTracker, log: Log) -> HookEnd {
     let aborted = CancellationToken::new();
     let _guard = aborted.clone().drop_guard();
@@ -67,10 +67,8 @@ async fn run_task(
         Some(Err(_)) => format!("it did not end within {seconds} seconds"),
         None => "it was aborted".to_owned(),
     };
-    match connected.end(Duration::ZERO, log).await {
-        Ok(_) => HookEnd::Failed(reason),
-        Err(error) => HookEnd::Failed(format!("{reason}, and its files could not be protected: {error}")),
-    }
+    connected.end(Duration::ZERO, log).await;
+    HookEnd::Failed(reason)
 }
 
 fn command(start: Start) -> Command {
@@ -130,7 +128,6 @@ async fn converse(
             code = ended => code?,
         }
     };
-    let code = code.map_err(|error| error.to_string())?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ok(HookEnd::Exited { code, stdout: text(said), stderr: text(stderr) })
 }

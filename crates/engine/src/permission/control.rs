@@ -4,161 +4,25 @@
 //! A rule that allows edits in general therefore does not allow these writes. They need a rule that names the file, or
 //! a reply for this file.
 //!
-//! [`TABLE`] lists the files. A row matches components of the path, so it matches at any depth and whether or not the
+//! A [table](table::TABLE) lists the files. A row matches components of the path, so it matches at any depth and whether or not the
 //! file exists. Paths are resolved before they are matched. Names are compared the way the most lenient file systems
 //! compare them.
+
+mod table;
 
 use std::path::{Component, Path, PathBuf};
 
 use codewright_proto::{Action, Rule};
 use codewright_tools::UNKNOWN;
-use codewright_workspace::{Guarded, folded_name, normalize};
+use codewright_workspace::{Below, Guarded, folded_name, normalize};
 
 use super::evaluate::{Subject, matches};
+use table::{Depth, OWN, TABLE};
 
 /// The directory of the worktrees that this program creates, in its data directory.
 pub(crate) const WORKTREES: &str = "worktree";
 /// The permission key of writes.
 const EDIT: &str = "edit";
-
-/// Consecutive components of a path, and the reason why a write needs permission. A component may start or end with
-/// `*`.
-type Row = (&'static [&'static str], &'static str);
-
-const AGENT: &str = "it configures this program: permissions, agents, commands, plugins";
-const OTHER_AGENT: &str = "it configures a coding agent or the tool servers that one starts";
-const VERSION_CONTROL: &str = "it holds hooks and settings of version control, which run programs";
-const HOOK: &str = "it names programs that run at a commit";
-const ENTERED: &str = "it runs when a directory is entered or opened";
-const SHELL: &str = "a shell or a session runs it when it starts";
-const KEYS: &str = "it decides who may log in, or which keys and hosts are trusted";
-const SCHEDULE: &str = "the system runs what it names at a time or at log-in";
-const EDITOR: &str = "an editor runs tasks or programs that it names";
-const PACKAGES: &str =
-    "it decides where a package manager or build tool loads code from, or which programs it runs";
-const TOOL: &str = "a program runs commands from it when it starts";
-const OWN: &str = "it belongs to this program: settings, credentials, sessions";
-
-/// The files that always need permission.
-const TABLE: &[Row] = &[
-    (&["opencode.json*"], AGENT),
-    (&["codewright.json*"], AGENT),
-    (&["tui.json*"], AGENT),
-    (&[".opencode"], AGENT),
-    (&[".codewright"], AGENT),
-    (&[".config", "opencode"], AGENT),
-    (&[".config", "codewright"], AGENT),
-    (&[".claude"], OTHER_AGENT),
-    (&[".claude.json"], OTHER_AGENT),
-    (&[".agents"], OTHER_AGENT),
-    (&[".mcp.json"], OTHER_AGENT),
-    (&[".cursor"], OTHER_AGENT),
-    (&[".codex"], OTHER_AGENT),
-    (&[".gemini"], OTHER_AGENT),
-    (&[".windsurf"], OTHER_AGENT),
-    (&[".aider.conf.yml"], OTHER_AGENT),
-    (&[".git"], VERSION_CONTROL),
-    // The short name of `.git` on some file systems.
-    (&["git~1"], VERSION_CONTROL),
-    (&[".gitmodules"], VERSION_CONTROL),
-    (&[".gitconfig"], VERSION_CONTROL),
-    (&[".config", "git"], VERSION_CONTROL),
-    (&[".hg"], VERSION_CONTROL),
-    (&[".hgrc"], VERSION_CONTROL),
-    (&[".jj"], VERSION_CONTROL),
-    (&[".svn"], VERSION_CONTROL),
-    (&[".husky"], HOOK),
-    (&[".githooks"], HOOK),
-    (&[".pre-commit-config.yaml"], HOOK),
-    (&["lefthook.y*"], HOOK),
-    (&[".lefthook.y*"], HOOK),
-    (&[".envrc"], ENTERED),
-    (&[".devcontainer"], ENTERED),
-    (&[".devcontainer.json"], ENTERED),
-    (&[".mise.toml"], ENTERED),
-    (&["mise.toml"], ENTERED),
-    (&[".bashrc"], SHELL),
-    (&[".bash_*"], SHELL),
-    (&[".profile"], SHELL),
-    (&[".zshrc"], SHELL),
-    (&[".zshenv"], SHELL),
-    (&[".zprofile"], SHELL),
-    (&[".zlogin"], SHELL),
-    (&[".zlogout"], SHELL),
-    (&[".kshrc"], SHELL),
-    (&[".mkshrc"], SHELL),
-    (&[".cshrc"], SHELL),
-    (&[".tcshrc"], SHELL),
-    (&[".login"], SHELL),
-    (&[".inputrc"], SHELL),
-    (&[".config", "fish"], SHELL),
-    (&[".config", "nushell"], SHELL),
-    (&[".config", "environment.d"], SHELL),
-    (&[".xprofile"], SHELL),
-    (&[".xinitrc"], SHELL),
-    (&[".xsession*"], SHELL),
-    (&[".pam_environment"], SHELL),
-    (&["etc", "profile*"], SHELL),
-    (&[".local", "bin"], SHELL),
-    (&[".ssh"], KEYS),
-    (&[".gnupg"], KEYS),
-    (&[".netrc"], KEYS),
-    (&["etc", "cron*"], SCHEDULE),
-    (&["spool", "cron*"], SCHEDULE),
-    (&[".config", "autostart"], SCHEDULE),
-    (&[".config", "systemd"], SCHEDULE),
-    (&["systemd", "user"], SCHEDULE),
-    (&["etc", "systemd"], SCHEDULE),
-    (&["library", "launchagents"], SCHEDULE),
-    (&["library", "launchdaemons"], SCHEDULE),
-    (&[".vscode", "tasks.json"], EDITOR),
-    (&[".vscode", "launch.json"], EDITOR),
-    (&[".vscode", "settings.json"], EDITOR),
-    (&[".vscode", "mcp.json"], EDITOR),
-    (&["*.code-workspace"], EDITOR),
-    (&[".idea"], EDITOR),
-    (&[".fleet"], EDITOR),
-    (&[".zed"], EDITOR),
-    (&["*.sublime-project"], EDITOR),
-    (&[".exrc"], EDITOR),
-    (&[".nvimrc"], EDITOR),
-    (&[".nvim.lua"], EDITOR),
-    (&[".vimrc"], EDITOR),
-    (&[".gvimrc"], EDITOR),
-    (&[".vim"], EDITOR),
-    (&[".config", "nvim"], EDITOR),
-    (&[".emacs"], EDITOR),
-    (&[".emacs.d"], EDITOR),
-    (&[".config", "emacs"], EDITOR),
-    (&[".dir-locals*.el"], EDITOR),
-    (&[".npmrc"], PACKAGES),
-    (&[".yarnrc*"], PACKAGES),
-    (&[".yarn", "releases"], PACKAGES),
-    (&[".yarn", "plugins"], PACKAGES),
-    (&[".pnpmfile.*"], PACKAGES),
-    (&[".cargo", "config*"], PACKAGES),
-    (&["pip.conf"], PACKAGES),
-    (&[".pypirc"], PACKAGES),
-    (&[".condarc"], PACKAGES),
-    (&[".gemrc"], PACKAGES),
-    (&[".bundle"], PACKAGES),
-    (&[".m2", "settings*"], PACKAGES),
-    (&[".gradle", "init.*"], PACKAGES),
-    (&[".gradle", "gradle.properties"], PACKAGES),
-    (&[".bazelrc"], PACKAGES),
-    (&["sitecustomize.py"], PACKAGES),
-    (&["usercustomize.py"], PACKAGES),
-    (&[".docker", "config.json"], PACKAGES),
-    (&[".curlrc"], TOOL),
-    (&[".wgetrc"], TOOL),
-    (&[".tmux.conf"], TOOL),
-    (&[".config", "tmux"], TOOL),
-    (&[".screenrc"], TOOL),
-    (&[".gdbinit"], TOOL),
-    (&[".lldbinit*"], TOOL),
-    (&[".psqlrc"], TOOL),
-    (&[".sqliterc"], TOOL),
-];
 
 /// The roots that the patterns of one session are relative to, and the directories of this program.
 #[derive(Debug, Clone, Default)]
@@ -174,8 +38,8 @@ pub(crate) struct Roots {
 /// Returns the names of control files in a directory and in the directories of the table below it.
 pub(crate) fn guarded(directory: &Path) -> Vec<Guarded> {
     let mut guarded: Vec<Guarded> = Vec::new();
-    for (row, _) in TABLE {
-        let Some((name, above)) = row.split_last() else { continue };
+    for row in TABLE {
+        let Some((name, above)) = row.names.split_last() else { continue };
         let directory = above.iter().fold(directory.to_owned(), |path, name| path.join(name));
         match guarded.iter_mut().find(|known| known.directory == directory) {
             Some(known) => known.patterns.push((*name).to_owned()),
@@ -185,6 +49,37 @@ pub(crate) fn guarded(directory: &Path) -> Vec<Guarded> {
         }
     }
     guarded
+}
+
+/// The last component of a row of [`Below`] that matches the entry itself and nothing inside.
+const ITSELF: &str = "$";
+/// The entries in `.git` that decide which programs git runs, at any depth of modules and worktrees.
+const GIT: &[&[&str]] = &[
+    &[".git", "config"],
+    &[".git", "config.worktree"],
+    &[".git", "hooks"],
+    &[".git", "commondir"],
+    &[".git", "modules", "**", "config"],
+    &[".git", "modules", "**", "config.worktree"],
+    &[".git", "modules", "**", "hooks"],
+    &[".git", "modules", "**", "commondir"],
+    &[".git", "worktrees", "*", "commondir"],
+    &[".git", "worktrees", "*", "config.worktree"],
+];
+
+/// Returns the names of control files at any depth below directories. `granted` are paths that the user granted.
+pub(crate) fn below(directories: Vec<PathBuf>, granted: Vec<PathBuf>) -> Below {
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<String>>();
+    // Programs of version control write in its directory.
+    let anywhere = TABLE.iter().filter(|row| row.depth == Depth::Any);
+    let anywhere = anywhere.map(|row| owned(row.names).into_iter().chain([ITSELF.to_owned()]).collect());
+    Below { directories, rows: anywhere.chain(GIT.iter().map(|row| owned(row))).collect(), except: granted }
+}
+
+/// Reports whether a path below a directory is a control file or inside one.
+pub(crate) fn is_control(path: &Path) -> bool {
+    let names: Vec<String> = path.components().filter_map(name).collect();
+    TABLE.iter().any(|row| names.windows(row.names.len()).any(|names| is_row(row.names, names)))
 }
 
 /// Reports whether a name in lower case matches a component of a row.
@@ -215,7 +110,7 @@ impl Roots {
     /// Returns why a write needs its own permission; `None` for an ordinary file.
     pub(crate) fn reason(&self, subject: Subject<'_>) -> Option<&'static str> {
         let row = *self.rows(subject.pattern).first().filter(|_| subject.permission == EDIT)?;
-        Some(TABLE.get(row).map_or(OWN, |(_, reason)| reason))
+        Some(TABLE.get(row).map_or(OWN, |row| row.reason))
     }
 
     /// Reports whether the rules that decide about a path include one that names its control files.
@@ -241,7 +136,7 @@ impl Roots {
         let mut rows: Vec<usize> = TABLE
             .iter()
             .enumerate()
-            .filter(|(_, (row, _))| names.windows(row.len()).any(|names| is_row(row, names)))
+            .filter(|(_, row)| names.windows(row.names.len()).any(|names| is_row(row.names, names)))
             .map(|(number, _)| number)
             .collect();
         if self.own.iter().any(|own| path.starts_with(own) && !self.is_worktree_of(own, &path)) {
@@ -409,6 +304,23 @@ mod tests {
         assert_eq!(roots().decide(Action::Allow, subject, [&named[..], &named]), Action::Allow);
         assert_eq!(roots().decide(Action::Allow, subject, [&named[..], &general]), Action::Ask);
         assert_eq!(roots().decide(Action::Deny, subject, [&named[..]]), Action::Deny);
+    }
+
+    #[test]
+    fn every_row_needs_permission_at_any_depth_and_is_refused_to_commands() {
+        let rows = guarded(Path::new("/work/app"));
+        for row in TABLE {
+            let names: Vec<String> = row.names.iter().map(|name| name.replace('*', "x")).collect();
+            let path = names.join("/");
+            for pattern in [path.clone(), format!("deep/er/{path}"), format!("{path}/inside")] {
+                check("* allow", &pattern, Action::Ask);
+            }
+            let directory = Path::new("/work/app").join(&path);
+            let name = &names[names.len() - 1];
+            let is_named = |one: &&Guarded| one.directory == directory.parent().unwrap();
+            let mut patterns = rows.iter().filter(is_named).flat_map(|one| &one.patterns);
+            assert!(patterns.any(|pattern| matches_name(pattern, name)), "{path}");
+        }
     }
 
     #[test]

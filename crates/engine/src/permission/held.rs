@@ -35,13 +35,14 @@ fn is_private(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use codewright_workspace::Mounter;
+    use codewright_workspace::{Creation, Mounter};
 
     use super::*;
 
     #[test]
     fn only_names_in_the_private_directory_are_held() {
-        let held = Held::of(&Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper));
+        let held =
+            Held::of(&Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper, Creation::Checked));
         for (directory, expected) in [
             ("/tmp", true),
             ("/tmp/codewright-missing/x", true),
@@ -60,7 +61,8 @@ mod tests {
     fn a_directory_of_the_machine_in_the_temporary_one_is_not_held() {
         let folder = tempfile::Builder::new().tempdir_in(TEMPORARY).unwrap();
         assert!(
-            !Held::of(&Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper)).covers(folder.path())
+            !Held::of(&Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper, Creation::Checked))
+                .covers(folder.path())
         );
     }
 }

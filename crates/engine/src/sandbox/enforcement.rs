@@ -133,7 +133,7 @@ fn reason(support: &Probe) -> String {
 
 #[cfg(test)]
 mod tests {
-    use codewright_workspace::Mounter;
+    use codewright_workspace::{Creation, Mounter};
 
     use super::*;
 
@@ -144,7 +144,8 @@ mod tests {
     #[test]
     fn a_mode_is_whole_only_if_the_mechanism_keeps_all_of_its_promises() {
         use SandboxMode::{Off, ReadOnly, Workspace};
-        let bubblewrap = || Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper);
+        let bubblewrap =
+            || Mechanism::Bubblewrap("/usr/bin/bwrap".into(), Mounter::Helper, Creation::Checked);
         for (mode, mechanism, is_whole) in [
             (Workspace, bubblewrap(), true),
             (ReadOnly, bubblewrap(), true),

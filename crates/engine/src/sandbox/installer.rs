@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use codewright_config::SandboxMode;
 use codewright_proto::SessionId;
-use codewright_workspace::{Confined, Mechanism, Network};
+use codewright_workspace::{Below, Confined, Mechanism, Network};
 
 use super::Subject;
 use super::enforcement::{Enforcement, has_outer, mode};
@@ -51,6 +51,7 @@ pub(crate) async fn confine(
         subject.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
     sandbox.write.clone_from(&installation.write);
     sandbox.guarded.clear();
+    sandbox.below = Below::default();
     sandbox.network = Network::Open;
     Ok(Some(Confined { sandbox, mechanism: support.mechanism, connections: None }))
 }

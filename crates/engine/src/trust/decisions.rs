@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use codewright_config::{is_ambiguous_key, path_key};
 use codewright_proto::{TrustChoice, TrustRecord, TrustStatus};
 use serde::{Deserialize, Serialize};
 
@@ -28,23 +29,28 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// One decision about a directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Decision {
-    /// The real path of the directory.
+    /// The key of the directory's real path.
     pub(super) path: String,
+    /// Whether the keys of the files are exact. Those of older versions were names for display.
+    #[serde(default)]
+    pub(super) exact: bool,
     /// The user id of the directory's owner.
     pub(super) uid: Option<u32>,
     pub(super) decision: TrustChoice,
     /// Milliseconds since 1970.
     pub(super) time: u64,
-    /// The digest of each control file.
+    /// The digest of each control file, by its key.
     pub(super) files: BTreeMap<String, String>,
     /// The actions that were listed.
     pub(super) requests: Vec<String>,
 }
 
 impl Decision {
-    /// Reports whether the decision was about all of these control files. A deleted file needs no new decision.
+    /// Reports whether the decision was about all of these control files. A deleted file needs no new decision. A name of an
+    /// older version that can belong to several files covers none of them.
     pub(super) fn covers(&self, files: &BTreeMap<String, String>) -> bool {
-        files.iter().all(|(path, digest)| self.files.get(path) == Some(digest))
+        let is_known = |key: &String| self.exact || !is_ambiguous_key(key);
+        files.iter().all(|(key, digest)| is_known(key) && self.files.get(key) == Some(digest))
     }
 
     pub(super) fn status(&self) -> TrustStatus {
@@ -84,7 +90,10 @@ impl Decisions {
     pub(super) fn of(&self, root: &Path, uid: Option<u32>) -> (Option<Decision>, Option<String>) {
         match self.read() {
             Ok(document) => {
-                let is_it = |decision: &Decision| Path::new(&decision.path) == root && decision.uid == uid;
+                let key = path_key(root);
+                let is_exact = |decision: &Decision| decision.exact || !is_ambiguous_path(&decision.path);
+                let is_it =
+                    |decision: &Decision| decision.path == key && decision.uid == uid && is_exact(decision);
                 (document.decisions.into_iter().find(is_it), None)
             }
             Err(problem) => (None, Some(self.ignored(&problem))),
@@ -197,6 +206,11 @@ impl Decisions {
     }
 }
 
+/// Whether the path of a decision from before paths were exact can belong to several directories.
+fn is_ambiguous_path(path: &str) -> bool {
+    path.contains('\u{fffd}')
+}
+
 fn record(decision: Decision) -> TrustRecord {
     let Decision { path, decision, time, requests, .. } = decision;
     TrustRecord { path, decision, time, requests }
@@ -234,6 +248,7 @@ mod tests {
     fn decision(path: &str, digest: &str) -> Decision {
         Decision {
             path: path.to_owned(),
+            exact: true,
             uid: Some(7),
             decision: TrustChoice::Trust,
             time: 1,
@@ -264,6 +279,18 @@ mod tests {
         assert!(known.covers(&files(&[("opencode.json", "1")])) && known.covers(&files(&[])));
         assert!(!known.covers(&files(&[("opencode.json", "2")])));
         assert!(!known.covers(&files(&[("opencode.json", "1"), ("other", "1")])));
+    }
+
+    #[test]
+    fn a_name_of_an_older_version_that_was_changed_for_display_covers_nothing() {
+        for (key, is_covered) in
+            [("a.md", true), ("it's.md", false), ("x\u{fffd}.md", false), ("x\u{2026}", false)]
+        {
+            let files: BTreeMap<String, String> = [(key.to_owned(), "1".to_owned())].into();
+            let known = Decision { files: files.clone(), ..decision("/a", "1") };
+            assert!(known.covers(&files), "{key}");
+            assert_eq!(Decision { exact: false, ..known }.covers(&files), is_covered, "{key}");
+        }
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use codewright_config::path_key;
 use codewright_proto::{
     Signal, TrustChoice, TrustDismissal, TrustInput, TrustRecord, TrustReply, TrustStatus,
 };
@@ -87,7 +88,8 @@ pub(crate) async fn decide(
         return Err(Error::invalid(format!("`{}` cannot be trusted: {limit}", standing.root.display())));
     }
     let decision = Decision {
-        path: standing.root.display().to_string(),
+        path: path_key(&standing.root),
+        exact: true,
         uid: owner(&standing.root),
         decision: input.decision,
         time: inner.clock.now_ms(),
@@ -106,11 +108,10 @@ pub(crate) async fn decide(
 pub(crate) async fn keep(inner: &Inner, before: &Instance, changed: &Path) -> Result<(), Error> {
     let had_trust = matches!(before.trust.status, TrustStatus::Trusted | TrustStatus::Unneeded);
     let instance = inner.instance(&before.directory).await?;
-    let shown = changed.strip_prefix(&instance.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
+    let own = path_key(changed.strip_prefix(&instance.trust.root).unwrap_or(changed));
     let others = |standing: &Standing| -> BTreeMap<String, String> {
         // Git's files are read only if there is something to decide.
-        let is_other =
-            |path: &&String| **path != shown && !path.starts_with(".git/") && *path != ".gitmodules";
+        let is_other = |path: &&String| **path != own && !path.starts_with(".git/") && *path != ".gitmodules";
         let files = standing.files.iter().filter(|(path, _)| is_other(path));
         files.map(|(path, digest)| (path.clone(), digest.clone())).collect()
     };

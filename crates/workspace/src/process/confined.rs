@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
-use codewright_sandbox::{Guard, Launch, Mechanism, Probe, Sandbox, Strongest, detect, plan, restrict};
+use codewright_sandbox::{Launch, Mechanism, Probe, Sandbox, Strongest, detect, plan, restrict};
 
 use super::Confinement;
 use super::supervisor::{SUPERVISE, supervise};
@@ -62,12 +62,7 @@ impl Confined {
 
     /// The restrictions for that helper. `None` if it must be started with them.
     pub(super) fn plan(&self, confinement: &Confinement, directory: &Path) -> Result<Option<Vec<u8>>, Error> {
-        Ok(plan(&self.sandbox, &helper(confinement)?, directory)?)
-    }
-
-    /// Watches the names that cannot be protected before they exist.
-    pub(super) fn guard(&self) -> Result<Guard, Error> {
-        Ok(Guard::new(self.sandbox.guarded.clone())?)
+        Ok(plan(&self.sandbox, &self.mechanism, &helper(confinement)?, directory)?)
     }
 }
 

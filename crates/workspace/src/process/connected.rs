@@ -5,6 +5,7 @@
 //! writes more than the caller reads waits.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -14,15 +15,15 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::timeout;
 
 use super::Command;
-use super::held::{Confinement, Ends, Held, Input};
-use super::protection::Protection;
+use super::held::{Confinement, Ends, Held, Input, Refusals};
 use crate::Error;
 
 /// A connected program. Its processes are killed when this is dropped.
 #[derive(Debug)]
 pub struct Connected {
     held: Held,
-    protection: Option<Protection>,
+    /// `None` without a sandbox.
+    refusals: Option<Refusals>,
 }
 
 /// The end of the connection: reads the output of the program and writes its input. Shutting down the writing half is
@@ -55,7 +56,7 @@ impl Errors {
 ///
 /// # Errors
 ///
-/// Fails if the program cannot be started or its sandbox cannot protect its files. With a supervisor a missing program
+/// Fails if the program cannot be started. With a supervisor a missing program
 /// ends at once with the code 127 and a line of error output.
 pub fn connect(command: &Command, outlet: Outlet) -> Result<(Connected, Peer, Errors), Error> {
     let failed = |source| Error::Start { program: command.program.clone(), source };
@@ -73,12 +74,11 @@ pub fn connect(command: &Command, outlet: Outlet) -> Result<(Connected, Peer, Er
         Outlet::Errors => (Input::Duplex(other), Stdio::from(writer.try_clone().map_err(failed)?)),
     };
     let ends = Ends { input, stdout, stderr: Stdio::from(writer) };
-    // Before the start, so that nothing that the program creates counts as present.
-    let protection = command.sandbox.as_deref().map(Protection::new).transpose()?;
     let held = Held::start(command, None, ends)?;
     let peer = UnixStream::from_std(own).map_err(failed)?;
     let errors = Errors(Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?);
-    Ok((Connected { held, protection }, peer, errors))
+    let refusals = held.refusals().filter(|_| command.sandbox.is_some());
+    Ok((Connected { held, refusals }, peer, errors))
 }
 
 impl Connected {
@@ -88,38 +88,37 @@ impl Connected {
     }
 
     /// Waits for the end of the program and everything that it started. Returns the exit code. `report` gets a sentence
-    /// for each protected file that the program created, which was renamed.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the sandbox can no longer protect its files. The program must then be ended.
-    pub async fn wait(&mut self, report: &(dyn Fn(&str) + Send + Sync)) -> Result<i32, Error> {
-        let Some(protection) = &self.protection else { return Ok(self.held.wait().await) };
-        tokio::select! {
-            code = self.held.wait() => protection.finish(report).await.map(|()| code),
-            error = protection.keep(report) => Err(error),
-        }
+    /// for each protected file that the program could not create.
+    pub async fn wait(&mut self, report: &(dyn Fn(&str) + Send + Sync)) -> i32 {
+        let Some(refusals) = &mut self.refusals else { return self.held.wait().await };
+        let code = loop {
+            tokio::select! {
+                code = self.held.wait() => break code,
+                paths = refusals.next() => tell(&paths, report),
+            }
+        };
+        tell(&refusals.rest(), report);
+        code
     }
 
     /// Ends all its processes: waits, sends TERM, then kills. The caller has closed the input. Returns the exit code if
     /// the program ended by itself.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a protected file that the program created could not be renamed.
-    pub async fn end(
-        mut self,
-        patience: Duration,
-        report: &(dyn Fn(&str) + Send + Sync),
-    ) -> Result<Option<i32>, Error> {
+    pub async fn end(mut self, patience: Duration, report: &(dyn Fn(&str) + Send + Sync)) -> Option<i32> {
         let code = timeout(patience, self.held.wait()).await.ok();
         if code.is_none() {
             self.held.ask_to_end();
         }
         self.held.end().await;
-        if let Some(protection) = &self.protection {
-            protection.finish(report).await?;
+        if let Some(refusals) = &mut self.refusals {
+            tell(&refusals.rest(), report);
         }
-        Ok(code)
+        code
+    }
+}
+
+/// Reports the protected files that a program could not create.
+fn tell(paths: &[PathBuf], report: &(dyn Fn(&str) + Send + Sync)) {
+    for path in paths {
+        report(&format!("the sandbox refused to create or change the protected `{}`", path.display()));
     }
 }

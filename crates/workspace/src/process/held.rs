@@ -1,17 +1,20 @@
 //! A running program, confined together with everything that it starts.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{PipeReader, PipeWriter, Write as _};
-use std::os::fd::OwnedFd;
+use std::io::ErrorKind;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use rustix::io::ioctl_fionbio;
+use rustix::net::Shutdown;
+use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -24,6 +27,8 @@ use crate::Error;
 pub(super) const GRACE: Duration = Duration::from_millis(500);
 /// The time to reap a killed program. One that is stuck in the kernel is abandoned.
 pub(super) const REAP: Duration = Duration::from_secs(2);
+/// The size of one read of refused names.
+const MAX_REPORT_BYTES: usize = 4096;
 /// The interval at which the end of a group is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -60,7 +65,11 @@ pub(crate) struct Held {
 #[derive(Debug)]
 enum Hold {
     Group(Option<Pid>),
-    Supervisor { lifeline: Option<PipeWriter>, mark: String },
+    /// The other end of the lifeline is the input of the supervisor, which reports refused names on it.
+    Supervisor {
+        lifeline: Arc<UnixStream>,
+        mark: String,
+    },
 }
 
 /// The input and output of a program.
@@ -100,7 +109,7 @@ impl Held {
         let failed = |source| Error::Start { program: command.program.clone(), source };
         let supervisor = match &command.confinement {
             Confinement::Group => None,
-            Confinement::Supervisor(path) => Some((path, std::io::pipe().map_err(failed)?)),
+            Confinement::Supervisor(path) => Some((path, lifeline().map_err(failed)?)),
         };
         let launch = match &command.sandbox {
             // A terminal of the machine does not exist in other namespaces.
@@ -142,10 +151,16 @@ impl Held {
     /// Sends the restrictions to a waiting helper. Returns whether it can read all of them. It does not start the command
     /// otherwise.
     pub(crate) fn restrict(&mut self, plan: &[u8]) -> bool {
-        let Hold::Supervisor { lifeline: Some(lifeline), .. } = &mut self.hold else { return false };
+        let Hold::Supervisor { lifeline, .. } = &self.hold else { return false };
         // A helper that reads nothing must not block this process. After the last byte the command can start, so nothing may
         // fail any more: the caller would start it again.
-        ioctl_fionbio(&*lifeline, true).is_ok() && lifeline.write_all(plan).is_ok()
+        write_all(lifeline, plan)
+    }
+
+    /// The names that the command could not create. `None` without a supervisor.
+    pub(crate) fn refusals(&self) -> Option<Refusals> {
+        let Hold::Supervisor { lifeline, .. } = &self.hold else { return None };
+        Some(Refusals { lifeline: lifeline.clone(), begun: Vec::new() })
     }
 
     /// The id of the started process.
@@ -185,7 +200,7 @@ impl Held {
             Hold::Group(id) => signal(*id, Signal::SIGTERM),
             Hold::Supervisor { lifeline, .. } => {
                 // A supervisor that has ended needs no signal.
-                drop(lifeline.as_mut().map(|lifeline| lifeline.write_all(&[supervisor::END])));
+                write_all(lifeline, &[supervisor::END]);
             }
         }
     }
@@ -194,7 +209,7 @@ impl Held {
     pub(crate) fn kill(&mut self) {
         match &mut self.hold {
             Hold::Group(id) => signal(*id, Signal::SIGKILL),
-            Hold::Supervisor { lifeline, .. } => *lifeline = None,
+            Hold::Supervisor { lifeline, .. } => close(lifeline),
         }
     }
 
@@ -245,9 +260,9 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // The lifeline closes by itself.
-        if let Self::Group(id) = self {
-            signal(*id, Signal::SIGKILL);
+        match self {
+            Self::Group(id) => signal(*id, Signal::SIGKILL),
+            Self::Supervisor { lifeline, .. } => close(lifeline),
         }
     }
 }
@@ -292,7 +307,7 @@ fn unsupported(reason: &str) -> codewright_sandbox::Error {
 
 fn spawn(
     mut builder: tokio::process::Command,
-    lifeline: Option<(PipeReader, PipeWriter)>,
+    lifeline: Option<(OwnedFd, UnixStream)>,
     input: Input<'_>,
 ) -> std::io::Result<(Child, Hold)> {
     /// Distinguishes the commands of this process.
@@ -310,8 +325,87 @@ fn spawn(
         Some((reader, writer)) => {
             let mark = format!("{}-{}", std::process::id(), COMMANDS.fetch_add(1, Ordering::Relaxed));
             let child = builder.stdin(Stdio::from(reader)).env(supervisor::MARK, &mark).spawn()?;
-            Ok((child, Hold::Supervisor { lifeline: Some(writer), mark }))
+            Ok((child, Hold::Supervisor { lifeline: Arc::new(writer), mark }))
         }
+    }
+}
+
+/// Both ends of a lifeline.
+fn lifeline() -> std::io::Result<(OwnedFd, UnixStream)> {
+    let (own, other) = std::os::unix::net::UnixStream::pair()?;
+    own.set_nonblocking(true)?;
+    Ok((other.into(), UnixStream::from_std(own)?))
+}
+
+/// Writes bytes without waiting. Returns whether the reader can read all of them.
+fn write_all(lifeline: &UnixStream, bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        // Not the stream's own function, which would report that it is not ready before the first attempt.
+        match rustix::io::write(lifeline.as_fd(), rest) {
+            Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Ends the writing half of a lifeline. What the supervisor reported can still be read.
+fn close(lifeline: &UnixStream) {
+    // It fails if the supervisor has ended.
+    let _ = rustix::net::shutdown(lifeline.as_fd(), Shutdown::Write);
+}
+
+/// Reads the names that a command could not create.
+#[derive(Debug)]
+pub(crate) struct Refusals {
+    lifeline: Arc<UnixStream>,
+    /// The beginning of a path whose end has not arrived.
+    begun: Vec<u8>,
+}
+
+impl Refusals {
+    /// Waits for names. Waits forever after the end of the supervisor.
+    pub(crate) async fn next(&mut self) -> Vec<PathBuf> {
+        loop {
+            if self.lifeline.readable().await.is_err() {
+                return std::future::pending().await;
+            }
+            let mut bytes = [0; MAX_REPORT_BYTES];
+            match self.lifeline.try_read(&mut bytes) {
+                Ok(0) => return std::future::pending().await,
+                Ok(count) => {
+                    let found = self.split(&bytes[..count]);
+                    if !found.is_empty() {
+                        return found;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => return std::future::pending().await,
+            }
+        }
+    }
+
+    /// Returns the names that were reported so far.
+    pub(crate) fn rest(&mut self) -> Vec<PathBuf> {
+        let (mut found, mut bytes) = (Vec::new(), [0; MAX_REPORT_BYTES]);
+        // The supervisor writes a bounded number of bytes.
+        while let Ok(count @ 1..) = rustix::io::read(self.lifeline.as_fd(), &mut bytes) {
+            found.extend(self.split(&bytes[..count]));
+        }
+        found
+    }
+
+    fn split(&mut self, bytes: &[u8]) -> Vec<PathBuf> {
+        self.begun.extend_from_slice(bytes);
+        let mut found = Vec::new();
+        while let Some(end) = self.begun.iter().position(|byte| *byte == 0) {
+            let mut path: Vec<u8> = self.begun.drain(..=end).collect();
+            path.pop();
+            found.push(OsString::from_vec(path).into());
+        }
+        found
     }
 }
 

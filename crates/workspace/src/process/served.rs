@@ -59,7 +59,7 @@ pub enum Outcome {
 }
 
 /// Starts a program that serves on its input and output. `log` gets each line of its error output, and a sentence for
-/// each protected file that it created.
+/// each protected file that it could not create.
 ///
 /// # Errors
 ///
@@ -144,22 +144,12 @@ async fn keep(
 ) {
     let ended = closed.run_until_cancelled(program.wait(&*log)).await;
     let code = match ended {
-        Some(Ok(code)) => Some(code),
+        Some(code) => Some(code),
         // A program that ends closes its output first, so the end of the connection can be noticed before the exit
         // code.
-        None => program.end(END_PATIENCE, &*log).await.unwrap_or_else(|error| unprotected(&error, &*log)),
-        Some(Err(error)) => {
-            unprotected(&error, &*log);
-            // It is not waited for.
-            program.end(Duration::ZERO, &*log).await.unwrap_or_else(|error| unprotected(&error, &*log))
-        }
+        None => program.end(END_PATIENCE, &*log).await,
     };
     exited.send_replace(Some(code));
-}
-
-fn unprotected(error: &Error, log: &(dyn Fn(&str) + Send + Sync)) -> Option<i32> {
-    log(&format!("its files can no longer be protected: {error}"));
-    None
 }
 
 /// Logs the error output and keeps its end.

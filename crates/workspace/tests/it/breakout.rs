@@ -34,10 +34,11 @@ async fn a_link_in_place_of_a_directory_leads_the_guard_nowhere() {
         write(house.path("home/.config/git/config"), "the user's").unwrap();
         let line = "ln -s $ROOT/home/.config .config; mkdir real; echo evil > real/tasks.json; ln -s real .vscode; sleep 0.5";
         let ended = house.run_in(nested(&house), &mechanism, line).await;
-        assert_eq!(ended.end, End::Exited(0), "{mechanism:?}: {}", ended.output.text());
         assert_eq!(read_to_string(house.path("home/.config/git/config")).unwrap(), "the user's");
         assert!(!house.path("work/.vscode/tasks.json").exists() && !house.path("work/.config").exists());
-        assert_eq!(ended.renamed.len(), 2, "{mechanism:?}: {:?}", ended.renamed);
+        let refused = [".config", "real/tasks.json", ".vscode"].map(|name| house.path("work").join(name));
+        assert!(ended.refused_names.iter().all(|path| refused.contains(path)), "{:?}", ended.refused_names);
+        assert!(ended.refused_names.len() >= 2, "{mechanism:?}: {:?}", ended.refused_names);
     }
 }
 
@@ -57,7 +58,7 @@ async fn the_directory_of_a_protected_file_cannot_be_exchanged() {
 }
 
 #[tokio::test]
-async fn a_control_file_is_renamed_whatever_else_was_created() {
+async fn a_control_file_never_appears_whatever_else_was_created() {
     for mechanism in mechanisms() {
         for line in [
             "i=0; while [ $i -le 1000 ]; do : > blocked-$i-.mcp.json; i=$((i+1)); done; echo evil > .mcp.json",
@@ -67,7 +68,6 @@ async fn a_control_file_is_renamed_whatever_else_was_created() {
             "mkdir .mcp.json; mkdir .mcp.json/x; sleep 0.3; mkdir .mcp.json; mv .mcp.json .envrc; mkdir .mcp.json",
         ] {
             let house = House::new();
-            // The result is an error if the guard had to end the command.
             drop(
                 run(
                     command(&house, nested(&house), &mechanism, line),
@@ -86,13 +86,13 @@ async fn a_control_file_is_renamed_whatever_else_was_created() {
 }
 
 #[tokio::test]
-async fn other_forms_of_a_guarded_name_are_renamed() {
+async fn other_forms_of_a_guarded_name_are_refused() {
     let Some(mechanism) = complete() else { return };
     let house = House::new();
     let forms = [".MCP.json", ".m\u{200c}cp.json", ".mcp.json.", ".mcp.json ", ".ENVRC", ".env\u{feff}rc"];
     let line: Vec<String> = forms.iter().map(|form| format!("echo evil > '{form}'")).collect();
     let ended = house.run_in(nested(&house), &mechanism, &line.join(";")).await;
-    assert_eq!(ended.renamed.len(), forms.len(), "{:?}", ended.renamed);
+    assert_eq!(ended.refused_names.len(), forms.len(), "{:?}", ended.refused_names);
     assert!(forms.iter().all(|form| !house.path("work").join(form).exists()));
 }
 
@@ -118,10 +118,10 @@ async fn a_link_to_nothing_stays() {
     let house = House::new();
     symlink("later", house.path("work/.vscode")).unwrap();
     let ended = house.run_in(nested(&house), &mechanism, "sleep 0.3").await;
-    assert_eq!(ended.renamed, []);
+    assert_eq!(ended.refused_names, [""; 0].map(std::path::PathBuf::from));
     let line = "mkdir later; echo evil > later/tasks.json; sleep 0.3";
     let ended = house.run_in(nested(&house), &mechanism, line).await;
-    assert!(!house.path("work/.vscode/tasks.json").exists(), "{:?}", ended.renamed);
+    assert!(!house.path("work/.vscode/tasks.json").exists(), "{:?}", ended.refused_names);
     assert!(house.path("work/.vscode").is_symlink());
 }
 

@@ -4,6 +4,8 @@
 mod breakout;
 mod files;
 mod held;
+#[cfg(target_os = "linux")]
+mod names;
 mod processes;
 #[cfg(target_os = "linux")]
 mod sandboxed;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_workspace::{
-    Author, Command, Confined, Confinement, End, Ended, Guarded, Limits, Mechanism, Mounter, Network,
+    Author, Below, Command, Confined, Confinement, End, Ended, Guarded, Limits, Mechanism, Mounter, Network,
     Sandbox, run, sandbox_support,
 };
 use tempfile::TempDir;
@@ -50,6 +50,14 @@ impl House {
                 patterns: vec!["opencode.json*".to_owned(), ".claude".to_owned()],
                 except: Vec::new(),
             }],
+            below: Below {
+                directories: vec![self.path("work")],
+                rows: [&[".envrc"][..], &[".git", "$"], &[".git", "config"]]
+                    .iter()
+                    .map(|row| row.iter().map(|&name| name.to_owned()).collect())
+                    .collect(),
+                except: Vec::new(),
+            },
             hide: vec![self.path("home/.ssh"), PathBuf::from("/run")],
             show: Vec::new(),
             temporary: self.path("private"),
@@ -99,9 +107,9 @@ pub(crate) fn confinement() -> Confinement {
 pub(crate) fn mechanisms() -> Vec<Mechanism> {
     let strongest = sandbox_support(&confinement());
     let mut mechanisms = vec![strongest.mechanism.clone()];
-    if let Mechanism::Bubblewrap(program, mounter) = &strongest.mechanism {
+    if let Mechanism::Bubblewrap(program, mounter, creation) = &strongest.mechanism {
         if *mounter == Mounter::Helper {
-            mechanisms.push(Mechanism::Bubblewrap(program.clone(), Mounter::Bubblewrap));
+            mechanisms.push(Mechanism::Bubblewrap(program.clone(), Mounter::Bubblewrap, *creation));
         } else {
             eprintln!("skipped: mounts of the helper");
         }
@@ -187,32 +195,43 @@ async fn protected_files_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn protected_names_that_are_created_are_renamed() {
+async fn a_protected_name_never_appears() {
     for mechanism in mechanisms() {
         let house = House::new();
-        let ended =
-            house.run(&mechanism, "echo '{}' > opencode.json; mkdir .claude; echo ok > allowed").await;
+        let ended = house
+            .run(&mechanism, "echo '{}' > opencode.json; mkdir .claude; mkdir -p a/b; echo x > a/b/.envrc; echo ok > allowed")
+            .await;
         assert_eq!(ended.end, End::Exited(0), "{mechanism:?}: {}", ended.output.text());
-        assert!(!house.path("work/opencode.json").exists() && !house.path("work/.claude").exists());
+        let names = ["work/.claude", "work/a/b/.envrc", "work/opencode.json"].map(|name| house.path(name));
+        assert!(names.iter().all(|path| !path.exists()), "{mechanism:?}");
         assert!(house.path("work/allowed").exists());
-        let mut names: Vec<_> = ended.renamed.iter().map(|renamed| renamed.from.clone()).collect();
-        names.sort();
-        assert_eq!(names, [house.path("work/.claude"), house.path("work/opencode.json")], "{mechanism:?}");
+        let mut refused = ended.refused_names.clone();
+        refused.sort();
+        assert_eq!(refused, names, "{mechanism:?}: {}", ended.output.text());
+        assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 3, "nothing else was created");
     }
 }
 
 #[tokio::test]
-async fn a_protected_link_cannot_be_replaced() {
+async fn a_protected_link_cannot_be_replaced_or_removed() {
     let Some(mechanism) = complete() else { return };
     let house = House::new();
     create_dir(house.path("work/real")).unwrap();
     symlink("real", house.path("work/.claude")).unwrap();
-    let ended = house.run(&mechanism, "rm .claude; mkdir .claude; echo evil > .claude/settings.json").await;
-    // The guard may put the link back before the command creates a directory in its place, also right after that.
-    let is_early = ended.output.text().contains("File exists");
-    assert_eq!(ended.renamed.len(), usize::from(!is_early), "{}", ended.output.text());
-    assert_eq!(std::fs::read_link(house.path("work/.claude")).unwrap(), Path::new("real"));
-    assert!(!house.path("work/real/settings.json").exists());
+    for line in [
+        "rm .claude",
+        "mv .claude x",
+        "ln -sfn other .claude",
+        "ln -s real y; mv -T y .claude",
+        "rm -rf .claude",
+    ] {
+        let ended = house.run(&mechanism, line).await;
+        assert_ne!(ended.end, End::Exited(0), "{line}: {}", ended.output.text());
+        assert_eq!(std::fs::read_link(house.path("work/.claude")).unwrap(), Path::new("real"), "{line}");
+    }
+    let ended =
+        house.run(&mechanism, "echo x > file && rm file && mkdir d && rmdir d  && mkdir e && mv e e2").await;
+    assert_eq!(ended.end, End::Exited(0), "{}", ended.output.text());
 }
 
 #[tokio::test]
@@ -370,7 +389,7 @@ fn is_running(argument: &str) -> bool {
 #[tokio::test]
 async fn mounts_of_the_helper_leave_no_right_and_no_device_that_can_be_changed() {
     for mechanism in mechanisms() {
-        if !matches!(mechanism, Mechanism::Bubblewrap(_, Mounter::Helper)) {
+        if !matches!(mechanism, Mechanism::Bubblewrap(_, Mounter::Helper, _)) {
             continue;
         }
         let house = House::new();

@@ -1,10 +1,9 @@
 //! Protected names of a server, which runs for long and is connected to this process.
 
-use std::fs::{create_dir_all, read_link};
+use std::fs::{create_dir_all, read_to_string, write};
 use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use codewright_workspace::{Author, Command, Confined, Guarded, Mechanism, Outlet, Sandbox, Served, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,9 +15,6 @@ use crate::sandboxed::{House, confinement, mechanisms};
 
 /// The server runs each line of its input.
 const SERVER: &str = "while read -r line; do eval \"$line\"; echo done; done";
-/// Longer than a change takes to be noticed if the system reports it, and shorter than the interval of checks without
-/// reports.
-const SOON: Duration = Duration::from_millis(1500);
 
 struct Server {
     served: Served,
@@ -67,7 +63,7 @@ impl Server {
         self.tasks.close();
         self.tasks.wait().await;
         let log = self.log.lock().expect("it works");
-        log.iter().filter(|line| line.starts_with("it created")).cloned().collect()
+        log.iter().filter(|line| line.starts_with("the sandbox refused")).cloned().collect()
     }
 }
 
@@ -79,35 +75,53 @@ fn guarded(house: &House, directory: &str, patterns: &[&str]) -> Guarded {
     }
 }
 
-/// Waits until a path is gone. Returns whether that took less than a time.
-async fn is_gone(path: &Path, within: Duration) -> bool {
-    let begun = Instant::now();
-    while path.symlink_metadata().is_ok() {
-        if begun.elapsed() > within {
-            return false;
-        }
-        sleep(Duration::from_millis(20)).await;
-    }
-    true
-}
-
 #[tokio::test]
-async fn a_protected_file_of_a_server_is_renamed_and_reported() {
+async fn a_protected_file_of_a_server_never_appears_and_is_reported() {
     for mechanism in mechanisms() {
         let house = House::new();
         let rows = vec![guarded(&house, "work", &["opencode.json*", ".claude"])];
         let mut server = Server::start(&house, rows, &mechanism);
-        for round in 1..=2 {
+        for _ in 1..=2 {
             server.do_line("echo evil > opencode.json; mkdir .claude; echo fine > other").await;
             for name in ["opencode.json", ".claude"] {
-                assert!(is_gone(&house.path(&format!("work/{name}")), SOON).await, "{mechanism:?} {name}");
-                assert!(house.path(&format!("work/blocked-{round}-{name}")).exists());
+                assert!(!house.path(&format!("work/{name}")).exists(), "{mechanism:?} {name}");
             }
         }
         assert!(house.path("work/other").exists());
         let log = server.end().await;
-        assert_eq!(log.len(), 4, "{log:?}");
-        assert!(log.iter().any(|line| line.contains("blocked-1-opencode.json")), "{log:?}");
+        assert_eq!(log.len(), 2, "each name is reported once: {log:?}");
+        assert!(log.iter().any(|line| line.contains("work/opencode.json")), "{log:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_user_creates_while_a_server_runs_stays() {
+    for mechanism in mechanisms() {
+        let house = House::new();
+        let rows = vec![guarded(&house, "work", &["opencode.json*", ".opencode", ".claude"])];
+        let mut server = Server::start(&house, rows, &mechanism);
+        // The server tries all the time, too.
+        server
+            .do_line(
+                "(while :; do echo evil > opencode.json; mkdir .opencode .claude; done) 2>/dev/null & true",
+            )
+            .await;
+        for round in 0..20 {
+            write(house.path("work/opencode.json"), "the user's").unwrap();
+            create_dir_all(house.path("work/.opencode/command")).unwrap();
+            write(house.path("work/.opencode/command/x.md"), "the user's").unwrap();
+            sleep(Duration::from_millis(20)).await;
+            assert_eq!(
+                read_to_string(house.path("work/opencode.json")).unwrap(),
+                "the user's",
+                "{mechanism:?}"
+            );
+            assert_eq!(read_to_string(house.path("work/.opencode/command/x.md")).unwrap(), "the user's");
+            std::fs::rename(house.path("work/.opencode"), house.path(&format!("other/{round}"))).unwrap();
+            std::fs::remove_file(house.path("work/opencode.json")).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 1, "nothing was moved");
+        server.end().await;
     }
 }
 
@@ -121,92 +135,53 @@ async fn names_in_directories_that_appear_later_are_protected() {
             guarded(&house, "work/.cargo", &["config*"]),
         ];
         let mut server = Server::start(&house, rows, &mechanism);
-        let file = house.path("work/.config/git/config");
-        server
-            .do_line("mkdir .config; sleep 0.4; mkdir .config/git; sleep 0.4; echo evil > .config/git/config")
-            .await;
-        assert!(is_gone(&file, SOON).await, "one after the other: {mechanism:?}");
-        server.do_line("mv .config away; mkdir -p .config/git; echo evil > .config/git/config").await;
-        assert!(is_gone(&file, SOON).await, "replaced at once: {mechanism:?}");
-        // The shell keeps the directory open, so that its end is not reported.
-        let file = house.path("work/.cargo/config.toml");
-        server
-            .do_line("exec 3<.cargo; rmdir .cargo; mkdir .cargo; sleep 0.4; echo evil > .cargo/config.toml")
-            .await;
-        assert!(is_gone(&file, SOON).await, "replaced while open: {mechanism:?}");
-        assert_eq!(server.end().await.len(), 3, "{mechanism:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_link_that_a_server_replaces_is_restored() {
-    for mechanism in mechanisms() {
-        let house = House::new();
-        let link = house.path("work/.claude");
-        symlink("elsewhere", &link).unwrap();
-        let mut server = Server::start(&house, vec![guarded(&house, "work", &[".claude"])], &mechanism);
-        for line in ["rm .claude; mkdir .claude", "rm .claude"] {
-            server.do_line(line).await;
-            let begun = Instant::now();
-            while read_link(&link).is_err() && begun.elapsed() < SOON {
-                sleep(Duration::from_millis(20)).await;
-            }
-            assert_eq!(read_link(&link).unwrap(), Path::new("elsewhere"), "{mechanism:?} {line}");
-        }
-        server.end().await;
-    }
-}
-
-#[tokio::test]
-async fn a_protected_file_from_the_end_of_a_server_is_renamed() {
-    for mechanism in mechanisms() {
-        for (end, program) in [
-            ("its input ends", "cat > started; echo evil > opencode.json"),
+        for (line, name) in [
+            ("mkdir -p .config/git; echo evil > .config/git/config", ".config/git/config"),
+            ("mv .config away; mkdir -p .config/git; echo evil > .config/git/config", ".config/git/config"),
             (
-                "it is killed",
-                "trap '' TERM; cat > started; while :; do echo evil > opencode.json; sleep 0.01; done",
+                "mkdir -p new/git; echo evil > new/git/config; rm -rf .config; mv new .config",
+                ".config/git/config",
             ),
+            ("mkdir -p n/git; echo evil > n/git/config; ln -s n .config", ".config/git/config"),
+            (
+                "exec 3<.cargo; rmdir .cargo; mkdir .cargo; echo evil > .cargo/config.toml",
+                ".cargo/config.toml",
+            ),
+            ("mkdir n2; echo evil > n2/config.toml; mv -T n2 .cargo", ".cargo/config.toml"),
         ] {
-            let house = House::new();
-            let rows = vec![guarded(&house, "work", &["opencode.json"])];
-            let server = Server::run(&house, rows, &mechanism, program);
-            let begun = Instant::now();
-            while !house.path("work/started").exists() && begun.elapsed() < Duration::from_secs(20) {
-                sleep(Duration::from_millis(20)).await;
-            }
-            assert!(!server.end().await.is_empty(), "{mechanism:?} {end}");
-            assert!(!house.path("work/opencode.json").exists(), "{mechanism:?} {end}");
+            server.do_line(line).await;
+            assert!(!house.path("work").join(name).exists(), "{mechanism:?}: {line}");
         }
+        assert!(!server.end().await.is_empty(), "{mechanism:?}");
     }
 }
 
 #[tokio::test]
-async fn names_behind_a_link_to_nothing_are_checked_regularly() {
+async fn names_behind_a_link_to_nothing_are_protected() {
     for mechanism in mechanisms() {
         let house = House::new();
         symlink("missing", house.path("work/.config")).unwrap();
         let rows = vec![guarded(&house, "work/.config", &["config"])];
         let mut server = Server::start(&house, rows, &mechanism);
         server.do_line("mkdir missing; echo evil > missing/config").await;
-        assert!(is_gone(&house.path("work/missing/config"), SOON * 4).await, "{mechanism:?}");
+        assert!(
+            house.path("work/missing").exists() && !house.path("work/missing/config").exists(),
+            "{mechanism:?}"
+        );
         server.end().await;
     }
 }
 
 #[tokio::test]
-async fn a_server_that_keeps_creating_protected_files_is_ended() {
+async fn a_server_that_keeps_trying_is_reported_a_bounded_number_of_times() {
     for mechanism in mechanisms() {
         let house = House::new();
         let rows = vec![guarded(&house, "work", &["*.code-workspace"])];
-        let line = "i=0; while [ $i -lt 1100 ]; do echo > $i.code-workspace; i=$((i+1)); done; exec sleep 60";
-        let server = Server::run(&house, rows, &mechanism, line);
-        let begun = Instant::now();
-        let is_refused = |log: &[String]| log.iter().any(|line| line.contains("more than 1000"));
-        while !is_refused(&server.log.lock().unwrap()) && begun.elapsed() < Duration::from_secs(20) {
-            sleep(Duration::from_millis(20)).await;
-        }
-        assert!(is_refused(&server.log.lock().unwrap()), "{mechanism:?}");
-        server.tasks.close();
-        tokio::time::timeout(Duration::from_secs(20), server.tasks.wait()).await.unwrap();
+        let line = "i=0; while [ $i -lt 2000 ]; do echo > $i.code-workspace; i=$((i+1)); done 2>/dev/null; echo ok > end";
+        let mut server = Server::start(&house, rows, &mechanism);
+        server.do_line(line).await;
+        assert!(house.path("work/end").exists(), "{mechanism:?}");
+        let log = server.end().await;
+        assert!(!log.is_empty() && log.len() < 1000, "{mechanism:?}: {}", log.len());
     }
 }

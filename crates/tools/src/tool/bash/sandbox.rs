@@ -46,21 +46,19 @@ const AROUND: &[char] = &[
 /// Returns notes about what the sandbox prevented.
 pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let renamed: Vec<String> = ended
-        .renamed
-        .iter()
-        .take(MAX_PATHS)
-        .map(|one| format!("`{}` to `{}`", one.from.display(), one.to.display()))
-        .collect();
     let mut request = Request::default();
-    if !renamed.is_empty() {
+    let refused: Vec<&PathBuf> = ended.refused_names.iter().take(MAX_PATHS).collect();
+    if !refused.is_empty() {
+        let names: Vec<String> = refused.iter().map(|path| format!("`{}`", path.display())).collect();
+        let names = names.join(", ");
         found
-            .push(format!("The command created protected files. They were renamed: {}.", renamed.join(", ")));
-        request.write.extend(ended.renamed.iter().take(MAX_PATHS).map(|one| one.from.clone()));
+            .push(format!("The command tried to create or change protected files and was refused: {names}."));
+        request.write.extend(refused.into_iter().cloned());
     }
     if !matches!(ended.end, End::Exited(0)) {
         let tail = ended.output.tail(SEARCHED_BYTES);
-        for (path, blocked) in blocked_paths(confined, &tail, directory) {
+        let blocked = blocked_paths(confined, &tail, directory);
+        for (path, blocked) in blocked.into_iter().filter(|(path, _)| !ended.refused_names.contains(path)) {
             let shown = path.display();
             match blocked {
                 Blocked::Hidden => {

@@ -1,0 +1,376 @@
+//! The names that a command cannot create, as the helper inside its sandbox checks them.
+//!
+//! A mount protects only what exists. [`Names`] decides about a path that a command is about to create or replace. The
+//! decision is a pure function of the physical path, except for parts of repositories ([`Names::is_part`]), whose
+//! meaning depends on the other entries of their directory.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Sandbox;
+use crate::access::Directories;
+use crate::guard::{Guarded, folded_name, is_match};
+
+/// A component of a row that stands for any number of components, except those of [`REFERENCES`].
+const ANY: &str = "**";
+/// The last component of a row that matches the entry itself and nothing inside.
+const ITSELF: &str = "$";
+/// Directories of git whose entries are named like branches, which may have any name.
+const REFERENCES: [&str; 3] = ["refs", "logs", "objects"];
+/// The entries that make a directory a repository of git.
+const REPOSITORY: [&str; 3] = ["head", "objects", "refs"];
+/// The entries of such a directory that decide which programs git runs.
+const PROGRAMS: [&str; 4] = ["config", "config.worktree", "hooks", "commondir"];
+/// The largest number of links to nothing that are followed to a guarded directory.
+const MAX_LINKS: usize = 16;
+
+/// Names at any depth below directories.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Below {
+    /// The directories.
+    pub directories: Vec<PathBuf>,
+    /// Consecutive components, in the form of [`folded_name`], which may start or end with `*`. Everything inside a path
+    /// that matches is guarded, too, unless the last component is `$`. The component `**` matches any number of directories.
+    pub rows: Vec<Vec<String>>,
+    /// Paths that are not guarded, with what is inside, and the directories above them.
+    pub except: Vec<PathBuf>,
+}
+
+/// The names that a command cannot create.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Names {
+    rows: Vec<Guarded>,
+    below: Below,
+    /// The links that a command cannot remove or replace.
+    pub(crate) links: Vec<PathBuf>,
+    /// Directories that contain no guarded name.
+    pub(crate) free: Vec<PathBuf>,
+    #[serde(skip)]
+    index: Index,
+}
+
+/// What is created at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A new directory, which is empty.
+    Directory,
+    /// Anything else, also a directory that gets another name.
+    Other,
+}
+
+/// Where a path is, seen from the paths that are not guarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grant {
+    Inside,
+    Above,
+    None,
+}
+
+/// The rows by their directory, and those below directories by their first component.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Index {
+    directories: HashMap<OsString, Vec<usize>>,
+    exact: HashMap<String, Vec<usize>>,
+    patterns: Vec<usize>,
+}
+
+impl Names {
+    /// The names of a sandbox whose writable directories are `writable`. `None` if the command can create nothing next to
+    /// them.
+    pub(crate) fn new(sandbox: &Sandbox, writable: &[PathBuf]) -> Option<Self> {
+        let mut directories = Directories::default();
+        let mut rows: Vec<Guarded> = Vec::new();
+        let mut links = Vec::new();
+        let mut seen: HashMap<PathBuf, bool> = HashMap::new();
+        for row in &sandbox.guarded {
+            let mut is_linked = false;
+            for above in row.directory.ancestors() {
+                // Most rows share their directories.
+                let is_link = *seen.entry(above.to_owned()).or_insert_with(|| above.is_symlink());
+                if is_link {
+                    is_linked = true;
+                    links.push(above.to_owned());
+                }
+            }
+            // Errors were reported when the rules were resolved.
+            let existing = row.existing(&mut directories).unwrap_or_default();
+            links.extend(existing.into_iter().filter(|path| path.is_symlink()));
+            let mut places = vec![row.directory.clone()];
+            if is_linked {
+                places.extend([directories.resolved(&row.directory), target(&row.directory)]);
+            }
+            places.dedup();
+            rows.extend(places.into_iter().map(|directory| Guarded { directory, ..row.clone() }));
+        }
+        let mut physical = |link: PathBuf| {
+            let (above, name) = (link.parent()?, link.file_name()?);
+            Some(directories.resolved(above).join(name))
+        };
+        let mut links: Vec<PathBuf> = links.into_iter().filter_map(&mut physical).collect();
+        // A command can remove nothing elsewhere.
+        links.retain(|link| writable.iter().any(|path| link.starts_with(path) && link != path));
+        links.sort();
+        links.dedup();
+        let mut below = sandbox.below.clone();
+        for path in below.directories.iter_mut().chain(&mut below.except) {
+            *path = directories.resolved(path);
+        }
+        let mut places = rows.iter().map(|row| &row.directory).chain(&below.directories);
+        let is_watched =
+            |path: &PathBuf| places.clone().any(|place| place.starts_with(path) || path.starts_with(place));
+        let (watched, free): (Vec<PathBuf>, Vec<PathBuf>) =
+            writable.iter().cloned().partition(|path| is_watched(path));
+        places.next()?;
+        (!watched.is_empty()).then(|| Self { rows, below, links, free, index: Index::default() })
+    }
+
+    /// Prepares the rows for [`Names::are_in`].
+    pub(crate) fn prepare(&mut self) {
+        let mut index = Index::default();
+        for (number, row) in self.rows.iter().enumerate() {
+            index.directories.entry(row.directory.clone().into_os_string()).or_default().push(number);
+        }
+        for (number, row) in self.below.rows.iter().enumerate() {
+            let Some(first) = row.first() else { continue };
+            if first.contains('*') {
+                index.patterns.push(number);
+            } else {
+                index.exact.entry(first.clone()).or_default().push(number);
+            }
+        }
+        self.index = index;
+    }
+
+    /// Whether nothing below a directory is guarded.
+    pub(crate) fn is_free(&self, directory: &Path) -> bool {
+        self.free.iter().any(|free| directory.starts_with(free))
+    }
+
+    /// Whether an entry at a path without links is guarded.
+    pub(crate) fn are_in(&self, path: &Path, entry: Entry) -> bool {
+        match (self.grant(path), entry) {
+            (Grant::Inside, _) | (Grant::Above, Entry::Directory) => false,
+            // A link in place of a directory would lead elsewhere.
+            (Grant::Above, Entry::Other) => self.is_row(path, Guarded::names) || self.is_below(path),
+            (Grant::None, _) => self.is_row(path, Guarded::matches) || self.is_below(path),
+        }
+    }
+
+    /// Whether a directory or link at this path would put other entries in a guarded place: the path is the beginning of
+    /// one. Returns the rest of each such place.
+    pub(crate) fn rests(&self, path: &Path) -> Vec<Vec<String>> {
+        let mut rests = Vec::new();
+        for row in &self.rows {
+            if let Ok(rest) = row.directory.strip_prefix(path) {
+                let above: Vec<String> = rest.components().filter_map(folded).collect();
+                for pattern in &row.patterns {
+                    rests.push(above.iter().chain([pattern]).cloned().collect());
+                }
+            }
+        }
+        let inside = self.inside(path);
+        for row in &self.below.rows {
+            for length in 1..row.len() {
+                let (beginning, rest) = row.split_at(length);
+                let is_end = inside.len() >= length
+                    && beginning
+                        .iter()
+                        .zip(&inside[inside.len() - length..])
+                        .all(|(one, name)| is_match(one, name));
+                if is_end && rest != [ITSELF] {
+                    rests.push(rest.to_vec());
+                }
+            }
+        }
+        rests
+    }
+
+    /// Whether an entry decides which programs git runs, given the other entries of its directory: the last one that makes
+    /// it a repository, or a setting of one.
+    pub(crate) fn is_part(&self, path: &Path, has: impl Fn(&str) -> bool) -> bool {
+        let is_inside = self.below.directories.iter().any(|directory| path.starts_with(directory));
+        if !is_inside || self.grant(path) == Grant::Inside {
+            return false;
+        }
+        let Some(name) = path.components().next_back().and_then(folded) else { return false };
+        let has_all_but = |name: &str| REPOSITORY.iter().all(|part| *part == name || has(part));
+        if PROGRAMS.contains(&name.as_str()) {
+            return has_all_but("");
+        }
+        // An entry that exists is only replaced, as git does with each commit.
+        REPOSITORY.contains(&name.as_str())
+            && !has(&name)
+            && PROGRAMS.iter().any(|part| has(part))
+            && has_all_but(&name)
+    }
+
+    fn grant(&self, path: &Path) -> Grant {
+        let mut grants = self.below.except.iter();
+        if grants.clone().any(|granted| path.starts_with(granted)) {
+            return Grant::Inside;
+        }
+        if grants.any(|granted| granted.starts_with(path)) { Grant::Above } else { Grant::None }
+    }
+
+    /// Whether the path, or one above it, is an entry that a row names.
+    fn is_row(&self, path: &Path, is_named: fn(&Guarded, &str) -> bool) -> bool {
+        let entries = path.ancestors().filter_map(|path| Some((path.parent()?, path.file_name()?)));
+        entries.filter_map(|(above, name)| Some((self.index.directories.get(above.as_os_str())?, name))).any(
+            |(rows, name)| {
+                let name = name.to_string_lossy();
+                rows.iter().filter_map(|row| self.rows.get(*row)).any(|row| is_named(row, &name))
+            },
+        )
+    }
+
+    fn is_below(&self, path: &Path) -> bool {
+        let names = self.inside(path);
+        let rows = (0..names.len()).flat_map(|at| {
+            let exact = self.index.exact.get(&names[at]).into_iter().flatten();
+            exact.chain(&self.index.patterns).map(move |row| (at, *row))
+        });
+        rows.filter_map(|(at, row)| Some((at, self.below.rows.get(row)?)))
+            .any(|(at, row)| has_beginning(row, &names[at..]))
+    }
+
+    /// The components below the outermost directory.
+    fn inside(&self, path: &Path) -> Vec<String> {
+        let rests = self.below.directories.iter().filter_map(|directory| path.strip_prefix(directory).ok());
+        let longest = rests.max_by_key(|rest| rest.as_os_str().len());
+        longest.into_iter().flat_map(Path::components).filter_map(folded).collect()
+    }
+}
+
+/// Whether the components begin with a row.
+fn has_beginning(row: &[String], names: &[String]) -> bool {
+    let Some((first, rest)) = row.split_first() else { return true };
+    match first.as_str() {
+        ITSELF => names.is_empty(),
+        ANY => {
+            let most = names.iter().position(|name| REFERENCES.contains(&name.as_str()));
+            (0..=most.unwrap_or(names.len())).any(|skipped| has_beginning(rest, &names[skipped..]))
+        }
+        pattern => names
+            .split_first()
+            .is_some_and(|(name, names)| is_match(pattern, name) && has_beginning(rest, names)),
+    }
+}
+
+fn folded(component: Component<'_>) -> Option<String> {
+    let Component::Normal(name) = component else { return None };
+    Some(folded_name(&name.to_string_lossy()))
+}
+
+/// The directory that a path leads to, also if a link in it names nothing yet.
+fn target(directory: &Path) -> PathBuf {
+    let mut path = directory.to_owned();
+    for _ in 0..MAX_LINKS {
+        let above: Vec<&Path> = path.ancestors().collect();
+        let link = above.into_iter().rev().find_map(|above| Some((above, std::fs::read_link(above).ok()?)));
+        let Some((link, target)) = link else { break };
+        let rest = path.strip_prefix(link).unwrap_or(Path::new("")).to_owned();
+        let written = link.parent().unwrap_or(link).join(target).join(rest);
+        path = PathBuf::new();
+        for part in written.components() {
+            match part {
+                Component::ParentDir => drop(path.pop()),
+                Component::CurDir => {}
+                part => path.push(part),
+            }
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(rows: &[&str], except: &[&str]) -> Names {
+        let row = |row: &&str| row.split('/').map(str::to_owned).collect();
+        let below = Below {
+            directories: vec!["/work".into()],
+            rows: rows.iter().map(row).collect(),
+            except: except.iter().map(PathBuf::from).collect(),
+        };
+        let rows = vec![Guarded {
+            directory: "/work".into(),
+            patterns: vec!["mise.toml".to_owned()],
+            except: Vec::new(),
+        }];
+        let mut names = Names { rows, below, ..Names::default() };
+        names.prepare();
+        names
+    }
+
+    #[test]
+    fn a_row_matches_at_any_depth_and_what_is_inside() {
+        let names =
+            names(&[".envrc", ".vscode/tasks.json", ".git/$", ".git/modules/**/config", "*.pth"], &[]);
+        for (path, expected) in [
+            ("/work/mise.toml", true),
+            ("/work/sub/mise.toml", false),
+            ("/work/a/b/.envrc", true),
+            ("/work/a/.ENVRC ", true),
+            ("/work/a/.envrc/x", true),
+            ("/work/a/.envrc2", false),
+            ("/work/.vscode", false),
+            ("/work/x/.vscode/tasks.json", true),
+            ("/work/x/.vscode/extensions.json", false),
+            ("/work/x/.git", true),
+            ("/work/x/.git/index.lock", false),
+            ("/work/.git/modules/a/b/config", true),
+            ("/work/.git/modules/a/refs/heads/config", false),
+            ("/work/lib/a.pth", true),
+            ("/elsewhere/.envrc", false),
+        ] {
+            assert_eq!(names.are_in(Path::new(path), Entry::Directory), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_granted_path_is_open_with_the_directories_above_it() {
+        let names = names(&[".claude", ".git/$"], &["/work/.claude/commands/x.md", "/work/target"]);
+        for (path, expected) in [
+            ("/work/.claude", false),
+            ("/work/.claude/commands", false),
+            ("/work/.claude/commands/x.md", false),
+            ("/work/.claude/commands/y.md", true),
+            ("/work/.claude/settings.json", true),
+            ("/work/target/tmp/.git", false),
+            ("/work/other/.git", true),
+        ] {
+            assert_eq!(names.are_in(Path::new(path), Entry::Directory), expected, "{path}");
+        }
+        assert!(names.are_in(Path::new("/work/.claude"), Entry::Other));
+        assert!(!names.are_in(Path::new("/work/.claude/commands/x.md"), Entry::Other));
+    }
+
+    #[test]
+    fn the_beginning_of_a_guarded_place_has_a_rest() {
+        let names = names(&[".vscode/tasks.json", ".git/$"], &[]);
+        assert_eq!(names.rests(Path::new("/work/x/.vscode")), [["tasks.json"]]);
+        assert_eq!(names.rests(Path::new("/work/x/.git")), [[""; 0]; 0]);
+        assert_eq!(names.rests(Path::new("/work/x")), [[""; 0]; 0]);
+    }
+
+    #[test]
+    fn the_last_part_of_a_repository_is_refused() {
+        let names = names(&[], &[]);
+        for (path, present, expected) in [
+            ("/work/a.git/config", &["head", "objects", "refs"][..], true),
+            ("/work/a.git/hooks", &["head", "objects", "refs"], true),
+            ("/work/a.git/config", &["head", "refs"], false),
+            ("/work/a.git/HEAD", &["config", "objects", "refs"], true),
+            ("/work/a.git/HEAD", &["objects", "refs"], false),
+            ("/work/a.git/HEAD", &["config", "head", "objects", "refs"], false),
+            ("/work/src/config", &["objects"], false),
+            ("/elsewhere/a.git/config", &["head", "objects", "refs"], false),
+        ] {
+            assert_eq!(names.is_part(Path::new(path), |part| present.contains(&part)), expected, "{path}");
+        }
+    }
+}
