@@ -60,7 +60,7 @@ pub use ordered::Ordered;
 pub use origins::Origins;
 pub use permission::permission_rules;
 pub use plugin_host::PluginHostConfig;
-pub use request::TrustRequest;
+pub use request::{TrustRequest, WITH_NETWORK, needs_network};
 pub use sandbox::{NetworkAccess, SandboxConfig, SandboxMode};
 pub use skills::{Skill, SkillInput, skills};
 pub use terminal::{TerminalConfig, terminal_config};

@@ -12,6 +12,8 @@ pub(crate) const KEYS: &[(&str, Shape)] = &[
     ("memory", Shape::Positive),
     ("timeout", Shape::Positive),
     ("grant", Shape::List(&Shape::Text)),
+    ("confine", Shape::List(&Shape::Text)),
+    ("write", Shape::List(&Shape::Path(&[]))),
     ("install", Shape::Switch),
 ];
 /// The limits for `memory` in MiB: the smallest value, the default and the largest value.
@@ -30,6 +32,10 @@ pub struct PluginHostConfig {
     pub timeout: Duration,
     /// The plugins whose answers to permission requests count as the user's.
     pub grant: Vec<String>,
+    /// The user's plugins that have no more rights than a command of the model.
+    pub confine: Vec<String>,
+    /// More files and directories that the user's plugins can write, as they are written: absolute, or below `~/`.
+    pub write: Vec<String>,
     /// Whether bun is installed from the npm registry if there is no runtime.
     pub installs_runtime: bool,
 }
@@ -47,11 +53,14 @@ impl PluginHostConfig {
             section.get(key).and_then(Value::as_u64).unwrap_or(default).clamp(least, most)
         };
         let texts = |key: &str| section.get(key).and_then(Value::as_array).into_iter().flatten();
+        let list = |key: &str| texts(key).filter_map(Value::as_str).map(str::to_owned).collect();
         Self {
             runtime: section.get("runtime").and_then(Value::as_str).map(str::to_owned),
             memory_bytes: number("memory", MEMORY_MIB) * 1024 * 1024,
             timeout: Duration::from_secs(number("timeout", TIMEOUT_SECONDS)),
-            grant: texts("grant").filter_map(Value::as_str).map(str::to_owned).collect(),
+            grant: list("grant"),
+            confine: list("confine"),
+            write: list("write"),
             installs_runtime: section.get("install") == Some(&Value::Bool(true)),
         }
     }

@@ -176,7 +176,10 @@ fn of_key(key: &str, value: &Value, source: &str) -> Vec<TrustRequest> {
     };
     match key {
         "provider" => per_entry(&provider),
-        "mcp" => per_entry(&|name, entry| format!("start the MCP server `{name}`{}", target(entry))),
+        "mcp" => per_entry(&|name, entry| {
+            let network = if has_network(entry) { WITH_NETWORK } else { "" };
+            format!("start the MCP server `{name}`{}{network}", target(entry))
+        }),
         "lsp" => with_known(
             per_entry(&|name, entry| format!("start the language server `{name}`{}", target(entry))),
             value,
@@ -246,6 +249,50 @@ fn command(name: &str, entry: &Value) -> String {
 /// The shell commands of a template.
 fn shells(template: &str) -> impl Iterator<Item = &str> {
     template.split("!`").skip(1).filter_map(|rest| rest.split('`').next())
+}
+
+/// The end of a request for a program with the network.
+pub const WITH_NETWORK: &str = ", with the network";
+/// Programs that fetch what they run, and the words after which others do.
+const FETCHING: &[(&str, &[&str])] = &[
+    ("npx", &[]),
+    ("pnpx", &[]),
+    ("bunx", &[]),
+    ("uvx", &[]),
+    ("dnx", &[]),
+    ("pipx", &[]),
+    ("npm", &["exec", "x"]),
+    ("pnpm", &["dlx"]),
+    ("yarn", &["dlx"]),
+    ("bun", &["x"]),
+    ("uv", &["run", "tool"]),
+    ("deno", &["run"]),
+    ("go", &["run"]),
+    ("docker", &["run"]),
+    ("podman", &["run"]),
+];
+
+/// Whether a command fetches the program that it runs, so that it needs the network.
+#[must_use]
+pub fn needs_network(words: &[&str]) -> bool {
+    let named = |word: &str| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        FETCHING.iter().find(|(fetching, _)| *fetching == name)
+    };
+    let Some((at, (_, commands))) = words.iter().enumerate().find_map(|(at, word)| Some((at, named(word)?)))
+    else {
+        return false;
+    };
+    let mut rest = words[at + 1..].iter().filter(|word| !word.starts_with('-'));
+    commands.is_empty() || rest.next().is_some_and(|word| commands.contains(word))
+}
+
+/// Whether the entry of a local MCP server says or shows that it needs the network.
+fn has_network(entry: &Value) -> bool {
+    let words: Vec<&str> = words(entry, "command").into_iter().chain(words(entry, "args")).collect();
+    let is_confined = entry.get("confine") == Some(&Value::Bool(true));
+    let named = entry.get("network").and_then(Value::as_bool);
+    !words.is_empty() && !is_confined && named.unwrap_or_else(|| needs_network(&words))
 }
 
 /// The program or the address of an entry.
@@ -332,7 +379,7 @@ mod tests {
             &[
                 "send the prompts of the provider `p` to http://h",
                 "change the provider `q`",
-                "start the MCP server `m`: npx x",
+                "start the MCP server `m`: npx x, with the network",
                 "start the MCP server `n`: https://n",
                 "define the command `/c`, which runs `ls`, `rm x`",
                 "define the command `/d`",

@@ -3,6 +3,7 @@
 //! An installed package is used at once. One that is missing is installed in the background, and ranges and tags are
 //! looked up again once a day, so no turn waits long for a registry. Without entries nothing exists here.
 
+pub(crate) mod denials;
 pub(crate) mod install;
 pub(crate) mod operations;
 pub(crate) mod runner;

@@ -7,10 +7,14 @@
 mod caches;
 pub(crate) mod enforcement;
 mod git;
+mod home;
 pub(crate) mod installer;
 mod paths;
+pub(crate) mod prepared;
 pub(crate) mod report;
 pub(crate) mod server;
+pub(crate) mod start;
+pub(crate) mod variables;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -13,10 +13,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codewright_config::{ControlFiles, Dirs, Env, Trust, env, key_display};
+use codewright_config::{ControlFiles, Dirs, Env, Trust, WITH_NETWORK, env, key_display};
 use codewright_proto::{TrustChange, TrustChangeKind, TrustReply, TrustRequest, TrustStatus};
 
-use decisions::{Decisions, Stamp};
+use decisions::{Decision, Decisions, Stamp};
 
 /// The error for a decision about control files that have changed since.
 const STALE: &str =
@@ -63,6 +63,8 @@ pub(crate) struct Standing {
     pub(crate) status: TrustStatus,
     /// Whether programs of the user that read the directory's files may start by themselves.
     pub(crate) can_start_programs: bool,
+    /// Whether the user agreed that servers of the repository have the network.
+    pub(crate) grants_network: bool,
     fingerprint: String,
     files: BTreeMap<String, String>,
     requests: Vec<TrustRequest>,
@@ -118,6 +120,7 @@ impl TrustState {
             root: root.to_owned(),
             status: TrustStatus::Unneeded,
             can_start_programs: false,
+            grants_network: false,
             fingerprint: control.fingerprint(),
             files: control.digests().clone(),
             requests: requests.collect(),
@@ -129,12 +132,18 @@ impl TrustState {
         standing.status = match (self.mode, &standing.limit) {
             (_, Some(_)) | (Mode::None, None) if is_needed => TrustStatus::Restricted,
             (_, Some(_)) | (Mode::None, None) => TrustStatus::Unneeded,
-            (Mode::All, None) => TrustStatus::Trusted,
+            (Mode::All, None) => {
+                standing.grants_network = true;
+                TrustStatus::Trusted
+            }
             (Mode::Ask, None) => {
                 let (decision, warning) = self.decisions.of(root, owner(root));
                 standing.warning = standing.warning.or(warning);
                 match decision {
-                    Some(decision) if decision.covers(&standing.files) => decision.status(),
+                    Some(decision) if decision.covers(&standing.files) => {
+                        standing.grants_network = agrees(&decision, &standing.requests);
+                        decision.status()
+                    }
                     decision if is_needed => {
                         let before = decision.map(|decision| decision.files).unwrap_or_default();
                         standing.changes = changes(&before, &standing.files);
@@ -209,6 +218,12 @@ impl Standing {
         let more = if more == 0 { String::new() } else { format!(", and {more} more") };
         Some(format!("`{root}` is not trusted, so its configuration does not: {}{more}", named.join("; ")))
     }
+}
+
+/// Whether a decision lists every server that needs the network. An older one may be about the same files and not say so.
+fn agrees(decision: &Decision, requests: &[TrustRequest]) -> bool {
+    let mut needing = requests.iter().filter(|request| request.text.ends_with(WITH_NETWORK));
+    needing.all(|request| decision.requests.contains(&request.text))
 }
 
 /// Returns the differences between the control files of a decision and the current ones.

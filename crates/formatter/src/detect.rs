@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::Place;
-use crate::table::{Known, Used};
+use crate::table::{self, Known, Used};
 
 /// The size up to which a file of a project is read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -53,6 +53,12 @@ pub(crate) fn probe(known: &Known) -> Option<(&'static [&'static str], &'static 
         Used::Uv => Some((&["format", "--help"], &[])),
         _ => None,
     }
+}
+
+/// The code of the project that a command would run: a file or directory with which one of its programs does that.
+pub(crate) fn code_of_project(place: &Place, command: &[String]) -> Option<&'static str> {
+    let all = command.iter().flat_map(|word| table::code_of(word));
+    all.copied().find(|name| above(place, name).next().is_some())
 }
 
 fn with_program<'a>(path: &Path, args: impl Iterator<Item = &'a str>) -> Vec<String> {

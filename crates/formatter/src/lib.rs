@@ -149,10 +149,17 @@ impl Formatters {
 
     /// Returns the command of a formatter, or `None` if the project does not use it or its program is missing.
     fn command(&self, formatter: &Formatter) -> Option<Vec<String>> {
-        match &formatter.source {
+        let command = match &formatter.source {
             Source::Own(command) => detect::own(&self.place, command),
             Source::Known(known) => detect::known(&self.place, known, |name| self.is_enabled(name)),
-        }
+        };
+        command.filter(|command| self.untrusted_code(command).is_none())
+    }
+
+    /// The code of an untrusted project that a command would run.
+    fn untrusted_code(&self, command: &[String]) -> Option<&'static str> {
+        let is_trusted = self.place.search.programs == Programs::All;
+        if is_trusted { None } else { detect::code_of_project(&self.place, command) }
     }
 
     /// Returns whether the formatter of this name would run.

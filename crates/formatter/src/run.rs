@@ -31,6 +31,8 @@ pub struct Runner {
     pub env: Vec<(String, String)>,
     /// Inherited variables that are removed.
     pub env_remove: Vec<String>,
+    /// The working directory: that of the project if the user trusts it, because programs look for code there.
+    pub directory: PathBuf,
     /// The file for output that is too long for memory.
     pub spill: PathBuf,
     /// Cancelled when the call must end.
@@ -101,6 +103,20 @@ impl Formatters {
 
     /// The reason why a configured formatter cannot run. Known formatters that are not installed are not a problem.
     fn missing(&self, formatter: &Formatter) -> Option<Problem> {
+        let named: Vec<String> = match &formatter.source {
+            Source::Own(command) => command.clone(),
+            Source::Known(known) => known.command.iter().map(|&word| word.to_owned()).collect(),
+        };
+        if self.place.search.programs == Programs::Installed
+            && let Some(code) = self.untrusted_code(&named)
+            && (matches!(formatter.source, Source::Own(_)) || self.is_found(formatter))
+        {
+            let text = format!(
+                "does not run: it would run code of this project (`{code}`), which you have not trusted. Look at it, then \
+                 run `codewright trust add`"
+            );
+            return Some(Problem { kind: Kind::NoProgram, text });
+        }
         let Source::Own(command) = &formatter.source else { return None };
         let text = match command.first() {
             None => "has no command".to_owned(),
@@ -108,6 +124,12 @@ impl Formatters {
             Some(program) => format!("does not run: the program `{program}` was not found"),
         };
         Some(Problem { kind: Kind::NoProgram, text })
+    }
+
+    /// Whether a known formatter would run if the project was trusted.
+    fn is_found(&self, formatter: &Formatter) -> bool {
+        let Source::Known(known) = formatter.source else { return true };
+        detect::known(&self.place, known, |name| self.is_enabled(name)).is_some()
     }
 
     /// Returns whether a formatter can format, for which some programs must be started once.
@@ -178,7 +200,7 @@ impl Formatters {
         Command {
             program: words.next().unwrap_or_default().into(),
             args: words.map(Into::into).collect(),
-            directory: self.place.search.directory.clone(),
+            directory: runner.directory.clone(),
             env: env.collect(),
             env_remove: runner.env_remove.clone(),
             confinement: runner.confinement.clone(),

@@ -32,6 +32,54 @@ pub(crate) enum Used {
     Uv,
 }
 
+/// Formatters that run code of the project if one of these exists in the directory or above it: settings in a programming
+/// language, or those that name plugins.
+const RUNNING_CODE: &[(&str, &[&str])] = &[
+    (
+        "prettier",
+        &[
+            "node_modules",
+            ".pnp.cjs",
+            ".prettierrc",
+            ".prettierrc.json",
+            ".prettierrc.json5",
+            ".prettierrc.yaml",
+            ".prettierrc.yml",
+            ".prettierrc.toml",
+            ".prettierrc.js",
+            ".prettierrc.mjs",
+            ".prettierrc.cjs",
+            ".prettierrc.ts",
+            ".prettierrc.mts",
+            ".prettierrc.cts",
+            "prettier.config.js",
+            "prettier.config.mjs",
+            "prettier.config.cjs",
+            "prettier.config.ts",
+            "prettier.config.mts",
+            "prettier.config.cts",
+        ],
+    ),
+    ("oxfmt", &["node_modules"]),
+    (
+        "eslint",
+        &["node_modules", "eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts"],
+    ),
+    ("stylelint", &["node_modules", "stylelint.config.js", "stylelint.config.mjs", ".stylelintrc.js"]),
+    ("mix", &["mix.exs", ".formatter.exs"]),
+    ("rubocop", &[".rubocop.yml", ".rubocop", "Gemfile"]),
+    ("standardrb", &[".standard.yml", ".rubocop.yml", "Gemfile"]),
+    ("pint", &["vendor"]),
+    ("php-cs-fixer", &[".php-cs-fixer.php", ".php-cs-fixer.dist.php"]),
+];
+
+/// The files and directories with which a program runs code of a project.
+pub(crate) fn code_of(program: &str) -> &'static [&'static str] {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let name = name.split('@').next().unwrap_or(name);
+    RUNNING_CODE.iter().find(|(known, _)| *known == name).map_or(&[], |(_, files)| files)
+}
+
 const SCRIPTS: &[&str] = &[".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"];
 const DOCUMENTS: &[&str] = &[
     ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".html", ".htm", ".css", ".scss", ".sass",

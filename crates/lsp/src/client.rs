@@ -425,6 +425,7 @@ impl Client {
                 root: client.root.clone(),
                 environment: client.spec.environment.clone(),
                 of_repository: client.spec.of_repository,
+                runs_project: client.spec.runs_project(),
             })?;
             Ok((command, settings))
         });

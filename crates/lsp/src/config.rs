@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::error::{cut, cut_to};
 use crate::host::{Host, Provided, Wanted};
-use crate::table::{KNOWN, Known, Npm, Role, Root, has_extension};
+use crate::table::{KNOWN, Known, Loads, Npm, Role, Root, has_extension};
 
 /// The number of servers, including the known ones.
 const MAX_SERVERS: usize = 200;
@@ -49,6 +49,7 @@ pub struct Spec {
     pub(crate) idle: Duration,
     /// Whether a repository's configuration defines or enables it.
     pub(crate) of_repository: bool,
+    loads: Loads,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -170,6 +171,7 @@ impl Spec {
             npm: known.npm,
             initialization: known.settings.and_then(|text| serde_json::from_str(text).ok()),
             of_repository,
+            loads: known.loads,
             ..Self::own(known.id.to_owned())
         }
     }
@@ -189,12 +191,32 @@ impl Spec {
             memory: MEMORY_MIB * 1024 * 1024,
             idle: IDLE,
             of_repository: false,
+            loads: Loads::Nothing,
+        }
+    }
+
+    /// Whether it can run or load code of the project that it works on.
+    pub(crate) fn runs_project(&self) -> bool {
+        self.loads != Loads::Nothing
+    }
+
+    /// The code of the project that it would run in a root.
+    fn code_of_project(&self, search: &ProgramSearch, root: &Path) -> Option<&'static str> {
+        match self.loads {
+            Loads::Nothing => None,
+            Loads::Always => Some("the project's build scripts and plugins"),
+            Loads::Present(all) => all.iter().map(|(name, word)| (*name, *word)).find_map(|(name, word)| {
+                let mut found = search.above(root, name);
+                found.any(|path| word.is_empty() || contains(&path, word)).then_some(name)
+            }),
         }
     }
 
     fn apply(&mut self, entry: &Value) {
         if entry["command"].is_array() {
-            self.start = Start::Own(texts(&entry["command"]));
+            let words = texts(&entry["command"]);
+            self.loads = known_in(&words).map_or(Loads::Nothing, |known| known.loads);
+            self.start = Start::Own(words);
             self.role = Role::Main;
         }
         if entry["extensions"].is_array() {
@@ -262,6 +284,14 @@ impl Spec {
         if search.programs == Programs::None {
             let reason = "No server starts until you have decided whether you trust this directory.";
             return Err(self.problem(reason.to_owned()));
+        }
+        if search.programs == Programs::Installed
+            && let Some(code) = self.code_of_project(search, root)
+        {
+            return Err(self.problem(format!(
+                "It would run code of this project ({code}), and you have not trusted the project. Look at it, then run \
+                 `codewright trust add`."
+            )));
         }
         let with = |path: PathBuf, args: Vec<String>| {
             let words = std::iter::once(path.to_string_lossy().into_owned()).chain(args).collect();
@@ -347,6 +377,25 @@ fn settings(npm: Npm, modules: &Path) -> Option<Value> {
     let library = modules.join("typescript/lib");
     let is_needed = npm.packages.iter().skip(1).any(|package| package.starts_with("typescript@"));
     is_needed.then(|| json!({"typescript": {"tsdk": library}}))
+}
+
+/// The known server that a configured command starts, also through a package manager or a runtime.
+fn known_in(words: &[String]) -> Option<&'static Known> {
+    let name = |word: &str| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        // A package can have a version, and a script an extension.
+        let name = name.split('@').next().unwrap_or(name);
+        name.trim_end_matches(".js").trim_end_matches(".mjs").trim_end_matches(".cjs").to_owned()
+    };
+    let packages = |known: &Known| {
+        known.npm.iter().flat_map(|npm| npm.packages).map(|text| name(text)).collect::<Vec<_>>()
+    };
+    words.iter().map(|word| name(word)).filter(|word| !word.is_empty()).find_map(|word| {
+        KNOWN.iter().find(|known| {
+            known.commands.iter().any(|command| command.first() == Some(&word.as_str()))
+                || packages(known).contains(&word)
+        })
+    })
 }
 
 /// Whether a package is installed in a root or a directory above it, up to the root of the project.

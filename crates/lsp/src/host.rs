@@ -20,6 +20,8 @@ pub struct Launch {
     pub environment: BTreeMap<String, String>,
     /// Whether a repository's configuration defines or enables it.
     pub of_repository: bool,
+    /// Whether it runs or loads code of the project that it works on.
+    pub runs_project: bool,
 }
 
 /// A server that is not installed.

@@ -18,7 +18,49 @@ pub(crate) struct Known {
     /// The settings without which it does nothing, in JSON.
     pub(crate) settings: Option<&'static str>,
     pub(crate) role: Role,
+    pub(crate) loads: Loads,
 }
+
+/// What a server loads and runs of the project that it works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loads {
+    /// It only reads files.
+    Nothing,
+    /// It runs code of the project if one of these exists in the root or above it. A file can be followed by a word that
+    /// it must contain.
+    Present(&'static [(&'static str, &'static str)]),
+    /// It runs build scripts, plugins or macros of the project.
+    Always,
+}
+
+/// Packages of the project, from which servers for scripts load compilers, rules and plugins.
+const MODULES: Loads = Loads::Present(&[
+    ("node_modules", ""),
+    (".pnp.cjs", ""),
+    (".pnp.js", ""),
+    (".yarn", ""),
+    ("eslint.config.js", ""),
+    ("eslint.config.mjs", ""),
+    ("eslint.config.cjs", ""),
+    ("eslint.config.ts", ""),
+    (".eslintrc.js", ""),
+    (".eslintrc.cjs", ""),
+    ("svelte.config.js", ""),
+    ("svelte.config.mjs", ""),
+    ("astro.config.mjs", ""),
+]);
+/// Interpreters of the project, which servers for Python start.
+const INTERPRETERS: Loads = Loads::Present(&[
+    (".venv", ""),
+    ("venv", ""),
+    ("pyrightconfig.json", ""),
+    ("ty.toml", ""),
+    ("pyproject.toml", "tool.pyright"),
+    ("pyproject.toml", "tool.basedpyright"),
+    ("pyproject.toml", "tool.ty"),
+]);
+/// Settings that name programs or plugins of the project.
+const LUA: Loads = Loads::Present(&[(".luarc.json", "plugin"), (".luarc.jsonc", "plugin"), (".vscode", "")]);
 
 /// The npm packages of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +118,21 @@ const fn main(
         npm: None,
         settings: None,
         role: Role::Main,
+        loads: loads(id),
+    }
+}
+
+/// What a known server loads. One that is not in this list runs code of the project.
+const fn loads(id: &str) -> Loads {
+    match id.as_bytes() {
+        b"deno" | b"gopls" | b"yaml-ls" | b"php intelephense" | b"bash" | b"dockerfile" | b"texlab"
+        | b"gleam" | b"tinymist" | b"clangd" => Loads::Nothing,
+        b"typescript" | b"vue" | b"eslint" | b"oxlint" | b"biome" | b"svelte" | b"astro" | b"prisma" => {
+            MODULES
+        }
+        b"pyright" | b"ty" => INTERPRETERS,
+        b"lua-ls" => LUA,
+        _ => Loads::Always,
     }
 }
 

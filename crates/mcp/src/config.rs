@@ -49,6 +49,10 @@ pub struct Local {
     /// Its directory, relative to the directory of the instance.
     pub cwd: Option<String>,
     pub environment: BTreeMap<String, String>,
+    /// Whether it has no more rights than a command of the model.
+    pub is_confined: bool,
+    /// Whether it has the network, if the configuration says so.
+    pub network: Option<bool>,
 }
 
 /// A server at an address.
@@ -216,7 +220,13 @@ fn local(entry: &Map<String, Value>) -> Result<Kind, String> {
     if environment.iter().any(is_bad) {
         return Err(format!("`{key}` contains a variable that cannot be set."));
     }
-    Ok(Kind::Local(Local { program, args: words.collect(), cwd, environment }))
+    let flag = |key: &str| match entry.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(*flag)),
+        Some(_) => Err(format!("`{key}` is neither `true` nor `false`.")),
+    };
+    let (is_confined, network) = (flag("confine")?.unwrap_or_default(), flag("network")?);
+    Ok(Kind::Local(Local { program, args: words.collect(), cwd, environment, is_confined, network }))
 }
 
 fn remote(entry: &Map<String, Value>, wire: Wire) -> Result<Kind, String> {
@@ -330,6 +340,8 @@ mod tests {
             (json!({"type": "local", "command": [1]}), "`command`"),
             (json!({"type": "local", "command": ["a\0"]}), "NUL"),
             (json!({"type": "local", "command": ["a"], "environment": {"A=B": "1"}}), "variable"),
+            (json!({"type": "local", "command": ["a"], "network": "yes"}), "`network`"),
+            (json!({"type": "local", "command": ["a"], "confine": 1}), "`confine`"),
             (json!({"type": "remote", "url": "ftp://h"}), "http://"),
             (json!({"type": "remote", "url": "::"}), "no URL"),
             (json!({"type": "remote", "url": "http://h", "headers": {"a": []}}), "headers.a"),

@@ -92,13 +92,20 @@ impl Opened {
                 Kind::Remote(remote) => Self::remote(server, config, remote, host).await,
             }
         };
-        match timeout(config.timeout, opening).await {
+        let opened = match timeout(config.timeout, opening).await {
             Ok(opened) => opened,
             Err(_) => {
                 let seconds = config.timeout.as_secs_f64();
                 Err(Failure::failed(format!("The server did not answer within {seconds} s.")))
             }
-        }
+        };
+        opened.map_err(|failure| match &config.kind {
+            Kind::Local(local) => match host.limits(local, config.of_repository) {
+                Some(limits) => failure.with(&limits),
+                None => failure,
+            },
+            Kind::Remote(_) => failure,
+        })
     }
 
     async fn local(

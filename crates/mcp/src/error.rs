@@ -32,6 +32,17 @@ impl Failure {
     pub(crate) fn failed(text: impl std::fmt::Display) -> Self {
         Self::Failed(cut(&text.to_string()))
     }
+
+    /// Adds a sentence about what the server may not do, which can be the reason.
+    pub(crate) fn with(self, sentence: &str) -> Self {
+        match self {
+            Self::Failed(text) => Self::Failed(format!("{text} {sentence}")),
+            Self::Closed => Self::Failed(format!("{} {sentence}", Self::Closed)),
+            Self::NeedsAuth { .. } | Self::NeedsRegistration(_) | Self::Answered { .. } | Self::Cancelled => {
+                self
+            }
+        }
+    }
 }
 
 /// One line of limited length. Control characters and those that change the direction of text become spaces.

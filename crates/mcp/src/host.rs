@@ -24,6 +24,8 @@ pub trait Host: Send + Sync + 'static {
     ///
     /// Fails with a sentence if the server must not be started.
     fn command(&self, server: &str, local: &Local, of_repository: bool) -> Result<Command, String>;
+    /// A sentence about what a server may not do, and what would permit it. `None` if it has the rights of the user.
+    fn limits(&self, local: &Local, of_repository: bool) -> Option<String>;
     /// The HTTP client for an address. May block.
     ///
     /// # Errors

@@ -99,6 +99,10 @@ pub trait Host: Send + Sync + 'static {
     /// Logs a line of a plugin, or of the process itself.
     fn log(&self, level: Level, plugin: Option<&str>, text: &str);
 
+    /// Returns whether the message of an error is about a file that the sandbox keeps from the plugins. The first such
+    /// message about a file is reported to the user.
+    fn is_denied(&self, plugin: &str, message: &str) -> bool;
+
     /// Reports a plugin that cannot be used any more.
     fn failed(&self, plugin: &str, message: &str);
 }

@@ -183,6 +183,12 @@ impl Plugins {
         self.session().map(|session| session.generation)
     }
 
+    /// Returns whether an error of a plugin is only that the sandbox keeps a file from it. Reports that once.
+    #[must_use]
+    pub fn is_denied(&self, plugin: &str, message: &str) -> bool {
+        self.0.host.is_denied(plugin, message)
+    }
+
     /// Reports a plugin to the user.
     pub fn report(&self, plugin: &str, message: &str) {
         self.0.host.failed(plugin, message);

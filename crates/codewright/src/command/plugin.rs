@@ -72,6 +72,8 @@ fn entry(plugin: &ListedPlugin) -> serde_json::Value {
         "source": plugin.source,
         "state": plugin.state,
         "error": plugin.error,
+        "access": plugin.access,
+        "denied": plugin.denied,
     })
 }
 
@@ -89,6 +91,10 @@ fn table(plugins: &[ListedPlugin]) -> String {
         text.push_str(&format!("│      {} ({})\n", clean_line(&plugin.spec), plugin.source));
         for line in plugin.error.iter().flat_map(|error| error.lines()) {
             text.push_str(&format!("│      {}\n", clean_line(line)));
+        }
+        text.push_str(&format!("│      may use: {}\n", plugin.access));
+        for path in &plugin.denied {
+            text.push_str(&format!("│      was denied: {}\n", clean_line(path)));
         }
         text.push_str("│\n");
     }

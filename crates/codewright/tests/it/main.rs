@@ -69,6 +69,7 @@ mod question;
 mod reading;
 mod recover;
 mod responses;
+mod rights;
 mod sandbox;
 mod secret;
 mod serve;

@@ -136,7 +136,10 @@ fn a_package_is_installed_updated_and_removed() -> Result<()> {
     };
     assert_eq!(
         find("tiny"),
-        json!({"name": "tiny", "spec": "tiny@^1.0", "version": "1.1.0", "source": "user", "state": "installed", "error": null})
+        json!({
+            "name": "tiny", "spec": "tiny@^1.0", "version": "1.1.0", "source": "user", "state": "installed", "error": null,
+            "access": "network and home directory, without the files that other programs obey", "denied": [],
+        })
     );
     assert_eq!(
         (&find("@scope/outer")["version"], listed.as_array().map(Vec::len)),

@@ -12,8 +12,7 @@ use super::Current;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
-use crate::sandbox;
-use crate::sandbox::server::ServerProgram;
+use crate::sandbox::prepared::{Origin, Prepared, Wanted, prepare};
 
 /// The host of the agents of one directory.
 struct EngineHost {
@@ -64,23 +63,30 @@ impl Host for EngineHost {
         let Some(inner) = self.inner.upgrade() else { return Err("the program is ending".to_owned()) };
         let instance = self.instance();
         let own = &instance.directory;
-        let directory = spec.cwd.as_ref().map_or_else(|| own.clone(), |cwd| own.join(cwd));
-        if !directory.is_dir() {
-            return Err(format!("`cwd` names `{}`, which is not a directory", directory.display()));
+        let cwd = spec.cwd.as_ref().map(|cwd| own.join(cwd));
+        if let Some(missing) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+            return Err(format!("`cwd` names `{}`, which is not a directory", missing.display()));
         }
-        let required = if spec.is_read_only { SandboxMode::ReadOnly } else { SandboxMode::Off };
-        let (program, args, of_repository) = (&spec.program, &spec.args, spec.of_repository);
-        let server = ServerProgram { program, args, of_repository, required };
-        let sandbox = sandbox::server::confine(&inner, &instance, server)?;
-        let set = inner.child_env.set.iter().cloned();
+        let wanted = Wanted {
+            program: &spec.program,
+            args: &spec.args,
+            cwd: cwd.as_deref(),
+            directory: own,
+            origin: if spec.of_repository { Origin::Repository } else { Origin::User },
+            write: &[],
+            required: if spec.is_read_only { SandboxMode::ReadOnly } else { SandboxMode::Off },
+        };
+        let Prepared { program, args, directory, mut env, env_remove, sandbox } =
+            prepare(&inner, &instance, wanted)?;
+        env.extend(spec.environment.iter().cloned());
         // The log names what runs, and never its variables, which contain keys.
         self.log(&spec.name, &format!("starting `{}`", spec.program));
         Ok(Command {
-            program: PathBuf::from(&spec.program),
-            args: spec.args.iter().map(Into::into).collect(),
+            program,
+            args: args.into_iter().map(Into::into).collect(),
             directory,
-            env: set.chain(spec.environment.iter().cloned()).collect(),
-            env_remove: inner.child_env.remove.clone(),
+            env,
+            env_remove,
             confinement: inner.confinement.clone(),
             sandbox,
             author: Author::Model,

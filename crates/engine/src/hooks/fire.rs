@@ -17,7 +17,7 @@ use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
 use crate::run::stop::stop;
-use crate::sandbox::server::{ServerProgram, confine};
+use crate::sandbox::prepared::{Origin, Prepared, Wanted, prepare};
 
 /// The number of hooks that run at the same time for one event.
 const MAX_PARALLEL: usize = 8;
@@ -401,23 +401,39 @@ pub(crate) fn extension(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Option<
     Some(instance.hooks.opened.get_or_init(create).clone())
 }
 
+/// The variables with the root of the project.
+const PROJECT: [&str; 2] = ["CLAUDE_PROJECT_DIR", "CODEWRIGHT_PROJECT_DIR"];
+
 /// Prepares the start of a hook. A hook of a repository has the sandbox of a repository's programs.
 async fn start(inner: &Arc<Inner>, instance: &Arc<Instance>, hook: &Hook) -> Result<Start, String> {
     let (shared, of, author) = (inner.clone(), instance.clone(), hook.author);
-    let confining = tokio::task::spawn_blocking(move || {
-        let of_repository = author == Author::Repository;
-        let required = SandboxMode::Off;
-        confine(&shared, &of, ServerProgram { program: "/bin/sh", args: &[], of_repository, required })
-    });
-    let sandbox = confining.await.unwrap_or_else(|error| Err(error.to_string()))?;
     let root = instance.programs.root().display().to_string();
-    let own = ["CLAUDE_PROJECT_DIR", "CODEWRIGHT_PROJECT_DIR"].map(|name| (name.to_owned(), root.clone()));
+    // What a hook runs is decided with the variables that name the project.
+    let line = PROJECT.iter().fold(hook.command.clone(), |line, name| {
+        line.replace(&format!("${{{name}}}"), &root).replace(&format!("${name}"), &root)
+    });
+    let preparing = tokio::task::spawn_blocking(move || {
+        let args = ["-c".to_owned(), line];
+        let wanted = Wanted {
+            program: "/bin/sh",
+            args: &args,
+            cwd: Some(&of.directory),
+            directory: &of.directory,
+            origin: if author == Author::Repository { Origin::Repository } else { Origin::User },
+            write: &[],
+            required: SandboxMode::Off,
+        };
+        prepare(&shared, &of, wanted)
+    });
+    let prepared = preparing.await.unwrap_or_else(|error| Err(error.to_string()))?;
+    let Prepared { directory, env, env_remove, sandbox, .. } = prepared;
+    let own = PROJECT.iter().map(|name| ((*name).to_owned(), root.clone()));
     let deadline = if is_end(hook.event) { hook.deadline.min(END_DEADLINE) } else { hook.deadline };
     Ok(Start {
         command: hook.command.clone(),
-        directory: instance.directory.clone(),
-        env: inner.child_env.set.iter().cloned().chain(own).collect(),
-        env_remove: inner.child_env.remove.clone(),
+        directory,
+        env: env.into_iter().chain(own).collect(),
+        env_remove,
         confinement: inner.confinement.clone(),
         sandbox,
         deadline,

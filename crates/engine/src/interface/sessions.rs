@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use codewright_proto::{
     Message, MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput, SessionStatus,
 };
 use codewright_store::{Json, MessagesJson, Rest, SessionFilter};
+use tokio::time::timeout;
 
 use super::Sessions;
 use crate::admit::{Admission, admit};
@@ -15,15 +17,28 @@ use crate::error::Resource;
 use crate::instance::Instance;
 use crate::run::status::signal_idle;
 use crate::run::stop::stop;
-use crate::{Error, session};
+use crate::{Error, extension, session};
+
+/// How long the first session of a directory waits for its plugins.
+const PLUGIN_WAIT: Duration = Duration::from_secs(5);
 
 impl Sessions<'_> {
     /// Creates a session in a directory.
     pub async fn create(self, instance: &Arc<Instance>, input: SessionInput) -> Result<Session, Error> {
-        if let Some(parent) = &input.parent_id {
-            self.0.session(parent).await?;
+        match &input.parent_id {
+            Some(parent) => drop(self.0.session(parent).await?),
+            None => self.await_plugins(instance).await,
         }
         session::create(self.0, instance, input).await
+    }
+
+    /// Waits until the plugins of a directory receive events, because many begin their work with the first session. Not
+    /// for long: a plugin that creates a session while it is loaded waits for this.
+    async fn await_plugins(self, instance: &Arc<Instance>) {
+        if instance.has_plugins() {
+            // After that the session is created without them.
+            drop(timeout(PLUGIN_WAIT, extension::open::ready(self.0, instance)).await);
+        }
     }
 
     /// Creates a session with an id that the client chose. An existing session is returned unchanged.

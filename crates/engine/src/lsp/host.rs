@@ -1,6 +1,6 @@
 //! Starts the language servers of a directory and publishes their events.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use codewright_config::SandboxMode;
@@ -13,8 +13,8 @@ use super::install;
 use crate::inner::Inner;
 use crate::instance::{Instance, watcher};
 use crate::journal::Level;
-use crate::sandbox;
-use crate::sandbox::server::ServerProgram;
+use crate::sandbox::prepared;
+use crate::sandbox::prepared::{Origin, Prepared, prepare};
 
 /// The host of the language servers of one directory.
 struct EngineHost {
@@ -47,22 +47,32 @@ pub(crate) fn errors(inner: &Inner, instance: &Instance) -> Option<String> {
 impl Host for EngineHost {
     fn command(&self, launch: &Launch) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
-        let Launch { server, program, args, root, environment, of_repository } = launch;
-        // A server in the project is the repository's, whoever configured it.
-        let of_repository = *of_repository || Path::new(program).starts_with(self.instance.programs.root());
-        let required = SandboxMode::Off;
-        let sandboxed = ServerProgram { program, args, of_repository, required };
-        let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
-        let set = inner.child_env.set.iter().cloned();
-        let own = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let Launch { server, program, args, root, environment, of_repository, runs_project } = launch;
+        let origin = match (*of_repository, *runs_project) {
+            (true, _) => Origin::Repository,
+            (false, true) => Origin::Confined,
+            (false, false) => Origin::User,
+        };
+        let wanted = prepared::Wanted {
+            program,
+            args,
+            cwd: None,
+            directory: root,
+            origin,
+            write: &[],
+            required: SandboxMode::Off,
+        };
+        let Prepared { program, args, directory, mut env, env_remove, sandbox } =
+            prepare(&inner, &self.instance, wanted)?;
+        env.extend(environment.iter().map(|(name, value)| (name.clone(), value.clone())));
         // The log names what runs, and never its variables, which contain keys.
-        self.log(server, &format!("starting `{program}` in `{}`", root.display()));
+        self.log(server, &format!("starting `{}` in `{}`", program.display(), directory.display()));
         Ok(Command {
-            program: PathBuf::from(program),
-            args: args.iter().map(Into::into).collect(),
-            directory: root.clone(),
-            env: set.chain(own).collect(),
-            env_remove: inner.child_env.remove.clone(),
+            program,
+            args: args.into_iter().map(Into::into).collect(),
+            directory,
+            env,
+            env_remove,
             confinement: inner.confinement.clone(),
             sandbox,
             author: Author::Model,

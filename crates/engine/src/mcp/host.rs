@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use codewright_config::SandboxMode;
+use codewright_config::{NetworkAccess, SandboxMode, needs_network};
 use codewright_mcp::auth::Web;
 use codewright_mcp::{
     Boxed, ElicitReply, Elicitation, Field, FieldKind, Host, Local, Sampled, Sampling, Servers,
@@ -20,8 +20,7 @@ use super::{sample, shown};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
-use crate::sandbox;
-use crate::sandbox::server::ServerProgram;
+use crate::sandbox::prepared::{Origin, Prepared, Wanted, prepare};
 
 /// The choices of a question about consent.
 const CONSENT: [(&str, &str); 2] =
@@ -71,30 +70,71 @@ pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) {
     }
 }
 
+impl EngineHost {
+    /// Whose rights a server has.
+    fn origin(&self, local: &Local, of_repository: bool) -> Origin {
+        let words: Vec<&str> =
+            std::iter::once(local.program.as_str()).chain(local.args.iter().map(String::as_str)).collect();
+        let has_network = || local.network.unwrap_or_else(|| needs_network(&words));
+        match (of_repository, local.is_confined) {
+            (false, false) => Origin::User,
+            (false, true) => Origin::Confined,
+            (true, false) if self.instance.trust.grants_network && has_network() => {
+                Origin::RepositoryWithNetwork
+            }
+            (true, _) => Origin::Repository,
+        }
+    }
+}
+
 impl Host for EngineHost {
     fn command(&self, server: &str, local: &Local, of_repository: bool) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
         let own = &self.instance.directory;
-        let directory = local.cwd.as_ref().map_or_else(|| own.clone(), |cwd| own.join(cwd));
-        if !directory.is_dir() {
-            return Err(format!("`cwd` names `{}`, which is not a directory.", directory.display()));
+        let cwd = local.cwd.as_ref().map(|cwd| own.join(cwd));
+        if let Some(missing) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+            return Err(format!("`cwd` names `{}`, which is not a directory.", missing.display()));
         }
-        let (program, args, required) = (&local.program, &local.args, SandboxMode::Off);
-        let program = ServerProgram { program, args, of_repository, required };
-        let sandbox = sandbox::server::confine(&inner, &self.instance, program)?;
-        let set = inner.child_env.set.iter().cloned();
-        let own = local.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let wanted = Wanted {
+            program: &local.program,
+            args: &local.args,
+            cwd: cwd.as_deref(),
+            directory: own,
+            origin: self.origin(local, of_repository),
+            write: &[],
+            required: SandboxMode::Off,
+        };
+        let Prepared { program, args, directory, mut env, env_remove, sandbox } =
+            prepare(&inner, &self.instance, wanted)?;
+        env.extend(local.environment.iter().map(|(name, value)| (name.clone(), value.clone())));
         // The log names what runs, and never its variables, which contain keys.
-        self.log(server, &format!("starting `{}`", local.program));
+        self.log(server, &format!("starting `{}` in `{}`", local.program, directory.display()));
         Ok(Command {
-            program: PathBuf::from(&local.program),
-            args: local.args.iter().map(Into::into).collect(),
+            program,
+            args: args.into_iter().map(Into::into).collect(),
             directory,
-            env: set.chain(own).collect(),
-            env_remove: inner.child_env.remove.clone(),
+            env,
+            env_remove,
             confinement: inner.confinement.clone(),
             sandbox,
             author: Author::Model,
+        })
+    }
+
+    fn limits(&self, local: &Local, of_repository: bool) -> Option<String> {
+        let origin = self.origin(local, of_repository);
+        let has_network = matches!(origin, Origin::User | Origin::RepositoryWithNetwork);
+        if has_network || self.instance.sandbox.network == NetworkAccess::Open {
+            return None;
+        }
+        Some(if of_repository && !self.instance.trust.grants_network {
+            "It has no network. If it needs one, write `\"network\": true` into its entry, and trust the repository again: \
+             `codewright trust add`."
+                .to_owned()
+        } else if of_repository {
+            "It has no network. If it needs one, write `\"network\": true` into its entry.".to_owned()
+        } else {
+            "It is confined and has no network. Without `\"confine\": true` it would have one.".to_owned()
         })
     }
 

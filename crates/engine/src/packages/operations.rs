@@ -7,12 +7,17 @@ use codewright_packages::{Package, Source};
 use serde_json::Value;
 
 use super::install::{PluginState, install, plugins};
-use super::{KEY, Owner};
+use super::{KEY, Owner, denials};
 use crate::Error;
 use crate::instance::Instance;
 use crate::interface::{Instances, Packages};
 use crate::settings::{FILE, change_list};
 use crate::trust::operations::keep;
+
+/// The access of a plugin of the user.
+const ACCESS_OF_USER: &str = "network and home directory, without the files that other programs obey";
+/// The access of a plugin of a repository, and of a confined one.
+const ACCESS_OF_PROJECT: &str = "the project alone, without the network";
 
 /// A plugin of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +34,10 @@ pub struct ListedPlugin {
     pub state: &'static str,
     /// The reason why it cannot be used.
     pub error: Option<String>,
+    /// What it may do, in words.
+    pub access: &'static str,
+    /// The files that the sandbox kept from it.
+    pub denied: Vec<String>,
 }
 
 /// The configuration that is changed.
@@ -80,7 +89,23 @@ impl Packages<'_> {
                 Owner::User => "user",
                 Owner::Repository => "project",
             };
-            ListedPlugin { name: plugin.name, spec: plugin.spec, version, source, state, error }
+            let confine = &instance.plugin_host.confine;
+            let is_confined = confine.iter().any(|name| *name == plugin.name || *name == plugin.spec);
+            let access = match plugin.owner {
+                Owner::User if !is_confined => ACCESS_OF_USER,
+                Owner::User | Owner::Repository => ACCESS_OF_PROJECT,
+            };
+            let denied = denials::stored(&self.0.dirs, &plugin.name);
+            ListedPlugin {
+                name: plugin.name,
+                spec: plugin.spec,
+                version,
+                source,
+                state,
+                error,
+                access,
+                denied,
+            }
         });
         listed.collect()
     }

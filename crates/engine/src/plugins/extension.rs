@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use codewright_plugins::{HookCall, HookReply, Plugins, WorkspaceAdapter};
+use codewright_plugins::{HookCall, HookFailure, HookReply, Plugins, WorkspaceAdapter};
 use codewright_tools::AnyTool;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -136,19 +136,52 @@ impl HostExtension {
         tools
     }
 
-    fn failures(reply: HookReply) -> Vec<Failure> {
-        let failure = |failure: codewright_plugins::HookFailure| Failure {
-            extension: failure.plugin,
-            message: failure.message,
-        };
-        reply.failures.into_iter().map(failure).collect()
+    /// The failures of a call. Accesses that the sandbox denied are reported once, in another way.
+    fn failures(&self, reply: HookReply) -> Vec<Failure> {
+        let failures = reply.failures.into_iter();
+        let failures = failures.filter(|failure| !self.plugins.is_denied(&failure.plugin, &failure.message));
+        let failure = |failure: HookFailure| Failure { extension: failure.plugin, message: failure.message };
+        failures.map(failure).collect()
+    }
+
+    /// Calls a hook of all plugins, and returns its answer.
+    ///
+    /// An error before a tool call refuses the call, and the plugins after it are not called. That a plugin cannot write
+    /// one of its files is no reason to refuse a call, so they are called after all.
+    async fn call_all(&self, call: &Call) -> HookReply {
+        let Call { moment, input, output } = call;
+        let called = HookCall { name: moment.name(), input, output, only: None };
+        let mut reply = self.plugins.hook(called).await;
+        if *moment != Moment::ToolBefore {
+            return reply;
+        }
+        let mut left = self.plugins.with_hook(moment.name()).into_iter();
+        while let Some(at) = reply.failures.iter().position(|failure| failure.is_thrown) {
+            let HookFailure { plugin, message, .. } = &reply.failures[at];
+            if !self.plugins.is_denied(plugin, message) {
+                return reply;
+            }
+            left.by_ref().find(|(_, name)| name == plugin);
+            reply.failures.remove(at);
+            for (index, _) in left.by_ref() {
+                let output = reply.output.take().unwrap_or_else(|| output.clone());
+                let called = HookCall { name: moment.name(), input, output: &output, only: Some(index) };
+                let next = self.plugins.hook(called).await;
+                reply.output = next.output.or(Some(output));
+                let is_over = next.failures.iter().any(|failure| failure.is_thrown);
+                reply.failures.extend(next.failures);
+                if is_over {
+                    break;
+                }
+            }
+        }
+        reply
     }
 
     /// Calls a hook of all plugins.
     async fn hook(&self, call: Call) -> Reply {
-        let Call { moment, input, output } = call;
-        let called = HookCall { name: moment.name(), input: &input, output: &output, only: None };
-        let mut reply = self.plugins.hook(called).await;
+        let mut reply = self.call_all(&call).await;
+        let Call { moment, output, .. } = call;
         // As in OpenCode, a plugin forbids a call by throwing an error before it.
         let thrown = reply.failures.iter().find(|failure| failure.is_thrown);
         let refusal = thrown.filter(|_| moment == Moment::ToolBefore).map(|failure| failure.reason.clone());
@@ -159,7 +192,7 @@ impl HostExtension {
         Reply {
             output: changed.unwrap_or(output),
             refusal,
-            failures: Self::failures(reply),
+            failures: self.failures(reply),
             ..Reply::default()
         }
     }
@@ -173,7 +206,7 @@ impl HostExtension {
             let called = HookCall { name: call.moment.name(), input, output, only: Some(index) };
             let mut answer = self.plugins.hook(called).await;
             let status = answer.output.take().and_then(|output| output["status"].as_str().map(str::to_owned));
-            reply.failures.extend(Self::failures(answer));
+            reply.failures.extend(self.failures(answer));
             match (status.as_deref(), call.output["status"].as_str()) {
                 (Some("deny"), _) => {
                     call.output["status"] = "deny".into();

@@ -14,9 +14,9 @@ use super::access::{self, Restricted};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
+use crate::packages::denials::{Denial, Denials};
 use crate::packages::{Owner, PACKAGES};
-use crate::sandbox;
-use crate::sandbox::server::ServerProgram;
+use crate::sandbox::prepared::{Origin, Prepared, Wanted, prepare};
 
 /// The characters of a failure that are shown.
 const MAX_SHOWN_CHARS: usize = 400;
@@ -30,6 +30,7 @@ pub(crate) struct EngineHost {
     /// The files and directories that contain the code.
     pub(crate) code: Vec<PathBuf>,
     pub(crate) reload: Reload,
+    pub(crate) denials: Denials,
 }
 
 /// Lets the plugins of a process change the configuration again.
@@ -50,6 +51,24 @@ impl EngineHost {
         let mut confined = confined.clone();
         confined.sandbox.show.extend(shown);
         Arc::new(confined)
+    }
+
+    /// Shows a message about a plugin to the user.
+    fn show(&self, level: Level, plugin: &str, message: &str) {
+        let text = format!("{plugin}: {message}");
+        self.note(level, Some(plugin), &text);
+        self.instance.warn(&format!("the plugin {text}"));
+        if let Some(inner) = self.inner.upgrade() {
+            let variant = if level == Level::Warn { ToastVariant::Warning } else { ToastVariant::Error };
+            let toast = Toast {
+                title: Some(plugin.to_owned()),
+                message: message.chars().take(MAX_SHOWN_CHARS).collect(),
+                variant,
+                duration: None,
+            };
+            let directory = self.instance.directory_text();
+            inner.store.signal(Signal::TuiToastShow { directory, toast });
+        }
     }
 
     fn note(&self, level: Level, plugin: Option<&str>, text: &str) {
@@ -75,21 +94,36 @@ impl Host for EngineHost {
     fn command(&self, runtime: &Runtime, script: &Path) -> Result<Command, String> {
         let Some(inner) = self.inner.upgrade() else { return Err("The program is ending.".to_owned()) };
         let program = runtime.program.to_string_lossy().into_owned();
-        // Without arguments, because the user's sandbox lets a server write the paths among them.
-        let of_repository = self.owner == Owner::Repository;
-        let required = SandboxMode::Off;
-        let sandboxed = ServerProgram { program: &program, args: &[], of_repository, required };
-        let sandbox = sandbox::server::confine(&inner, &self.instance, sandboxed)?;
+        let home = &inner.dirs.home;
+        let below_home =
+            |path: &String| path.strip_prefix("~/").map_or_else(|| path.into(), |rest| home.join(rest));
+        let write: Vec<PathBuf> = self.instance.plugin_host.write.iter().map(below_home).collect();
+        let wanted = Wanted {
+            program: &program,
+            // Without arguments, because the user's sandbox lets a server write the paths among them.
+            args: &[],
+            cwd: Some(Runtime::directory()),
+            directory: &self.instance.directory,
+            origin: match self.owner {
+                Owner::User => Origin::User,
+                Owner::Repository => Origin::Repository,
+            },
+            write: &write,
+            required: SandboxMode::Off,
+        };
+        let Prepared { mut env, env_remove, sandbox, .. } = prepare(&inner, &self.instance, wanted)?;
         let sandbox = sandbox.map(|confined| self.with_code(&confined, script, &inner));
+        self.denials.set_sandbox(sandbox.clone());
         self.note(Level::Info, None, &format!("starting `{program}` for plugins"));
-        let mut env = inner.child_env.set.clone();
+        // The script changes to this directory before a plugin is loaded.
+        env.push(("PWD".to_owned(), self.instance.directory_text()));
         env.extend(runtime.variables().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         Ok(Command {
             program: runtime.program.clone(),
             args: runtime.args(script, self.memory_bytes),
             directory: Runtime::directory().to_owned(),
             env,
-            env_remove: inner.child_env.remove.clone(),
+            env_remove,
             confinement: inner.confinement.clone(),
             sandbox,
             author: Author::Model,
@@ -148,19 +182,29 @@ impl Host for EngineHost {
         self.note(level, plugin, text);
     }
 
-    fn failed(&self, plugin: &str, message: &str) {
-        let text = format!("{plugin}: {message}");
-        self.note(Level::Error, Some(plugin), &text);
-        self.instance.warn(&format!("the plugin {text}"));
-        if let Some(inner) = self.inner.upgrade() {
-            let toast = Toast {
-                title: Some(plugin.to_owned()),
-                message: message.chars().take(MAX_SHOWN_CHARS).collect(),
-                variant: ToastVariant::Error,
-                duration: None,
+    fn is_denied(&self, plugin: &str, message: &str) -> bool {
+        let Some(Denial { path, is_new }) = self.denials.find(plugin, message) else { return false };
+        if is_new {
+            let path = self.denials.shown(&path);
+            let reason = match self.owner {
+                Owner::User => format!(
+                    "cannot write `{path}`, because this file or directory is not its own. `\"plugin_host\": \
+                     {{\"write\": [\"{path}\"]}}` in your configuration permits it."
+                ),
+                Owner::Repository => {
+                    format!(
+                        "cannot use `{path}`: a plugin of a repository, or a confined one, has the project alone."
+                    )
+                }
             };
-            let directory = self.instance.directory_text();
-            inner.store.signal(Signal::TuiToastShow { directory, toast });
+            self.show(Level::Warn, plugin, &reason);
         }
+        true
+    }
+
+    fn failed(&self, plugin: &str, message: &str) {
+        // What would permit an access is reported, too.
+        self.is_denied(plugin, message);
+        self.show(Level::Error, plugin, message);
     }
 }

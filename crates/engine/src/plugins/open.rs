@@ -19,6 +19,7 @@ use super::wanted::Wanted;
 use crate::extension::Extension;
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::packages::denials::Denials;
 use crate::packages::install::{Plugin, PluginState, ready};
 use crate::packages::{Owner, PluginEntry as PluginSource};
 
@@ -104,6 +105,7 @@ async fn open(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<HostExten
             memory_bytes: wanted.setup.memory_bytes,
             code: code(&wanted.setup),
             reload: reload(inner, instance, wanted.owner),
+            denials: Denials::new(&inner.dirs),
         };
         Plugins::new(Arc::new(host), wanted.setup.clone())
     };
@@ -142,11 +144,21 @@ fn reload(inner: &Arc<Inner>, instance: &Instance, owner: Owner) -> Reload {
 /// Returns the plugins of an owner, or `None` if the owner has no plugins.
 fn wanted(inner: &Inner, instance: &Instance, configured: &[Plugin], owner: Owner) -> Option<Wanted> {
     let is_repository = owner == Owner::Repository;
+    let confine = &instance.plugin_host.confine;
     let files = |kind: CodeKind| {
         let files = instance.code.files.iter();
-        files.filter(move |file| file.kind == kind && file.is_repository == is_repository)
+        files.filter(move |file| {
+            let name = file.path.file_stem().unwrap_or_default();
+            let is_confined = confine.iter().any(|confined| name == confined.as_str());
+            file.kind == kind && (file.is_repository || is_confined) == is_repository
+        })
     };
-    let entries = configured.iter().filter(|plugin| plugin.owner == owner).filter_map(entry);
+    // A plugin that the user confines runs like one of a repository.
+    let owner_of = |plugin: &Plugin| {
+        let is_confined = confine.iter().any(|name| *name == plugin.name || *name == plugin.spec);
+        if is_confined { Owner::Repository } else { plugin.owner }
+    };
+    let entries = configured.iter().filter(|plugin| owner_of(plugin) == owner).filter_map(entry);
     let of_files = files(CodeKind::Plugin).map(|file| PluginEntry {
         spec: file.path.display().to_string(),
         entry: file.path.clone(),

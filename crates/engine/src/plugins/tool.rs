@@ -29,6 +29,8 @@ const MAX_PATTERNS: usize = 100;
 /// A tool of a plugin.
 pub(crate) struct PluginTool {
     plugins: Plugins,
+    /// The name of the plugin.
+    plugin: String,
     index: usize,
     info: ToolInfo,
     owner: Owner,
@@ -36,7 +38,8 @@ pub(crate) struct PluginTool {
 
 impl PluginTool {
     pub(crate) fn new(plugins: Plugins, loaded: &Loaded, info: &ToolInfo, owner: Owner) -> Self {
-        Self { plugins, index: loaded.index, info: info.clone(), owner }
+        let plugin = loaded.name.clone();
+        Self { plugins, plugin, index: loaded.index, info: info.clone(), owner }
     }
 }
 
@@ -78,7 +81,11 @@ impl AnyTool for PluginTool {
             match self.plugins.execute(&call, Arc::new(port), &cx.cancel).await {
                 Ok(result) => Ok(output(&result)),
                 Err(_) if cx.cancel.is_cancelled() => Err(ToolError::Cancelled(None)),
-                Err(Failure::Plugin { message, .. }) => Err(ToolError::Model(message)),
+                Err(Failure::Plugin { message, .. }) => {
+                    // The model gets the error of the tool, and the user learns what would permit the access.
+                    let _is_denied = self.plugins.is_denied(&self.plugin, &message);
+                    Err(ToolError::Model(message))
+                }
                 Err(failure) => Err(ToolError::model(failure)),
             }
         })

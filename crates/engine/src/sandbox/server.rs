@@ -1,104 +1,54 @@
-//! The sandbox of MCP servers, language servers and other agents.
+//! The sandbox of MCP servers, language servers, plugins, hooks and other agents.
 //!
-//! A server runs in the sandbox of the user's mode. A server of the user's configuration also has the network and writes
-//! the directories of the home directory, because most are started by a package manager and work on the user's files. A server of a
-//! repository has neither.
+//! A program of the user's configuration has the network and writes the home directory, except the names in `home`:
+//! the user installed it and expects that it works. A program of a repository, and one that loads code of the worktree,
+//! has the sandbox of a command, because a command can change what it loads.
 
-use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use codewright_config::SandboxMode;
+use codewright_config::{SandboxMode, env};
 use codewright_proto::SessionId;
-use codewright_workspace::{Confined, Guarded, Network, folded_name};
+use codewright_workspace::{Confined, Mechanism, Network, TEMPORARY, folded_name};
 
 use super::enforcement::Consent;
-use super::{PACKAGES, Subject};
+use super::{PACKAGES, Restricted, Subject, home};
 use crate::inner::Inner;
 use crate::instance::Instance;
 
-/// Files and directories below the home directory whose content runs later, outside of any sandbox.
-const STARTED_LATER: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".config/fish",
-    ".config/nushell",
-    ".config/environment.d",
-    ".pam_environment",
-    ".xprofile",
-    ".xinitrc",
-    ".xsession",
-    ".xsessionrc",
-    ".config/autostart",
-    ".config/systemd",
-    ".ssh",
-    ".config/git",
-    ".gitconfig",
-    ".exrc",
-    ".vimrc",
-    ".gvimrc",
-    ".vim",
-    ".config/nvim",
-    ".emacs",
-    ".emacs.d",
-    ".config/emacs",
-    ".tmux.conf",
-    ".config/tmux",
-    ".screenrc",
-    ".gdbinit",
-    ".psqlrc",
-    ".curlrc",
-    ".wgetrc",
-    ".npmrc",
-    ".opencode",
-    ".codewright",
-    ".zsh",
-    ".oh-my-zsh",
-    ".config/zsh",
-    ".config/direnv",
-    ".nvm",
-    ".pyenv/bin",
-    ".pyenv/shims",
-    ".bun/bin",
-    ".deno/bin",
-    "go/bin",
-    ".local/share/applications",
-    ".local/share/systemd",
-    ".local/share/dbus-1",
-    ".local/bin",
-    ".cargo/bin",
-    ".cargo/config.toml",
-    "bin",
-    "Library/LaunchAgents",
-];
-/// Directories of the home directory that many programs need, and that they cannot create.
+/// Directories of the home directory that many programs need, where they cannot create them.
 const CREATED: &[&str] = &[".cache", ".local/share/uv", ".local/state", ".npm"];
 /// The largest number of writable directories. The others are read-only.
 const MAX_WRITABLE: usize = 1000;
 /// Programs that start a server in a container, which is a sandbox already and needs a socket that ours hides.
 const CONTAINERS: &[&str] = &["docker", "podman", "nerdctl"];
-/// The id that names the private directory of servers.
-const SANDBOX_ID: &str = "ses_mcp00000000000000000000000";
+/// The beginning of the ids that name the private directories of servers.
+const SANDBOX_ID: &str = "ses_mcp";
+/// The length of the rest of such an id.
+const ID_CHARS: usize = 23;
+/// The largest number of links between the name of a program and its file.
+const MAX_LINKS: usize = 40;
+
+/// Whose rights a program has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Those of a program that the user installed: the network and the home directory.
+    User,
+    /// Those of a command.
+    Project,
+    /// Those of a command, with the network. The user agreed to it in the trust question.
+    ProjectWithNetwork,
+}
+
 /// The program of a server.
 #[derive(Clone, Copy)]
 pub(crate) struct ServerProgram<'a> {
     pub(crate) program: &'a str,
     pub(crate) args: &'a [String],
-    /// Whether a repository's configuration starts it.
-    pub(crate) of_repository: bool,
+    pub(crate) rights: Rights,
+    /// More paths that it can write, also protected ones.
+    pub(crate) write: &'a [PathBuf],
     /// The mode that its callers require.
     pub(crate) required: SandboxMode,
 }
@@ -112,59 +62,119 @@ pub(crate) fn confine(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
     server: ServerProgram<'_>,
-) -> Result<Option<Arc<Confined>>, String> {
+) -> Result<Option<Restricted>, String> {
     let program = Path::new(server.program).file_name().unwrap_or_default();
-    if !server.of_repository && CONTAINERS.iter().any(|name| program == *name) {
+    let is_users = server.rights == Rights::User;
+    if is_users && CONTAINERS.iter().any(|name| program == *name) {
         return Ok(None);
     }
     // A user consented by configuring the server. A repository cannot consent.
-    let consent = if server.of_repository { Consent::Missing } else { Consent::Given };
+    let consent = if is_users { Consent::Given } else { Consent::Missing };
     let support = tokio::runtime::Handle::current().block_on(inner.sandbox_support());
-    let id = SessionId::parse(SANDBOX_ID).map_err(|error| error.to_string())?;
+    let id = private_id(server.rights, instance).map_err(|error| error.to_string())?;
     let subject = Subject { required: server.required, ..Subject::new(inner, instance, &id, &[]) };
-    let restricted = subject.confine(&support, consent)?;
-    let widen = |confined: Arc<Confined>| match server.required {
-        _ if server.of_repository => confined,
-        // Its caller must change nothing, so neither does a program that works for it.
-        SandboxMode::ReadOnly => {
-            let mut confined = Confined::clone(&confined);
+    let Some(restricted) = subject.confine(&support, consent)? else { return Ok(None) };
+    let mut confined = Confined::clone(&restricted.confined);
+    confined.sandbox.show.extend(behind_links(inner, server.program));
+    let variables = match (server.rights, server.required) {
+        (Rights::Project, _) => restricted.variables,
+        (Rights::ProjectWithNetwork, _) => {
             confined.sandbox.network = Network::Open;
-            Arc::new(confined)
+            restricted.variables
         }
-        SandboxMode::Workspace | SandboxMode::Off => widened(&confined, inner, server.args),
+        // Its caller must change nothing, so neither does a program that works for it.
+        (Rights::User, SandboxMode::ReadOnly) => {
+            confined.sandbox.network = Network::Open;
+            Vec::new()
+        }
+        (Rights::User, SandboxMode::Workspace | SandboxMode::Off) => {
+            widen(&mut confined, inner, server);
+            Vec::new()
+        }
     };
-    Ok(restricted.map(|restricted| widen(restricted.confined)))
+    Ok(Some(Restricted { confined: Arc::new(confined), variables }))
 }
 
-/// The sandbox of a server of the user's configuration: it has the network, and can write the directories of the home
-/// directory and the paths among its arguments. Secrets stay hidden, and files that programs run later stay as they are.
-fn widened(confined: &Confined, inner: &Inner, args: &[String]) -> Arc<Confined> {
-    let mut confined = confined.clone();
-    let home = &inner.dirs.home;
-    let started_later = STARTED_LATER.iter().map(|name| home.join(name));
-    let own = [inner.dirs.own_config.clone(), inner.dirs.config.clone()];
-    let later: Vec<PathBuf> = started_later.chain(own).collect();
+/// The id of the private directory. Programs with different rights never share one, because each could leave code there
+/// that the other loads.
+fn private_id(rights: Rights, instance: &Instance) -> Result<SessionId, codewright_proto::ParseIdError> {
+    let digits = match rights {
+        Rights::User => String::new(),
+        Rights::Project | Rights::ProjectWithNetwork => {
+            let mut hasher = DefaultHasher::new();
+            instance.programs.root().hash(&mut hasher);
+            let first = hasher.finish();
+            first.hash(&mut hasher);
+            format!("{first:016x}{:016x}", hasher.finish())
+        }
+    };
+    let digits: String = digits.chars().take(ID_CHARS).collect();
+    SessionId::parse(&format!("{SANDBOX_ID}{digits:0<ID_CHARS$}"))
+}
+
+/// The directories between the name of a program and its file that the private directory would hide. Directories of the
+/// search path are visible anyway.
+fn behind_links(inner: &Inner, program: &str) -> Vec<PathBuf> {
+    let path = inner.env.filled(env::PATH).unwrap_or_default();
+    let mut named = std::env::split_paths(path).map(|directory| directory.join(program));
+    let first =
+        if program.contains('/') { Some(PathBuf::from(program)) } else { named.find(|path| path.is_file()) };
+    let mut shown = Vec::new();
+    let mut next = first;
+    for _ in 0..MAX_LINKS {
+        let Some(path) = next else { break };
+        if path.starts_with(TEMPORARY) {
+            let directory = path.parent().filter(|directory| *directory != Path::new(TEMPORARY));
+            shown.push(directory.map_or_else(|| path.clone(), Path::to_owned));
+        }
+        let target = std::fs::read_link(&path).ok();
+        next = target.and_then(|target| Some(path.parent()?.join(target)));
+    }
+    // Directories on the way can be links, too.
+    shown.extend(shown.clone().iter().filter_map(|path| path.canonicalize().ok()));
+    shown.retain(|path| path.starts_with(TEMPORARY) && path != Path::new(TEMPORARY));
+    shown
+}
+
+/// Gives a program the rights of the user's own: it has the network, and can write the home directory and the paths among
+/// its arguments. Secrets stay hidden, and files that other programs run or obey stay as they are.
+fn widen(confined: &mut Confined, inner: &Inner, server: ServerProgram<'_>) {
+    let dirs = &inner.dirs;
     // An installed language server is named by its script, which nobody changes.
-    let installed = inner.dirs.cache.join(PACKAGES);
-    let named = args.iter().map(PathBuf::from);
+    let installed = dirs.cache.join(PACKAGES);
+    let named = server.args.iter().map(PathBuf::from);
     let is_named = |path: &PathBuf| {
         path.is_absolute() && path.parent().is_some() && path.exists() && !path.starts_with(&installed)
     };
     let named: Vec<PathBuf> = named.filter(is_named).collect();
-    for name in CREATED {
-        // Without it, programs that need it fail with an error of their own.
-        drop(std::fs::create_dir_all(home.join(name)));
+    let path = inner.env.filled(env::PATH).unwrap_or_default();
+    let programs: Vec<PathBuf> = std::env::split_paths(path).collect();
+    let kept = home::kept(dirs, &programs, server.write);
+    let writable_directories = home::writable(dirs);
+    for directory in writable_directories.iter().filter(|directory| !directory.starts_with(&dirs.home)) {
+        // A program that needs it fails with an error of its own.
+        drop(std::fs::create_dir_all(directory));
     }
     let sandbox = &mut confined.sandbox;
     sandbox.network = Network::Open;
-    writable(home, &later, &mut sandbox.write);
-    // In a directory that can be written as a whole, missing names have to be watched.
-    sandbox
-        .guarded
-        .extend(by_directory(later.iter().filter(|path| named.iter().any(|named| path.starts_with(named)))));
+    let is_original = |path: &PathBuf| *path == dirs.opencode_data || *path == dirs.config;
+    sandbox.hide.retain(|path| !is_original(path));
+    sandbox.hide.extend(home::sign_ins(dirs));
+    sandbox.protect.retain(|path| !is_original(path));
+    if matches!(confined.mechanism, Mechanism::Bubblewrap(..)) {
+        sandbox.write.extend(writable_directories);
+        sandbox.guarded.extend(kept);
+    } else {
+        // Nothing protects a name in a directory that can be written, so only directories without such names can be.
+        for name in CREATED {
+            drop(std::fs::create_dir_all(dirs.home.join(name)));
+        }
+        let later = home::paths(&kept);
+        writable(&dirs.home, &later, &mut sandbox.write);
+        sandbox.protect.extend(later);
+    }
     sandbox.write.extend(named);
-    sandbox.protect.extend(later);
-    Arc::new(confined)
+    sandbox.write.extend(server.write.iter().cloned());
 }
 
 /// Adds the subdirectories that can be written: those that are not one of the protected paths and contain none of them.
@@ -195,36 +205,11 @@ fn is_within(path: &Path, directory: &Path) -> bool {
     directory.components().all(|name| names.next().is_some_and(|other| folded(other) == folded(name)))
 }
 
-/// Returns the names of paths by the directory that contains them.
-fn by_directory<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<Guarded> {
-    let mut rows: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
-    for path in paths {
-        if let (Some(directory), Some(name)) = (path.parent(), path.file_name()) {
-            rows.entry(directory.to_owned()).or_default().push(folded_name(&name.to_string_lossy()));
-        }
-    }
-    let row = |(directory, patterns)| Guarded { directory, patterns, except: Vec::new() };
-    rows.into_iter().map(row).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::{create_dir_all, write};
 
     use super::*;
-
-    #[test]
-    fn names_are_guarded_in_their_directory() {
-        let paths = [".zshrc", ".cargo/bin", ".cargo/config.toml", "Library/LaunchAgents"];
-        let rows = by_directory(paths.map(|name| Path::new("/home/a").join(name)).iter());
-        let rows: Vec<_> = rows.iter().map(|row| (row.directory.to_str(), row.patterns.join(" "))).collect();
-        let expected = [
-            (Some("/home/a"), ".zshrc".to_owned()),
-            (Some("/home/a/.cargo"), "bin config.toml".to_owned()),
-            (Some("/home/a/Library"), "launchagents".to_owned()),
-        ];
-        assert_eq!(rows, expected);
-    }
 
     #[test]
     fn directories_without_a_start_up_file_are_writable() {
@@ -236,7 +221,8 @@ mod tests {
         }
         write(home.path().join(".zshrc"), "").unwrap();
         std::os::unix::fs::symlink("/", home.path().join("link")).unwrap();
-        let later = STARTED_LATER.iter().map(|name| home.path().join(name)).collect::<Vec<_>>();
+        let names = [".cargo/bin", ".config/fish", ".ssh", ".zshrc"];
+        let later = names.map(|name| home.path().join(name));
         let mut found = Vec::new();
         writable(home.path(), &later, &mut found);
         found.sort();

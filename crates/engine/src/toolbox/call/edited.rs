@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::SandboxMode;
-use codewright_formatter::Runner;
+use codewright_formatter::{Programs, Runner};
 use codewright_lsp::{Change, Diagnostic, Kind};
 use codewright_proto::Map;
 use codewright_tools::{AnyTool, Effect, Effects, FileEdit, FileEffect, Output, ToolCx};
@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 use super::{CallCx, Failure, Granted};
 use crate::lsp;
 use crate::sandbox::enforcement::mode;
+use crate::sandbox::prepared::visible;
+use crate::sandbox::start::neutral;
+use crate::sandbox::variables::{self, Changes};
 
 /// The diagnostics of a file that clients receive.
 const MAX_DIAGNOSTICS: usize = 50;
@@ -132,15 +135,23 @@ impl CallCx {
             }
             Err(Failure::Aborted) => return,
         };
+        let instance = &self.instance;
+        let (mut directory, mut changes) = (instance.directory.clone(), Changes::default());
+        if instance.programs.programs != Programs::All {
+            let root = instance.programs.root();
+            directory = neutral(&self.inner.dirs, root);
+            changes = variables::changes(&self.inner.env, root, &directory);
+        }
         let variables: Vec<_> =
             restricted.iter().flat_map(|restricted| restricted.variables.iter().cloned()).collect();
         let runner = Runner {
             confinement: cx.confinement.clone(),
-            env: cx.env.set.iter().cloned().chain(variables).collect(),
-            sandbox: restricted.map(|restricted| restricted.confined),
-            env_remove: cx.env.remove.clone(),
+            env: cx.env.set.iter().cloned().chain(changes.set).chain(variables).collect(),
+            sandbox: restricted.map(|restricted| visible(&restricted.confined, &directory)),
+            env_remove: cx.env.remove.iter().cloned().chain(changes.remove).collect(),
             spill: cx.output_dir.join((cx.new_output_id)()),
             cancel: cx.cancel.clone(),
+            directory,
         };
         // A cancelled call leaves the file as it is.
         let Ok(_lock) = cx.locks.lock(&real, &cx.cancel).await else { return };

@@ -1,0 +1,577 @@
+//! What the user's own programs may not change in the home directory.
+//!
+//! MCP servers, language servers, plugins and hooks of the user's own configuration write the home directory as a whole,
+//! because each keeps files there: a dot directory, a cache, its state. [`KEPT`] lists the exceptions. They stay as they
+//! are, and one that is missing stays missing.
+
+use std::path::{Path, PathBuf};
+
+use codewright_config::Dirs;
+use codewright_workspace::{Guarded, folded_name};
+
+use super::paths::SECRETS;
+
+/// A path below the home directory, whose last component may contain one `*`, and the program that uses it.
+type Row = (&'static str, &'static str);
+
+const SHELL: &str = "a shell runs it when it starts";
+const SESSION: &str = "the desktop or the service manager runs it at login";
+const PROGRAM: &str = "it contains programs that the user starts by name";
+const MODULES: &str = "an interpreter loads modules from it without being asked";
+const EDITOR: &str = "an editor runs code or commands from it";
+const TOOL: &str = "a program runs commands that it names";
+const INSTALLER: &str = "it decides where a package manager or build tool loads code from";
+const GIT: &str = "version control runs programs that it names";
+const AGENT: &str = "it holds permissions, hooks, tool servers or instructions of another coding agent";
+const OWN: &str = "it configures this program";
+
+/// The files and directories that stay as they are.
+const KEPT: &[Row] = &[
+    (".bashrc*", SHELL),
+    (".bash_profile", SHELL),
+    (".bash_login", SHELL),
+    (".bash_logout", SHELL),
+    (".bash_aliases", SHELL),
+    (".bash_completion", SHELL),
+    (".profile", SHELL),
+    (".zshrc*", SHELL),
+    (".zshenv", SHELL),
+    (".zprofile", SHELL),
+    (".zlogin", SHELL),
+    (".zlogout", SHELL),
+    (".zsh", SHELL),
+    (".zfunc", SHELL),
+    (".oh-my-zsh", SHELL),
+    (".oh-my-bash", SHELL),
+    (".zinit", SHELL),
+    (".zplug", SHELL),
+    (".antigen", SHELL),
+    (".p10k.zsh", SHELL),
+    (".fzf.*sh", SHELL),
+    (".kshrc", SHELL),
+    (".mkshrc", SHELL),
+    (".cshrc", SHELL),
+    (".tcshrc", SHELL),
+    (".login", SHELL),
+    (".logout", SHELL),
+    (".inputrc", SHELL),
+    (".config/bash", SHELL),
+    (".config/zsh", SHELL),
+    (".config/fish", SHELL),
+    (".config/nushell", SHELL),
+    (".config/powershell", SHELL),
+    (".config/elvish", SHELL),
+    (".config/direnv", SHELL),
+    (".config/starship.toml", SHELL),
+    (".local/share/fish", SHELL),
+    (".local/share/bash-completion", SHELL),
+    (".local/share/zinit", SHELL),
+    (".direnvrc", SHELL),
+    (".envrc", SHELL),
+    (".pam_environment", SESSION),
+    (".xprofile", SESSION),
+    (".xinitrc", SESSION),
+    (".xsession", SESSION),
+    (".xsessionrc", SESSION),
+    (".xserverrc", SESSION),
+    (".xbindkeysrc", SESSION),
+    (".dmrc", SESSION),
+    (".config/environment.d", SESSION),
+    (".config/autostart", SESSION),
+    (".config/autostart-scripts", SESSION),
+    (".config/plasma-workspace", SESSION),
+    (".config/systemd", SESSION),
+    (".config/upstart", SESSION),
+    (".config/sway", SESSION),
+    (".config/i3", SESSION),
+    (".i3", SESSION),
+    (".config/hypr", SESSION),
+    (".config/awesome", SESSION),
+    (".config/bspwm", SESSION),
+    (".config/sxhkd", SESSION),
+    (".config/openbox", SESSION),
+    (".config/mimeapps.list", SESSION),
+    (".local/share/applications", SESSION),
+    (".local/share/systemd", SESSION),
+    (".local/share/dbus-1", SESSION),
+    (".local/share/nautilus", SESSION),
+    (".local/share/kservices5", SESSION),
+    ("Library/LaunchAgents", SESSION),
+    ("Library/Application Scripts", SESSION),
+    (".hammerspoon", SESSION),
+    ("bin", PROGRAM),
+    (".bin", PROGRAM),
+    (".local/bin", PROGRAM),
+    (".cargo/bin", PROGRAM),
+    (".cargo/env", SHELL),
+    ("go/bin", PROGRAM),
+    (".bun/bin", PROGRAM),
+    (".bun/install/global", PROGRAM),
+    (".deno/bin", PROGRAM),
+    (".npm-global", PROGRAM),
+    (".npm-packages", PROGRAM),
+    (".yarn/bin", PROGRAM),
+    (".config/yarn/global", PROGRAM),
+    (".nvm", PROGRAM),
+    (".fnm", PROGRAM),
+    (".local/share/fnm", PROGRAM),
+    (".volta", PROGRAM),
+    (".n", PROGRAM),
+    (".pyenv", PROGRAM),
+    (".rbenv", PROGRAM),
+    (".rvm", PROGRAM),
+    (".asdf", PROGRAM),
+    (".asdfrc", PROGRAM),
+    (".tool-versions", PROGRAM),
+    (".local/share/mise", PROGRAM),
+    (".config/mise", PROGRAM),
+    (".mise.toml", PROGRAM),
+    ("mise.toml", PROGRAM),
+    (".sdkman", PROGRAM),
+    (".rustup", PROGRAM),
+    (".ghcup", PROGRAM),
+    (".cabal/bin", PROGRAM),
+    (".opam", PROGRAM),
+    (".dotnet/tools", PROGRAM),
+    (".composer/vendor", PROGRAM),
+    (".config/composer", PROGRAM),
+    (".pub-cache/bin", PROGRAM),
+    (".krew", PROGRAM),
+    (".local/share/pnpm", PROGRAM),
+    (".local/share/uv/tools", PROGRAM),
+    (".local/share/pipx", PROGRAM),
+    (".local/pipx", PROGRAM),
+    (".nix-profile", PROGRAM),
+    (".config/nixpkgs", PROGRAM),
+    (".config/nix", PROGRAM),
+    (".config/home-manager", PROGRAM),
+    (".linuxbrew", PROGRAM),
+    ("miniconda*", PROGRAM),
+    ("anaconda*", PROGRAM),
+    ("miniforge*", PROGRAM),
+    ("mambaforge*", PROGRAM),
+    (".conda", PROGRAM),
+    (".local/lib", MODULES),
+    (".local/share/virtualenv", MODULES),
+    (".virtualenvs", MODULES),
+    ("Library/Python", MODULES),
+    ("node_modules", MODULES),
+    (".node_modules", MODULES),
+    (".node_libraries", MODULES),
+    ("sitecustomize.py", MODULES),
+    ("usercustomize.py", MODULES),
+    (".pythonrc*", MODULES),
+    (".pythonstartup*", MODULES),
+    (".pdbrc*", MODULES),
+    (".ipython", MODULES),
+    (".jupyter", MODULES),
+    (".local/share/jupyter", MODULES),
+    (".Rprofile", MODULES),
+    (".Renviron", MODULES),
+    (".irbrc", MODULES),
+    (".config/irb", MODULES),
+    (".pryrc", MODULES),
+    (".config/pry", MODULES),
+    (".gem", MODULES),
+    (".local/share/gem", MODULES),
+    (".perldb", MODULES),
+    ("perl5", MODULES),
+    (".ghci", MODULES),
+    (".ghc", MODULES),
+    (".julia/config", MODULES),
+    (".octaverc", MODULES),
+    (".iex.exs", MODULES),
+    (".erlang", MODULES),
+    (".luarocks", MODULES),
+    (".guile", MODULES),
+    (".exrc", EDITOR),
+    (".nexrc", EDITOR),
+    (".vimrc", EDITOR),
+    (".gvimrc", EDITOR),
+    (".ideavimrc", EDITOR),
+    (".vim", EDITOR),
+    (".config/nvim", EDITOR),
+    (".local/share/nvim", EDITOR),
+    (".config/vim", EDITOR),
+    (".emacs", EDITOR),
+    (".emacs.d", EDITOR),
+    (".config/emacs", EDITOR),
+    (".spacemacs*", EDITOR),
+    (".doom.d", EDITOR),
+    (".config/doom", EDITOR),
+    (".dir-locals*.el", EDITOR),
+    (".nanorc", EDITOR),
+    (".config/nano", EDITOR),
+    (".config/micro", EDITOR),
+    (".config/kak", EDITOR),
+    (".config/helix", EDITOR),
+    (".config/zed", EDITOR),
+    (".config/Code", EDITOR),
+    (".config/Code - Insiders", EDITOR),
+    (".config/Code - OSS", EDITOR),
+    (".config/VSCodium", EDITOR),
+    (".config/Cursor", EDITOR),
+    (".config/Windsurf", EDITOR),
+    (".config/sublime-text", EDITOR),
+    (".config/JetBrains", EDITOR),
+    (".vscode", EDITOR),
+    (".vscode-oss", EDITOR),
+    (".vscode-server", EDITOR),
+    (".cursor-server", EDITOR),
+    (".idea", EDITOR),
+    ("Library/Application Support/Code", EDITOR),
+    ("Library/Application Support/Cursor", EDITOR),
+    ("Library/Application Support/JetBrains", EDITOR),
+    (".tmux.conf", TOOL),
+    (".tmux", TOOL),
+    (".config/tmux", TOOL),
+    (".config/zellij", TOOL),
+    (".screenrc", TOOL),
+    (".config/alacritty", TOOL),
+    (".alacritty.*", TOOL),
+    (".config/kitty", TOOL),
+    (".config/wezterm", TOOL),
+    (".wezterm.lua", TOOL),
+    (".config/ghostty", TOOL),
+    (".config/foot", TOOL),
+    (".config/ranger", TOOL),
+    (".config/lf", TOOL),
+    (".config/yazi", TOOL),
+    (".config/lazygit", TOOL),
+    (".tigrc", TOOL),
+    (".config/tig", TOOL),
+    (".mailcap", TOOL),
+    (".muttrc", TOOL),
+    (".mutt", TOOL),
+    (".config/mutt", TOOL),
+    (".lesskey", TOOL),
+    (".lesspipe", TOOL),
+    (".gdbinit", TOOL),
+    (".config/gdb", TOOL),
+    (".lldbinit*", TOOL),
+    (".psqlrc", TOOL),
+    (".sqliterc", TOOL),
+    (".config/sqlite3", TOOL),
+    (".curlrc", TOOL),
+    (".config/curlrc", TOOL),
+    (".wgetrc", TOOL),
+    (".mpv", TOOL),
+    (".config/mpv", TOOL),
+    (".config/htop", TOOL),
+    (".ansible*", TOOL),
+    (".ssh", TOOL),
+    (".gnupg", TOOL),
+    (".config/containers", TOOL),
+    (".terraformrc", TOOL),
+    (".terraform.d", TOOL),
+    (".npmrc", INSTALLER),
+    (".yarnrc*", INSTALLER),
+    (".config/yarn", INSTALLER),
+    (".config/pnpm", INSTALLER),
+    (".pnpmfile.*", INSTALLER),
+    (".bunfig.toml", INSTALLER),
+    (".config/.bunfig.toml", INSTALLER),
+    (".cargo/config*", INSTALLER),
+    (".config/pip", INSTALLER),
+    (".pip", INSTALLER),
+    (".pypirc", INSTALLER),
+    (".pydistutils.cfg", INSTALLER),
+    (".config/uv", INSTALLER),
+    (".config/pypoetry", INSTALLER),
+    (".condarc", INSTALLER),
+    (".mambarc", INSTALLER),
+    (".gemrc", INSTALLER),
+    (".bundle", INSTALLER),
+    (".rspec", INSTALLER),
+    (".m2/settings*", INSTALLER),
+    (".m2/extensions.xml", INSTALLER),
+    (".gradle/init.*", INSTALLER),
+    (".gradle/gradle.properties", INSTALLER),
+    (".sbt", INSTALLER),
+    (".mill", INSTALLER),
+    (".ivy2/.credentials", INSTALLER),
+    (".lein", INSTALLER),
+    (".clojure", INSTALLER),
+    (".boot", INSTALLER),
+    (".bazelrc", INSTALLER),
+    (".buckconfig*", INSTALLER),
+    (".config/go/env", INSTALLER),
+    (".nuget/NuGet", INSTALLER),
+    (".config/NuGet", INSTALLER),
+    (".cabal/config", INSTALLER),
+    (".stack/config.yaml", INSTALLER),
+    (".mix", INSTALLER),
+    (".hex", INSTALLER),
+    (".gitconfig*", GIT),
+    (".config/git", GIT),
+    (".git", GIT),
+    (".gitattributes", GIT),
+    (".git-templates", GIT),
+    (".git_template*", GIT),
+    (".githooks", GIT),
+    (".hgrc", GIT),
+    (".config/hg", GIT),
+    (".subversion", GIT),
+    (".jjconfig.toml", GIT),
+    (".config/jj", GIT),
+    (".pre-commit-config.yaml", GIT),
+    (".claude.json", AGENT),
+    (".claude/settings*", AGENT),
+    (".claude/hooks", AGENT),
+    (".claude/commands", AGENT),
+    (".claude/agents", AGENT),
+    (".claude/plugins", AGENT),
+    (".claude/output-styles", AGENT),
+    (".claude/CLAUDE.md", AGENT),
+    (".claude/statusline*", AGENT),
+    (".mcp.json", AGENT),
+    (".agents", AGENT),
+    (".cursor", AGENT),
+    (".codex/config*", AGENT),
+    (".codex/hooks*", AGENT),
+    (".codex/prompts", AGENT),
+    (".codex/rules", AGENT),
+    (".codex/AGENTS*.md", AGENT),
+    (".gemini", AGENT),
+    (".qwen", AGENT),
+    (".windsurf", AGENT),
+    (".codeium/windsurf", AGENT),
+    (".aider*", AGENT),
+    (".continue", AGENT),
+    (".config/goose", AGENT),
+    (".config/amp", AGENT),
+    (".config/crush", AGENT),
+    (".opencode/bin", PROGRAM),
+    (".codewright", OWN),
+    ("opencode.json*", OWN),
+    ("codewright.json*", OWN),
+    ("tui.json*", OWN),
+];
+
+/// The entries of the original's configuration directories that decide what this program may do. A plugin keeps its own
+/// settings there, and skills that it installs.
+const CONFIGURATION: &[&str] = &[
+    "opencode.json*",
+    "codewright.json*",
+    "config.json*",
+    "config",
+    "tui.json*",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "agent",
+    "agents",
+    "command",
+    "commands",
+    "mode",
+    "modes",
+    "plugin",
+    "plugins",
+    "tool",
+    "tools",
+    "theme",
+    "themes",
+    "node_modules",
+    "package.json",
+    "package-lock.json",
+    "bun.lock*",
+    ".npmrc",
+    "bunfig.toml",
+];
+
+/// The entries of the original's data directory with sign-ins, which no program reads or writes.
+const SIGN_INS: &[&str] = &["auth.json", "mcp-auth.json", "auth.json.*"];
+/// The sessions in the original's data directory, which no program writes.
+const SESSIONS: &[&str] = &["opencode.db*", "opencode-*.db*", "bin", "worktree", "snapshot"];
+
+/// The base directories of the XDG specification, and the directory in the home that each replaces.
+fn bases(dirs: &Dirs) -> [(&'static str, Option<&Path>); 4] {
+    [
+        (".config", dirs.config.parent()),
+        (".local/share", dirs.data.parent()),
+        (".local/state", dirs.state.parent()),
+        (".cache", dirs.cache.parent()),
+    ]
+}
+
+/// The directories that the user's own programs can write.
+pub(super) fn writable(dirs: &Dirs) -> Vec<PathBuf> {
+    let bases = bases(dirs).into_iter().filter_map(|(_, base)| base);
+    // The base directories can be anywhere. One that contains the home, or a whole file system, is a mistake.
+    let is_own = |base: &&Path| base.components().count() > 2 && !dirs.home.starts_with(base);
+    let outside = bases.filter(is_own).filter(|base| !base.starts_with(&dirs.home)).map(Path::to_owned);
+    std::iter::once(dirs.home.clone()).chain(outside).collect()
+}
+
+/// The names that stay as they are, by directory. `write` are exceptions that the user configured.
+pub(super) fn kept(dirs: &Dirs, programs: &[PathBuf], write: &[PathBuf]) -> Vec<Guarded> {
+    let rows = KEPT.iter().map(|(row, _)| *row).chain(SECRETS.iter().copied());
+    let mut paths: Vec<PathBuf> = rows.flat_map(|row| places(dirs, row)).collect();
+    for directory in [&dirs.config, &dirs.home.join(".opencode")] {
+        paths.extend(CONFIGURATION.iter().map(|name| directory.join(name)));
+    }
+    paths.extend(SIGN_INS.iter().chain(SESSIONS).map(|name| dirs.opencode_data.join(name)));
+    paths.extend(
+        [&dirs.own_config, &dirs.data, &dirs.state, &dirs.cache.join(super::PACKAGES)].map(Clone::clone),
+    );
+    paths.push(dirs.cache.join(codewright_plugins::SCRIPTS));
+    paths.extend(programs.iter().filter(|path| is_program_directory(dirs, path)).cloned());
+    paths.retain(|path| !write.iter().any(|write| path.starts_with(write)));
+    by_directory(paths.iter(), write)
+}
+
+/// The paths of names without a star.
+pub(super) fn paths(kept: &[Guarded]) -> Vec<PathBuf> {
+    let row = |row: &Guarded| -> Vec<PathBuf> {
+        let names = row.patterns.iter().map(|name| name.trim_end_matches('*'));
+        names.filter(|name| !name.contains('*')).map(|name| row.directory.join(name)).collect()
+    };
+    kept.iter().flat_map(row).collect()
+}
+
+/// The hidden files of the original's data directory. The others are visible to the user's own programs.
+pub(super) fn sign_ins(dirs: &Dirs) -> impl Iterator<Item = PathBuf> {
+    SIGN_INS.iter().filter(|name| !name.contains('*')).map(|name| dirs.opencode_data.join(name))
+}
+
+/// Whether a directory of the search path is below a directory that can be written, and is not one of these itself.
+fn is_program_directory(dirs: &Dirs, path: &Path) -> bool {
+    path.is_absolute() && writable(dirs).iter().any(|above| path != above && path.starts_with(above))
+}
+
+/// The path of a row: in the home directory, and in the base directory that replaces a part of it.
+fn places(dirs: &Dirs, row: &str) -> Vec<PathBuf> {
+    let mut places = vec![dirs.home.join(row)];
+    for (prefix, base) in bases(dirs) {
+        let rest = row.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
+        if let (Some(rest), Some(base)) = (rest, base)
+            && base != dirs.home.join(prefix)
+        {
+            places.push(base.join(rest));
+        }
+    }
+    places
+}
+
+/// The names of paths by the directory that contains them. `except` are paths that stay free.
+fn by_directory<'a>(paths: impl Iterator<Item = &'a PathBuf>, except: &[PathBuf]) -> Vec<Guarded> {
+    let mut rows: std::collections::BTreeMap<PathBuf, Vec<String>> = std::collections::BTreeMap::new();
+    for path in paths {
+        if let (Some(directory), Some(name)) = (path.parent(), path.file_name()) {
+            rows.entry(directory.to_owned()).or_default().push(folded_name(&name.to_string_lossy()));
+        }
+    }
+    let row = |(directory, mut patterns): (PathBuf, Vec<String>)| {
+        patterns.sort();
+        patterns.dedup();
+        let inside = except.iter().filter(|path| path.parent() == Some(&directory));
+        let names = inside.filter_map(|path| Some(folded_name(&path.file_name()?.to_string_lossy())));
+        let except = names.collect();
+        Guarded { directory, patterns, except }
+    };
+    rows.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use codewright_config::Env;
+
+    use super::*;
+
+    fn dirs(more: &[(&str, &str)]) -> Dirs {
+        Dirs::new(&Env::from_pairs([("HOME", "/home/ann")].iter().chain(more).copied())).unwrap()
+    }
+
+    fn is_kept(dirs: &Dirs, write: &[PathBuf], path: &str) -> bool {
+        let kept = kept(dirs, &["/home/ann/tools/bin".into(), "/usr/bin".into(), "/home/ann".into()], write);
+        Path::new(path).ancestors().any(|path| {
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
+            let name = folded_name(&name.to_string_lossy());
+            kept.iter().filter(|row| row.directory == parent && !row.except.contains(&name)).any(|row| {
+                row.patterns.iter().any(|pattern| crate::permission::control::matches_name(pattern, &name))
+            })
+        })
+    }
+
+    #[test]
+    fn programs_write_their_own_files_and_nothing_that_runs_later() {
+        let dirs = dirs(&[]);
+        for path in [
+            ".claude/todos/a.json",
+            ".claude/transcripts/a",
+            ".opencode-supermemory.log",
+            ".wakatime.cfg",
+            ".wakatime/state",
+            ".cache/anything/a",
+            ".local/share/anything",
+            ".local/state/anything",
+            ".config/anything/settings.json",
+            ".config/opencode/dcp.jsonc",
+            ".config/opencode/oh-my-opencode.json",
+            ".config/opencode/skill/a/SKILL.md",
+            ".local/share/opencode/storage/plugin/dcp/a.json",
+            ".npm/_cacache/a",
+            "Documents/notes.md",
+        ] {
+            assert!(!is_kept(&dirs, &[], &format!("/home/ann/{path}")), "{path}");
+        }
+        for path in [
+            ".bashrc",
+            ".BASHRC",
+            ".bashrc.d",
+            ".zshrc.local",
+            ".config/autostart/a.desktop",
+            ".config/systemd/user/a.service",
+            ".local/bin/git",
+            "tools/bin/git",
+            ".local/lib/python3.12/site-packages/usercustomize.py",
+            ".pyenv/versions/3.12/lib/python3.12/site-packages/a.pth",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".gitconfig",
+            ".config/git/config",
+            ".npmrc",
+            ".ssh/authorized_keys",
+            ".gnupg/gpg.conf",
+            ".aws/credentials",
+            ".config/opencode/opencode.jsonc",
+            ".config/opencode/agents/a.md",
+            ".config/opencode/plugin/a.js",
+            ".config/codewright/codewright.json",
+            ".local/share/codewright/codewright.db",
+            ".local/share/opencode/auth.json",
+            ".local/share/opencode/opencode.db-wal",
+            ".config/Code/User/settings.json",
+        ] {
+            assert!(is_kept(&dirs, &[], &format!("/home/ann/{path}")), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_the_user_names_is_free() {
+        let dirs = dirs(&[]);
+        let write = [PathBuf::from("/home/ann/.claude/settings.json")];
+        assert!(!is_kept(&dirs, &write, "/home/ann/.claude/settings.json"));
+        assert!(is_kept(&dirs, &write, "/home/ann/.claude/settings.local.json"));
+        assert!(!is_kept(&dirs, &["/home/ann/.config/nvim".into()], "/home/ann/.config/nvim/init.lua"));
+    }
+
+    #[test]
+    fn base_directories_outside_of_the_home_count_as_those_inside() {
+        let dirs = dirs(&[("XDG_CONFIG_HOME", "/data/ann/config"), ("XDG_CACHE_HOME", "/data/ann/cache")]);
+        let expected = ["/home/ann", "/data/ann/config", "/data/ann/cache"];
+        assert_eq!(writable(&dirs), expected.map(PathBuf::from));
+        for path in ["/data/ann/config/fish/config.fish", "/home/ann/.config/fish/config.fish"] {
+            assert!(is_kept(&dirs, &[], path), "{path}");
+        }
+        assert!(is_kept(&dirs, &[], "/data/ann/config/opencode/opencode.json"));
+        assert!(!is_kept(&dirs, &[], "/data/ann/cache/ms-playwright/a"));
+    }
+
+    #[test]
+    fn every_row_has_one_star_at_most() {
+        for (row, reason) in KEPT {
+            let (above, name) = row.rsplit_once('/').unwrap_or(("", row));
+            assert!(!above.contains('*') && name.matches('*').count() < 2 && !reason.is_empty(), "{row}");
+        }
+    }
+}
