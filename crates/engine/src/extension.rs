@@ -386,7 +386,7 @@ mod tests {
     use codewright_tools::Output;
     use serde_json::json;
 
-    use super::moments::ToolCall;
+    use super::moments::{Rights, ToolCall};
     use super::*;
 
     type Act = fn(&Call) -> Reply;

@@ -466,6 +466,7 @@ mod tests {
             config: &SandboxConfig::default(),
             required: SandboxMode::Off,
             session_id: &session_id,
+            user: None,
             directory: &work,
             worktree: &work,
             dirs: &dirs,
