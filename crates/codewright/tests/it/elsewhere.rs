@@ -19,7 +19,7 @@ fn run_in(stage: &Stage, directory: &str, args: &[&str]) -> Result<Finished> {
 }
 
 fn talker(texts: &[&str]) -> Script {
-    texts.iter().fold(Script::new(), |script, text| script.text(text))
+    texts.iter().fold(Script::new(), |script, text| script.text(*text))
 }
 
 #[test]

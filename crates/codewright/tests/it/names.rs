@@ -152,7 +152,9 @@ fn a_machine_that_cannot_compare_names_says_so_and_asks() -> Result<()> {
     if !is_enforced(&stage)? {
         return Ok(());
     }
-    let unchecked = |args: &[&'static str]| stage.program(args.iter().copied()).env("CODEWRIGHT_SANDBOX_MECHANISM", "unchecked");
+    let unchecked = |args: &[&'static str]| {
+        stage.program(args.iter().copied()).env("CODEWRIGHT_SANDBOX_MECHANISM", "unchecked")
+    };
     let done = unchecked(&["sandbox"]).finish()?.success()?;
     check_has(&done.stdout, &["not enforced: Commands can create control files that do not exist yet."]);
     let report: Value = serde_json::from_str(&unchecked(&["sandbox", "--json"]).finish()?.stdout)?;
