@@ -1,10 +1,10 @@
 //! Sign-in with the tokens of an identity provider (OpenID Connect).
 //!
-//! The server is a resource server: it accepts signed tokens for its audience, and starts no sign-in itself. The keys of the
-//! provider are found by discovery and kept. A token with an unknown key leads to a new fetch. Forged tokens cause little load,
-//! because a key that the provider did not know is not asked for again at once and fetches are limited; and they do not delay
-//! a new key for long, because a fetch is possible again after a short time and finds all keys. Only signatures with public keys are accepted: never `none`, never a shared
-//! secret.
+//! The server is a resource server: it accepts signed tokens for its audience, and starts no sign-in
+//! itself. The keys of the provider are found by discovery and kept. A token with an unknown key leads
+//! to a new fetch. Forged tokens cause few fetches, and delay a new key only shortly: after a burst, one
+//! fetch is possible in each pause, and it finds all keys. Only signatures with public keys are accepted:
+//! never `none`, never a shared secret.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
