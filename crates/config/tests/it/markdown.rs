@@ -163,7 +163,7 @@ fn alternative_keys_are_read() {
 fn the_name_in_the_front_matter_replaces_that_of_the_file() {
     let fixture = Fixture::new();
     let write = |path: &str, front: &str| {
-        fixture.write(format!("project/.opencode/{path}"), format!("---\n{front}\n---\nText"));
+        fixture.write(&format!("project/.opencode/{path}"), format!("---\n{front}\n---\nText"));
     };
     write("agent/file.md", "name: Bar Agent\nparameters:\n  a: string");
     write("agent/blank.md", "name: ''\ndescription: d");
