@@ -5,6 +5,7 @@
 //! calls return must not contain a byte of the outside files, and these must stay as they are.
 
 mod scene;
+mod shared;
 mod trial;
 
 use std::fmt::Write as _;
@@ -15,12 +16,15 @@ use anyhow::{Context as _, Result, bail};
 use codewright_tools::Opening;
 
 use self::scene::{Exchange, Scene};
-use self::trial::{SUBJECTS, Subject, Tally};
+use self::trial::{CONTROL, SUBJECTS, Subject, Tally};
 
 /// The default number of exchanges against each tool.
 const EXCHANGES: u64 = 1_000_000;
 /// The number of calls that each combination of tool, exchanged path and way of opening makes at least.
 const MIN_CALLS: u64 = 40;
+
+/// The number of exchanges against the call that has to be caught.
+const CONTROL_EXCHANGES: u64 = 60_000;
 
 /// The extent of a run.
 struct Plan {
@@ -46,6 +50,11 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     }
     let wanted = |subject: &&Subject| only.is_empty() || only.iter().any(|name| subject.name.contains(name));
     let mut total = Tally::default();
+    let control = race(&CONTROL, &Plan { exchanges: CONTROL_EXCHANGES, min_calls: plan.min_calls })?;
+    writeln!(std::io::stdout(), "{}", line(CONTROL.name, &control)?)?;
+    if control.read_bytes == 0 {
+        bail!("a call that uses names after a check was not caught, so the other results prove nothing");
+    }
     for subject in SUBJECTS.iter().filter(wanted) {
         let tally = race(subject, &plan)?;
         writeln!(std::io::stdout(), "{}", line(subject.name, &tally)?)?;
@@ -105,5 +114,11 @@ mod tests {
             }
         }
         assert_eq!(all, "");
+    }
+
+    #[test]
+    fn a_call_that_uses_names_after_a_check_is_caught() {
+        let tally = race(&CONTROL, &Plan { exchanges: CONTROL_EXCHANGES, min_calls: 10 }).unwrap();
+        assert!(tally.read_bytes > 0, "{tally:?}");
     }
 }

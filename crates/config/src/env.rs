@@ -5,12 +5,33 @@
 
 mod names;
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, path::Path};
 
 pub use names::*;
 
 const OWN_PREFIX: &str = "CODEWRIGHT_";
 const ORIGINAL_PREFIX: &str = "OPENCODE_";
+
+/// Variables of other programs that name files or directories with credentials.
+const SECRET_PATHS: &[&str] = &[
+    "AWS_CONFIG_FILE",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AZURE_CONFIG_DIR",
+    "CLOUDSDK_CONFIG",
+    "DOCKER_CONFIG",
+    "GH_CONFIG_DIR",
+    "GNUPGHOME",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "KUBECONFIG",
+    "NETRC",
+    "NPM_CONFIG_USERCONFIG",
+    "PASSWORD_STORE_DIR",
+    "PGPASSFILE",
+    "PGSSLKEY",
+    "npm_config_userconfig",
+];
 
 /// The keys of model providers that commands do not get. Tokens that other tools use too (`GITHUB_TOKEN`, `HF_TOKEN`,
 /// `AWS_…`, `CLOUDFLARE_API_TOKEN`) are not listed, because commands need them.
@@ -174,6 +195,23 @@ impl Env {
             is_credential(name) || (named(name) && value.len() >= MIN_BYTES)
         };
         self.values.iter().filter(is_secret).map(|(_, value)| value.trim()).collect()
+    }
+
+    /// The absolute paths of files and directories with credentials that variables name.
+    pub fn secret_paths(&self) -> impl Iterator<Item = &str> {
+        let values = SECRET_PATHS.iter().filter_map(|name| self.filled(name));
+        // A device stands for no file.
+        let is_file =
+            |value: &Path| value.is_absolute() && value.parent().is_some() && !value.starts_with("/dev");
+        values.filter(move |value| is_file(Path::new(value)))
+    }
+
+    /// The values of both spellings of a variable of this program, also of the one that has no effect.
+    pub fn spellings(&self, name: &str) -> impl Iterator<Item = &str> {
+        let stem = name.strip_prefix(OWN_PREFIX).or_else(|| name.strip_prefix(ORIGINAL_PREFIX));
+        let names = stem.map(|stem| [OWN_PREFIX, ORIGINAL_PREFIX].map(|prefix| format!("{prefix}{stem}")));
+        let values = names.into_iter().flatten().filter_map(|name| self.exact(&name).map(|(_, value)| value));
+        values.filter(|value| !value.is_empty())
     }
 
     /// The name of the variant that is set, for messages, and its value.

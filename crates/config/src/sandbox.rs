@@ -98,6 +98,9 @@ pub struct SandboxConfig {
     pub read: Vec<PathBuf>,
     /// More files and directories that commands cannot read.
     pub hide: Vec<PathBuf>,
+    /// The user's configuration file outside of the configuration directories, and the files that the user's configuration
+    /// inserts. No configuration key sets this.
+    pub private: Vec<PathBuf>,
     /// The access of commands to the network.
     pub network: NetworkAccess,
     /// Whether another sandbox, such as a container, already contains this program. Then commands need no more
@@ -141,6 +144,7 @@ impl SandboxConfig {
             refused,
             read: paths("read"),
             hide: paths("hide"),
+            private: Vec::new(),
             network: match text("network") {
                 Some("open") => NetworkAccess::Open,
                 Some("off") => NetworkAccess::Off,
@@ -177,6 +181,7 @@ mod tests {
             refused: vec!["/home".into()],
             read: vec!["/srv".into()],
             hide: vec!["/home/u".into(), "/srv".into()],
+            private: Vec::new(),
             network: NetworkAccess::Open,
             has_outer: true,
         };

@@ -48,11 +48,10 @@ impl Origin {
         }
         let hosts =
             self.start().map_err(|error| format!("The network proxy could not be started: {error}"))?;
-        let Restricted { confined, variables } = restricted;
-        let mut confined = Arc::unwrap_or_clone(confined);
+        let mut confined = Arc::unwrap_or_clone(restricted.confined);
         confined.sandbox.network = Network::Proxy(hosts.proxy.socket().to_owned());
         confined.connections = Some(Arc::new(hosts));
-        Ok(Restricted { confined: Arc::new(confined), variables })
+        Ok(Restricted { confined: Arc::new(confined), ..restricted })
     }
 
     fn start(self) -> std::io::Result<Hosts> {

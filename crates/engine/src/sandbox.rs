@@ -9,13 +9,17 @@ pub(crate) mod enforcement;
 mod git;
 mod home;
 pub(crate) mod installer;
+pub(crate) mod masked;
+mod named;
 mod paths;
 pub(crate) mod prepared;
 pub(crate) mod report;
 pub(crate) mod server;
+mod shared;
 pub(crate) mod start;
 pub(crate) mod variables;
 
+use std::io::{Error as IoError, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,17 +27,17 @@ use codewright_config::{Dirs, Env, NetworkAccess, SandboxConfig, SandboxMode, en
 use codewright_proto::SessionId;
 use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
 use codewright_workspace::{
-    Below, Confined, Guarded, Mechanism, Network, Probe, Sandbox, TEMPORARY, folded_name,
-    make_private_directory, normalize, physical,
+    Below, Confined, Error, Guarded, Mechanism, Network, Opened, Probe, Sandbox, TEMPORARY, folded_name,
+    normalize, physical,
 };
 
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::packages::PACKAGES;
 use crate::permission::control;
-use caches::Caches;
 use enforcement::{Consent, Enforcement, Outer, has_outer, mode, strictest};
 use paths::{SECRETS, SERVICES, VISIBLE};
+use shared::Shared;
 
 /// The permission keys of effects that widen a sandbox.
 const EDIT: &str = "edit";
@@ -41,16 +45,23 @@ const EDIT: &str = "edit";
 const EXTERNAL: &str = "external_directory";
 /// See [`EDIT`].
 const READ: &str = "read";
-/// The age at which the temporary directory of a session is removed.
-const TEMPORARY_DAYS: u64 = 7;
-/// The largest number of temporary directories that are checked at once.
-const MAX_SWEPT: usize = 1000;
 
 /// A sandbox, and the variables that a command needs in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Restricted {
     pub(crate) confined: Arc<Confined>,
     pub(crate) variables: Vec<(String, String)>,
+    /// What was refused while the sandbox was prepared, as sentences for the result of the command.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A sandbox before the mechanism is known.
+struct Prepared {
+    sandbox: Sandbox,
+    /// See [`Restricted`].
+    variables: Vec<(String, String)>,
+    /// See [`Restricted`].
+    notes: Vec<String>,
 }
 
 /// The command to restrict.
@@ -79,6 +90,19 @@ pub(crate) struct Subject<'a> {
     pub(crate) outer: Outer,
     /// The permissions that were granted to the command.
     pub(crate) granted: &'a [Ask],
+    /// The files that rules deny to read, see [`masked`].
+    pub(crate) masked: Vec<PathBuf>,
+    pub(crate) kind: ProcessKind,
+}
+
+/// Who wrote the program that runs in a sandbox. It decides whether the directories of configuration are visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessKind {
+    /// The model, a repository, or a program that loads their code. It sees no configuration of this program.
+    Command,
+    /// A server, a plugin or a hook of the user's configuration. It sees the files in the directories of configuration
+    /// next to the settings, because plugins and their data are there.
+    UserProgram,
 }
 
 impl<'a> Subject<'a> {
@@ -105,6 +129,8 @@ impl<'a> Subject<'a> {
             skills: instance.skill_directories(),
             outer: has_outer(inner, instance),
             granted,
+            masked: Vec::new(),
+            kind: ProcessKind::Command,
         }
     }
 
@@ -133,29 +159,29 @@ impl<'a> Subject<'a> {
         if support.mechanism == Mechanism::Nothing || is_lifted {
             return Ok(None);
         }
-        let sandbox =
+        let Prepared { sandbox, variables, notes } =
             self.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
-        let variables = self.caches(&sandbox.temporary).variables(self.variables, &self.dirs.home);
         let confined =
             Arc::new(Confined { sandbox, mechanism: support.mechanism.clone(), connections: None });
-        Ok(Some(Restricted { confined, variables }))
+        Ok(Some(Restricted { confined, variables, notes }))
     }
 
-    fn sandbox(&self) -> Result<Sandbox, codewright_workspace::Error> {
+    fn sandbox(&self) -> Result<Prepared, Error> {
         let root = self.root();
         let granted = self.granted_writes();
-        let mut write: Vec<PathBuf> = granted.clone();
+        let Shared { temporary, caches, blank, notes } = Shared::open(self)?;
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| Error::Path { path, source }
+        };
+        // What a link leads to by now was not granted.
+        let mut opened: Vec<Opened> = granted.iter().filter_map(|path| Opened::open(path).ok()).collect();
         let mut guarded = Vec::new();
-        let temporary = self.temporary()?;
-        let caches = self.caches(&temporary);
-        let failed =
-            |source| codewright_workspace::Error::Path { path: caches.directory().to_owned(), source };
-        caches.prepare(self.variables, &self.dirs.home).map_err(failed)?;
         if self.mode() == SandboxMode::Workspace {
             if !self.contains_home() {
-                write.push(root.to_owned());
+                opened.extend(self.opened_root()?);
             }
-            write.extend(self.config.write.iter().cloned());
+            opened.extend(self.config.write.iter().filter_map(|path| self.named(path)));
             let git = git::directory(root);
             // A link can name a directory of the worktree, which git uses like `.git`.
             for directory in git.iter().cloned().chain(root.join(".git").canonicalize()) {
@@ -163,14 +189,21 @@ impl<'a> Subject<'a> {
             }
             guarded.extend(git::embedded(root));
             guarded.extend(git::targets(root, git.as_deref(), self.variables, &self.dirs.home));
-            write.extend(git);
+            opened.extend(git.and_then(|git| self.named(&git)));
         }
+        let directory = temporary.opened().map_err(failed(temporary.path()))?;
+        let mut write: Vec<PathBuf> = opened.iter().map(|opened| opened.path().to_owned()).collect();
+        opened.push(directory);
         for directory in self.with_control_files(&write) {
             guarded.extend(control::guarded(&directory));
         }
         let below = self.below(&write, &granted);
-        // Its content controls nothing outside of the sandbox.
-        write.push(caches.directory().to_owned());
+        // Their content controls nothing outside of the sandbox.
+        if let Some(caches) = &caches {
+            let directory = caches.directory();
+            write.push(directory.path().to_owned());
+            opened.push(directory.opened().map_err(failed(directory.path()))?);
+        }
         // Git writes into the directory `.git`. A file or link of this name leads elsewhere, so it stays as it is.
         if is_directory(&root.join(".git")) {
             for row in guarded.iter_mut().filter(|row| row.directory == root) {
@@ -178,17 +211,53 @@ impl<'a> Subject<'a> {
             }
         }
         allow(&mut guarded, &granted);
-        Ok(Sandbox {
+        let shown = self.shown()?;
+        let fixed = VISIBLE.iter().map(PathBuf::from).chain([self.dirs.tool_output_of(self.user)]);
+        let show = fixed.chain(shown.iter().map(|opened| opened.path().to_owned())).collect();
+        opened.extend(shown);
+        let user = (self.variables, &self.dirs.home);
+        let variables = caches.map(|caches| caches.variables(user.0, user.1)).unwrap_or_default();
+        let sandbox = Sandbox {
             write,
             protect: self.own_directories(),
             guarded,
             below,
             hide: self.hidden(),
-            show: self.visible(),
-            temporary,
+            mask: self.masked.clone(),
+            blank,
+            show,
+            temporary: temporary.path().to_owned(),
+            opened,
             // A proxy belongs to one command, see `hosts`.
             network: if self.has_whole_network() { Network::Open } else { Network::Off },
-        })
+        };
+        Ok(Prepared { sandbox, variables, notes })
+    }
+
+    /// The directory that the session works in, without a link in its path. `None` if it is missing.
+    fn opened_root(&self) -> Result<Option<Opened>, Error> {
+        let root = self.root();
+        match Opened::open(root) {
+            Ok(opened) => Ok(Some(opened)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if root.is_dir() => {
+                let reason = format!("a symbolic link has taken its place since it was opened ({error})");
+                Err(Error::Path { path: root.to_owned(), source: IoError::other(reason) })
+            }
+            Err(source) => Err(Error::Path { path: root.to_owned(), source }),
+        }
+    }
+
+    /// A path that the user's configuration names. A link that a command can have created is not followed.
+    fn named(&self, path: &Path) -> Option<Opened> {
+        named::open(path, |directory| self.is_writable(directory))
+    }
+
+    /// Whether commands of this session, and of others with the same configuration, can write a directory.
+    fn is_writable(&self, directory: &Path) -> bool {
+        let root = Some(self.root()).filter(|_| !self.contains_home());
+        let configured = self.config.write.iter().filter_map(|path| physical(path).ok());
+        configured.chain(root.map(Path::to_owned)).any(|write| directory.starts_with(write))
     }
 
     /// The directories whose control files are protected by name: those that can be written, and the session's. The directory
@@ -230,14 +299,6 @@ impl<'a> Subject<'a> {
         self.config.network == NetworkAccess::Open || self.mode() != SandboxMode::ReadOnly && is_granted()
     }
 
-    /// The caches of build tools: those of the project, or some that end with the session.
-    fn caches(&self, temporary: &Path) -> Caches {
-        match self.mode() {
-            SandboxMode::ReadOnly => Caches::within(temporary),
-            SandboxMode::Workspace | SandboxMode::Off => Caches::of(&self.dirs.state, self.root()),
-        }
-    }
-
     /// The directory that the session works in as a whole.
     fn root(&self) -> &Path {
         if self.worktree.parent().is_none() { self.directory } else { self.worktree }
@@ -257,12 +318,13 @@ impl<'a> Subject<'a> {
     fn hidden(&self) -> Vec<PathBuf> {
         let below_home = SECRETS.iter().map(|name| self.dirs.home.join(name));
         let own = [&self.dirs.data, &self.dirs.state, &self.dirs.opencode_data].map(Clone::clone);
-        let settings = [&self.dirs.own_config, &self.dirs.config]
-            .into_iter()
-            .flat_map(|directory| paths::SETTINGS.iter().map(|name| directory.join(name)));
         let services = SERVICES.iter().map(PathBuf::from);
-        let configured = self.config.hide.iter().cloned();
-        let hidden = below_home.chain(own).chain(settings).chain(services).chain(configured);
+        let configured = self.config.hide.iter().chain(&self.config.private).cloned();
+        // A file of the repository is no secret of the user.
+        let is_outside = |path: &PathBuf| !path.starts_with(self.root());
+        let named = self.variables.secret_paths().map(PathBuf::from).filter(is_outside);
+        let hidden =
+            below_home.chain(own).chain(self.settings()).chain(services).chain(configured).chain(named);
         let mut hidden: Vec<PathBuf> = hidden.chain(self.sockets.iter().cloned()).collect();
         // The user named these, and may name a single file in a hidden directory.
         let granted = self.granted_reads();
@@ -274,19 +336,57 @@ impl<'a> Subject<'a> {
         hidden
     }
 
-    fn visible(&self) -> Vec<PathBuf> {
-        let mut visible: Vec<PathBuf> = VISIBLE.iter().map(PathBuf::from).collect();
-        visible.push(self.dirs.tool_output_of(self.user));
+    /// The directories of the user's configuration.
+    fn configuration(&self) -> Vec<PathBuf> {
+        let dirs = self.dirs;
+        let mut directories = vec![dirs.own_config.clone(), dirs.config.clone()];
+        directories.extend(paths::OWN.iter().map(|name| dirs.home.join(name)));
+        // The other spelling of the variable has no effect, but its directory may have secrets all the same.
+        let named = self.variables.spellings(env::CONFIG_DIR);
+        directories.extend(named.map(|named| match named.strip_prefix("~/") {
+            Some(below) => dirs.home.join(below),
+            None => self.directory.join(named),
+        }));
+        directories
+    }
+
+    /// The configuration that is hidden: the directories as a whole, or at least the files with settings.
+    fn settings(&self) -> Vec<PathBuf> {
+        let directories = self.configuration();
+        let files = directories.iter();
+        let mut hidden: Vec<PathBuf> =
+            files.flat_map(|directory| paths::SETTINGS.iter().map(|name| directory.join(name))).collect();
+        hidden.extend(self.variables.spellings(env::CONFIG).map(|named| self.directory.join(named)));
+        match self.kind {
+            ProcessKind::UserProgram => {}
+            ProcessKind::Command => {
+                // A session can work on the configuration itself, or on a repository that contains it.
+                let is_separate = |directory: &PathBuf| {
+                    let Ok(real) = physical(directory) else { return true };
+                    let is_inside = real.starts_with(self.root()) && !self.contains_home();
+                    !is_inside && !self.root().starts_with(&real)
+                };
+                hidden.extend(directories.into_iter().filter(is_separate));
+            }
+        }
+        hidden
+    }
+
+    /// The paths that can be read although a directory above is hidden or replaced.
+    fn shown(&self) -> Result<Vec<Opened>, Error> {
+        let mut shown = Vec::new();
         if self.mode() == SandboxMode::ReadOnly || self.contains_home() {
             // The directory may be in one that the private directory replaces.
-            visible.push(self.root().to_owned());
+            shown.extend(self.opened_root()?);
         }
-        visible.extend(self.skills.iter().cloned());
-        visible.extend(self.programs.iter().cloned());
-        visible.extend(self.granted_directories());
-        visible.extend(self.granted_reads());
-        visible.extend(self.config.read.iter().cloned());
-        visible
+        let programs: Vec<PathBuf> =
+            paths::OWN.iter().map(|name| self.dirs.home.join(name).join(paths::PROGRAMS)).collect();
+        let named = self.skills.iter().chain(&self.programs).chain(&programs).chain(&self.config.read);
+        shown.extend(named.filter_map(|path| self.named(path)));
+        // These were granted without a link in them.
+        let granted = self.granted_directories().into_iter().chain(self.granted_reads());
+        shown.extend(granted.filter_map(|path| Opened::open(&path).ok()));
+        Ok(shown)
     }
 
     /// The files and directories that granted permissions name for writing.
@@ -295,7 +395,7 @@ impl<'a> Subject<'a> {
         if self.mode() == SandboxMode::ReadOnly {
             return Vec::new();
         }
-        let directories = self.named(EXTERNAL);
+        let directories = self.granted_paths(EXTERNAL);
         let git = git::directory(self.root());
         // General rules allow edits. Outside of the worktree the directory has to be granted as well. A link that was
         // exchanged since then leads to a place that was not.
@@ -305,7 +405,7 @@ impl<'a> Subject<'a> {
                 || directories.iter().any(|granted| path.starts_with(granted))
         };
         let real = |path: PathBuf| physical(&path).ok().filter(is_granted);
-        let edits: Vec<PathBuf> = self.named(EDIT).into_iter().filter_map(real).collect();
+        let edits: Vec<PathBuf> = self.granted_paths(EDIT).into_iter().filter_map(real).collect();
         let mut granted = edits.clone();
         // A new file needs its directory.
         let is_used = |directory: &PathBuf| edits.iter().any(|edit| edit.starts_with(directory));
@@ -324,13 +424,13 @@ impl<'a> Subject<'a> {
 
     /// The directories outside that were granted and that the private directory would hide.
     fn granted_directories(&self) -> Vec<PathBuf> {
-        let mut directories = self.named(EXTERNAL);
+        let mut directories = self.granted_paths(EXTERNAL);
         directories.retain(|path| path.starts_with(TEMPORARY) && path != Path::new(TEMPORARY));
         directories
     }
 
     /// The paths that the granted permissions of a kind name.
-    fn named(&self, permission: &str) -> Vec<PathBuf> {
+    fn granted_paths(&self, permission: &str) -> Vec<PathBuf> {
         let whole = self.granted.iter().filter(|ask| ask.permission == permission);
         let whole = whole.flat_map(|ask| ask.patterns.iter().map(String::as_str));
         let implied = self.granted.iter().flat_map(|ask| ask.implied.iter());
@@ -343,19 +443,6 @@ impl<'a> Subject<'a> {
         let paths = patterns
             .map(|pattern| normalize(&self.worktree.join(pattern.strip_suffix("/*").unwrap_or(pattern))));
         paths.filter(|path| path.parent().is_some()).collect()
-    }
-
-    /// The private directory of the session.
-    fn temporary(&self) -> Result<PathBuf, codewright_workspace::Error> {
-        let at = |path: &Path, source| codewright_workspace::Error::Path { path: path.to_owned(), source };
-        let parent = self.dirs.state.join("sandbox");
-        let directory = parent.join(self.session_id.as_str());
-        if !directory.is_dir() {
-            make_private_directory(&parent).map_err(|source| at(&parent, source))?;
-            sweep(&parent);
-            make_private_directory(&directory).map_err(|source| at(&directory, source))?;
-        }
-        Ok(directory)
     }
 }
 
@@ -387,19 +474,6 @@ fn sockets(variables: &Env) -> Vec<PathBuf> {
         PathBuf::from(path.split(',').next().unwrap_or(path))
     });
     paths.filter(|path| path.is_absolute()).map(|path| normalize(&path)).collect()
-}
-
-/// Removes the directories of sessions that ran no command for a week.
-fn sweep(parent: &Path) {
-    let Ok(entries) = std::fs::read_dir(parent) else { return };
-    for entry in entries.flatten().take(MAX_SWEPT) {
-        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok();
-        let age = age.and_then(|modified| modified.elapsed().ok());
-        if age.is_some_and(|age| age.as_secs() > TEMPORARY_DAYS * 24 * 60 * 60) {
-            // What cannot be removed now is tried again later.
-            drop(std::fs::remove_dir_all(entry.path()));
-        }
-    }
 }
 
 /// Opens the guarded names of granted paths, and nothing else in the guarded directories that contain one.
@@ -476,8 +550,10 @@ mod tests {
             skills: Vec::new(),
             outer: Outer::Unknown,
             granted,
+            masked: Vec::new(),
+            kind: ProcessKind::Command,
         };
-        subject.sandbox().unwrap()
+        subject.sandbox().unwrap().sandbox
     }
 
     fn is_guarded(sandbox: &Sandbox, path: &Path) -> bool {

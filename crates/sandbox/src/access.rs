@@ -5,6 +5,7 @@ use std::fs::{canonicalize, symlink_metadata};
 use std::io::{Error as IoError, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::opened::{Identity, Opened};
 use crate::{Error, Sandbox, TEMPORARY};
 
 /// The access to a path. A later variant is stricter.
@@ -15,6 +16,8 @@ pub(crate) enum Access {
     Pin,
     Show,
     Protect,
+    /// The content of a file is hidden, and programs get an error.
+    Mask,
     Hide,
 }
 
@@ -22,6 +25,11 @@ impl Access {
     /// Whether the content of a path can be written.
     pub(crate) fn is_writable(self) -> bool {
         matches!(self, Self::Write | Self::Pin)
+    }
+
+    /// Whether the content of a path cannot be read.
+    pub(crate) fn is_hidden(self) -> bool {
+        matches!(self, Self::Hide | Self::Mask)
     }
 }
 
@@ -31,6 +39,8 @@ pub(crate) struct Rule {
     pub(crate) path: PathBuf,
     pub(crate) access: Access,
     pub(crate) is_directory: bool,
+    /// The object that has to be at the path.
+    pub(crate) identity: Option<Identity>,
 }
 
 /// The rules of a sandbox, each directory before its content.
@@ -49,25 +59,37 @@ pub(crate) fn rules(sandbox: &Sandbox) -> Result<Vec<Rule>, Error> {
         (&sandbox.show, Access::Show),
         (&sandbox.protect, Access::Protect),
         (&guarded, Access::Protect),
+        (&sandbox.mask, Access::Mask),
         (&sandbox.hide, Access::Hide),
     ];
-    let mut rules: BTreeMap<PathBuf, (Access, bool)> = BTreeMap::new();
+    let mut rules: BTreeMap<PathBuf, Rule> = BTreeMap::new();
     for (paths, access) in lists {
         for path in paths {
-            let Some((path, is_directory)) = directories.resolve(path, access)? else { continue };
-            let rule = rules.entry(path).or_insert((access, is_directory));
-            rule.0 = rule.0.max(access);
+            let opened = sandbox.opened_at(path).filter(|_| matches!(access, Access::Write | Access::Show));
+            let found = match opened {
+                Some(opened) => {
+                    opened.check()?;
+                    Some((path.clone(), opened.is_directory()))
+                }
+                None => directories.resolve(path, access)?,
+            };
+            let Some((path, is_directory)) = found else { continue };
+            let new = Rule { path: path.clone(), access, is_directory, identity: None };
+            let rule = rules.entry(path).or_insert(new);
+            rule.access = rule.access.max(access);
+            rule.identity = rule.identity.or(opened.map(Opened::identity));
         }
     }
     for row in sandbox.guarded.iter().filter(|row| !row.except.is_empty()) {
         let Some((path, true)) = directories.resolve(&row.directory, Access::Pin)? else { continue };
         let above = rules.range(..=path.clone()).rev().find(|(above, _)| path.starts_with(above));
-        if above.is_some_and(|(_, (access, _))| *access == Access::Write) {
-            rules.insert(path, (Access::Pin, true));
+        if above.is_some_and(|(_, rule)| rule.access == Access::Write) {
+            let identity = rules.get(&path).and_then(|rule| rule.identity);
+            rules.insert(path.clone(), Rule { path, access: Access::Pin, is_directory: true, identity });
         }
     }
     // The order of a map of paths compares components, so a directory precedes its content.
-    Ok(rules.into_iter().map(|(path, (access, is_directory))| Rule { path, access, is_directory }).collect())
+    Ok(rules.into_values().collect())
 }
 
 /// The directories that were resolved. Most paths share a few of them, and most of them are missing.
@@ -84,7 +106,11 @@ impl Directories {
                 // The command runs as the same user, so it cannot reach the path either. A path that must not be
                 // written is an error instead, because a command may change the permissions of a directory that it can
                 // write.
-                ErrorKind::PermissionDenied if matches!(access, Access::Hide | Access::Show) => Ok(None),
+                ErrorKind::PermissionDenied
+                    if matches!(access, Access::Hide | Access::Mask | Access::Show) =>
+                {
+                    Ok(None)
+                }
                 _ => Err(Error::Path { path: path.to_owned(), source: error }),
             },
         }
@@ -136,7 +162,7 @@ pub(crate) fn is_covered(rules: &[Rule], rule: &Rule) -> bool {
     let above =
         rules.iter().rev().find(|other| other.path != rule.path && rule.path.starts_with(&other.path));
     match (above.map(|above| above.access), rule.access) {
-        (Some(Access::Hide), Access::Hide | Access::Protect) => true,
+        (Some(Access::Hide), Access::Hide | Access::Mask | Access::Protect) => true,
         // The root directory is visible and read-only.
         (None | Some(Access::Show | Access::Protect), Access::Show | Access::Protect) => true,
         _ => false,

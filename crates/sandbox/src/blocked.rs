@@ -44,7 +44,7 @@ impl Sandbox {
             self.guarded.iter().any(|row| resolved(&row.directory) == parent && row.matches(&name))
         };
         Ok(match rule.map(|rule| rule.access) {
-            Some(Access::Hide) => path.exists().then_some(Blocked::Hidden),
+            Some(Access::Hide | Access::Mask) => path.exists().then_some(Blocked::Hidden),
             Some(Access::Protect) => Some(Blocked::Protected),
             Some(Access::Write | Access::Pin) if is_guarded() => Some(Blocked::Protected),
             Some(Access::Write | Access::Pin) => None,
@@ -94,6 +94,9 @@ mod tests {
             hide: vec![at("home/.ssh")],
             show: Vec::new(),
             temporary: at("private"),
+            mask: Vec::new(),
+            blank: None,
+            opened: Vec::new(),
             network: Network::Off,
         };
         let mechanism =

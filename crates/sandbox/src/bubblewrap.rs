@@ -106,7 +106,7 @@ pub(crate) fn arguments(sandbox: &Sandbox, steps: Vec<Step>, helper: &Path, dire
     }
     args.bind("--bind", &sandbox.temporary, Path::new(TEMPORARY));
     let (mut hidden, mut covered) = (Vec::new(), Vec::new());
-    for Step { kind, path } in steps {
+    for Step { kind, path, identity: _ } in steps {
         match kind {
             Kind::Write => args.bind("--bind", &path, &path),
             Kind::Read => args.bind("--ro-bind", &path, &path),
@@ -116,6 +116,10 @@ pub(crate) fn arguments(sandbox: &Sandbox, steps: Vec<Step>, helper: &Path, dire
                 hidden.push(path);
             }
             Kind::HideFile => args.bind("--ro-bind", Path::new("/dev/null"), &path),
+            // Without the empty file, an empty device hides the content as well.
+            Kind::Mask => {
+                args.bind("--ro-bind", sandbox.blank.as_deref().unwrap_or(Path::new("/dev/null")), &path);
+            }
             Kind::Cover => {
                 args.bind("--ro-bind", Path::new("/dev/null"), &path);
                 covered.push(path);

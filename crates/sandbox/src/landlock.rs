@@ -10,9 +10,11 @@ use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
+use rustix::fs::{FileType, fstat};
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Access, Rule, rules};
+use crate::opened::{Exact, Opened, open_exact};
 use crate::{Error, Sandbox};
 
 /// The newest interface that the rules are written for.
@@ -42,6 +44,8 @@ pub(crate) struct Paths {
     version: u32,
     read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
+    /// The objects that have to be at some of these paths.
+    exact: Vec<Exact>,
 }
 
 /// The version of the kernel's interface that can be used. `None` without Landlock.
@@ -61,12 +65,16 @@ impl Paths {
         let mut paths = Self { version, ..Self::default() };
         allow(Path::new("/"), &rules, &mut paths.read)?;
         for rule in &rules {
+            paths.exact.extend(Exact::of(&rule.path, rule.identity));
             match rule.access {
+                Access::Show if rule.is_directory => allow(&rule.path, &rules, &mut paths.read)?,
                 Access::Show => paths.read.push(rule.path.clone()),
                 Access::Write | Access::Pin => paths.write.push(rule.path.clone()),
-                Access::Protect | Access::Hide => {}
+                Access::Protect | Access::Mask | Access::Hide => {}
             }
         }
+        let private = sandbox.opened_at(&sandbox.temporary).map(Opened::identity);
+        paths.exact.extend(Exact::of(&sandbox.temporary, private));
         paths.write.push(sandbox.temporary.clone());
         Ok(paths)
     }
@@ -89,7 +97,7 @@ impl Paths {
         let write = AccessFs::from_all(abi) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
         for (list, access) in [(&self.read, read), (&self.write, write)] {
             for path in list {
-                created = add(created, path, access)?;
+                created = self.add(created, path, access)?;
             }
         }
         for device in DEVICES {
@@ -99,6 +107,29 @@ impl Paths {
             RulesetStatus::NotEnforced => Err(Error::Kernel("Landlock is switched off".to_owned())),
             RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
         }
+    }
+
+    /// Adds a rule for a path without links. Paths that do not exist need none, and neither do links that have appeared
+    /// since the paths were resolved.
+    fn add(
+        &self,
+        ruleset: RulesetCreated,
+        path: &Path,
+        access: BitFlags<AccessFs>,
+    ) -> Result<RulesetCreated, Error> {
+        let descriptor = match self.exact.iter().find(|exact| exact.path == path) {
+            Some(exact) => exact.identity.open(path)?,
+            None => match open_exact(path) {
+                Ok(descriptor) => descriptor,
+                Err(_) => return Ok(ruleset),
+            },
+        };
+        let is_directory = fstat(&descriptor)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory);
+        let access = if is_directory { access } else { access & AccessFs::from_file(NEWEST) };
+        ruleset
+            .add_rule(PathBeneath::new(descriptor, access))
+            .map_err(|error| Error::Kernel(format!("Landlock rejected `{}`: {error}", path.display())))
     }
 }
 
@@ -142,7 +173,7 @@ pub(crate) enum Removal {
     Prevented,
 }
 
-/// Adds a rule for a path. Paths that do not exist need none.
+/// Adds a rule for a device or a directory, which may be a link. Missing ones need none.
 fn add(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, Error> {
     let Ok(descriptor) = PathFd::new(path) else { return Ok(ruleset) };
     let is_directory = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
@@ -154,9 +185,9 @@ fn add(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Resu
 
 /// Adds the directory, or those of its entries that are not hidden.
 fn allow(directory: &Path, rules: &[Rule], into: &mut Vec<PathBuf>) -> Result<(), Error> {
-    let is_hidden = |path: &Path| rules.iter().any(|rule| rule.access == Access::Hide && rule.path == path);
+    let is_hidden = |path: &Path| rules.iter().any(|rule| rule.access.is_hidden() && rule.path == path);
     let hides_below =
-        |path: &Path| rules.iter().any(|rule| rule.access == Access::Hide && rule.path.starts_with(path));
+        |path: &Path| rules.iter().any(|rule| rule.access.is_hidden() && rule.path.starts_with(path));
     if !hides_below(directory) {
         into.push(directory.to_owned());
     } else if !is_hidden(directory) {

@@ -20,6 +20,7 @@ use crate::{
     mechanism::Creation,
     mounts::Frame,
     names::Names,
+    opened::{Exact, Opened},
     privilege::Users,
     seccomp::{self, Sockets},
     steps::{Kind, PROXY, Step, can_write, steps},
@@ -78,6 +79,9 @@ pub struct Inner {
     frame: Option<Frame>,
     #[cfg(target_os = "linux")]
     paths: Option<Paths>,
+    /// The objects that have to be at the paths of mounts that bubblewrap has made.
+    #[cfg(target_os = "linux")]
+    exact: Vec<Exact>,
     #[cfg(target_os = "linux")]
     sockets: Sockets,
     /// The names that the command cannot create.
@@ -113,10 +117,11 @@ impl Launch {
                     args.extend(Inner::with_mounts(sandbox, &steps, directory, names)?);
                     (args, Vec::new())
                 } else {
+                    let inner = Inner { exact: exact(sandbox, &steps), ..Inner::in_namespaces(sandbox) };
                     let bubblewrap::Arguments { words: mut args, covered } =
                         bubblewrap::arguments(sandbox, steps, helper, directory);
                     args.push(bubblewrap::HELPER.into());
-                    args.extend(Inner { names, ..Inner::in_namespaces(sandbox) }.arguments()?);
+                    args.extend(Inner { names, ..inner }.arguments()?);
                     (args, covered)
                 };
                 let env = variables(Path::new(TEMPORARY), sandbox);
@@ -240,6 +245,14 @@ pub fn plan(_: &Sandbox, _: &Mechanism, _: &Path, _: &Path) -> Result<Option<Vec
     Ok(None)
 }
 
+/// The objects that have to be at the paths of mounts, as the command sees them.
+#[cfg(target_os = "linux")]
+fn exact(sandbox: &Sandbox, steps: &[Step]) -> Vec<Exact> {
+    let private = sandbox.opened_at(&sandbox.temporary).map(Opened::identity);
+    let steps = steps.iter().filter_map(|step| Exact::of(&step.path, step.identity));
+    steps.chain(Exact::of(Path::new(TEMPORARY), private)).collect()
+}
+
 /// The variables for the private directory and the proxy.
 fn variables(temporary: &Path, sandbox: &Sandbox) -> Vec<(String, String)> {
     let mut variables = vec![("TMPDIR".to_owned(), temporary.to_string_lossy().into_owned())];
@@ -264,7 +277,7 @@ impl Inner {
             Network::Proxy(_) => Some(PROXY.into()),
             Network::Off | Network::Open => None,
         };
-        Self { forward, frame: None, paths: None, sockets: Sockets::Any, names: None }
+        Self { forward, frame: None, paths: None, exact: Vec::new(), sockets: Sockets::Any, names: None }
     }
 
     fn with_landlock(sandbox: &Sandbox, version: u32) -> Result<Self, Error> {
@@ -277,7 +290,7 @@ impl Inner {
         } else {
             None
         };
-        Ok(Self { forward: None, frame: None, paths: Some(paths), sockets, names })
+        Ok(Self { forward: None, frame: None, paths: Some(paths), exact: Vec::new(), sockets, names })
     }
 
     /// The arguments of a helper that makes the mounts.
@@ -295,7 +308,14 @@ impl Inner {
             Network::Off | Network::Open => None,
         };
         let frame = Frame::new(directory, steps.len());
-        let frame = Frame { temporary: Some(real(&sandbox.temporary)?), proxy, ..frame };
+        let opened = sandbox.opened_at(&sandbox.temporary);
+        let temporary = match opened {
+            Some(opened) => opened.path().to_owned(),
+            None => real(&sandbox.temporary)?,
+        };
+        let private = opened.map(Opened::identity);
+        let blank = sandbox.blank.as_deref().map(real).transpose()?;
+        let frame = Frame { temporary: Some(temporary), private, blank, proxy, ..frame };
         let arguments = Self { frame: Some(frame), names, ..Self::in_namespaces(sandbox) }.arguments()?;
         Ok(arguments.into_iter().chain(steps.iter().map(Step::word)).collect())
     }
@@ -311,7 +331,8 @@ impl Inner {
             Creation::Checked => Some(Names::default()),
             Creation::Unchecked => None,
         };
-        Self { forward: None, frame, paths: None, sockets: Sockets::Any, names }.arguments()
+        Self { forward: None, frame, paths: None, exact: Vec::new(), sockets: Sockets::Any, names }
+            .arguments()
     }
 
     /// The arguments of the helper.
@@ -348,6 +369,9 @@ fn apply(text: &OsStr, args: &mut impl Iterator<Item = OsString>) -> Result<(), 
         let steps: Option<Vec<Step>> = args.take(frame.steps).map(|word| Step::parse(&word)).collect();
         let steps = steps.filter(|steps| steps.len() == frame.steps);
         frame.build(&steps.ok_or_else(|| Error::Kernel("a mount is not valid".to_owned()))?)?;
+    }
+    for exact in &inner.exact {
+        exact.identity.open(&exact.path)?;
     }
     if let Some(socket) = inner.forward {
         forward::start(socket).map_err(|error| Error::Kernel(format!("the proxy's port: {error}")))?;

@@ -22,6 +22,7 @@ mod light;
 mod mechanism;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only the helper on Linux uses it"))]
 mod names;
+mod opened;
 mod seatbelt;
 mod sockets;
 mod steps;
@@ -37,7 +38,7 @@ mod privilege;
 #[cfg(target_os = "linux")]
 mod seccomp;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use blocked::Blocked;
 pub use bubblewrap::Mounter;
@@ -46,6 +47,7 @@ pub use launch::{CONFINE, Inner, Launch, plan, restrict};
 pub use light::with_writes;
 pub use mechanism::{Creation, Mechanism, Probe, Strongest, detect};
 pub use names::Below;
+pub use opened::Opened;
 
 /// The private directory of a command appears under this path.
 pub const TEMPORARY: &str = "/tmp";
@@ -53,7 +55,7 @@ pub const TEMPORARY: &str = "/tmp";
 /// The access of one command.
 ///
 /// Everything that is not named can be read and not written. Of two paths the longer one decides; for the
-/// same path the stricter access decides: hidden, then protected, then visible, then writable. Paths that do
+/// same path the stricter access decides: hidden, then masked, then protected, then visible, then writable. Paths that do
 /// not exist have no effect, except those of [`Sandbox::guarded`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
@@ -67,12 +69,26 @@ pub struct Sandbox {
     pub below: Below,
     /// Files and directories whose content is not visible.
     pub hide: Vec<PathBuf>,
+    /// Files whose content is not visible and that cannot be used at all. Programs get an error instead of an empty file.
+    pub mask: Vec<PathBuf>,
+    /// An empty file without permissions that takes the place of masked files. `None` if nothing is masked.
+    pub blank: Option<PathBuf>,
     /// Files and directories that can be read although a directory above is hidden.
     pub show: Vec<PathBuf>,
     /// The private directory that the command sees as [`TEMPORARY`].
     pub temporary: PathBuf,
+    /// The paths of `write`, `show` and `temporary` that were opened when they were judged. Links in them are not followed,
+    /// and a sandbox in which something else is at such a path is not built.
+    pub opened: Vec<Opened>,
     /// The access to the network.
     pub network: Network,
+}
+
+impl Sandbox {
+    /// What was opened at a path when it was judged.
+    fn opened_at(&self, path: &Path) -> Option<&Opened> {
+        self.opened.iter().find(|opened| opened.path() == path)
+    }
 }
 
 /// The access of a command to the network.
@@ -95,6 +111,9 @@ pub enum Error {
     /// The running program was replaced or removed.
     #[error("the program at `{}` was replaced while it runs; restart it", .0.display())]
     Replaced(PathBuf),
+    /// Another file, directory or link has taken the place of one that was judged.
+    #[error("`{}` was replaced after it was checked, or is a symbolic link", .0.display())]
+    Exchanged(PathBuf),
     /// A path of the sandbox cannot be used.
     #[error("cannot use `{}` in a sandbox: {source}", .path.display())]
     Path {

@@ -90,6 +90,7 @@ impl Mechanism {
             Self::Landlock(version) => {
                 let gaps = [
                     (u32::MAX, "Protected files inside a writable directory can be written."),
+                    (u32::MAX, "Files in it that permission rules deny to read can be read."),
                     (u32::MAX, "Commands see all processes."),
                     (u32::MAX, "Commands have no network, not even through the proxy."),
                     (LANDLOCK_WITH_SCOPES, "Commands can send signals to your other processes."),

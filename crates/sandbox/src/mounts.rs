@@ -6,7 +6,7 @@
 //! rules were resolved, the command is not started.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, write};
 use std::io::{Error as IoError, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -15,7 +15,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
 use nix::sched::{CloneFlags, unshare};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat2};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat2, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
@@ -26,6 +26,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use serde::{Deserialize, Serialize};
 
+use crate::opened::Identity;
 use crate::steps::{KERNEL, Kind, PROXY, Step};
 use crate::{Error, TEMPORARY};
 
@@ -57,6 +58,10 @@ type Points = BTreeMap<PathBuf, MountFlags>;
 pub(crate) struct Frame {
     /// The directory that appears as [`TEMPORARY`]. `None` leaves it as it is, read-only.
     pub(crate) temporary: Option<PathBuf>,
+    /// The object that has to be at that path.
+    pub(crate) private: Option<Identity>,
+    /// The file that takes the place of masked ones.
+    pub(crate) blank: Option<PathBuf>,
     /// The socket that appears as [`PROXY`].
     pub(crate) proxy: Option<PathBuf>,
     /// The working directory.
@@ -73,7 +78,16 @@ impl Frame {
     /// The frame of a command of this user without a private directory and a proxy.
     pub(crate) fn new(directory: &Path, steps: usize) -> Self {
         let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        Self { temporary: None, proxy: None, directory: directory.to_owned(), user, group, steps }
+        Self {
+            temporary: None,
+            private: None,
+            blank: None,
+            proxy: None,
+            directory: directory.to_owned(),
+            user,
+            group,
+            steps,
+        }
     }
 
     /// Makes the mounts and gives up the right to make others. The process must have one thread.
@@ -92,11 +106,13 @@ impl Frame {
         let points = points()?;
         tighten_all(&points, MountFlags::NODEV | MountFlags::NOSUID)?;
         let writable = copies(steps, Kind::Write)?;
-        let temporary = self.temporary.as_deref().map(copy).transpose()?;
+        let temporary = self.temporary.as_deref().map(|path| copy_of(path, self.private)).transpose()?;
         let proxy = self.proxy.as_deref().map(copy).transpose()?;
         // Copies from before this stay writable.
         tighten_all(&points, MountFlags::RDONLY)?;
         let readable = copies(steps, Kind::Read)?;
+        // Later its directory is hidden.
+        let blank = self.blank.as_deref().map(|path| open(path).map_err(at(path))).transpose()?;
         own_processes()?;
         own_devices(&devices)?;
         if let Some(proxy) = proxy {
@@ -105,7 +121,7 @@ impl Frame {
         if let Some(temporary) = temporary {
             attach(&temporary, Path::new(TEMPORARY))?;
         }
-        put(steps, writable, readable)?;
+        put(steps, Copies { writable, readable, blank })?;
         std::env::set_current_dir(&self.directory).map_err(|source| failed(&self.directory, source))?;
         self.enter_user()?;
         if let Some(limit) = limit {
@@ -138,11 +154,19 @@ impl Frame {
     }
 }
 
+/// What takes the places of the steps.
+struct Copies {
+    writable: Vec<OwnedFd>,
+    readable: Vec<OwnedFd>,
+    /// The file for masked ones.
+    blank: Option<OwnedFd>,
+}
+
 /// Puts the copies and covers in place, each directory before its content.
-fn put(steps: &[Step], writable: Vec<OwnedFd>, readable: Vec<OwnedFd>) -> Result<(), Error> {
-    let (mut writable, mut readable) = (writable.into_iter(), readable.into_iter());
+fn put(steps: &[Step], copies: Copies) -> Result<(), Error> {
+    let (mut writable, mut readable) = (copies.writable.into_iter(), copies.readable.into_iter());
     let missing = || Error::Kernel("a copy of a directory is missing".to_owned());
-    for Step { kind, path } in steps {
+    for Step { kind, path, identity: _ } in steps {
         match kind {
             Kind::Write => attach(&writable.next().ok_or_else(missing)?, path)?,
             Kind::Read => attach(&readable.next().ok_or_else(missing)?, path)?,
@@ -150,6 +174,10 @@ fn put(steps: &[Step], writable: Vec<OwnedFd>, readable: Vec<OwnedFd>) -> Result
                 attach(&new("tmpfs", &[("mode", "0755")], MountAttrFlags::empty())?, path)?;
             }
             Kind::HideFile => attach(&copy(Path::new("/dev/null"))?, path)?,
+            Kind::Mask => {
+                let blank = copies.blank.as_ref().ok_or_else(missing)?;
+                attach(&cloned(blank).map_err(at(path))?, path)?;
+            }
             Kind::Cover => match open(path) {
                 // A service that opens its socket again now is not covered either.
                 Err(Errno::NOENT) => {}
@@ -199,15 +227,28 @@ fn own_devices(devices: &[OwnedFd]) -> Result<(), Error> {
 
 /// Copies of the trees at the paths of one kind.
 fn copies(steps: &[Step], kind: Kind) -> Result<Vec<OwnedFd>, Error> {
-    steps.iter().filter(|step| step.kind == kind).map(|step| copy(&step.path)).collect()
+    steps.iter().filter(|step| step.kind == kind).map(|step| copy_of(&step.path, step.identity)).collect()
 }
 
 /// A copy of the tree of mounts at a path, which is not visible yet.
 fn copy(path: &Path) -> Result<OwnedFd, Error> {
-    let place = open(path).map_err(at(path))?;
+    copy_of(path, None)
+}
+
+/// Does the same for an object that has to be at the path.
+fn copy_of(path: &Path, identity: Option<Identity>) -> Result<OwnedFd, Error> {
+    let place = match identity {
+        Some(identity) => identity.open(path)?,
+        None => open(path).map_err(at(path))?,
+    };
+    cloned(&place).map_err(at(path))
+}
+
+/// A copy of the tree of mounts at an open place.
+fn cloned(place: &OwnedFd) -> Result<OwnedFd, Errno> {
     let whole = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE;
     let flags = whole | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
-    open_tree(&place, "", flags).map_err(at(path))
+    open_tree(place, "", flags)
 }
 
 /// A new file system, which is not visible yet.
@@ -233,6 +274,10 @@ fn new(name: &str, options: &[(&str, &str)], flags: MountAttrFlags) -> Result<Ow
 /// Puts a tree in place. A place in a private directory is created.
 fn attach(tree: &OwnedFd, path: &Path) -> Result<(), Error> {
     let place = match open(path) {
+        // Earlier commands may have left something else in the private directory.
+        Err(Errno::LOOP | Errno::NOTDIR) if path.starts_with(TEMPORARY) => {
+            create(path, tree).and_then(|()| open(path))
+        }
         Err(Errno::NOENT) => create(path, tree).and_then(|()| open(path)),
         opened => opened,
     };
@@ -244,7 +289,7 @@ fn attach_at(tree: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
     move_mount(tree, "", place, "", flags)
 }
 
-/// Creates a place for a tree, and the directories above it.
+/// Creates a place for a tree, and the directories above it. A link or a file in the private directory makes way.
 fn create(path: &Path, tree: &OwnedFd) -> Result<(), Errno> {
     let is_directory = FileType::from_raw_mode(fstat(tree)?.st_mode) == FileType::Directory;
     let mut above = open(Path::new("/"))?;
@@ -253,6 +298,10 @@ fn create(path: &Path, tree: &OwnedFd) -> Result<(), Errno> {
         let Component::Normal(name) = component else { continue };
         let is_last = components.peek().is_none();
         if is_last && !is_directory {
+            if path.starts_with(TEMPORARY) {
+                // Only a link is in the way: anything else was found.
+                let _ = unlinkat(&above, name, AtFlags::empty());
+            }
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
             return rustix::fs::openat(&above, name, flags, Mode::from_raw_mode(0o444)).map(drop);
         }
@@ -262,10 +311,22 @@ fn create(path: &Path, tree: &OwnedFd) -> Result<(), Errno> {
             Err(Errno::ROFS | Errno::ACCESS) => {}
             Err(error) => return Err(error),
         }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        above = openat2(&above, name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+        above = match enter(&above, name) {
+            Err(Errno::LOOP | Errno::NOTDIR) if path.starts_with(TEMPORARY) => {
+                unlinkat(&above, name, AtFlags::empty())?;
+                mkdirat(&above, name, Mode::from_raw_mode(0o755))?;
+                enter(&above, name)?
+            }
+            entered => entered?,
+        };
     }
     Ok(())
+}
+
+/// Opens a directory in another one.
+fn enter(above: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(above, name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
 /// Opens a path that contains no link.

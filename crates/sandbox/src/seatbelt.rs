@@ -38,7 +38,7 @@ fn profile(sandbox: &Sandbox) -> Result<String, Error> {
             }
             Access::Show => line(&mut text, "allow file-read*", &rule.path)?,
             Access::Protect => line(&mut text, "deny file-write*", &rule.path)?,
-            Access::Hide => {
+            Access::Mask | Access::Hide => {
                 line(&mut text, "deny file-read*", &rule.path)?;
                 line(&mut text, "deny file-write*", &rule.path)?;
             }
@@ -108,6 +108,9 @@ mod tests {
             hide: vec![root.join("secret")],
             show: Vec::new(),
             temporary: root.clone(),
+            mask: Vec::new(),
+            blank: None,
+            opened: Vec::new(),
             network: Network::Off,
         };
         let text = profile(&sandbox).unwrap();

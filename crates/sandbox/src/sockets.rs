@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::access::{Access, Rule};
+use crate::access::Rule;
 use crate::{Error, TEMPORARY};
 
 /// The list of the kernel.
@@ -58,7 +58,7 @@ fn seen(path: &Path, rules: &[Rule]) -> Option<PathBuf> {
     let path = canonicalize(path.parent()?).ok()?.join(path.file_name()?);
     let above = rules.iter().rev().find(|rule| path.starts_with(&rule.path));
     let is_hidden = match above {
-        Some(rule) => rule.access == Access::Hide,
+        Some(rule) => rule.access.is_hidden(),
         None => path.starts_with(TEMPORARY),
     };
     let is_socket = || symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_socket());

@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Rule, is_covered, rules, without_repetitions};
+use crate::opened::Identity;
 use crate::{Error, Sandbox, TEMPORARY, sockets};
 
 /// Settings of the kernel. They belong to root by name, not by capability, so root could change them inside. Some
@@ -27,16 +28,19 @@ pub(crate) enum Kind {
     HideDirectory,
     /// An empty device is in its place.
     HideFile,
-    /// The same, unless it has disappeared meanwhile.
+    /// An empty file without permissions is in its place.
+    Mask,
+    /// An empty device is in its place, unless it has disappeared meanwhile.
     Cover,
 }
 
 /// The kinds and their words.
-const KINDS: [(Kind, &str); 5] = [
+const KINDS: [(Kind, &str); 6] = [
     (Kind::Write, "write="),
     (Kind::Read, "read="),
     (Kind::HideDirectory, "hide-directory="),
     (Kind::HideFile, "hide-file="),
+    (Kind::Mask, "mask="),
     (Kind::Cover, "cover="),
 ];
 
@@ -45,6 +49,8 @@ const KINDS: [(Kind, &str); 5] = [
 pub(crate) struct Step {
     pub(crate) kind: Kind,
     pub(crate) path: PathBuf,
+    /// The object that has to be at the path.
+    pub(crate) identity: Option<Identity>,
 }
 
 impl Step {
@@ -52,6 +58,10 @@ impl Step {
     pub(crate) fn word(&self) -> OsString {
         let name = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, name)| name);
         let mut word = OsString::from(name);
+        if let Some(Identity { device, number }) = self.identity {
+            // A path begins with a slash, so the numbers cannot be a part of it.
+            word.push(format!("{device}:{number}"));
+        }
         word.push(&self.path);
         word
     }
@@ -59,11 +69,19 @@ impl Step {
     /// The step of an argument.
     pub(crate) fn parse(word: &OsStr) -> Option<Self> {
         KINDS.iter().find_map(|(kind, name)| {
-            let path = word.as_bytes().strip_prefix(name.as_bytes())?;
+            let rest = word.as_bytes().strip_prefix(name.as_bytes())?;
+            let (identity, path) = rest.split_at(rest.iter().position(|byte| *byte == b'/')?);
+            let identity = if identity.is_empty() { None } else { Some(parse_identity(identity)?) };
             let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-            path.is_absolute().then_some(Self { kind: *kind, path })
+            Some(Self { kind: *kind, path, identity })
         })
     }
+}
+
+/// The numbers of an object, as [`Step::word`] writes them.
+fn parse_identity(text: &[u8]) -> Option<Identity> {
+    let (device, number) = std::str::from_utf8(text).ok()?.split_once(':')?;
+    Some(Identity { device: device.parse().ok()?, number: number.parse().ok()? })
 }
 
 /// The mounts for the rules of a sandbox, and for the sockets that it does not hide.
@@ -82,13 +100,15 @@ pub(crate) fn steps(sandbox: &Sandbox) -> Result<Vec<Step>, Error> {
         let kind = match rule.access {
             Access::Write | Access::Pin => Kind::Write,
             Access::Show | Access::Protect => Kind::Read,
+            Access::Mask if rule.is_directory => Kind::HideDirectory,
+            Access::Mask => Kind::Mask,
             Access::Hide if rule.is_directory => Kind::HideDirectory,
             Access::Hide => Kind::HideFile,
         };
-        steps.push(Step { kind, path: rule.path.clone() });
+        steps.push(Step { kind, path: rule.path.clone(), identity: rule.identity });
     }
     let sockets = sockets::visible(&rules)?;
-    steps.extend(sockets.into_iter().map(|path| Step { kind: Kind::Cover, path }));
+    steps.extend(sockets.into_iter().map(|path| Step { kind: Kind::Cover, path, identity: None }));
     Ok(steps)
 }
 
@@ -112,7 +132,8 @@ fn with_pinned(rules: Vec<Rule>) -> Vec<Rule> {
     }
     pinned.sort();
     pinned.dedup();
-    let pinned = pinned.into_iter().map(|path| Rule { path, access: Access::Pin, is_directory: true });
+    let pinned =
+        pinned.into_iter().map(|path| Rule { path, access: Access::Pin, is_directory: true, identity: None });
     let mut all: Vec<Rule> = rules.into_iter().chain(pinned).collect();
     all.sort_by(|one, other| one.path.cmp(&other.path));
     all
@@ -125,7 +146,7 @@ mod tests {
     #[test]
     fn the_longest_path_decides_who_can_exchange_a_program() {
         let steps = [(Kind::Write, "/work"), (Kind::Read, "/work/bin")];
-        let steps = steps.map(|(kind, path)| Step { kind, path: path.into() });
+        let steps = steps.map(|(kind, path)| Step { kind, path: path.into(), identity: None });
         for (program, expected) in [("/work/target/a", true), ("/work/bin/a", false), ("/usr/bin/a", false)] {
             assert_eq!(can_write(&steps, Path::new(program)), expected, "{program}");
         }
@@ -134,10 +155,15 @@ mod tests {
     #[test]
     fn a_step_is_an_argument() {
         for (kind, _) in KINDS {
-            let step = Step { kind, path: OsString::from_vec(b"/a b/=\xff".to_vec()).into() };
-            assert_eq!(Step::parse(&step.word()), Some(step));
+            for identity in [None, Some(Identity { device: u64::MAX, number: 7 })] {
+                let path = OsString::from_vec(b"/a b/=\xff:1:2/".to_vec()).into();
+                let step = Step { kind, path, identity };
+                assert_eq!(Step::parse(&step.word()), Some(step));
+            }
         }
-        for word in ["", "write=", "write=relative", "other=/a", "/a"] {
+        for word in
+            ["", "write=", "write=relative", "other=/a", "/a", "write=1/a", "write=1:x/a", "write=:/a"]
+        {
             assert_eq!(Step::parse(OsStr::new(word)), None, "{word}");
         }
     }

@@ -5,6 +5,7 @@
 
 mod beneath;
 mod diff;
+mod directory;
 mod documents;
 mod error;
 mod file;
@@ -20,10 +21,11 @@ mod watch;
 
 pub use beneath::{Node, Opening, Status, fixed_directory};
 pub use codewright_sandbox::{
-    Below, Blocked, CONFINE, Creation, Guarded, Mechanism, Mounter, Network, Probe, Sandbox, Strongest,
-    TEMPORARY, folded_name,
+    Below, Blocked, CONFINE, Creation, Guarded, Mechanism, Mounter, Network, Opened, Probe, Sandbox,
+    Strongest, TEMPORARY, folded_name,
 };
 pub use diff::{Diff, unified};
+pub use directory::{Directory, EntryStatus};
 pub use documents::Documents;
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, write_atomic};

@@ -40,7 +40,7 @@ impl Exchange {
 /// The directories.
 pub(super) struct Scene {
     _keep: TempDir,
-    top: PathBuf,
+    pub(super) top: PathBuf,
     pub(super) root: PathBuf,
     /// The outside files at the start.
     before: BTreeMap<PathBuf, (u32, Vec<u8>)>,

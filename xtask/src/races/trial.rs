@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::scene::{Exchanger, MARK, PICTURE, Scene};
+use super::shared;
 
 /// The tree without files.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
@@ -64,7 +65,15 @@ pub(super) const SUBJECTS: &[Subject] = &[
     Subject { name: "list", run: |scene, opening, left| tools(scene, opening, left, &lists()) },
     Subject { name: "undo", run: undo },
     Subject { name: "snapshot", run: snapshot },
+    Subject { name: "caches", run: shared::caches },
+    Subject { name: "private", run: shared::private },
+    Subject { name: "attachments", run: shared::attachments },
+    Subject { name: "directories", run: shared::directories },
+    Subject { name: "arguments", run: shared::arguments },
 ];
+
+/// A call that uses names after a check, which must be caught.
+pub(super) const CONTROL: Subject = Subject { name: "control", run: shared::by_name };
 
 type Calls = Vec<(&'static str, Value)>;
 

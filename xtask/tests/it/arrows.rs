@@ -97,6 +97,7 @@ const CRATES: &[Crate] = &[
             "codewright-scripted",
             "codewright-testkit",
             "codewright-tools",
+            "codewright-workspace",
         ],
     ),
 ];

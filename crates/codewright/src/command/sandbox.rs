@@ -89,9 +89,12 @@ fn text(report: &SandboxReport) -> Result<String, std::fmt::Error> {
 
 async fn run(engine: &Engine, command: &[OsString]) -> anyhow::Result<ExitCode> {
     let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
-    let ended =
+    let (ended, notes) =
         engine.sandboxes().run(&instance, command.to_vec(), &mut |_| {}).await.map_err(engine_error)?;
     exit_code(Output::new().write(&ended.output.text()))?;
+    for note in &notes {
+        style::warning(note);
+    }
     for path in &ended.refused_names {
         style::warning(&format!("the command could not create or change the protected `{}`", path.display()));
     }

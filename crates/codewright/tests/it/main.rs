@@ -28,6 +28,7 @@ mod editor;
 mod elsewhere;
 mod escape;
 mod examples;
+mod exchanged;
 mod faults;
 mod fleet;
 mod forged;

@@ -20,6 +20,8 @@ pub(crate) struct Inserter<'a> {
     left_bytes: u64,
     /// References that a repository cannot use. They become empty strings.
     pub(crate) rejected: Vec<String>,
+    /// The files of the user that were inserted, which may contain secrets.
+    pub(crate) inserted: Vec<PathBuf>,
 }
 
 /// The files that may be inserted.
@@ -40,7 +42,13 @@ pub(crate) struct FailedReference {
 impl<'a> Inserter<'a> {
     /// Inserts from `env`, and from files relative to `base`.
     pub(crate) fn new(env: &'a Env, home: &'a Path, base: &'a Path) -> Self {
-        Self { env, files: Files::Any { home, base }, left_bytes: MAX_INSERTED_BYTES, rejected: Vec::new() }
+        Self {
+            env,
+            files: Files::Any { home, base },
+            left_bytes: MAX_INSERTED_BYTES,
+            rejected: Vec::new(),
+            inserted: Vec::new(),
+        }
     }
 
     /// Inserts into the document of a trusted repository: variables without credentials, and files inside the worktree.
@@ -50,6 +58,7 @@ impl<'a> Inserter<'a> {
             files: Files::Repository { control, document },
             left_bytes: MAX_INSERTED_BYTES,
             rejected: Vec::new(),
+            inserted: Vec::new(),
         }
     }
 
@@ -109,9 +118,13 @@ impl<'a> Inserter<'a> {
     }
 
     /// The text of a file; `None` if a repository cannot read it.
-    fn file(&self, written: &str) -> Result<Option<String>, FileProblem> {
+    fn file(&mut self, written: &str) -> Result<Option<String>, FileProblem> {
         match self.files {
-            Files::Any { home, base } => file::read(&self.path(written, home, base)).map(Some),
+            Files::Any { home, base } => {
+                let path = self.path(written, home, base);
+                self.inserted.push(path.clone());
+                file::read(&path).map(Some)
+            }
             Files::Repository { control, document } => {
                 let path = control.inserted_path(document, written);
                 let text = path.and_then(|path| control.text(&path));

@@ -67,6 +67,8 @@ pub(super) struct Layers<'a> {
     repository: Map,
     sources: Vec<Source>,
     looked_for: Vec<PathBuf>,
+    /// The user's files with settings and secrets, apart from those in configuration directories.
+    private: Vec<PathBuf>,
     pub(super) warnings: Vec<String>,
     origins: Origins,
     folders: Vec<PathBuf>,
@@ -90,6 +92,7 @@ impl<'a> Layers<'a> {
             repository: Map::new(),
             sources: Vec::new(),
             looked_for: Vec::new(),
+            private: Vec::new(),
             warnings: Vec::new(),
             origins: Origins::default(),
             folders: Vec::new(),
@@ -321,7 +324,9 @@ impl<'a> Layers<'a> {
         else {
             return Ok(());
         };
-        if !self.file(self.resolved(path))? {
+        let resolved = self.resolved(path);
+        self.private.push(resolved.clone());
+        if !self.file(resolved)? {
             self.warnings.push(format!("`{name}` is set to `{path}`, which does not exist"));
         }
         Ok(())
@@ -374,6 +379,7 @@ impl<'a> Layers<'a> {
     fn document(&mut self, origin: &Origin<'_>, base: &Path) -> Result<(), Error> {
         let mut inserter = Inserter::new(self.input.env, &self.input.dirs.home, base);
         let node = origin.read(&schema::CONFIG, Some(&mut inserter))?;
+        self.private.append(&mut inserter.inserted);
         self.warn_of_unknown_keys(origin, &node);
         self.add(normalize(node.into_map()), &origin.name(), Owner::User);
         Ok(())
@@ -438,8 +444,10 @@ impl<'a> Layers<'a> {
             let repository = with_real_paths(Config::read(repository, &dirs.home), self.input);
             Box::new(Parts { user: Config::default(), repository, trust: self.trust })
         });
+        let mut config = Config::read(sorted(raw, CONFIG_KEYS), &dirs.home);
+        config.sandbox.private = self.private;
         Ok(LoadedConfig {
-            config: with_real_paths(Config::read(sorted(raw, CONFIG_KEYS), &dirs.home), self.input),
+            config: with_real_paths(config, self.input),
             sources: self.sources,
             looked_for: self.looked_for,
             warnings: self.warnings,

@@ -24,8 +24,10 @@ use crate::instance::Instance;
 use crate::interface::Sessions;
 use crate::mcp;
 use crate::permission::gate::Asker;
+use crate::permission::rules::PermissionRules;
 use crate::permission::session::session_rules;
 use crate::sandbox::enforcement::Consent;
+use crate::sandbox::masked::masked;
 use crate::sandbox::{Restricted, Subject};
 use crate::toolbox::check::{check_action, check_call};
 use crate::{Error, extension, plugins, session};
@@ -193,9 +195,12 @@ impl Sessions<'_> {
                 }
                 Piece::Shell(command) => {
                     self.check_template(instance, of, &command).await?;
+                    let rules = self.rules(instance, of.caller).await?;
+                    let masked = masked(&rules, self.0, instance).await.map_err(Error::machine)?;
                     let session_id = of.caller.session_id();
                     let subject = Subject {
                         user: of.caller.owner(),
+                        masked,
                         ..Subject::new(self.0, instance, session_id, &[])
                     };
                     let support = self.0.sandbox_support().await;
@@ -338,12 +343,17 @@ impl Sessions<'_> {
 }
 
 impl Sessions<'_> {
+    /// The rules of a command's caller.
+    async fn rules(self, instance: &Instance, caller: Caller<'_>) -> Result<PermissionRules, Error> {
+        match caller {
+            Caller::Model(asker) => Ok(asker.rules.clone()),
+            Caller::User { session, agent } => session_rules(self.0, instance, session, agent).await,
+        }
+    }
+
     /// The author of the connections of a template's shell command.
     async fn origin(self, instance: &Instance, of: Template<'_>, command: &str) -> Result<Origin, Error> {
-        let rules = match of.caller {
-            Caller::Model(asker) => asker.rules.clone(),
-            Caller::User { session, agent, .. } => session_rules(self.0, instance, session, agent).await?,
-        };
+        let rules = self.rules(instance, of.caller).await?;
         Ok(Origin {
             inner: Arc::clone(self.0),
             instance: self.0.instance(&instance.directory).await?,

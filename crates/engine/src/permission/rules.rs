@@ -242,6 +242,12 @@ impl PermissionRules {
         self.0.iter().map(|layer| &*layer.rules).chain(user)
     }
 
+    /// Returns the rules of each layer, and those of each repository alone, which the user's rules do not override.
+    pub(crate) fn layers_with_repositories(&self) -> impl Iterator<Item = &[Rule]> {
+        let limits = self.0.iter().filter_map(|layer| layer.limits.as_ref());
+        self.layers().chain(limits.map(|limits| &*limits.repository))
+    }
+
     /// Reports whether a permission is denied altogether, so that its tools are not offered.
     pub(crate) fn is_off(&self, permission: &str) -> bool {
         self.0.iter().any(|layer| layer.is_off(permission))

@@ -3,19 +3,20 @@
 //! Build tools write caches below the home directory, which commands cannot write. Each project has its own caches
 //! instead, so that ordinary work needs no permission and no command can change the code that another project or the
 //! user builds. A variable that the user has set is kept. What cargo has downloaded already is linked, read-only.
+//!
+//! Commands can exchange everything in these directories at any time. So this program works in them through handles and
+//! follows no link. What it remembers about them is in files next to them, which commands do not see.
 
-use std::collections::HashSet;
-use std::fs::{File, create_dir_all, read_dir, read_link, remove_dir_all, remove_file};
+use std::ffi::{OsStr, OsString};
 use std::io::Error;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use codewright_config::Env;
-use codewright_workspace::make_private_directory;
+use codewright_workspace::Directory;
 
 /// The directory of all caches, in the state directory.
-const ALL: &str = "sandbox-caches";
+pub(super) const ALL: &str = "sandbox-caches";
 /// The variables that move a cache, and its directory.
 const VARIABLES: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", "xdg"),
@@ -42,10 +43,12 @@ const CARGO_SHARED: &[&str] = &["bin", "config", "config.toml", "env"];
 const CARGO_DOWNLOADS: &[&str] = &["registry/cache", "registry/src", "registry/index", "git/checkouts"];
 /// The directory of cargo's clones.
 const CARGO_CLONES: &str = "git/db";
-/// The file whose age is that of the links.
-const LINKED: &str = ".linked";
-/// The file whose age is that of the last use.
-const USED: &str = ".used";
+/// The end of the name of the file whose age is that of the links. No name of caches contains this character.
+const LINKED: &str = "~linked";
+/// The end of the name of the file whose age is that of the last check.
+const USED: &str = "~used";
+/// The end of the name of the caches of a session.
+const OF_SESSION: &str = "~caches";
 /// The largest number of links that are created.
 const MAX_LINKS: usize = 20_000;
 /// The time after which unused caches are removed.
@@ -56,68 +59,102 @@ const CHECK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_BYTES: u64 = 10 * 1024 * 1024 * 1024;
 /// The largest number of files in the caches of one project. More are removed.
 const MAX_FILES: usize = 1_000_000;
-/// The largest number of entries of the caches of one project that are read at once.
-const MAX_ENTRIES: usize = 100;
 /// The largest number of projects that are looked at.
 const MAX_PROJECTS: usize = 1000;
 
-/// The caches of one project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Caches(PathBuf);
+/// The owner of caches.
+pub(crate) enum Owner<'a> {
+    /// The worktree of a project. Its caches stay until they are not used any more.
+    Project(&'a Path),
+    /// A session. Its caches are removed with its private directory.
+    Session(&'a str),
+}
+
+impl Owner<'_> {
+    /// The name of the directory.
+    fn name(&self) -> String {
+        match self {
+            Self::Project(root) => name(root),
+            Self::Session(session) => format!("{session}{OF_SESSION}"),
+        }
+    }
+}
+
+/// Open caches.
+#[derive(Debug)]
+pub(crate) struct Caches {
+    directory: Directory,
+    /// The variables for the directories that exist, and these directories.
+    present: Vec<(&'static str, &'static str)>,
+}
 
 impl Caches {
-    /// The caches of a worktree.
-    pub(crate) fn of(state: &Path, root: &Path) -> Self {
-        Self(state.join(ALL).join(name(root)))
-    }
-
-    /// The caches in a directory that is removed with its session.
-    pub(crate) fn within(temporary: &Path) -> Self {
-        Self(temporary.join(ALL))
-    }
-
-    /// The directory of the caches.
-    pub(crate) fn directory(&self) -> &Path {
-        &self.0
-    }
-
-    /// Creates the directories and links.
+    /// Opens the caches of an owner in the directory of all caches. Creates what is missing.
     ///
     /// # Errors
     ///
-    /// Fails if a directory cannot be created.
-    pub(crate) fn prepare(&self, user: &Env, home: &Path) -> Result<(), Error> {
-        if age(&self.0.join(USED)).is_none_or(|age| age > CHECK_EVERY) {
-            if let Some(all) = self.0.parent().filter(|all| all.ends_with(ALL)) {
-                sweep(all);
-                make_private_directory(all)?;
-            }
-            if is_too_large(&self.0) {
-                remove_dir_all(&self.0)?;
-            }
-            make_private_directory(&self.0)?;
-            File::create(self.0.join(USED))?;
+    /// Fails if a link, a file or the directory of another user has taken their place, and if something cannot be created.
+    pub(crate) fn open(all: &Directory, owner: &Owner<'_>, user: &Env, home: &Path) -> Result<Self, Error> {
+        let name = OsString::from(owner.name());
+        let used = marker(&name, USED);
+        let is_due = age(all, &used).is_none_or(|age| age > CHECK_EVERY);
+        if is_due && matches!(owner, Owner::Project(_)) {
+            sweep(all);
         }
-        let present = directories(&self.0);
-        for (_, directory) in VARIABLES.iter().filter(|(_, directory)| !present.contains(*directory)) {
-            create_dir_all(self.0.join(directory))?;
+        let mut directory = all.private_child(&name)?;
+        if is_due {
+            if directory.exceeds(MAX_BYTES, MAX_FILES) {
+                all.remove(&name)?;
+                directory = all.private_child(&name)?;
+            }
+            all.touch_file(&used)?;
+        }
+        if matches!(owner, Owner::Session(_)) {
+            // The age of the directory is that of its last use.
+            directory.touch()?;
+        }
+        Self::prepare(directory, &Markers { all, name: &name }, user, home)
+    }
+
+    /// Opens new caches, which no other command knows.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they cannot be created.
+    pub(crate) fn fresh(parent: &Directory, session: &str, user: &Env, home: &Path) -> Result<Self, Error> {
+        let directory = parent.fresh_child(&format!("{session}{OF_SESSION}"))?;
+        let name = directory.path().file_name().unwrap_or_default().to_owned();
+        Self::prepare(directory, &Markers { all: parent, name: &name }, user, home)
+    }
+
+    fn prepare(directory: Directory, markers: &Markers<'_>, user: &Env, home: &Path) -> Result<Self, Error> {
+        let mut present = Vec::new();
+        for (variable, name) in VARIABLES {
+            let status = directory.status(OsStr::new(name))?;
+            if status.is_none_or(|status| !status.is_directory) {
+                directory.make(OsStr::new(name))?;
+            }
+            present.push((*variable, *name));
         }
         if user.get(CARGO.0).is_none() && home.join(".cargo").is_dir() {
-            link_cargo(&home.join(".cargo"), &self.0.join(CARGO.1))?;
+            let to = directory.make(OsStr::new(CARGO.1))?;
+            link_cargo(&home.join(".cargo"), &to, markers)?;
+            present.push(CARGO);
         }
-        Ok(())
+        Ok(Self { directory, present })
+    }
+
+    /// The directory of the caches.
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     /// The variables for commands.
     pub(crate) fn variables(&self, user: &Env, home: &Path) -> Vec<(String, String)> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut variables: Vec<(String, String)> = Vec::new();
-        let present = directories(&self.0);
-        for (name, directory) in VARIABLES.iter().chain([&CARGO]) {
-            let path = self.0.join(directory);
-            if present.contains(*directory) || path.is_dir() {
-                variables.push(((*name).to_owned(), text(path)));
-            }
+        for (name, directory) in &self.present {
+            variables.push(((*name).to_owned(), text(self.directory.path().join(directory))));
         }
         for (name, directory) in READ_ONLY.iter().map(|(name, directory)| (name, home.join(directory))) {
             if directory.is_dir() {
@@ -138,7 +175,7 @@ impl Caches {
 }
 
 /// The longest name of a directory.
-const MAX_NAME_BYTES: usize = 240;
+const MAX_NAME_BYTES: usize = 230;
 
 /// A name for a path that no other path has.
 fn name(root: &Path) -> String {
@@ -156,113 +193,128 @@ fn name(root: &Path) -> String {
     name.split_off(start)
 }
 
-/// The age of a file. A file of the future, after the clock was set back, is new.
-fn age(path: &Path) -> Option<Duration> {
-    let modified = path.symlink_metadata().ok()?.modified().ok()?;
+/// The files next to caches.
+struct Markers<'a> {
+    all: &'a Directory,
+    /// The name of the caches.
+    name: &'a OsStr,
+}
+
+/// The name of a file next to caches.
+fn marker(name: &OsStr, end: &str) -> OsString {
+    let mut marker = name.to_owned();
+    marker.push(end);
+    marker
+}
+
+/// The age of an entry. One of the future, after the clock was set back, is new.
+fn age(directory: &Directory, name: &OsStr) -> Option<Duration> {
+    let modified = directory.status(name).ok()??.modified?;
     Some(modified.elapsed().unwrap_or_default())
 }
 
-/// Removes the caches of projects that ran no command for a month.
-fn sweep(all: &Path) {
-    for entry in read_dir(all).into_iter().flatten().flatten().take(MAX_PROJECTS) {
-        let path = entry.path();
-        // Another process may be about to create the file.
-        if age(&path.join(USED)).or_else(|| age(&path)).is_none_or(|age| age > UNUSED) {
+/// Removes the caches of projects that ran no command for a month, with the files next to them.
+fn sweep(all: &Directory) {
+    for name in all.names(MAX_PROJECTS).unwrap_or_default() {
+        let text = name.to_string_lossy();
+        let is_unused = match text.strip_suffix(USED).or(text.strip_suffix(LINKED)) {
+            Some(caches) => matches!(all.status(OsStr::new(caches)), Ok(None)),
+            // Another process may be about to create the file.
+            None => age(all, &marker(&name, USED)).or_else(|| age(all, &name)).is_none_or(|age| age > UNUSED),
+        };
+        if is_unused {
             // What cannot be removed now is tried again later.
-            drop(remove_dir_all(path));
+            drop(all.remove(&name));
         }
     }
-}
-
-/// Whether the files of a directory exceed a limit. Links are not followed.
-fn is_too_large(directory: &Path) -> bool {
-    let (mut waiting, mut bytes, mut files) = (vec![directory.to_owned()], 0_u64, 0_usize);
-    while let Some(directory) = waiting.pop() {
-        for entry in read_dir(directory).into_iter().flatten().flatten() {
-            let Ok(metadata) = entry.metadata() else { continue };
-            bytes = bytes.saturating_add(metadata.len());
-            files += 1;
-            if bytes > MAX_BYTES || files > MAX_FILES {
-                return true;
-            }
-            if metadata.is_dir() {
-                waiting.push(entry.path());
-            }
-        }
-    }
-    false
 }
 
 /// Makes the downloads of cargo available in another directory. New downloads are stored there.
-fn link_cargo(from: &Path, to: &Path) -> Result<(), Error> {
-    create_dir_all(to)?;
+fn link_cargo(from: &Path, to: &Directory, markers: &Markers<'_>) -> Result<(), Error> {
+    let (all, last) = (markers.all, &marker(markers.name, LINKED));
     let groups: Vec<(&str, PathBuf)> = CARGO_DOWNLOADS
         .iter()
         .flat_map(|kind| entries(&from.join(kind)).into_iter().map(move |group| (*kind, group)))
         .collect();
     let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
-    let last = modified(&to.join(LINKED)).unwrap_or(SystemTime::UNIX_EPOCH);
-    let is_newer = |path: &Path| modified(path).is_some_and(|modified| modified > last);
+    let linked = all.status(last)?.and_then(|status| status.modified).unwrap_or(SystemTime::UNIX_EPOCH);
+    let is_newer = |path: &Path| modified(path).is_some_and(|modified| modified > linked);
     let clones = from.join(CARGO_CLONES);
     if !is_newer(from) && !is_newer(&clones) && !groups.iter().any(|(_, group)| is_newer(group)) {
         return Ok(());
     }
     // Downloads during the work below are newer than this.
-    File::create(to.join(LINKED))?;
+    all.touch_file(last)?;
     let mut left = MAX_LINKS;
     for name in CARGO_SHARED {
-        link(&from.join(name), &to.join(name), &mut left)?;
+        link(&from.join(name), to, &mut left)?;
     }
-    for entry in entries(&clones) {
-        link_into(&entry, &to.join(CARGO_CLONES), &mut left)?;
-    }
+    link_all(&clones, to, Path::new(CARGO_CLONES), &mut left)?;
     for (kind, group) in groups {
         let Some(name) = group.file_name() else { continue };
-        for entry in entries(&group) {
-            link_into(&entry, &to.join(kind).join(name), &mut left)?;
-        }
+        link_all(&group, to, &Path::new(kind).join(name), &mut left)?;
     }
     Ok(())
 }
 
-/// The names of directories in a directory, without links. Commands can write it, so only the first entries are read: the
-/// callers look for what is missing here.
-fn directories(directory: &Path) -> HashSet<String> {
-    let entries = read_dir(directory).into_iter().flatten().take(MAX_ENTRIES).flatten();
-    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    directories.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-}
-
 fn entries(directory: &Path) -> Vec<PathBuf> {
-    read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-fn link_into(from: &Path, directory: &Path, left: &mut usize) -> Result<(), Error> {
-    create_dir_all(directory)?;
-    let Some(name) = from.file_name() else { return Ok(()) };
-    link(from, &directory.join(name), left)
+/// Creates links to all entries of a directory.
+fn link_all(from: &Path, to: &Directory, below: &Path, left: &mut usize) -> Result<(), Error> {
+    let entries = entries(from);
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let directory = to.make_all(below)?;
+    entries.iter().try_for_each(|entry| link(entry, &directory, left))
 }
 
 /// Creates a link unless something else is there. A link to nothing is replaced.
-fn link(from: &Path, to: &Path, left: &mut usize) -> Result<(), Error> {
-    if *left == 0 || !from.exists() {
-        return Ok(());
+fn link(from: &Path, to: &Directory, left: &mut usize) -> Result<(), Error> {
+    let Some(name) = from.file_name().filter(|_| *left > 0 && from.exists()) else { return Ok(()) };
+    match to.target(name) {
+        Some(target) if target == from || to.path().join(&target).exists() => return Ok(()),
+        Some(_) => to.remove(name)?,
+        None => {}
     }
-    if read_link(to).is_ok() && !to.exists() {
-        remove_file(to)?;
-    }
-    if to.symlink_metadata().is_err() {
+    if to.status(name)?.is_none() {
         *left -= 1;
-        symlink(from, to)?;
+        to.link(name, from)?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::write;
+    use std::fs::{File, create_dir_all, read_to_string, write};
+    use std::os::unix::fs::symlink;
 
     use super::*;
+
+    /// The directory of all caches in a folder.
+    fn all(folder: &Path) -> Directory {
+        create_dir_all(folder.join("state")).unwrap();
+        Directory::open(&folder.join("state")).unwrap()
+    }
+
+    fn open(folder: &Path, root: &str) -> Caches {
+        let owner = Owner::Project(Path::new(root));
+        Caches::open(&all(folder), &owner, &Env::default(), &folder.join("home")).unwrap()
+    }
+
+    /// A file next to caches.
+    fn beside(caches: &Caches, end: &str) -> PathBuf {
+        let path = caches.directory().path();
+        path.with_file_name(marker(path.file_name().unwrap(), end))
+    }
+
+    fn set_age(path: &Path, modified: SystemTime) {
+        File::open(path).unwrap().set_modified(modified).unwrap();
+    }
+
+    const PAST: SystemTime = SystemTime::UNIX_EPOCH;
 
     #[test]
     fn downloads_of_cargo_are_linked_and_credentials_are_not() {
@@ -280,10 +332,8 @@ mod tests {
             create_dir_all(path.parent().unwrap()).unwrap();
             write(path, content).unwrap();
         }
-        let (user, caches) =
-            (Env::default(), Caches::of(&folder.path().join("state"), Path::new("/work/a b")));
-        caches.prepare(&user, &home).unwrap();
-        let cargo = caches.directory().join("cargo");
+        let caches = open(folder.path(), "/work/a b");
+        let cargo = caches.directory().path().join("cargo");
         for (name, expected) in [
             ("registry/cache/index/a-1.crate", true),
             ("registry/src/index/a-1/.cargo-ok", true),
@@ -299,10 +349,23 @@ mod tests {
         assert!(!home.join(".cargo/registry/cache/index/new.crate").exists());
         // One of the user appears at the next command.
         write(home.join(".cargo/registry/cache/index/c-1.crate"), "c").unwrap();
-        let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
-        File::open(cargo.join(LINKED)).unwrap().set_modified(past).unwrap();
-        caches.prepare(&user, &home).unwrap();
+        set_age(&beside(&caches, LINKED), PAST);
+        let caches = open(folder.path(), "/work/a b");
         assert!(cargo.join("registry/cache/index/c-1.crate").exists());
+        // A directory that a command has exchanged is created again, and nothing appears at the other place.
+        let elsewhere = folder.path().join("elsewhere");
+        create_dir_all(&elsewhere).unwrap();
+        for name in ["registry", "go-build", "xdg"] {
+            let path =
+                if name == "registry" { cargo.join(name) } else { caches.directory().path().join(name) };
+            std::fs::remove_dir_all(&path).unwrap();
+            symlink(&elsewhere, &path).unwrap();
+        }
+        set_age(&beside(&caches, LINKED), PAST);
+        open(folder.path(), "/work/a b");
+        assert!(cargo.join("registry/cache/index/c-1.crate").exists());
+        assert!(!cargo.join("registry").is_symlink());
+        assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
     }
 
     #[test]
@@ -311,8 +374,8 @@ mod tests {
         let home = folder.path().join("home");
         create_dir_all(home.join("go/pkg/mod/cache/download")).unwrap();
         let user = Env::from_pairs([("GOCACHE", "/mine"), ("CARGO_HOME", "/cargo")]);
-        let caches = Caches::of(folder.path(), Path::new("/work"));
-        caches.prepare(&user, &home).unwrap();
+        let owner = Owner::Project(Path::new("/work"));
+        let caches = Caches::open(&all(folder.path()), &owner, &user, &home).unwrap();
         let variables = caches.variables(&user, &home);
         let value =
             |wanted: &str| variables.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
@@ -320,34 +383,59 @@ mod tests {
             (value("GOCACHE"), value("CARGO_HOME"), value("PLAYWRIGHT_BROWSERS_PATH")),
             (None, None, None)
         );
-        assert!(value("PIP_CACHE_DIR").unwrap().ends_with("sandbox-caches/-2fwork/pip"));
+        assert!(value("PIP_CACHE_DIR").unwrap().ends_with("state/-2fwork/pip"));
         assert!(value("GOPROXY").unwrap().starts_with("file:///"));
     }
 
     #[test]
     fn caches_that_nobody_uses_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let (user, home) = (Env::default(), folder.path().join("home"));
-        let old = Caches::of(folder.path(), Path::new("/old"));
-        old.prepare(&user, &home).unwrap();
-        let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
-        File::open(old.directory().join(USED)).unwrap().set_modified(past).unwrap();
-        Caches::of(folder.path(), Path::new("/new")).prepare(&user, &home).unwrap();
-        assert!(!old.directory().exists());
+        let old = open(folder.path(), "/old");
+        set_age(&beside(&old, USED), PAST);
+        open(folder.path(), "/new");
+        assert!(!old.directory().path().exists());
+        set_age(&beside(&open(folder.path(), "/new"), USED), PAST);
+        open(folder.path(), "/other");
+        open(folder.path(), "/third");
+        let names = all(folder.path()).names(100).unwrap();
+        assert!(!names.iter().any(|name| name == "-2fold~used"), "{names:?}");
     }
 
     #[test]
     fn caches_of_the_future_and_those_that_begin_are_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let (user, home) = (Env::default(), folder.path().join("home"));
-        let [ahead, begun] = ["/ahead", "/begun"].map(|root| Caches::of(folder.path(), Path::new(root)));
-        ahead.prepare(&user, &home).unwrap();
+        let ahead = open(folder.path(), "/ahead");
         // A time after every clock of a machine.
-        let future = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 32);
-        File::open(ahead.directory().join(USED)).unwrap().set_modified(future).unwrap();
-        create_dir_all(begun.directory()).unwrap();
-        Caches::of(folder.path(), Path::new("/new")).prepare(&user, &home).unwrap();
-        ahead.prepare(&user, &home).unwrap();
-        assert!(ahead.directory().exists() && begun.directory().exists());
+        set_age(&beside(&ahead, USED), SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 32));
+        let begun = folder.path().join("state/-2fbegun");
+        create_dir_all(&begun).unwrap();
+        open(folder.path(), "/new");
+        open(folder.path(), "/ahead");
+        assert!(ahead.directory().path().exists() && begun.exists());
+    }
+
+    #[test]
+    fn what_has_taken_the_place_of_caches_is_refused_and_not_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("target");
+        create_dir_all(&target).unwrap();
+        write(target.join(".used"), "kept").unwrap();
+        let parent = all(folder.path());
+        let place = folder.path().join("state/-2fwork");
+        let owner = Owner::Project(Path::new("/work"));
+        let tried = || Caches::open(&parent, &owner, &Env::default(), &folder.path().join("home")).map(drop);
+        symlink(&target, &place).unwrap();
+        assert!(tried().is_err());
+        std::fs::remove_file(&place).unwrap();
+        write(&place, "").unwrap();
+        assert!(tried().is_err());
+        assert_eq!(read_to_string(target.join(".used")).unwrap(), "kept");
+        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 1);
+        // The time of the last use was in the caches before. Nothing is written there.
+        std::fs::remove_file(&place).unwrap();
+        create_dir_all(&place).unwrap();
+        symlink(target.join(".used"), place.join(".used")).unwrap();
+        tried().unwrap();
+        assert_eq!(read_to_string(target.join(".used")).unwrap(), "kept");
     }
 }

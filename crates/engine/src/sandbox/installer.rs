@@ -47,8 +47,9 @@ pub(crate) async fn confine(
     }
     let id = SessionId::parse(SANDBOX_ID).map_err(|error| error.to_string())?;
     let subject = Subject { configured: SandboxMode::ReadOnly, ..Subject::new(inner, instance, &id, &[]) };
+    let prepared = subject.sandbox();
     let mut sandbox =
-        subject.sandbox().map_err(|error| format!("The sandbox could not be prepared: {error}"))?;
+        prepared.map_err(|error| format!("The sandbox could not be prepared: {error}"))?.sandbox;
     sandbox.write.clone_from(&installation.write);
     sandbox.guarded.clear();
     sandbox.below = Below::default();

@@ -143,6 +143,12 @@ pub(super) const SECRETS: &[&str] = &[
     "Library/Application Support/Microsoft Edge",
 ];
 
+/// Configuration directories of this program and of OpenCode in the home directory.
+pub(super) const OWN: &[&str] = &[".opencode", ".codewright"];
+
+/// The directory of installed programs in one of them.
+pub(super) const PROGRAMS: &str = "bin";
+
 /// Files in the configuration directories that may contain keys.
 pub(super) const SETTINGS: &[&str] =
     &["opencode.json", "opencode.jsonc", "config.json", "codewright.json", "codewright.jsonc"];

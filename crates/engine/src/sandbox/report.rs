@@ -10,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::Subject;
 use super::enforcement::{Consent, Enforcement, Outer, has_outer, mode};
+use super::masked::masked;
 use crate::Error;
 use crate::hosts::Origin;
 use crate::instance::Instance;
 use crate::interface::Sandboxes;
+use crate::permission::rules::PermissionRules;
 
 /// The time limit of a command that a user tries.
 const TRIAL_DEADLINE: Duration = Duration::from_secs(10 * 60);
@@ -97,7 +99,7 @@ impl Sandboxes<'_> {
         let subject = Subject::new(self.0, instance, &session_id, &[]);
         let mode = subject.mode();
         let (config, outer) = (subject.config, subject.outer);
-        let sandbox = subject.sandbox().map_err(|error| Error::machine(error.to_string()))?;
+        let sandbox = subject.sandbox().map_err(|error| Error::machine(error.to_string()))?.sandbox;
         let texts = |paths: &[std::path::PathBuf]| {
             let existing = paths.iter().filter(|path| path.exists());
             let mut texts: Vec<String> = existing.map(|path| path.to_string_lossy().into_owned()).collect();
@@ -117,7 +119,8 @@ impl Sandboxes<'_> {
         })
     }
 
-    /// Runs a program in the sandbox of a directory. `watch` receives its output so far.
+    /// Runs a program in the sandbox of a directory. `watch` receives its output so far. Returns what was refused while the
+    /// sandbox was prepared, too.
     ///
     /// # Errors
     ///
@@ -127,15 +130,19 @@ impl Sandboxes<'_> {
         instance: &Arc<Instance>,
         command: Vec<std::ffi::OsString>,
         watch: &mut (dyn FnMut(&Output) + Send),
-    ) -> Result<Ended, Error> {
+    ) -> Result<(Ended, Vec<String>), Error> {
         let session_id = trial_session()?;
-        let subject = Subject::new(self.0, instance, &session_id, &[]);
+        let agent = instance.agent(&instance.agent_name(None)?)?;
+        let rules = PermissionRules::of_agent(agent, &[]);
+        let masked = masked(&rules, self.0, instance).await.map_err(Error::machine)?;
+        let subject = Subject { masked, ..Subject::new(self.0, instance, &session_id, &[]) };
         let support = self.0.sandbox_support().await;
         // A user who tries a command wants to see that it is restricted.
         let restricted = subject.confine(&support, Consent::Missing).map_err(Error::machine)?;
         let origin = Origin::without_user(self.0, instance, &session_id, "")?;
         let restricted =
             restricted.map(|restricted| origin.connect(restricted)).transpose().map_err(Error::machine)?;
+        let notes = restricted.as_ref().map(|restricted| restricted.notes.clone()).unwrap_or_default();
         let mut words = command.into_iter();
         let variables = restricted.iter().flat_map(|restricted| restricted.variables.clone());
         let env = self.0.child_env.set.iter().cloned().chain(variables).collect();
@@ -152,7 +159,7 @@ impl Sandboxes<'_> {
         let spill = self.0.dirs.tool_output().join(self.0.ids.tool_output().to_string());
         let limits = Limits { timeout: TRIAL_DEADLINE, lines: TRIAL_LINES, bytes: TRIAL_BYTES, spill };
         let ended = codewright_workspace::run(command, limits, &CancellationToken::new(), watch).await;
-        ended.map_err(|error| Error::machine(error.to_string()))
+        ended.map(|ended| (ended, notes)).map_err(|error| Error::machine(error.to_string()))
     }
 }
 

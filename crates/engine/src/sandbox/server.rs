@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use codewright_config::{SandboxMode, env};
 use codewright_proto::SessionId;
-use codewright_workspace::{Confined, Mechanism, Network, TEMPORARY, folded_name};
+use codewright_workspace::{Confined, Mechanism, Network, Opened, TEMPORARY, folded_name};
 
 use super::enforcement::Consent;
-use super::{PACKAGES, Restricted, Subject, home};
+use super::named::arguments;
+use super::{PACKAGES, ProcessKind, Restricted, Subject, home};
 use crate::inner::Inner;
 use crate::instance::Instance;
 
@@ -72,7 +73,8 @@ pub(crate) fn confine(
     let consent = if is_users { Consent::Given } else { Consent::Missing };
     let support = tokio::runtime::Handle::current().block_on(inner.sandbox_support());
     let id = private_id(server.rights, instance).map_err(|error| error.to_string())?;
-    let subject = Subject { required: server.required, ..Subject::new(inner, instance, &id, &[]) };
+    let kind = if is_users { ProcessKind::UserProgram } else { ProcessKind::Command };
+    let subject = Subject { required: server.required, kind, ..Subject::new(inner, instance, &id, &[]) };
     let Some(restricted) = subject.confine(&support, consent)? else { return Ok(None) };
     let mut confined = Confined::clone(&restricted.confined);
     confined.sandbox.show.extend(behind_links(inner, server.program));
@@ -88,11 +90,18 @@ pub(crate) fn confine(
             Vec::new()
         }
         (Rights::User, SandboxMode::Workspace | SandboxMode::Off) => {
-            widen(&mut confined, inner, server);
+            widen(&mut confined, inner, server, named(inner, instance, server.args));
             Vec::new()
         }
     };
     Ok(Some(Restricted { confined: Arc::new(confined), variables }))
+}
+
+/// The paths among the arguments of a server that it can write.
+fn named(inner: &Inner, instance: &Instance, args: &[String]) -> Vec<Opened> {
+    // An installed language server is named by its script, which nobody changes.
+    let installed = inner.dirs.cache.join(PACKAGES);
+    arguments(inner, instance, args, |path| !path.starts_with(&installed))
 }
 
 /// The id of the private directory. Programs with different rights never share one, because each could leave code there
@@ -138,15 +147,8 @@ fn behind_links(inner: &Inner, program: &str) -> Vec<PathBuf> {
 
 /// Gives a program the rights of the user's own: it has the network, and can write the home directory and the paths among
 /// its arguments. Secrets stay hidden, and files that other programs run or obey stay as they are.
-fn widen(confined: &mut Confined, inner: &Inner, server: ServerProgram<'_>) {
+fn widen(confined: &mut Confined, inner: &Inner, server: ServerProgram<'_>, named: Vec<Opened>) {
     let dirs = &inner.dirs;
-    // An installed language server is named by its script, which nobody changes.
-    let installed = dirs.cache.join(PACKAGES);
-    let named = server.args.iter().map(PathBuf::from);
-    let is_named = |path: &PathBuf| {
-        path.is_absolute() && path.parent().is_some() && path.exists() && !path.starts_with(&installed)
-    };
-    let named: Vec<PathBuf> = named.filter(is_named).collect();
     let path = inner.env.filled(env::PATH).unwrap_or_default();
     let programs: Vec<PathBuf> = std::env::split_paths(path).collect();
     let kept = home::kept(dirs, &programs, server.write);
@@ -173,7 +175,8 @@ fn widen(confined: &mut Confined, inner: &Inner, server: ServerProgram<'_>) {
         writable(&dirs.home, &later, &mut sandbox.write);
         sandbox.protect.extend(later);
     }
-    sandbox.write.extend(named);
+    sandbox.write.extend(named.iter().map(|named| named.path().to_owned()));
+    sandbox.opened.extend(named);
     sandbox.write.extend(server.write.iter().cloned());
 }
 

@@ -42,6 +42,7 @@ use crate::run::files::Files;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::structured;
 use crate::sandbox::enforcement::{Consent, mode};
+use crate::sandbox::masked::masked;
 use crate::sandbox::{Restricted, Subject};
 use crate::subagent::handover::Caller;
 use host::CallHost;
@@ -237,9 +238,11 @@ impl CallCx {
         let restricted =
             if tool.facts().starts_commands { self.confine(granted, &input).await? } else { None };
         let mut cx = cx.clone();
-        if let Some(Restricted { confined, variables }) = restricted {
+        let mut remarks = Vec::new();
+        if let Some(Restricted { confined, variables, notes }) = restricted {
             cx.sandbox = Some(confined);
             cx.env.set.extend(variables);
+            remarks = notes;
         }
         if tool.facts().starts_commands {
             let (cwd, session) = (&self.instance.directory, Some(&self.session_id));
@@ -249,11 +252,12 @@ impl CallCx {
             cx.env.set.extend(self.extensions.shell_env(cwd, session, call_id, rights).await);
         }
         let _running = tool.facts().starts_commands.then(|| self.inner.documents.command_runs());
-        tool.run(input, &cx).await.or_else(|error| match error {
+        let output = tool.run(input, &cx).await.or_else(|error| match error {
             // The output of an aborted call so far is kept.
             ToolError::Cancelled(Some(output)) => Ok(*output),
             error => Err(failure(error)),
-        })
+        });
+        output.map(|output| with_remarks(output, &remarks))
     }
 
     /// Returns the sandbox of the commands of this call.
@@ -265,7 +269,7 @@ impl CallCx {
 
     /// Returns the sandbox of this call without a network.
     async fn restricted(&self, granted: &Granted) -> Result<Option<Restricted>, Failure> {
-        let subject = Subject {
+        let mut subject = Subject {
             required: self.caller.rules.sandbox(),
             user: self.caller.rules.user(),
             ..Subject::new(&self.inner, &self.instance, &self.session_id, granted.asks())
@@ -273,6 +277,8 @@ impl CallCx {
         if subject.mode() == SandboxMode::Off {
             return Ok(None);
         }
+        let masked = masked(&self.caller.rules, &self.inner, &self.instance).await;
+        subject.masked = masked.map_err(Failure::Told)?;
         let support = self.inner.sandbox_support().await;
         subject.confine(&support, Consent::of(granted.asks())).map_err(Failure::Told)
     }
@@ -529,6 +535,14 @@ impl CallCx {
         // The receiver is gone only when the process ends.
         drop(self.updates.send(update).await);
     }
+}
+
+/// Adds remarks about the sandbox to the result of a call.
+fn with_remarks(mut output: Output, remarks: &[String]) -> Output {
+    if !remarks.is_empty() {
+        output.output += &format!("\n\n<shell_metadata>\n{}\n</shell_metadata>", remarks.join("\n"));
+    }
+    output
 }
 
 /// Waits for a tool until a deadline.

@@ -61,6 +61,9 @@ impl House {
             hide: vec![self.path("home/.ssh"), PathBuf::from("/run")],
             show: Vec::new(),
             temporary: self.path("private"),
+            mask: Vec::new(),
+            blank: None,
+            opened: Vec::new(),
             network: Network::Off,
         }
     }
