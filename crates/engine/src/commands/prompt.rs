@@ -347,7 +347,7 @@ impl Sessions<'_> {
     async fn rules(self, instance: &Instance, caller: Caller<'_>) -> Result<PermissionRules, Error> {
         match caller {
             Caller::Model(asker) => Ok(asker.rules.clone()),
-            Caller::User { session, agent } => session_rules(self.0, instance, session, agent).await,
+            Caller::User { session, agent, .. } => session_rules(self.0, instance, session, agent).await,
         }
     }
 

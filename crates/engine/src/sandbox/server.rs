@@ -94,7 +94,7 @@ pub(crate) fn confine(
             Vec::new()
         }
     };
-    Ok(Some(Restricted { confined: Arc::new(confined), variables }))
+    Ok(Some(Restricted { confined: Arc::new(confined), variables, notes: restricted.notes }))
 }
 
 /// The paths among the arguments of a server that it can write.
