@@ -40,28 +40,45 @@ enum Kind {
     Server,
 }
 
-/// The packages with their versions, most used first.
-const PACKAGES: [(&str, &str, Kind); 20] = [
-    ("oh-my-opencode", "4.19.4", Kind::Plugin),
-    ("oh-my-opencode-slim", "2.2.24", Kind::Plugin),
-    ("@tarquinen/opencode-dcp", "3.1.14", Kind::Plugin),
-    ("opencode-anthropic-auth", "0.0.13", Kind::Plugin),
-    ("opencode-gemini-auth", "1.3.8", Kind::Plugin),
-    ("opencode-antigravity-auth", "1.6.0", Kind::Plugin),
-    ("opencode-openai-codex-auth", "4.4.0", Kind::Plugin),
-    ("opencode-copilot-auth", "0.0.9", Kind::Plugin),
-    ("opencode-supermemory", "2.0.10", Kind::Plugin),
-    ("opencode-wakatime", "1.3.9", Kind::Plugin),
-    ("opencode-pty", "0.1.3", Kind::Plugin),
-    ("opencode-swarm-plugin", "0.63.2", Kind::Plugin),
-    ("opencode-orchestrator", "1.7.22", Kind::Plugin),
-    ("opencode-beads", "0.3.2", Kind::Plugin),
-    ("opencode-skills", "0.1.7", Kind::Plugin),
-    ("opencode-lmstudio", "0.3.0", Kind::Plugin),
-    ("opencode-sonarqube", "2.2.0", Kind::Plugin),
-    ("@modelcontextprotocol/server-everything", "2026.8.31", Kind::Server),
-    ("@modelcontextprotocol/server-filesystem", "2026.8.31", Kind::Server),
-    ("@modelcontextprotocol/server-memory", "2026.8.31", Kind::Server),
+/// A published package.
+struct Package {
+    name: &'static str,
+    version: &'static str,
+    kind: Kind,
+}
+
+impl Package {
+    const fn plugin(name: &'static str, version: &'static str) -> Self {
+        Self { name, version, kind: Kind::Plugin }
+    }
+
+    const fn server(name: &'static str, version: &'static str) -> Self {
+        Self { name, version, kind: Kind::Server }
+    }
+}
+
+/// The packages, most used first.
+const PACKAGES: [Package; 20] = [
+    Package::plugin("oh-my-opencode", "4.19.4"),
+    Package::plugin("oh-my-opencode-slim", "2.2.24"),
+    Package::plugin("@tarquinen/opencode-dcp", "3.1.14"),
+    Package::plugin("opencode-anthropic-auth", "0.0.13"),
+    Package::plugin("opencode-gemini-auth", "1.3.8"),
+    Package::plugin("opencode-antigravity-auth", "1.6.0"),
+    Package::plugin("opencode-openai-codex-auth", "4.4.0"),
+    Package::plugin("opencode-copilot-auth", "0.0.9"),
+    Package::plugin("opencode-supermemory", "2.0.10"),
+    Package::plugin("opencode-wakatime", "1.3.9"),
+    Package::plugin("opencode-pty", "0.1.3"),
+    Package::plugin("opencode-swarm-plugin", "0.63.2"),
+    Package::plugin("opencode-orchestrator", "1.7.22"),
+    Package::plugin("opencode-beads", "0.3.2"),
+    Package::plugin("opencode-skills", "0.1.7"),
+    Package::plugin("opencode-lmstudio", "0.3.0"),
+    Package::plugin("opencode-sonarqube", "2.2.0"),
+    Package::server("@modelcontextprotocol/server-everything", "2026.8.31"),
+    Package::server("@modelcontextprotocol/server-filesystem", "2026.8.31"),
+    Package::server("@modelcontextprotocol/server-memory", "2026.8.31"),
 ];
 
 /// What a user sees.
@@ -89,7 +106,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let (original, ours) = (original?, ours?);
     let mut out = std::io::stdout();
     let (mut reached, mut points) = (0, 0);
-    for package in PACKAGES.iter().filter(|(name, ..)| name.contains(only)) {
+    for package in PACKAGES.iter().filter(|package| package.name.contains(only)) {
         if Instant::now() > until {
             bail!("the days took longer than {} minutes", TOTAL.as_secs() / 60);
         }
@@ -98,7 +115,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         let missing: Vec<_> = expected.difference(&found).collect();
         let got = expected.len() - missing.len();
         (reached, points) = (reached + got, points + expected.len());
-        writeln!(out, "{:<45} ours {got:>3}  original {:>3}", package.0, expected.len())?;
+        writeln!(out, "{:<45} ours {got:>3}  original {:>3}", package.name, expected.len())?;
         for missing in missing {
             writeln!(out, "    missing: {missing}")?;
         }
@@ -121,7 +138,7 @@ fn original() -> Result<PathBuf> {
 }
 
 /// What a package adds. A day that fails shows its failure.
-fn of_package(program: &Program, package: &(&str, &str, Kind)) -> Result<Seen> {
+fn of_package(program: &Program, package: &Package) -> Result<Seen> {
     let seen = day(&program.path, Some(package)).unwrap_or_default();
     let mut added: Seen = seen.difference(&program.usual).cloned().collect();
     // These count again: a package must not break them.
@@ -130,7 +147,7 @@ fn of_package(program: &Program, package: &(&str, &str, Kind)) -> Result<Seen> {
 }
 
 /// Lives a day with a package.
-fn day(program: &Path, package: Option<&(&str, &str, Kind)>) -> Result<Seen> {
+fn day(program: &Path, package: Option<&Package>) -> Result<Seen> {
     let project = Project::git()?;
     let mut seen = Seen::new();
     let idle = BlockingServer::start(Script::new().text(ANSWER).repeat())?;
@@ -153,16 +170,18 @@ fn day(program: &Path, package: Option<&(&str, &str, Kind)>) -> Result<Seen> {
     Ok(seen)
 }
 
-fn configure(project: &Project, url: &str, package: Option<&(&str, &str, Kind)>) -> Result<()> {
+fn configure(project: &Project, url: &str, package: Option<&Package>) -> Result<()> {
     let mut config = Project::config(url);
     config["autoupdate"] = json!(false);
-    match package {
-        Some((name, version, Kind::Plugin)) => config["plugin"] = json!([format!("{name}@{version}")]),
-        Some((name, version, Kind::Server)) => {
-            let command = json!(["npx", "-y", format!("{name}@{version}"), project.directory()]);
-            config["mcp"] = json!({"server": {"type": "local", "command": command, "timeout": 60_000}});
+    if let Some(Package { name, version, kind }) = package {
+        let spec = format!("{name}@{version}");
+        match kind {
+            Kind::Plugin => config["plugin"] = json!([spec]),
+            Kind::Server => {
+                let command = json!(["npx", "-y", spec, project.directory()]);
+                config["mcp"] = json!({"server": {"type": "local", "command": command, "timeout": 60_000}});
+            }
         }
-        None => {}
     }
     project.write_config(&config)
 }

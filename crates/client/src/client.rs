@@ -521,6 +521,15 @@ impl Client {
         self.get("/config").await
     }
 
+    /// Changes the configuration of the directory. Returns the changed configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a key or a value is invalid. Nothing is changed then.
+    pub async fn change_config(&self, change: &Value) -> Result<Value, Error> {
+        self.0.value(Call::new(Method::PATCH, "/config").with_body(change)).await
+    }
+
     /// Returns the agents of the directory.
     pub async fn agents(&self) -> Result<Value, Error> {
         self.get("/agent").await

@@ -203,7 +203,7 @@ impl Engine {
 
     /// Returns a directory with the changes of its plugins. Plugins that are starting are waited for, but not long.
     pub async fn with_plugins(&self, instance: Arc<Instance>) -> Arc<Instance> {
-        plugins::open::loaded(&self.0, instance).await
+        plugins::current::loaded(&self.0, instance).await
     }
 
     /// Returns whether the model may start subagents in the background.

@@ -81,6 +81,12 @@ pub(crate) struct Opening<'a> {
     pub(crate) tasks: &'a TaskTracker,
 }
 
+impl Opening<'_> {
+    fn downloads(&self) -> Downloads<'_> {
+        Downloads { llm: self.llm, dirs: self.dirs, clock: self.clock }
+    }
+}
+
 /// One open directory.
 pub struct Instance {
     pub(crate) directory: PathBuf,
@@ -162,8 +168,9 @@ fn is_on(variables: &Env, experiment: &str) -> bool {
     variables.is_on(experiment) || variables.is_on(env::EXPERIMENTAL)
 }
 
-/// Gives the built-in agents without a configured prompt their own.
-fn add_prompts(agents: &mut [AgentSpec]) {
+/// Gives the built-in agents without a configured prompt their own, and all agents the order that a plugin chose.
+fn complete(agents: &mut [AgentSpec], order: &[String]) {
+    codewright_config::reorder(agents, order);
     for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
         agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
     }
@@ -196,16 +203,13 @@ impl Instance {
         let trust = opening.trust.standing(root, &control);
         let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
         let credentials = Credentials { stored, sign_in: Some(opening.sign_in.clone()) };
-        let downloads = Downloads { llm: opening.llm, dirs: opening.dirs, clock: opening.clock };
-        let (downloaded, undownloaded) = downloads.of(&loaded.config.raw).await;
-        let (skills, unskilled) = skills(input, trusted, &loaded, &downloaded);
+        let (skills, unskilled) = skills(input, trusted, &loaded, opening.downloads()).await;
         let mut agents =
             codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
-        codewright_config::reorder(&mut agents, &overlay.agents);
         let LoadedConfig { config, looked_for, mut warnings, origins, parts, folders, .. } = loaded;
         warnings.extend(trust.warning.iter().cloned().chain(config.sandbox.warnings()));
         let hooks = settings::hooks(input, &config, parts.as_deref(), trusted, &mut warnings);
-        add_prompts(&mut agents);
+        complete(&mut agents, &overlay.agents);
         let commands = commands(&config, parts.as_deref(), input, trusted, &skills);
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let configs = Configs { config: &config, parts: parts.as_deref() };
@@ -217,12 +221,8 @@ impl Instance {
         warnings.extend(inert.into_iter().flat_map(|parts| models.keep_usable(&parts.user)));
         warnings.extend(missing(&agents, &commands, &models, &origins));
         let settled = Settled::read(&config.raw, &variables, &mut warnings);
-        let warnings = unserved
-            .into_iter()
-            .chain(warnings)
-            .chain(undownloaded)
-            .chain(unskilled)
-            .chain(credentials.stored.warnings);
+        let warnings =
+            unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(opening.catalog.open().warning).take(MAX_WARNINGS).collect();
         let place = programs::place(&variables, &worktree, &directory, &trust);
         let plugins = packages::entries(&config, parts.as_deref(), &origins, input);
@@ -577,18 +577,19 @@ fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins:
 }
 
 /// Returns the skills of a directory, and warnings about skills that were left out.
-fn skills(
+async fn skills(
     input: LoadInput<'_>,
     control: Option<&ControlFiles>,
     loaded: &LoadedConfig,
-    downloaded: &[PathBuf],
+    downloads: Downloads<'_>,
 ) -> (Vec<Skill>, Vec<String>) {
+    let (downloaded, mut warnings) = downloads.of(&loaded.config.raw).await;
     let LoadInput { directory, worktree, env, dirs } = input;
     let of_repository = loaded.parts.as_ref().and_then(|parts| parts.repository.raw.pointer("/skills/paths"));
     let paths = of_repository.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let repository_paths: Vec<_> = paths.map(str::to_owned).collect();
     let config = &loaded.config.raw;
-    let (found, warnings) = codewright_config::skills(SkillInput {
+    let (found, skipped) = codewright_config::skills(SkillInput {
         directory,
         worktree,
         env,
@@ -596,12 +597,13 @@ fn skills(
         config,
         control,
         repository_paths: &repository_paths,
-        downloaded,
+        downloaded: &downloaded,
     });
     let skills = found.into_iter().map(|skill| {
         let codewright_config::Skill { name, description, location, content } = skill;
         Skill { name, description, location, content }
     });
+    warnings.extend(skipped);
     (skills.collect(), warnings)
 }
 

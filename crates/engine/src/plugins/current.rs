@@ -2,11 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::open::extensions;
 use crate::Error;
 use crate::inner::Inner;
 use crate::instance::Instance;
+
+/// The longest time that a list waits for plugins that are starting.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns the instance of a directory. If a file with code was added, changed or removed, the directory is opened again,
 /// so that a repository's new code waits for the user's trust.
@@ -22,4 +26,21 @@ pub(crate) async fn current(inner: &Arc<Inner>, directory: &Path) -> Result<Arc<
     extensions(inner, &instance).await;
     // The plugins may have changed the configuration.
     inner.instance(directory).await
+}
+
+/// Returns a directory with the changes of its plugins, if they are loaded within [`LIST_PATIENCE`].
+pub(crate) async fn loaded(inner: &Arc<Inner>, instance: Arc<Instance>) -> Arc<Instance> {
+    if !instance.has_plugins() || inner.plugins.is_disabled() {
+        return instance;
+    }
+    let (owned, directory, ending) =
+        (inner.clone(), instance.directory.clone(), inner.plugins.ending.clone());
+    // The work goes on if the caller stops waiting.
+    let loading =
+        inner.tasks.spawn(async move { ending.run_until_cancelled(current(&owned, &directory)).await });
+    match tokio::time::timeout(LIST_PATIENCE, loading).await {
+        Ok(Ok(Some(Ok(changed)))) => changed,
+        // Late, or ending, or a directory that cannot be opened again, which the next request reports.
+        Ok(Ok(Some(Err(_)) | None) | Err(_)) | Err(_) => instance,
+    }
 }

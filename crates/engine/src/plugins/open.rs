@@ -25,8 +25,6 @@ use crate::packages::{Owner, PluginEntry as PluginSource};
 
 /// The time between the first use of a directory and the start of its plugins, if no prompt needs them earlier.
 const START_DELAY: Duration = Duration::from_millis(500);
-/// The longest time that a list waits for plugins that are starting.
-const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// The least time between two changes of the configuration that plugins request.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
@@ -61,24 +59,6 @@ pub(crate) fn start_soon(inner: &Arc<Inner>, instance: &Arc<Instance>) {
         };
         ending.run_until_cancelled(start).await;
     });
-}
-
-/// Returns a directory with the changes of its plugins, if they are loaded within [`LIST_PATIENCE`].
-pub(crate) async fn loaded(inner: &Arc<Inner>, instance: Arc<Instance>) -> Arc<Instance> {
-    if !instance.has_plugins() || inner.plugins.is_disabled() {
-        return instance;
-    }
-    let (owned, directory, ending) =
-        (inner.clone(), instance.directory.clone(), inner.plugins.ending.clone());
-    // The work goes on if the caller stops waiting.
-    let loading = inner
-        .tasks
-        .spawn(async move { ending.run_until_cancelled(super::current::current(&owned, &directory)).await });
-    match tokio::time::timeout(LIST_PATIENCE, loading).await {
-        Ok(Ok(Some(Ok(changed)))) => changed,
-        // Late, or ending, or a directory that cannot be opened again, which the next request reports.
-        Ok(Ok(Some(Err(_)) | None) | Err(_)) | Err(_) => instance,
-    }
 }
 
 /// Returns the wanted processes of a directory, which may not have started yet.

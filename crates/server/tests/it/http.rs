@@ -19,6 +19,11 @@ async fn describes_itself(client: Client, bench: &Bench) {
     assert_eq!(client.path().await.unwrap().directory, directory);
     assert_eq!(client.project().await.unwrap().id.as_str(), "global");
     assert_eq!(client.config().await.unwrap()["model"], "mock/plain-model");
+    let changed = client.change_config(&serde_json::json!({"username": "Ann"})).await.unwrap();
+    assert_eq!(
+        (&changed["username"], &client.config().await.unwrap()["username"]),
+        (&"Ann".into(), &"Ann".into())
+    );
     assert!(client.agents().await.unwrap().as_array().unwrap().iter().any(|agent| agent["name"] == "build"));
     let providers = client.providers().await.unwrap();
     assert!(providers["providers"].as_array().unwrap().iter().any(|provider| provider["id"] == "mock"));
