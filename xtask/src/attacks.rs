@@ -23,6 +23,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
             "--bin" => program = Some(PathBuf::from(crate::value(flag, &mut rest)?)),
             "--only" => attack.only.push(crate::value(flag, &mut rest)?.to_owned()),
             "--short" => attack.form = Form::Short,
+            "--unprotected" => attack.form = Form::Unprotected,
             "--progress" => attack.progress = print_progress,
             "--slowest" => lists_only = true,
             "--lanes" => {
@@ -98,8 +99,8 @@ fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<Str
     writeln!(text, "{} plays in {seconds} s", outcomes.len())?;
     writeln!(
         text,
-        "{:<14} {:>8} {:>6} {:>7}   {:>9} {:>6} {:>7}  {:>8}",
-        "kind", "hostile", "held", "failed", "harmless", "permission", "failed", "skipped"
+        "{:<14} {:>8} {:>6} {:>7}   {:>9} {:>10} {:>7}  {:>8}",
+        "kind", "hostile", "held", "failed", "ordinary", "permission", "failed", "skipped"
     )?;
     for kind in Kind::ALL.map(Some).into_iter().chain([None]) {
         let of = |is_hostile: bool, fits: fn(&Verdict) -> bool| {
@@ -113,7 +114,7 @@ fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<Str
         let skipped = |verdict: &Verdict| matches!(verdict, Verdict::Skipped(_));
         writeln!(
             text,
-            "{:<14} {:>8} {:>6} {:>7}   {:>9} {:>6} {:>7}  {:>8}",
+            "{:<14} {:>8} {:>6} {:>7}   {:>9} {:>10} {:>7}  {:>8}",
             kind.map_or("all".to_owned(), |kind| kind.to_string()),
             of(true, |_| true),
             of(true, |verdict| matches!(verdict, Verdict::Held)),
@@ -124,6 +125,7 @@ fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<Str
             of(true, skipped) + of(false, skipped),
         )?;
     }
+    text.push_str(&totals(outcomes));
     for one in outcomes {
         match &one.verdict {
             Verdict::Held => {}
@@ -141,4 +143,14 @@ fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<Str
         }
     }
     Ok(text)
+}
+
+/// Returns the two figures that count: the attacks without an effect, and the ordinary uses that worked.
+fn totals(outcomes: &[Outcome]) -> String {
+    let count = |is_hostile: bool| {
+        let all = || outcomes.iter().filter(|one| one.is_hostile == is_hostile);
+        let played = all().filter(|one| !matches!(one.verdict, Verdict::Skipped(_))).count();
+        format!("{} of {played}", all().filter(|one| one.verdict == Verdict::Held).count())
+    };
+    format!("hostile held: {}; ordinary passed: {}\n", count(true), count(false))
 }

@@ -40,10 +40,11 @@ Usage: cargo xtask COMMAND
 Without --bin a command builds the program with the `release` profile, `bench` with the `dist` profile.
 
 Commands:
-  attacks [--bin PATH] [--only PART]... [--lanes N] [--short] [--progress] [--slowest]
+  attacks [--bin PATH] [--only PART]... [--lanes N] [--short] [--unprotected] [--progress] [--slowest]
       Play the corpus of hostile and harmless cases, or only those whose name contains
       a PART, N at once (default 4). Print the results by kind and the name of each
-      failed case. Exit with 1 if a case failed.
+      failed case. With --unprotected, play the attacks without sandbox, rules and trust, and
+      report those without an effect. Exit with 1 if a case failed.
   traced [--bin PATH]
       Run the program under strace on a hostile directory: `models`, `run`, the
       terminal client and every GET route. Print every program that was executed.

@@ -30,13 +30,23 @@ use std::time::{Duration, Instant};
 mod case;
 mod commands;
 mod configuration;
+mod exchanges;
 mod git;
 mod harmless;
+mod identities;
 mod listener;
+mod loads;
+mod members;
+mod open;
+mod ordinary;
+mod people;
+mod plugins;
+mod published;
 mod repositories;
 mod requests;
 mod routes;
 mod scene;
+mod spellings;
 mod tools;
 mod traced;
 mod wire;
@@ -62,12 +72,36 @@ pub enum Kind {
     Routes,
     /// Tool calls of a model.
     Tools,
+    /// Names that a confined process exchanges before the program uses them: caches, arguments, attachments.
+    Exchanges,
+    /// Programs with more rights that load what a process with fewer rights, or a repository, wrote.
+    Loads,
+    /// Replies, rules and requests of members, plugins and imported documents.
+    Principals,
+    /// Spellings of one value that two parsers could read differently.
+    Spellings,
+    /// Control files, settings that lead to programs, secrets of the program, and denied files.
+    Identities,
+    /// The attacks on other agents that became public this year.
+    Published,
 }
 
 impl Kind {
     /// All kinds, in the order of the report.
-    pub const ALL: [Self; 6] =
-        [Self::Commands, Self::Repositories, Self::Configuration, Self::Requests, Self::Routes, Self::Tools];
+    pub const ALL: [Self; 12] = [
+        Self::Commands,
+        Self::Repositories,
+        Self::Configuration,
+        Self::Requests,
+        Self::Routes,
+        Self::Tools,
+        Self::Exchanges,
+        Self::Loads,
+        Self::Principals,
+        Self::Spellings,
+        Self::Identities,
+        Self::Published,
+    ];
 }
 
 impl fmt::Display for Kind {
@@ -79,6 +113,12 @@ impl fmt::Display for Kind {
             Self::Requests => "requests",
             Self::Routes => "routes",
             Self::Tools => "tools",
+            Self::Exchanges => "exchanges",
+            Self::Loads => "loads",
+            Self::Principals => "principals",
+            Self::Spellings => "spellings",
+            Self::Identities => "identities",
+            Self::Published => "published",
         })
     }
 }
@@ -148,6 +188,9 @@ pub enum Form {
     Long,
     /// A representative part for the test suite.
     Short,
+    /// The attacks without the protection: the sandbox is off, all is permitted and trusted. Each must have its effect,
+    /// otherwise it proves nothing.
+    Unprotected,
 }
 
 /// The corpus, ready to be played.
@@ -200,6 +243,14 @@ impl Attack {
 
     fn jobs(&self) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
+        if self.form == Form::Unprotected {
+            let controlled =
+                cases().into_iter().filter(|case| case.is_hostile && case.uncontrolled.is_none());
+            for case in controlled.filter(|case| self.includes_any(case, Trust::All)) {
+                jobs.push(Box::new(move |attack: &Self| play_unprotected(attack, &case)));
+            }
+            return jobs;
+        }
         // The slowest come first, so that no lane is left alone with one at the end.
         jobs.extend(commands::jobs(self));
         jobs.extend(routes::jobs(self));
@@ -207,14 +258,21 @@ impl Attack {
             let states = case.states.clone();
             for trust in states {
                 let case = case.clone();
-                let is_included = self.includes(&name(&case, trust))
-                    && (self.form == Form::Long || (case.is_in_short && trust != Trust::None));
+                let is_included = self.includes_any(&case, trust)
+                    && (self.form == Form::Long
+                        || (case.is_in_short && trust != Trust::None && !open::is_open(&case)));
                 if is_included {
-                    jobs.push(Box::new(move |attack: &Self| vec![play(attack, &case, trust)]));
+                    jobs.push(Box::new(move |attack: &Self| play(attack, &case, trust)));
                 }
             }
         }
         jobs
+    }
+
+    /// Whether the case or one of its rows is played.
+    fn includes_any(&self, case: &Case, trust: Trust) -> bool {
+        let whole = name(case, trust);
+        self.includes(&whole) || case.rows.iter().any(|(row, _)| self.includes(&format!("{whole}/{row}")))
     }
 
     fn includes(&self, name: &str) -> bool {
@@ -231,7 +289,15 @@ pub fn cases() -> Vec<Case> {
         configuration::cases(),
         requests::cases(),
         tools::cases(),
+        exchanges::cases(),
+        loads::cases(),
+        members::cases(),
+        plugins::cases(),
+        spellings::cases(),
+        identities::cases(),
+        published::cases(),
         harmless::cases(),
+        ordinary::cases(),
     ]
     .into_iter()
     .flatten()
@@ -242,17 +308,66 @@ fn name(case: &Case, trust: Trust) -> String {
     format!("{}/{}{}", case.kind, case.name, trust.suffix())
 }
 
-fn play(attack: &Attack, case: &Case, trust: Trust) -> Outcome {
+fn play(attack: &Attack, case: &Case, trust: Trust) -> Vec<Outcome> {
     let begun = Instant::now();
-    let verdict = scene::play(&attack.binary, case, trust)
-        .unwrap_or_else(|error| Verdict::Failed(format!("{error:#}")));
-    Outcome {
-        name: name(case, trust),
+    let (verdict, rows) =
+        scene::play(&attack.binary, case, trust).unwrap_or_else(|error| broken(case, &error));
+    outcomes(case, trust, Verdicts { verdict, rows, begun })
+}
+
+/// Plays an attack without the protection. An attack without an effect has failed, because it proves nothing.
+fn play_unprotected(attack: &Attack, case: &Case) -> Vec<Outcome> {
+    let begun = Instant::now();
+    let turned = |verdict: Verdict| match verdict {
+        Verdict::Held => Verdict::Failed("it has no effect without the protection either".to_owned()),
+        Verdict::Failed(_) => Verdict::Held,
+        other => other,
+    };
+    let played = scene::play_unprotected(&attack.binary, case);
+    let (verdict, rows) = match played {
+        // A case with rows has its effects there.
+        Ok((verdict, rows)) if rows.is_empty() => (turned(verdict), rows),
+        Ok((_, rows)) => (Verdict::Held, rows.into_iter().map(turned).collect()),
+        Err(error) => broken(case, &error),
+    };
+    outcomes(case, Trust::All, Verdicts { verdict, rows, begun })
+}
+
+fn broken(case: &Case, error: &anyhow::Error) -> (Verdict, Vec<Verdict>) {
+    let verdict = Verdict::Failed(format!("{error:#}"));
+    (verdict.clone(), vec![verdict; case.rows.len()])
+}
+
+/// The verdicts about a case and its rows.
+struct Verdicts {
+    verdict: Verdict,
+    rows: Vec<Verdict>,
+    begun: Instant,
+}
+
+/// Returns an outcome for each row and, unless the case has rows only, one for the case.
+fn outcomes(case: &Case, trust: Trust, verdicts: Verdicts) -> Vec<Outcome> {
+    let count = u32::try_from(case.rows.len().max(1)).unwrap_or(1);
+    let took = verdicts.begun.elapsed() / count;
+    let outcome = |name: String, verdict: Verdict| Outcome {
+        name,
         kind: case.kind,
         is_hostile: case.is_hostile,
         verdict,
-        took: begun.elapsed(),
+        took,
+    };
+    let whole = name(case, trust);
+    if case.rows.is_empty() {
+        return vec![outcome(whole, verdicts.verdict)];
     }
+    let rows = case.rows.iter().zip(verdicts.rows);
+    let mut all: Vec<Outcome> =
+        rows.map(|((row, _), verdict)| outcome(format!("{whole}/{row}"), verdict)).collect();
+    // A fault of the whole play, such as a canary, is not hidden by rows that hold.
+    if verdicts.verdict != Verdict::Held {
+        all.push(outcome(whole, verdicts.verdict));
+    }
+    all
 }
 
 #[cfg(test)]
@@ -276,9 +391,10 @@ mod tests {
         let commands = crate::escape::GROUPS.iter().flat_map(|group| group.attempts);
         let (harmless, hostile): (Vec<_>, Vec<_>) =
             commands.map(|one| one.expected == crate::escape::Expected::Run).partition(|is_done| *is_done);
-        let own = all.iter().filter(|case| case.is_hostile).count();
-        assert!(own >= 400 && own + hostile.len() >= 700, "{own} hostile cases");
-        let own = all.len() - own;
-        assert!(own >= 100 && own + harmless.len() >= 150, "{own} harmless cases");
+        let size = |case: &Case| case.rows.len().max(1);
+        let own: usize = all.iter().filter(|case| case.is_hostile).map(size).sum();
+        assert!(own >= 700 && own + hostile.len() >= 1000, "{own} hostile cases");
+        let own: usize = all.iter().filter(|case| !case.is_hostile).map(size).sum();
+        assert!(own + harmless.len() >= 300, "{own} harmless cases");
     }
 }

@@ -21,12 +21,21 @@ pub struct Case {
     pub is_in_short: bool,
     pub(super) states: Vec<Trust>,
     pub(super) is_git: bool,
+    /// Whether the project is not below the temporary directory, which the sandbox replaces.
+    pub(super) is_apart: bool,
     pub(super) needs_root: bool,
+    /// Why the effect cannot be shown by removing the protection, or `None` if it must occur then.
+    pub(super) uncontrolled: Option<&'static str>,
     pub(super) contact: Contact,
     pub(super) setup: Vec<Setup>,
     pub(super) acts: Vec<Act>,
     pub(super) proofs: Vec<Proof>,
+    /// Effects that are reported one by one, each with its name.
+    pub(super) rows: Vec<(String, Proof)>,
 }
+
+/// Calls of a model, each a tool and its input as JSON.
+pub(super) type CallTexts = Vec<(String, String)>;
 
 /// When the listener may be contacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,8 +80,8 @@ pub(super) enum Act {
     RunWell(Vec<String>),
     /// Run the program in another directory.
     RunIn(String, Vec<String>),
-    /// Send a prompt by `run` that the model answers with these calls, each a tool and its input.
-    Calls(Vec<(String, String)>),
+    /// Send a prompt by `run` with these flags. The model answers with the calls of the first round, then of the next.
+    Calls { flags: Vec<String>, rounds: Vec<CallTexts> },
     /// Request these paths for the project's directory from a server in another directory.
     Get(Vec<String>),
     /// Write a file.
@@ -83,6 +92,19 @@ pub(super) enum Act {
 
 /// The function of a [`Deed`].
 type Function = dyn Fn(&Scene) -> Result<()> + Send + Sync;
+
+/// The function of a [`Proof::Holds`]. It returns the forbidden effect.
+type Check = dyn Fn(&Scene) -> Option<String> + Send + Sync;
+
+/// A check that is a function.
+#[derive(Clone)]
+pub(super) struct Finding(pub(super) Arc<Check>);
+
+impl fmt::Debug for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Finding")
+    }
+}
 
 /// A step that is a function.
 #[derive(Clone)]
@@ -113,6 +135,10 @@ pub(super) enum Proof {
     Printed(String),
     /// Every call of the model must have completed.
     CallsDone,
+    /// The file must not contain the text, if it exists.
+    NotInFile { path: String, text: String },
+    /// The function must find no forbidden effect.
+    Holds(Finding),
 }
 
 /// Creates an attack, which is played before the repository is trusted.
@@ -124,12 +150,20 @@ pub(super) fn hostile(kind: Kind, name: impl Into<String>) -> Case {
         is_in_short: false,
         states: vec![Trust::Untrusted],
         is_git: true,
+        is_apart: false,
         needs_root: false,
+        uncontrolled: Some("it is older than this check"),
         contact: Contact::WhenTrusted,
         setup: Vec::new(),
         acts: Vec::new(),
         proofs: Vec::new(),
+        rows: Vec::new(),
     }
+}
+
+/// Creates an attack on a project that a sandbox sees at its place, whose effect must occur without the protection.
+pub(super) fn attack(kind: Kind, name: impl Into<String>) -> Case {
+    Case { uncontrolled: None, ..hostile(kind, name).apart() }
 }
 
 /// Creates a case that must work without a permission request in a directory that is not trusted.
@@ -171,6 +205,18 @@ impl Case {
     /// Skips the case for other users than root, because it needs files or processes of another user.
     pub(super) fn root(mut self) -> Self {
         self.needs_root = true;
+        self
+    }
+
+    /// Uses a directory that a sandbox does not replace, so that the home and other directories are visible in it.
+    pub(super) fn apart(mut self) -> Self {
+        self.is_apart = true;
+        self
+    }
+
+    /// Says why the effect cannot be shown by removing the protection.
+    pub(super) fn uncontrolled(mut self, why: &'static str) -> Self {
+        self.uncontrolled = Some(why);
         self
     }
 
@@ -259,17 +305,29 @@ impl Case {
     }
 
     /// Sends a prompt that the model answers with these calls.
-    pub(super) fn calls<const N: usize>(mut self, calls: [(&str, &str); N]) -> Self {
+    pub(super) fn calls<const N: usize>(self, calls: [(&str, &str); N]) -> Self {
         let calls = calls.map(|(tool, input)| (tool.to_owned(), input.to_owned())).to_vec();
-        self.acts.push(Act::Calls(calls));
+        self.rounds(&[], vec![calls])
+    }
+
+    /// Sends a prompt with these flags of `run`. The model answers with one round of calls after the other.
+    pub(super) fn rounds(mut self, flags: &[&str], rounds: Vec<CallTexts>) -> Self {
+        self.acts.push(Act::Calls { flags: owned(flags), rounds });
         self
     }
 
     /// Sends a prompt that the model answers with a `bash` call.
-    pub(super) fn bash(mut self, command: &str) -> Self {
-        let input = serde_json::json!({ "command": command }).to_string();
-        self.acts.push(Act::Calls(vec![("bash".to_owned(), input)]));
-        self
+    pub(super) fn bash(self, command: &str) -> Self {
+        self.commands(&[], &[command])
+    }
+
+    /// Sends a prompt with these flags of `run`. The model answers with one command after the other.
+    pub(super) fn commands(self, flags: &[&str], commands: &[&str]) -> Self {
+        let round = |command: &&str| {
+            let input = serde_json::json!({"command": command, "description": "Runs a command"}).to_string();
+            vec![("bash".to_owned(), input)]
+        };
+        self.rounds(flags, commands.iter().map(round).collect())
     }
 
     /// Requests these paths from a server in another directory.
@@ -350,6 +408,32 @@ impl Case {
     /// Requires that every call of the model completes.
     pub(super) fn done(self) -> Self {
         self.proof(Proof::CallsDone)
+    }
+
+    /// Requires that a file does not contain a text.
+    pub(super) fn not_in_file(self, path: impl Into<String>, text: impl Into<String>) -> Self {
+        self.proof(Proof::NotInFile { path: path.into(), text: text.into() })
+    }
+
+    /// Requires that a function finds no forbidden effect.
+    pub(super) fn holds(self, check: impl Fn(&Scene) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.proof(Proof::Holds(Finding(Arc::new(check))))
+    }
+
+    /// Adds an effect that is reported under its own name: a path that must not exist.
+    pub(super) fn row_absent(mut self, name: impl Into<String>, path: impl Into<String>) -> Self {
+        self.rows.push((name.into(), Proof::Absent(path.into())));
+        self
+    }
+
+    /// Adds an effect that is reported under its own name.
+    pub(super) fn row(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn(&Scene) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.rows.push((name.into(), Proof::Holds(Finding(Arc::new(check)))));
+        self
     }
 
     fn proof(mut self, proof: Proof) -> Self {

@@ -34,8 +34,13 @@ const REQUESTED: &str = "permission requested";
 /// The beginning of the error of a rejected permission request.
 const REJECTED: &str = "The user rejected permission";
 
+/// The directory of projects that a sandbox sees at their place. The sandbox replaces the temporary directory.
+const APART: &str = "/var/tmp";
+
 /// Calls of a model, each a tool and its input.
 type Calls = Vec<(String, Value)>;
+/// The calls for each prompt: those of the first response, of the next, and so on.
+type Rounds = Vec<Vec<Calls>>;
 
 /// The environment of a play.
 pub(super) struct Scene {
@@ -45,30 +50,60 @@ pub(super) struct Scene {
     root: PathBuf,
     model: BlockingServer,
     listener: Listener,
-    calls: Arc<OnceLock<Vec<Calls>>>,
+    calls: Arc<OnceLock<Rounds>>,
+    /// Whether the protection is removed, to show that the case has an effect then.
+    pub(super) is_unprotected: bool,
     env: Mutex<Vec<(String, String)>>,
     printed: Mutex<String>,
 }
 
-/// Plays a case in a trust state.
-pub(super) fn play(binary: &Path, case: &Case, trust: Trust) -> Result<Verdict> {
+/// Plays a case in a trust state. Returns the verdict about the case, and that about each of its rows.
+pub(super) fn play(binary: &Path, case: &Case, trust: Trust) -> Result<(Verdict, Vec<Verdict>)> {
+    played(binary, case, trust, Protection::On)
+}
+
+/// Plays a case without the protection. Its effects are named by [`Verdict::Failed`].
+pub(super) fn play_unprotected(binary: &Path, case: &Case) -> Result<(Verdict, Vec<Verdict>)> {
+    played(binary, case, Trust::All, Protection::Off)
+}
+
+/// Whether the program protects the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protection {
+    On,
+    /// The sandbox is off, all is permitted and trusted.
+    Off,
+}
+
+fn played(
+    binary: &Path,
+    case: &Case,
+    trust: Trust,
+    protection: Protection,
+) -> Result<(Verdict, Vec<Verdict>)> {
+    let all = |verdict: Verdict| (verdict.clone(), vec![verdict; case.rows.len()]);
     if case.needs_root && !geteuid().is_root() {
-        return Ok(Verdict::Skipped("only root can play it".to_owned()));
+        return Ok(all(Verdict::Skipped("only root can play it".to_owned())));
     }
-    let scene = Scene::new(binary, case, trust)?;
+    let scene = Scene::new(binary, case, trust, protection)?;
     let before = scene.snapshots(case)?;
     for (number, act) in case.acts.iter().enumerate() {
         if let Err(error) = scene.act(case, number, act) {
-            return Ok(Verdict::Failed(format!("{error:#}")));
+            return Ok(all(Verdict::Failed(format!("{error:#}"))));
         }
     }
-    Ok(scene.judge(case, &before))
+    let printed = scene.printed();
+    let row =
+        |(_, proof): &(String, Proof)| scene.fault(proof, &printed).map_or(Verdict::Held, Verdict::Failed);
+    Ok((scene.judge(case, &before), case.rows.iter().map(row).collect()))
 }
 
 impl Scene {
-    fn new(binary: &Path, case: &Case, trust: Trust) -> Result<Self> {
-        let project = if case.is_git { Project::git()? } else { Project::plain()? };
-        let scene = Self::bare(binary, project, trust)?;
+    fn new(binary: &Path, case: &Case, trust: Trust, protection: Protection) -> Result<Self> {
+        let project = if case.is_apart { Project::plain_in(Path::new(APART))? } else { Project::plain()? };
+        let project = if case.is_git { project.with_git()? } else { project };
+        let mut scene = Self::bare(binary, project, trust)?;
+        scene.is_unprotected = protection == Protection::Off;
         scene.user_configuration(case.setup.iter().filter_map(|setup| match setup {
             Setup::User(json) => Some(json.as_str()),
             _ => None,
@@ -77,12 +112,12 @@ impl Scene {
             scene.set_up(setup).with_context(|| format!("cannot set up {setup:?}"))?;
         }
         // Acts that are functions may set calls themselves.
-        if case.acts.iter().any(|act| matches!(act, Act::Calls(_))) {
+        if case.acts.iter().any(|act| matches!(act, Act::Calls { .. })) {
             let calls = case.acts.iter().map(|act| match act {
-                Act::Calls(calls) => scene.calls_of(calls),
+                Act::Calls { rounds, .. } => rounds.iter().map(|calls| scene.calls_of(calls)).collect(),
                 _ => Ok(Vec::new()),
             });
-            scene.script_calls(calls.collect::<Result<_>>()?);
+            scene.script_rounds(calls.collect::<Result<_>>()?);
         }
         Ok(scene)
     }
@@ -100,6 +135,7 @@ impl Scene {
             model,
             listener: Listener::start()?,
             calls,
+            is_unprotected: false,
             env: Mutex::default(),
             printed: Mutex::default(),
         };
@@ -123,6 +159,10 @@ impl Scene {
         for json in more {
             let value: Value = serde_json::from_str(&self.fill(json))?;
             merge(&mut config, value);
+        }
+        if self.is_unprotected {
+            config["permission"] = Value::from("allow");
+            config["sandbox"] = serde_json::json!({"mode": "off"});
         }
         self.write("@H/.config/opencode/opencode.json", &config.to_string())?;
         Ok(())
@@ -314,8 +354,13 @@ impl Scene {
 
     /// Makes the model answer the prompts `attempt-N.`, from 0, with these calls.
     pub(super) fn script_calls(&self, calls: Vec<Calls>) {
+        self.script_rounds(calls.into_iter().map(|calls| vec![calls]).collect());
+    }
+
+    /// Makes the model answer the prompts `attempt-N.`, from 0, with these rounds of calls.
+    pub(super) fn script_rounds(&self, rounds: Rounds) {
         // A second call for the same scene is a mistake in the case and has no effect.
-        self.calls.set(calls).unwrap_or_default();
+        self.calls.set(rounds).unwrap_or_default();
     }
 
     /// Returns the number of prompts with calls.
@@ -331,9 +376,11 @@ impl Scene {
             Act::RunIn(directory, args) => {
                 drop(self.finish(self.program(fill(args)).directory(self.path(directory)))?);
             }
-            Act::Calls(_) => {
-                let prompt = Self::prompt_of(number);
-                let done = self.finish(self.program(["run", "--format", "json", &prompt]))?;
+            Act::Calls { flags, .. } => {
+                let mut args = vec!["run".to_owned(), "--format".to_owned(), "json".to_owned()];
+                args.extend(self.flags(fill(flags)));
+                args.push(Self::prompt_of(number));
+                let done = self.finish(self.program(args))?;
                 if !case.is_hostile && done.code != Some(0) {
                     bail!("`run` ended with {:?}: {}", done.code, done.stderr);
                 }
@@ -343,6 +390,19 @@ impl Scene {
             Act::Do(act) => (act.0)(self)?,
         }
         Ok(())
+    }
+
+    /// Returns the flags of `run`. Without the protection the agent is the default one, which may do everything.
+    fn flags(&self, flags: Vec<String>) -> Vec<String> {
+        if !self.is_unprotected {
+            return flags;
+        }
+        let kept = match flags.iter().position(|flag| flag == "--agent") {
+            Some(at) => [&flags[..at], flags.get(at + 2..).unwrap_or_default()].concat(),
+            None => flags,
+        };
+        // Control files need a reply even if everything is permitted.
+        [kept, vec!["--auto".to_owned()]].concat()
     }
 
     fn get(&self, paths: &[String]) -> Result<()> {
@@ -402,7 +462,7 @@ impl Scene {
         let may_contact = match case.contact {
             Contact::Always => true,
             Contact::Never => false,
-            Contact::WhenTrusted => self.trust == Trust::All,
+            Contact::WhenTrusted => self.trust == Trust::All && !self.is_unprotected,
         };
         if !received.is_empty() && !may_contact {
             return Some(format!("the listener was contacted: {:.200}", received.replace("\r\n", " ")));
@@ -445,6 +505,13 @@ impl Scene {
                 (!printed.contains(&text)).then(|| format!("{text:?} was not printed: {}", tail(printed)))
             }
             Proof::CallsDone => incomplete_call(printed),
+            Proof::NotInFile { path, text } => {
+                let (path, text) = (self.path(path), self.fill(text));
+                let found =
+                    fs::read(&path).ok().filter(|bytes| String::from_utf8_lossy(bytes).contains(&text));
+                found.map(|_| format!("`{}` contains `{text}`", path.display()))
+            }
+            Proof::Holds(check) => (check.0)(self),
         }
     }
 }
@@ -499,12 +566,13 @@ fn merge(base: &mut Value, over: Value) {
 }
 
 /// Returns a script that answers a prompt `attempt-N.` with the calls of that act, and other prompts with text.
-fn script(calls: Arc<OnceLock<Vec<Calls>>>) -> Script {
+fn script(calls: Arc<OnceLock<Rounds>>) -> Script {
     let answer = move |request: &Request| -> Steps {
         let prompt = request.users.iter().rev().find_map(|user| user.rsplit_once(PROMPT));
         let number = prompt.and_then(|(_, rest)| rest.split('.').next()?.parse::<usize>().ok());
-        let calls = number.and_then(|number| calls.get()?.get(number)).filter(|calls| !calls.is_empty());
-        match calls.filter(|_| request.round == 0) {
+        let rounds = number.and_then(|number| calls.get()?.get(number));
+        let calls = rounds.and_then(|rounds| rounds.get(request.round)).filter(|calls| !calls.is_empty());
+        match calls {
             Some(calls) => Turn::tools(calls.iter().map(|(tool, input)| (tool.clone(), input.clone()))),
             None => Turn::text("It is done."),
         }
