@@ -15,6 +15,7 @@ mod ecosystem;
 mod fleet;
 mod fuzz;
 mod hang;
+mod local_model;
 mod lsp;
 mod mcp;
 mod measure;
@@ -24,6 +25,7 @@ mod package;
 mod pictures;
 mod plugins;
 mod races;
+mod transcripts;
 mod web;
 mod work;
 
@@ -110,6 +112,13 @@ Commands:
       N minutes (default 20): bodies close to the schemas, incomplete requests, pieces,
       invalid headers and WebSockets. Exit with 1 if the program crashed, did not answer
       a complete request, failed unexpectedly, or uses too much memory.
+  local-model [--bin PATH]
+      Drive the program with llama.cpp's own server and a small real model over Chat Completions,
+      Responses and Anthropic Messages. pip installs both below the temporary directory; without
+      a network the command is skipped. Print each case. Exit with 1 if a case failed.
+  transcripts [--count N] [--lanes N] [--seed N]
+      Replay N random stored conversations (default 100000) to models of all protocols, and check
+      every request with the rules of the scripted servers. Exit with 1 if one would be refused.
   mcp [--bin PATH]
       Drive the program with real MCP servers over all transports: the official ones, the
       examples of the TypeScript SDK, and one in Python. npm and pip install them below
@@ -180,7 +189,9 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "web" => return web::main(rest),
         "fleet" => return fleet::main(rest),
         "fuzz" => return fuzz::main(rest),
+        "transcripts" => return transcripts::main(rest),
         "hang" => return hang::main(rest),
+        "local-model" => return local_model::main(rest),
         "mcp" => return mcp::main(rest),
         "ecosystem" => return ecosystem::main(rest),
         "plugins" => return plugins::main(rest),

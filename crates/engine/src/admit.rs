@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use codewright_llm::media_type;
 use codewright_proto::{
     Action, CreatedTime, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, Principal,
     PromptInput, PromptModel, Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
@@ -324,6 +325,7 @@ async fn expand(
         PartInput::File { id, mime, filename, url, source, checked } => {
             let attached = Attached { mime: &mime, filename: filename.as_deref(), url, checked, by };
             let url = expand_file(inner, instance, attached, parts).await?;
+            let (mime, url) = with_type_of_content(mime, url);
             parts.push((id, PartBody::File { mime, filename, url, source }));
         }
         PartInput::Agent { id, name, source } => {
@@ -341,6 +343,22 @@ async fn expand(
         }
     }
     Ok(())
+}
+
+/// Gives a picture the type of its content, because programs rename pictures and providers compare both.
+fn with_type_of_content(mime: String, url: String) -> (String, String) {
+    /// The characters that contain every mark of a picture.
+    const MARK_CHARS: usize = 64;
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    let Some((_, data)) = inline else { return (mime, url) };
+    let start = data.get(..MARK_CHARS.min(data.len() / 4 * 4)).unwrap_or_default();
+    let bytes = STANDARD.decode(start).unwrap_or_default();
+    match media_type(&bytes) {
+        Some(found) if found.starts_with("image/") && found != mime => {
+            (found.to_owned(), format!("data:{found};base64,{data}"))
+        }
+        Some(_) | None => (mime, url),
+    }
 }
 
 /// Reports whether a file of a prompt is a resource of an MCP server.

@@ -60,6 +60,7 @@ impl Instances<'_> {
             while let Some(event) = stream.next().await {
                 match event? {
                     ModelEvent::TextDelta(text) => answer.push_str(&text),
+                    ModelEvent::TextWasReasoning => answer.clear(),
                     ModelEvent::Finish { .. } => break,
                     _ => {}
                 }

@@ -217,6 +217,7 @@ impl Instance {
         let Opening { catalog, env, dirs, llm, .. } = *opening;
         let mut models = Models::open(Search { catalog, env, dirs, llm }, configs, access, &looked_for).await;
         models.set_fetches(opening.plugins.fetches(&directory));
+        models.set_pictures(settled::pictures(&config.raw));
         let inert = parts.as_ref().filter(|parts| parts.trust == Trust::Inert);
         warnings.extend(inert.into_iter().flat_map(|parts| models.keep_usable(&parts.user)));
         warnings.extend(missing(&agents, &commands, &models, &origins));

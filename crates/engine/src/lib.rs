@@ -98,6 +98,7 @@ pub use plugins::sign_in::SignInAnswer;
 pub use plugins::{PluginApi, PluginDraft, PluginLists};
 pub use projects::{ProjectDirectory, ProjectPatch};
 pub use pty::Attached;
+pub use request::sent_messages;
 pub use sandbox::report::{SandboxLook, SandboxReport, SandboxStatus};
 pub use session::relocate::Changes;
 pub use session::revert::Restored;

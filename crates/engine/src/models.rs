@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use codewright_config::{Config, Dirs, Env, parse_model};
 use codewright_llm::catalog::{self, Catalog};
-use codewright_llm::{Client, CustomFetch, Model};
+use codewright_llm::{Client, CustomFetch, Model, PictureLimits};
 use serde_json::{Map, Value};
 
 use crate::Error;
@@ -46,6 +46,8 @@ pub(crate) struct Models {
     searched: Vec<String>,
     /// The providers whose requests plugins send.
     fetches: BTreeMap<String, CustomFetch>,
+    /// The user's limits for pictures.
+    pictures: PictureLimits,
 }
 
 /// The services that providers are searched with.
@@ -91,6 +93,7 @@ impl Models {
             small: config.small_model.clone(),
             searched,
             fetches: BTreeMap::new(),
+            pictures: PictureLimits::default(),
         };
         models.providers = models.configured(configs, access);
         if models.providers.iter().all(Provider::is_ambient)
@@ -168,10 +171,16 @@ impl Models {
             return Err(self.missing_provider(provider_id, model_id));
         };
         let model = provider.find(model_id)?.ok_or_else(|| self.unknown_model(provider_id, model_id))?;
-        Ok(match self.fetches.get(provider_id) {
-            Some(fetch) => Arc::new(Model { fetch: Some(fetch.clone()), ..Model::clone(&model) }),
-            None => model,
-        })
+        let fetch = self.fetches.get(provider_id).cloned();
+        if fetch.is_none() && self.pictures == model.pictures {
+            return Ok(model);
+        }
+        Ok(Arc::new(Model { fetch, pictures: self.pictures, ..Model::clone(&model) }))
+    }
+
+    /// Sets the user's limits for pictures.
+    pub(crate) fn set_pictures(&mut self, pictures: PictureLimits) {
+        self.pictures = pictures;
     }
 
     /// Sets the providers whose requests plugins send.

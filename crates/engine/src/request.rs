@@ -41,11 +41,17 @@ pub(crate) struct Parts<'a> {
 /// The largest number of output tokens that a step requests.
 pub(crate) const MAX_OUTPUT_TOKENS: u64 = 32_000;
 
+/// Returns the messages in which a model receives a stored conversation, as in the request of a step.
+#[must_use]
+pub fn sent_messages(transcript: &[MessageWithParts], model: &Model) -> Vec<Message> {
+    history::history(transcript, &Zone::utc(), model)
+}
+
 /// Builds the request of one step.
 pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     let (temperature, top_p) = sampling(&model.api_id);
     let temperature = parts.temperature.or(temperature).filter(|_| model.capabilities.temperature);
-    let mut messages = history::history(parts.transcript, parts.zone);
+    let mut messages = history::history(parts.transcript, parts.zone, model);
     let mut system = parts.system;
     if model.is_codex() {
         // This server accepts only its own agent's instructions, so ours are sent as a user message.

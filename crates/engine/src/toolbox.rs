@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod cx;
+mod repair;
 mod selection;
 pub(crate) mod spec;
 
@@ -19,6 +20,7 @@ use serde_json::Value;
 use crate::mcp::wrapped;
 use crate::permission::rules::PermissionRules;
 use crate::run::structured;
+pub(crate) use repair::repaired;
 pub(crate) use selection::{Selection, Switches};
 
 /// The tool name of invalid calls.

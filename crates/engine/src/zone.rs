@@ -18,7 +18,6 @@ impl Zone {
     }
 
     /// Returns UTC.
-    #[cfg(test)]
     pub(crate) fn utc() -> Self {
         Self(TimeZone::UTC)
     }

@@ -1,8 +1,9 @@
 //! The HTTP client: sends a request to a model and reads the answer as model events.
 //!
 //! A client is cheap to create and to clone. It opens connections when they are first needed and
-//! reuses them. To cancel a request, drop its future or stream. The client does not retry, with one
-//! exception: a request whose access token had expired is sent once more with a new token.
+//! reuses them. To cancel a request, drop its future or stream. The client does not retry, with two
+//! exceptions: a request whose access token had expired is sent once more with a new token, and one of
+//! which the provider refused a part is sent again without it.
 
 use std::time::Duration;
 
@@ -13,17 +14,22 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::classify::Answer;
 use crate::error::{ERROR_BODY_LIMIT_BYTES, cut};
+use crate::fit::Fitted;
 use crate::protocol;
+use crate::refusal::{self, MOST_REPEATS};
 use crate::transport::{Client, read, redacted, to_map};
 use crate::{CustomRequest, Endpoint, Error, Model, Quirk, Request, Secret};
 
 mod auth;
+mod body;
 mod decode;
 mod framing;
 mod gitlab;
 mod google;
 mod stream;
+mod unique;
 
+pub use body::body;
 pub use decode::decode;
 pub use stream::EventStream;
 
@@ -43,18 +49,22 @@ impl Client {
         let url = address(model, request)
             .map_err(|error| error.with_origin(&model.provider_id, cut(&model.base_url, 200)))?;
         let redacted_url = redacted(&url);
-        self.send(model, request, url)
-            .await
-            .map_err(|error| error.with_origin(&model.provider_id, &redacted_url))
-            .map(|(response, begun)| EventStream::new(response, model, redacted_url.clone(), begun))
-            .map(|mut stream| {
-                if model.quirks.contains(&Quirk::PrintedCalls) {
-                    stream.set_tools(&request.tools);
-                }
-                stream
-            })
+        let sent = async {
+            let Fitted { request, names } = fitted(request, model).await?;
+            let (response, begun) = self.send(model, &request, url).await?;
+            let mut stream = EventStream::new(response, model, redacted_url.clone(), begun);
+            stream.set_names(names);
+            if model.quirks.contains(&Quirk::PrintedCalls) {
+                stream.set_tools(&request.tools);
+            }
+            Ok(stream)
+        };
+        let sent: Result<_, Error> = sent.await;
+        sent.map_err(|error| error.with_origin(&model.provider_id, &redacted_url))
     }
 
+    /// Sends a request that obeys the rules. If the provider refuses parts of it all the same, sends it again without
+    /// them, as long as each error is another one.
     async fn send(
         &self,
         model: &Model,
@@ -62,9 +72,31 @@ impl Client {
         url: Url,
     ) -> Result<(reqwest::Response, Instant), Error> {
         let headers = headers(model, request)?;
-        let body = serde_json::to_vec(&protocol::lower(request, model))
-            .map_err(|why| Error::rejected(format!("the request cannot be written as JSON: {why}")))?;
-        let outgoing = Outgoing { url, headers, body };
+        let mut body = protocol::lower_fitted(request, model);
+        refusal::apply(&self.refusals, model, &mut body);
+        let mut reasons: Vec<String> = Vec::new();
+        loop {
+            let text = serde_json::to_vec(&body)
+                .map_err(|why| Error::rejected(format!("the request cannot be written as JSON: {why}")))?;
+            let outgoing = Outgoing { url: url.clone(), headers: headers.clone(), body: text };
+            let error = match self.send_body(model, outgoing).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let reason = error.failure().message.clone();
+            let is_new = !reasons.contains(&reason) && reasons.len() < MOST_REPEATS;
+            if !is_new || !refusal::repair(&self.refusals, model, &mut body, &error) {
+                return Err(error);
+            }
+            reasons.push(reason);
+        }
+    }
+
+    async fn send_body(
+        &self,
+        model: &Model,
+        outgoing: Outgoing,
+    ) -> Result<(reqwest::Response, Instant), Error> {
         match self.attempt(model, outgoing.clone()).await {
             Err((error, used)) if matches!(error, Error::Auth { .. }) => {
                 if !auth::discard(model, used.as_ref()).await {
@@ -110,6 +142,16 @@ impl Client {
         let error = with_advice(error_answer(response, model).await, model);
         Err((error, used))
     }
+}
+
+/// Returns a request that obeys the provider's rules. Pictures are converted on another thread, because that takes long.
+async fn fitted(request: &Request, model: &Model) -> Result<Fitted, Error> {
+    if !request.has_files() {
+        return Ok(protocol::fitted(request, model));
+    }
+    let (request, model) = (request.clone(), model.clone());
+    let fitted = tokio::task::spawn_blocking(move || protocol::fitted(&request, &model));
+    fitted.await.map_err(|why| Error::rejected(format!("the pictures could not be converted: {why}")))
 }
 
 /// Appends the model's advice about credentials to the server's message.

@@ -15,6 +15,8 @@ pub enum ModelEvent {
     TextDelta(String),
     /// The block of text is complete.
     TextEnd,
+    /// The open block of text was reasoning, and is complete.
+    TextWasReasoning,
     /// A block of reasoning starts.
     ReasoningStart,
     /// A piece of reasoning; never empty.

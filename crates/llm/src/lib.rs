@@ -18,6 +18,7 @@ mod error;
 mod event;
 mod eventstream;
 pub mod family;
+mod fit;
 pub mod gitlab;
 mod google;
 mod loose;
@@ -27,6 +28,7 @@ pub mod oauth;
 mod options;
 mod protocol;
 mod quirk;
+mod refusal;
 mod request;
 mod retry_after;
 mod secret;
@@ -36,12 +38,15 @@ pub mod vault;
 pub mod web;
 
 pub use aws::{Aws, Keys, Sources};
-pub use client::{EventStream, check_url, decode, list_models};
+pub use client::{EventStream, body, check_url, decode, list_models};
 pub use custom::{CustomFetch, CustomRequest, CustomResponse};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
+pub use fit::media_type;
 pub use google::GoogleCredentials;
-pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Timeouts};
+pub use model::{
+    Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, PictureLimits, Protocol, Timeouts,
+};
 pub use network::Network;
 pub use quirk::Quirk;
 pub use request::{

@@ -105,6 +105,8 @@ pub struct Model {
     pub limits: Limits,
     /// The model's capabilities.
     pub capabilities: Capabilities,
+    /// The user's limits for pictures.
+    pub pictures: PictureLimits,
     /// The price.
     pub cost: Cost,
     /// The price of requests with more tokens than this.
@@ -136,6 +138,7 @@ impl Model {
             quirks: Vec::new(),
             limits: Limits::default(),
             capabilities: Capabilities::default(),
+            pictures: PictureLimits::default(),
             cost: Cost::default(),
             long_cost: None,
             timeouts: Timeouts::default(),
@@ -190,6 +193,25 @@ impl Default for Capabilities {
             tool_call: true,
             input: Modalities::default(),
         }
+    }
+}
+
+/// The user's limits for pictures. The provider's may be lower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureLimits {
+    /// Whether larger pictures are made smaller. Otherwise they are left out.
+    pub resize: bool,
+    /// The largest width in pixels.
+    pub width: u32,
+    /// The largest height in pixels.
+    pub height: u32,
+    /// The largest size in base64.
+    pub base64_bytes: usize,
+}
+
+impl Default for PictureLimits {
+    fn default() -> Self {
+        Self { resize: true, width: 2000, height: 2000, base64_bytes: 5 * 1024 * 1024 }
     }
 }
 

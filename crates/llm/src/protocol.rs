@@ -12,11 +12,13 @@ mod prefix;
 #[cfg(test)]
 mod recorded;
 mod repeat;
+pub(crate) mod rules;
 mod usage;
 
 use serde_json::Value;
 
 use crate::classify::Answer;
+use crate::fit::{self, Fitted};
 use crate::{Auth, Error, Model, ModelEvent, Protocol, Request, ToolSpec, quirk};
 
 /// Returns the path under the base URL, with a query if the protocol has one.
@@ -44,9 +46,26 @@ pub(crate) fn auth(protocol: Protocol) -> Auth {
     }
 }
 
-/// Returns the body of a request.
+/// Returns a request that obeys the rules of the provider.
+pub(crate) fn fitted(request: &Request, model: &Model) -> Fitted {
+    let rules = match model.protocol {
+        Protocol::OpenAiChat => openai_chat::rules::of(model),
+        Protocol::OpenAiResponses => openai_responses::rules::of(model),
+        Protocol::Anthropic => anthropic::rules::of(model),
+        Protocol::Bedrock => bedrock::rules::of(model),
+        Protocol::Cohere => cohere::rules::RULES,
+        Protocol::Gemini => gemini::rules::RULES,
+    };
+    fit::fit(&quirk::request(&model.quirks, request), model, &rules)
+}
+
+/// Returns the body of a request. It obeys the rules of the provider.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let request = &*quirk::request(&model.quirks, request);
+    lower_fitted(&fitted(request, model).request, model)
+}
+
+/// Returns the body of a request that obeys the rules.
+pub(crate) fn lower_fitted(request: &Request, model: &Model) -> Value {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
         Protocol::OpenAiResponses => openai_responses::request::lower(request, model),
@@ -105,6 +124,13 @@ impl Decoder {
     pub(crate) fn set_tools(&mut self, tools: &[ToolSpec]) {
         if let Self::OpenAiChat(stream) = self {
             stream.set_tools(tools);
+        }
+    }
+
+    /// Expects thoughts of which only the closing tag is written. Only chat servers pass them on.
+    pub(crate) fn expect_thoughts(&mut self) {
+        if let Self::OpenAiChat(stream) = self {
+            stream.expect_thoughts();
         }
     }
 

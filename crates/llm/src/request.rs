@@ -42,6 +42,15 @@ impl Request {
         pieces.filter(|piece| !piece.trim().is_empty())
     }
 
+    /// Returns whether the conversation contains files.
+    pub(crate) fn has_files(&self) -> bool {
+        self.messages.iter().any(|message| match message {
+            Message::User(content) => content.iter().any(|part| matches!(part, UserContent::File(_))),
+            Message::Tool(results) => results.iter().any(|result| !result.attachments.is_empty()),
+            Message::Assistant(_) => false,
+        })
+    }
+
     /// Returns the session's id from the headers.
     pub(crate) fn session(&self) -> Option<&str> {
         let named = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION_HEADER));

@@ -11,6 +11,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::cut;
+use crate::refusal::known::Refusals;
 use crate::{Error, Network};
 
 mod connections;
@@ -21,10 +22,11 @@ mod pinned;
 pub(crate) use connections::Connections;
 pub(crate) use pinned::Pinned;
 
-/// Sends requests to models. Clones share their connections.
+/// Sends requests to models. Clones share their connections and the refused parts.
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) connections: Connections,
+    pub(crate) refusals: Refusals,
 }
 
 impl Client {
@@ -47,7 +49,7 @@ impl Client {
         let user_agent = HeaderValue::from_str(user_agent).map_err(|_| {
             Error::rejected(format!("the user agent `{user_agent}` cannot be sent as a header"))
         })?;
-        Ok(Self { connections: Connections::new(user_agent, network) })
+        Ok(Self { connections: Connections::new(user_agent, network), refusals: Refusals::default() })
     }
 
     /// Returns the HTTP client for an address, with the proxies and certificates of the network. It follows redirects

@@ -15,6 +15,7 @@ mod bedrock;
 mod chat;
 mod cohere;
 mod gemini;
+mod picture;
 mod problems;
 mod responses;
 mod rules;
@@ -111,6 +112,14 @@ impl Protocol {
             Self::Responses => responses::check(body, &mut problems),
         }
         problems.into_list()
+    }
+
+    /// Returns the reasons why a provider would reject a body that is sent with the right headers.
+    #[must_use]
+    pub fn problems(self, body: &Value) -> Vec<String> {
+        let headers =
+            Headers::from_iter([("anthropic-version", "2023-06-01"), ("authorization", "Bearer key")]);
+        self.check(&headers, body)
     }
 
     /// Returns a writer for one answer.

@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod arguments;
 mod ask;
 mod brackets;
 mod cx;
@@ -30,6 +31,7 @@ mod web;
 
 use std::sync::{Arc, LazyLock};
 
+pub use arguments::{Arguments, arguments};
 pub use ask::{Ask, Certainty, Implied, UNKNOWN};
 pub use codewright_workspace::Opening;
 pub use cx::{Environment, FileLock, FileLocks, Judged, Progress, ToolCx};
@@ -46,7 +48,7 @@ pub use output::{Attachment, Output};
 pub use permission::PermissionRequests;
 pub use reading::ReadRules;
 pub use render::{Unfilled, render};
-pub use schema::conform;
+pub use schema::{conform, has_variants};
 pub use skill::Skill;
 pub use tool::apply_patch::ApplyPatch;
 pub use tool::background::Background;

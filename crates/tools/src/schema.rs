@@ -1,7 +1,8 @@
 //! Validation of arguments against a tool's schema.
 //!
-//! It covers the part of JSON Schema that tools use: objects, arrays, strings, numbers with bounds, booleans
-//! and enums. The wording of a mismatch must stay, because models and clients know it.
+//! It covers the part of JSON Schema that tools use: objects, arrays, strings, numbers with bounds, booleans, enums,
+//! variants and references. Other keywords accept anything. The wording of a mismatch must stay, because models and
+//! clients know it.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -10,21 +11,31 @@ use crate::ToolError;
 
 /// The number of characters of an invalid value that are quoted.
 const MAX_QUOTED_CHARS: usize = 200;
+/// Limit of nesting. Deeper values are not checked.
+const MAX_DEPTH: usize = 64;
 
 /// Validates arguments, and corrects small mistakes.
 ///
-/// Other spellings of a key are accepted (`file_path` and `path` for `filePath`), `null` means that a value
-/// is missing, and an integer may have a fraction of zero. Keys that are not in the schema are kept.
+/// Other spellings of a key are accepted (`file_path`, `FilePath` and `path` for `filePath`), `null` means that a value
+/// is missing, an integer may have a fraction of zero, and a text may contain the list, object, number or flag that is
+/// expected. A value is corrected only if one correction fits. Keys that are not in the schema are kept.
 ///
 /// # Errors
 ///
 /// Returns the first mismatch and its path.
 pub fn conform(tool: &str, schema: &Value, mut input: Value) -> Result<Value, ToolError> {
-    let mut at = Vec::new();
-    match check(schema, &mut input, &mut at) {
+    let mut check = Check { root: schema, at: Vec::new(), depth: 0 };
+    match check.value(schema, &mut input) {
         Ok(()) => Ok(input),
-        Err(reason) => Err(mismatch(tool, &reason, &at)),
+        Err(reason) => Err(mismatch(tool, &reason, &check.at)),
     }
+}
+
+/// Reports whether the arguments of a tool have variants, which not every provider can describe to a model. The
+/// arguments of such a call are validated before it runs.
+#[must_use]
+pub fn has_variants(schema: &Value) -> bool {
+    ["oneOf", "anyOf", "allOf"].iter().any(|word| schema.get(*word).is_some())
 }
 
 /// Validates arguments and deserializes them.
@@ -56,18 +67,205 @@ impl Step {
     }
 }
 
-fn check(schema: &Value, value: &mut Value, at: &mut Vec<Step>) -> Result<(), String> {
-    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
-        return one_of(options, value);
+/// A validation. Small mistakes are corrected in place.
+struct Check<'a> {
+    /// The schema that references point into.
+    root: &'a Value,
+    at: Vec<Step>,
+    /// The nesting, because schemas may refer to themselves.
+    depth: usize,
+}
+
+impl<'a> Check<'a> {
+    fn value(&mut self, schema: &'a Value, value: &mut Value) -> Result<(), String> {
+        if self.depth > MAX_DEPTH {
+            return Ok(());
+        }
+        self.depth += 1;
+        let result = self.keywords(schema, value);
+        self.depth -= 1;
+        result
     }
-    match schema.get("type").and_then(Value::as_str) {
-        Some("object") => object(schema, value, at),
-        Some("array") => array(schema, value, at),
-        Some("string") => expect(value.is_string(), "string", value),
-        Some("boolean") => expect(value.is_boolean(), "boolean", value),
-        Some("number") => expect(value.is_number(), "number", value).and_then(|()| bounds(schema, value)),
-        Some("integer") => integer(schema, value),
-        Some(_) | None => Ok(()),
+
+    fn keywords(&mut self, schema: &'a Value, value: &mut Value) -> Result<(), String> {
+        if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#'))
+            && let Some(target) = self.root.pointer(target)
+        {
+            self.value(target, value)?;
+        }
+        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.value(part, value)?;
+        }
+        if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+            return one_of(options, value);
+        }
+        if let Some(option) = schema.get("const") {
+            return one_of(std::slice::from_ref(option), value);
+        }
+        match schema.get("type") {
+            Some(Value::String(kind)) => self.kind(kind, schema, value)?,
+            Some(Value::Array(kinds)) => self.one_kind(kinds, schema, value)?,
+            Some(_) | None if schema.get("properties").is_some() && value.is_object() => {
+                self.object(schema, value)?;
+            }
+            Some(_) | None => {}
+        }
+        for word in ["anyOf", "oneOf"] {
+            if let Some(variants) = schema.get(word).and_then(Value::as_array) {
+                self.variants(variants, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn kind(&mut self, kind: &str, schema: &'a Value, value: &mut Value) -> Result<(), String> {
+        coerce(kind, value);
+        match kind {
+            "object" => self.object(schema, value),
+            "array" => self.array(schema, value),
+            "string" => expect(value.is_string(), "string", value),
+            "boolean" => expect(value.is_boolean(), "boolean", value),
+            "number" => expect(value.is_number(), "number", value).and_then(|()| bounds(schema, value)),
+            "integer" => integer(schema, value),
+            "null" => expect(value.is_null(), "null", value),
+            _ => Ok(()),
+        }
+    }
+
+    /// A value that has one of several types stays as it is. Text becomes the only one that it can be.
+    fn one_kind(&mut self, kinds: &'a [Value], schema: &'a Value, value: &mut Value) -> Result<(), String> {
+        let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
+        let own = kinds.iter().copied().find(|kind| has_kind(kind, value));
+        if let Some(kind) = own {
+            return self.kind(kind, schema, value);
+        }
+        let mut readings: Vec<Value> = Vec::new();
+        for kind in &kinds {
+            let mut reading = value.clone();
+            coerce(kind, &mut reading);
+            if has_kind(kind, &reading) && !readings.contains(&reading) {
+                readings.push(reading);
+            }
+        }
+        expect(readings.len() == 1, &kinds.join(" | "), value)?;
+        *value = readings.swap_remove(0);
+        let kind = kinds.into_iter().find(|kind| has_kind(kind, value)).unwrap_or_default();
+        self.kind(kind, schema, value)
+    }
+
+    /// A value that fits a variant stays as it is. Otherwise it is corrected if only one correction fits.
+    fn variants(&mut self, variants: &'a [Value], value: &mut Value) -> Result<(), String> {
+        let (mut readings, mut reason): (Vec<Value>, Option<String>) = (Vec::new(), None);
+        for variant in variants {
+            let (mut reading, depth) = (value.clone(), self.at.len());
+            match self.value(variant, &mut reading) {
+                Ok(()) if reading == *value => return Ok(()),
+                Ok(()) if readings.contains(&reading) => {}
+                Ok(()) => readings.push(reading),
+                Err(why) => reason = reason.or(Some(why)),
+            }
+            self.at.truncate(depth);
+        }
+        match readings.len() {
+            0 => Err(reason.unwrap_or_else(|| format!("No variant fits {}", quoted(value)))),
+            1 => {
+                *value = readings.swap_remove(0);
+                Ok(())
+            }
+            _ => Err(format!("Several variants could be meant by {}", quoted(value))),
+        }
+    }
+
+    fn object(&mut self, schema: &'a Value, value: &mut Value) -> Result<(), String> {
+        expect(value.is_object(), "object", value)?;
+        let required: Vec<&str> = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let Some(fields) = value.as_object_mut() else { return Ok(()) };
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+            let missing = required.iter().any(|key| !fields.contains_key(*key));
+            return if missing { Err("Missing key".to_owned()) } else { Ok(()) };
+        };
+        for (key, part) in properties {
+            rename_spelling(fields, key, properties);
+            let is_required = required.contains(&key.as_str());
+            if !is_required && fields.get(key).is_some_and(Value::is_null) && !accepts_null(part) {
+                fields.remove(key);
+            }
+            self.at.push(Step::Key(key.clone()));
+            match fields.get_mut(key) {
+                Some(field) => self.value(part, field)?,
+                None if is_required => return Err("Missing key".to_owned()),
+                None => {}
+            }
+            self.at.pop();
+        }
+        Ok(())
+    }
+
+    fn array(&mut self, schema: &'a Value, value: &mut Value) -> Result<(), String> {
+        expect(value.is_array(), "array", value)?;
+        let Some(items) = schema.get("items").filter(|items| items.is_object()) else { return Ok(()) };
+        for (index, item) in value.as_array_mut().into_iter().flatten().enumerate() {
+            self.at.push(Step::Index(index));
+            self.value(items, item)?;
+            self.at.pop();
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a schema names `null` as a value.
+fn accepts_null(schema: &Value) -> bool {
+    let is_null = |kind: &Value| kind == "null";
+    let of_type = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(is_null),
+        Some(kind) => is_null(kind),
+        None => false,
+    };
+    let listed = schema.get("enum").and_then(Value::as_array).is_some_and(|list| list.contains(&Value::Null));
+    let variants = ["anyOf", "oneOf"].iter().filter_map(|word| schema.get(*word)?.as_array()).flatten();
+    of_type || listed || variants.into_iter().any(accepts_null)
+}
+
+fn has_kind(kind: &str, value: &Value) -> bool {
+    match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "number" => value.is_number(),
+        "null" => value.is_null(),
+        _ => false,
+    }
+}
+
+/// Replaces a text by the list, object, number or flag that it contains, if the schema wants that.
+fn coerce(kind: &str, value: &mut Value) {
+    let Value::String(text) = value else { return };
+    let read = match kind {
+        "array" | "object" => match super::arguments::values(text) {
+            Ok(values) => match <[Value; 1]>::try_from(values) {
+                Ok([only]) => Some(only),
+                Err(_) => None,
+            },
+            Err(_) => None,
+        },
+        "boolean" => match text.trim().to_ascii_lowercase().as_str() {
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        "integer" | "number" => serde_json::from_str(text.trim()).ok(),
+        _ => None,
+    };
+    if let Some(read) = read.filter(|read| has_kind(kind, read)) {
+        *value = read;
     }
 }
 
@@ -83,76 +281,51 @@ fn quoted(value: &Value) -> String {
     }
 }
 
-fn one_of(options: &[Value], value: &Value) -> Result<(), String> {
-    let names: Vec<String> = options.iter().map(Value::to_string).collect();
-    expect(options.contains(value), &names.join(" | "), value)
-}
-
-fn object(schema: &Value, value: &mut Value, at: &mut Vec<Step>) -> Result<(), String> {
-    expect(value.is_object(), "object", value)?;
-    let (Some(fields), Some(properties)) =
-        (value.as_object_mut(), schema.get("properties").and_then(Value::as_object))
-    else {
+/// A text in another case is the only option that it can be. A text of another type is read.
+fn one_of(options: &[Value], value: &mut Value) -> Result<(), String> {
+    if options.contains(value) {
         return Ok(());
-    };
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    for (key, part) in properties {
-        rename_spelling(fields, key, properties);
-        let is_required = required.contains(&key.as_str());
-        if !is_required && fields.get(key).is_some_and(Value::is_null) {
-            fields.remove(key);
-        }
-        at.push(Step::Key(key.clone()));
-        match fields.get_mut(key) {
-            Some(field) => check(part, field, at)?,
-            None if is_required => return Err("Missing key".to_owned()),
-            None => {}
-        }
-        at.pop();
     }
-    Ok(())
+    if let Some(text) = value.as_str().map(str::trim) {
+        let is_meant = |option: &&Value| match option {
+            Value::String(option) => option.eq_ignore_ascii_case(text),
+            Value::Number(_) | Value::Bool(_) => option.to_string().eq_ignore_ascii_case(text),
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
+        };
+        let mut meant = options.iter().filter(is_meant);
+        if let (Some(option), None) = (meant.next(), meant.next()) {
+            *value = option.clone();
+            return Ok(());
+        }
+    }
+    let names: Vec<String> = options.iter().map(Value::to_string).collect();
+    expect(false, &names.join(" | "), value)
 }
 
+/// Renames a key that is written in another way than its property, if only one key can be meant.
 fn rename_spelling(fields: &mut Map<String, Value>, key: &str, properties: &Map<String, Value>) {
     if fields.contains_key(key) {
         return;
     }
     let plain = if key == "filePath" { Some("path") } else { None };
-    let spellings = [Some(snake(key)), plain.map(str::to_owned)];
-    for spelling in spellings.into_iter().flatten().filter(|name| !properties.contains_key(name)) {
-        if let Some(value) = fields.remove(&spelling) {
-            fields.insert(key.to_owned(), value);
-            return;
-        }
+    let is_similar = |name: &&String| !properties.contains_key(*name) && plainly(name) == plainly(key);
+    let mut similar = fields.keys().filter(is_similar);
+    let spelling = match (similar.next(), similar.next()) {
+        (Some(name), None) => Some(name.clone()),
+        (Some(_), Some(_)) => None,
+        (None, _) => plain
+            .filter(|name| fields.contains_key(*name) && !properties.contains_key(*name))
+            .map(str::to_owned),
+    };
+    let is_unique = properties.keys().filter(|name| plainly(name) == plainly(key)).count() == 1;
+    if let Some(value) = spelling.filter(|_| is_unique).and_then(|spelling| fields.remove(&spelling)) {
+        fields.insert(key.to_owned(), value);
     }
 }
 
-fn snake(key: &str) -> String {
-    let mut out = String::new();
-    for c in key.chars() {
-        if c.is_ascii_uppercase() {
-            out.push('_');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
-}
-
-fn array(schema: &Value, value: &mut Value, at: &mut Vec<Step>) -> Result<(), String> {
-    expect(value.is_array(), "array", value)?;
-    let Some(items) = schema.get("items") else { return Ok(()) };
-    for (index, item) in value.as_array_mut().into_iter().flatten().enumerate() {
-        at.push(Step::Index(index));
-        check(items, item, at)?;
-        at.pop();
-    }
-    Ok(())
+/// Returns a name without case and separators.
+fn plainly(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 fn integer(schema: &Value, value: &mut Value) -> Result<(), String> {
@@ -220,7 +393,16 @@ mod tests {
                 "Expected a value greater than or equal to 0, got -1\n  at [\"offset\"]",
             ),
             (json!({"filePath": "x", "offset": 1.5}), "Expected an integer, got 1.5\n  at [\"offset\"]"),
-            (json!({"filePath": "x", "offset": "3"}), "Expected number, got \"3\"\n  at [\"offset\"]"),
+            (
+                json!({"filePath": "x", "offset": "three"}),
+                "Expected number, got \"three\"\n  at [\"offset\"]",
+            ),
+            (
+                json!({"filePath": "x", "offset": "300"}),
+                "Expected a value less than or equal to 100, got 300\n  at [\"offset\"]",
+            ),
+            (json!({"filePath": "x", "todos": "none"}), "Expected array, got \"none\"\n  at [\"todos\"]"),
+            (json!({"filePath": "x", "todos": "{}"}), "Expected array, got \"{}\"\n  at [\"todos\"]"),
             (
                 json!({"filePath": "x", "timeout": 0}),
                 "Expected a value greater than 0, got 0\n  at [\"timeout\"]",
@@ -247,9 +429,62 @@ mod tests {
             (json!({"path": "x"}), json!({"filePath": "x"})),
             (json!({"filePath": "x", "offset": null}), json!({"filePath": "x"})),
             (json!({"filePath": "x", "offset": 3.0}), json!({"filePath": "x", "offset": 3})),
+            (json!({"filePath": "x", "offset": " 3"}), json!({"filePath": "x", "offset": 3})),
+            (json!({"FILE_PATH": "x"}), json!({"filePath": "x"})),
+            (json!({"filePath": "x", "mode": "A"}), json!({"filePath": "x", "mode": "a"})),
+            (
+                json!({"filePath": "x", "todos": "[{\"content\": \"y\",}]"}),
+                json!({"filePath": "x", "todos": [{"content": "y"}]}),
+            ),
+            (
+                json!({"filePath": "x", "todos": ["{\"Content\": \"y\"}"]}),
+                json!({"filePath": "x", "todos": [{"content": "y"}]}),
+            ),
+            (json!("{\"filePath\": \"x\"}"), json!({"filePath": "x"})),
         ];
         for (input, expected) in cases {
             assert_eq!(conform("read", &schema(), input).expect("fits"), expected);
         }
+    }
+
+    #[test]
+    fn schemas_of_servers_are_understood() {
+        let text = json!({"type": "string"});
+        for (schema, input, expected) in [
+            (json!({"type": ["integer", "null"]}), json!("3"), Some(json!(3))),
+            (json!({"type": ["string", "integer"]}), json!("3"), Some(json!("3"))),
+            (json!({"type": ["integer", "boolean"]}), json!("true"), Some(json!(true))),
+            (json!({"type": "boolean"}), json!("False"), Some(json!(false))),
+            (json!({"anyOf": [text, {"type": "array"}]}), json!("[1]"), Some(json!("[1]"))),
+            (json!({"anyOf": [{"type": "array"}, {"type": "null"}]}), json!("[1]"), Some(json!([1]))),
+            (json!({"oneOf": [{"type": "integer"}, {"type": "boolean"}]}), json!("x"), None),
+            (
+                json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "number"}}}),
+                json!("1.5"),
+                Some(json!(1.5)),
+            ),
+            (json!({"$ref": "#"}), json!(1), Some(json!(1))),
+            (
+                json!({"type": "object", "properties": {"userId": {}, "user_id": {}}}),
+                json!({"USERID": 1}),
+                Some(json!({"USERID": 1})),
+            ),
+            (
+                json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}}),
+                json!({"a": null}),
+                Some(json!({"a": null})),
+            ),
+            (json!({"enum": [1, 2]}), json!("2"), Some(json!(2))),
+            (json!({"const": "x"}), json!("X"), Some(json!("x"))),
+            (json!(true), json!("x"), Some(json!("x"))),
+        ] {
+            assert_eq!(conform("t", &schema, input.clone()).ok(), expected, "{schema} {input}");
+        }
+        let variant = |key: &str| json!({"type": "object", "properties": {key: text}, "required": [key]});
+        let schema = json!({"type": "object", "oneOf": [variant("content"), variant("url")]});
+        assert!(has_variants(&schema));
+        assert!(conform("t", &schema, json!({"url": "u"})).is_ok());
+        assert_eq!(conform("t", &schema, json!({"URL": "u"})).unwrap(), json!({"url": "u"}));
+        assert!(conform("t", &schema, json!({"other": "u"})).is_err());
     }
 }

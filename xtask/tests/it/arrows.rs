@@ -92,6 +92,7 @@ const CRATES: &[Crate] = &[
         &[
             "codewright-proto",
             "codewright-llm",
+            "codewright-engine",
             "codewright-store",
             "codewright-snapshot",
             "codewright-scripted",
@@ -153,6 +154,7 @@ const ENGINE: &[Layer] = &[
             "session::revert::point",
             "session_file",
             "telemetry",
+            "toolbox::repair",
             "toolbox::selection",
             "transfer::sanitize",
             "trial",

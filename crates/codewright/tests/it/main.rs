@@ -71,6 +71,7 @@ mod reading;
 mod recover;
 mod responses;
 mod rights;
+mod rules;
 mod sandbox;
 mod secret;
 mod serve;

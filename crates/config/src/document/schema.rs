@@ -113,7 +113,7 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("lsp", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(LSP_KEYS)))),
     ("lsp_install", Shape::Switch),
     ("layout", Shape::OneOf(&["auto", "stretch"])),
-    ("attachment", ANYTHING),
+    ("attachment", Shape::Record(&[("image", Shape::Record(IMAGE_KEYS))])),
     ("enterprise", Shape::Record(&[("url", Shape::Text)])),
     ("tool_output", Shape::Record(&[("max_lines", Shape::Positive), ("max_bytes", Shape::Positive)])),
     ("compaction", Shape::Record(COMPACTION_KEYS)),
@@ -123,6 +123,13 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("tui", Shape::Any),
     ("prompt", Shape::Record(PROMPT_KEYS)),
     ("sandbox", Shape::Record(sandbox::KEYS)),
+];
+
+const IMAGE_KEYS: &[(&str, Shape)] = &[
+    ("auto_resize", Shape::Switch),
+    ("max_width", Shape::Positive),
+    ("max_height", Shape::Positive),
+    ("max_base64_bytes", Shape::Positive),
 ];
 
 const NODE_KEYS: &[(&str, Shape)] = &[

@@ -34,11 +34,10 @@ const MAX_UNKNOWN_KEYS: usize = 20;
 const CHARS_PER_MISTAKE: usize = 3;
 
 /// Keys without an effect in this version, with the reasons.
-const UNUSED: [(&str, &str); 6] = [
+const UNUSED: [(&str, &str); 5] = [
     ("autoupdate", "the program never updates itself"),
     ("references", "references are not supported"),
     ("reference", "references are not supported"),
-    ("attachment", "images are not resized"),
     ("autoshare", "sessions are not shared"),
     ("tui", "use `tui.json` for the terminal client"),
 ];

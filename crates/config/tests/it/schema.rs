@@ -40,7 +40,7 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("layout", r#""stretch""#, r#""wide""#),
     ("permission", r#"{"bash": {"*": "ask"}}"#, r#"{"bash": "maybe"}"#),
     ("tools", r#"{"write": false}"#, r#"{"write": "no"}"#),
-    ("attachment", "{}", "1"),
+    ("attachment", r#"{"image": {"auto_resize": false, "max_width": 5}}"#, r#"{"image": {"max_width": 0}}"#),
     ("enterprise", r#"{"url": "https://x"}"#, r#"{"url": 1}"#),
     ("tool_output", r#"{"max_lines": 10, "max_bytes": 100}"#, r#"{"max_lines": 0}"#),
     (
@@ -77,7 +77,6 @@ fn a_key_of_the_schema_accepts_valid_values_only() {
 #[test]
 fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
     for (key, value) in [
-        ("attachment", r#"{"image": {"max_width": 5}}"#),
         ("autoshare", "true"),
         ("autoupdate", "true"),
         ("autoupdate", r#""notify""#),

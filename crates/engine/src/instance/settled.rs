@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use codewright_config::{Env, env};
+use codewright_llm::PictureLimits;
 use codewright_proto::{Action, Rule};
 use codewright_tools::Bounds;
 use serde_json::Value;
@@ -75,6 +76,21 @@ impl Settled {
     }
 }
 
+/// Returns the limits for pictures from `attachment.image`.
+pub(super) fn pictures(config: &Value) -> PictureLimits {
+    let wanted = &config["attachment"]["image"];
+    let usual = PictureLimits::default();
+    let number = |key: &str| wanted[key].as_u64().filter(|number| *number > 0);
+    let pixels = |key: &str, usual: u32| number(key).map_or(usual, |n| u32::try_from(n).unwrap_or(u32::MAX));
+    let bytes = number("max_base64_bytes").and_then(|bytes| usize::try_from(bytes).ok());
+    PictureLimits {
+        resize: wanted["auto_resize"] != false,
+        width: pixels("max_width", usual.width),
+        height: pixels("max_height", usual.height),
+        base64_bytes: bytes.unwrap_or(usual.base64_bytes),
+    }
+}
+
 fn bounds(wanted: &Value) -> Bounds {
     let number = |key: &str, usual: usize, most: usize| {
         let wanted = wanted[key].as_u64().and_then(|wanted| usize::try_from(wanted).ok());
@@ -119,6 +135,20 @@ mod tests {
         check(json!({}), usual.lines, usual.bytes);
         check(json!({"max_lines": 10}), 10, usual.bytes);
         check(json!({"max_lines": u64::MAX, "max_bytes": u64::MAX}), MOST.lines, MOST.bytes);
+    }
+
+    #[test]
+    fn pictures_have_the_configured_limits() {
+        let usual = PictureLimits::default();
+        for (wanted, expected) in [
+            (json!({}), usual),
+            (json!({"max_width": 5, "max_height": 6}), PictureLimits { width: 5, height: 6, ..usual }),
+            (json!({"auto_resize": false}), PictureLimits { resize: false, ..usual }),
+            (json!({"max_base64_bytes": 7}), PictureLimits { base64_bytes: 7, ..usual }),
+        ] {
+            assert_eq!(pictures(&json!({"attachment": {"image": wanted}})), expected);
+        }
+        assert_eq!(pictures(&json!({})), usual);
     }
 
     #[test]

@@ -119,6 +119,7 @@ pub(crate) async fn complete(
         while let Some(event) = stream.next().await {
             match event.map_err(ToolError::model)? {
                 ModelEvent::TextDelta(delta) => text.push_str(&delta),
+                ModelEvent::TextWasReasoning => text.clear(),
                 ModelEvent::Finish { reason, usage } => {
                     is_cut = reason == FinishReason::Length;
                     used = usage;

@@ -40,6 +40,7 @@ pub(super) fn models(providers: Vec<Provider>) -> Models {
         small: None,
         searched: Vec::new(),
         fetches: BTreeMap::new(),
+        pictures: PictureLimits::default(),
     }
 }
 

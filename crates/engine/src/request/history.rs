@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use codewright_llm::{AssistantContent, File, FileData, Message, ToolResult, UserContent};
+use codewright_llm::{AssistantContent, File, FileData, Message, Model, ToolResult, UserContent};
 use codewright_proto::{
     AssistantMessage, Message as Stored, MessageError, MessageWithParts, PartBody, ToolPart, ToolState,
 };
@@ -38,13 +38,16 @@ pub(super) const GO_ON: &str = "Continue.";
 ///
 /// Messages that were sent before are converted to the same bytes, so that providers can cache them. The system text
 /// contains the date of the session's start; a prompt on a later day states its own date.
-pub(crate) fn history(transcript: &[MessageWithParts], zone: &Zone) -> Vec<Message> {
+///
+/// Reasoning and signatures are valid only for the model that made them. Reasoning of another one becomes text, without
+/// its signature, as in OpenCode.
+pub(crate) fn history(transcript: &[MessageWithParts], zone: &Zone, model: &Model) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut today = transcript.first().map(|first| zone.date(first.info.created()));
     for stored in visible(transcript) {
         match &stored.info {
             Stored::User(_) => push_user(&mut messages, stored, zone.date(stored.info.created()), &mut today),
-            Stored::Assistant(info) => push_assistant(&mut messages, info, stored),
+            Stored::Assistant(info) => push_assistant(&mut messages, info, stored, model),
         }
     }
     if matches!(messages.first(), Some(Message::Assistant(_) | Message::Tool(_))) {
@@ -153,7 +156,14 @@ pub(crate) fn shown_output(tool: &str, output: &str, metadata: &Map<String, Valu
     }
 }
 
-fn push_assistant(messages: &mut Vec<Message>, info: &AssistantMessage, stored: &MessageWithParts) {
+fn push_assistant(
+    messages: &mut Vec<Message>,
+    info: &AssistantMessage,
+    stored: &MessageWithParts,
+    model: &Model,
+) {
+    let is_own = info.provider_id == model.provider_id && info.model_id == model.id;
+    let own = |metadata: &Option<Value>| metadata.clone().filter(|_| is_own).map(AssistantContent::Metadata);
     let aborted = matches!(info.error, Some(MessageError::MessageAbortedError { .. }));
     let called = stored.parts.iter().any(|part| matches!(part.body, PartBody::Tool(_)));
     // A failed answer has no text, but its calls did run.
@@ -166,7 +176,11 @@ fn push_assistant(messages: &mut Vec<Message>, info: &AssistantMessage, stored: 
         match &part.body {
             PartBody::Text(text) if spoke && !text.text.trim().is_empty() => {
                 content.push(AssistantContent::Text(text.text.to_string()));
-                content.extend(text.metadata.clone().map(AssistantContent::Metadata));
+                content.extend(own(&text.metadata));
+            }
+            PartBody::Reasoning { text, .. } if finished && !is_own => {
+                let text = text.trim();
+                content.extend((!text.is_empty()).then(|| AssistantContent::Text(text.to_owned())));
             }
             PartBody::Reasoning { text, metadata, .. }
                 if finished && (!text.is_empty() || metadata.is_some()) =>
@@ -176,7 +190,7 @@ fn push_assistant(messages: &mut Vec<Message>, info: &AssistantMessage, stored: 
             }
             PartBody::Tool(call) => {
                 content.push(tool_call(call));
-                content.extend(call.metadata.clone().map(AssistantContent::Metadata));
+                content.extend(own(&call.metadata));
                 results.push(tool_result(call));
             }
             PartBody::Text(_)
@@ -329,9 +343,41 @@ mod tests {
         words.collect::<Vec<_>>().join("|")
     }
 
+    fn model() -> Model {
+        Model::new("p", "m", codewright_llm::Protocol::Anthropic, "https://h")
+    }
+
+    #[test]
+    fn reasoning_of_another_model_is_text_without_a_signature() {
+        let mut transcript = talk("u0 a1 u2");
+        let mut thought = transcript[1].parts[0].clone();
+        thought.body = serde_json::from_value(json!({
+            "type": "reasoning", "text": "hm", "metadata": {"anthropic": {"signature": "S"}}, "time": {"start": 1},
+        }))
+        .unwrap();
+        transcript[1].parts.insert(0, thought);
+        for (provider, id, expected) in [
+            (
+                "p",
+                "m",
+                AssistantContent::Reasoning {
+                    text: "hm".into(),
+                    metadata: Some(json!({"anthropic": {"signature": "S"}})),
+                },
+            ),
+            ("p", "other", AssistantContent::Text("hm".into())),
+            ("other", "m", AssistantContent::Text("hm".into())),
+        ] {
+            let model = Model::new(provider, id, codewright_llm::Protocol::Anthropic, "https://h");
+            let messages = history(&transcript, &Zone::utc(), &model);
+            let Message::Assistant(content) = &messages[1] else { panic!("an answer") };
+            assert_eq!(content[0], expected);
+        }
+    }
+
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(sent(&history(&talk(text), &Zone::utc())), expected);
+        assert_eq!(sent(&history(&talk(text), &Zone::utc(), &model())), expected);
     }
 
     #[test]

@@ -25,6 +25,8 @@ use crate::toolbox::changes_nothing;
 
 /// The metadata key that states how a call was interrupted.
 pub(crate) const INTERRUPTED: &str = "interrupted";
+/// The metadata key of a call whose name or arguments were corrected.
+const REPAIRED: &str = "repaired";
 /// The call may have had an effect.
 pub(crate) const UNCERTAIN: &str = "uncertain";
 /// The result of a call that was running when the turn ended.
@@ -116,6 +118,8 @@ struct OpenCall {
     running: Option<(u64, Value, Option<Map>)>,
     /// Whether the model made it through the search tool.
     is_wrapped: bool,
+    /// Whether its name or its arguments were corrected.
+    is_repaired: bool,
     /// Progress that is not recorded yet.
     progress: Option<ToolState>,
     /// The start of the call in this process, and the time of the last record.
@@ -200,6 +204,12 @@ impl Recorder {
             ModelEvent::TextStart => self.open(false),
             ModelEvent::ReasoningStart => self.open(true),
             ModelEvent::TextEnd => self.end_block(None),
+            ModelEvent::TextWasReasoning => {
+                if let Some(block) = &mut self.block {
+                    block.reasoning = true;
+                }
+                self.end_block(None);
+            }
             ModelEvent::ReasoningEnd { metadata } => {
                 // A provider may send only an opaque item and no text.
                 if metadata.is_some() && self.block.as_ref().is_none_or(|block| !block.reasoning) {
@@ -239,6 +249,7 @@ impl Recorder {
             ModelEvent::TextDelta(_) | ModelEvent::Metadata { .. } | ModelEvent::ToolDelta { .. } => false,
             ModelEvent::TextStart
             | ModelEvent::TextEnd
+            | ModelEvent::TextWasReasoning
             | ModelEvent::ReasoningStart
             | ModelEvent::ReasoningDelta(_)
             | ModelEvent::ReasoningEnd { .. }
@@ -291,6 +302,13 @@ impl Recorder {
     pub(crate) fn called_through(&mut self, call_id: &str) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.call_id == call_id) {
             call.is_wrapped = true;
+        }
+    }
+
+    /// Notes that the name or the arguments of a call were corrected.
+    pub(crate) fn call_repaired(&mut self, call_id: &str) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.call_id == call_id) {
+            call.is_repaired = true;
         }
     }
 
@@ -521,6 +539,7 @@ impl Recorder {
             metadata: None,
             running: None,
             is_wrapped: false,
+            is_repaired: false,
             progress: None,
             recorded: None,
             closed: false,
@@ -532,6 +551,9 @@ impl Recorder {
         let call = &self.calls[at];
         if call.is_wrapped {
             wrapped::mark(&mut state);
+        }
+        if call.is_repaired {
+            mark_repaired(&mut state);
         }
         let part = ToolPart {
             call_id: call.call_id.clone(),
@@ -558,6 +580,18 @@ impl Recorder {
         let info = Message::Assistant(self.message.clone());
         self.records.push(Record::Event(Event::MessageUpdated { session_id, info }));
     }
+}
+
+/// Records that a call differs from what the model wrote.
+fn mark_repaired(state: &mut ToolState) {
+    let metadata = match state {
+        ToolState::Pending { .. } => return,
+        ToolState::Completed { metadata, .. } => metadata,
+        ToolState::Running { metadata, .. } | ToolState::Error { metadata, .. } => {
+            metadata.get_or_insert_default()
+        }
+    };
+    metadata.insert(REPAIRED.to_owned(), true.into());
 }
 
 fn text_body(reasoning: bool, text: String, time: Span, metadata: Option<Value>) -> PartBody {

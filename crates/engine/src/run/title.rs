@@ -142,6 +142,7 @@ async fn ask(inner: &Inner, model: &Model, request: &Request) -> Option<String> 
     while let Some(event) = stream.next().await {
         match event.ok()? {
             ModelEvent::TextDelta(text) => answer.push_str(&text),
+            ModelEvent::TextWasReasoning => answer.clear(),
             ModelEvent::Finish { .. } => break,
             _ => {}
         }

@@ -20,7 +20,8 @@ use codewright_proto::{
 use codewright_telemetry::{Kind, within as within_span};
 use codewright_tools::{
     AnyTool, Ask, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output, PermissionRequests,
-    Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, trim,
+    Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, arguments, conform, has_variants,
+    trim,
 };
 use codewright_workspace::Documents;
 use futures_util::FutureExt as _;
@@ -55,8 +56,6 @@ use super::cx::tool_cx;
 const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
 /// The number of callers of a subagent whose editors are looked up.
 const MAX_CALLERS: usize = 64;
-/// The number of characters of invalid arguments that are quoted to the model.
-const MAX_QUOTED_CHARS: usize = 2000;
 
 /// The context of one call.
 pub(crate) struct CallCx {
@@ -108,7 +107,11 @@ impl CallCx {
     /// Runs a call to its end and reports its states. Returns the failure class.
     async fn to_the_end(&self, call: Call) -> Option<&'static str> {
         let start = self.inner.clock.now_ms();
-        let input = arguments(&call.arguments);
+        let input = match self.selection.find(&call.name) {
+            Some(tool) => arguments(&call.arguments, &tool.parameters()),
+            None => arguments(&call.arguments, self.schema.as_deref().unwrap_or(&Value::Null)),
+        };
+        let input = input.map(|read| read.input);
         if let (Some(schema), true, Ok(input)) = (&self.schema, call.name == structured::TOOL, &input) {
             self.hand_in(&call, input.clone(), schema, start).await;
             return None;
@@ -165,6 +168,7 @@ impl CallCx {
             return within(tool.deadline(), tool.name(), self.batch(pending, input)).await?;
         }
         let PendingCall { call, recorded } = pending;
+        check_variants(tool.as_ref(), &input)?;
         let of = ToolCall { tool: tool.name(), session: &self.session_id, call_id: &call.id };
         let input = self.extensions.tool_before(of, input).await.map_err(Failure::Told)?;
         let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
@@ -566,15 +570,13 @@ fn doom_loop(tool: &str, input: &Value) -> Ask {
     }
 }
 
-/// Parses the arguments as JSON. Empty arguments are an empty object.
-pub(crate) fn arguments(text: &str) -> Result<Value, String> {
-    if text.trim().is_empty() {
-        return Ok(Value::Object(Map::new()));
+/// Validates the arguments of a tool of which not every provider could describe the variants.
+fn check_variants(tool: &dyn AnyTool, input: &Value) -> Result<(), Failure> {
+    let schema = tool.parameters();
+    if !has_variants(&schema) {
+        return Ok(());
     }
-    serde_json::from_str(text).map_err(|error| {
-        let quoted: String = text.chars().take(MAX_QUOTED_CHARS).collect();
-        format!("the arguments are not valid JSON ({error}): {quoted}")
-    })
+    conform(tool.name(), &schema, input.clone()).map(drop).map_err(failure)
 }
 
 fn unavailable(name: &str, offered: &[Arc<dyn AnyTool>]) -> String {

@@ -26,7 +26,8 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Returns the tool with a name or alias. Case is ignored if no name matches exactly.
+    /// Returns the tool with a name or alias. If no name matches exactly, case is ignored, then separators and a
+    /// namespace in front, as in `functions.read`, if only one tool can be meant.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
         let all = || self.offered.iter().chain(&self.accepted).chain(&self.searched);
         let is_alias = |tool: &&Arc<dyn AnyTool>| {
@@ -34,7 +35,17 @@ impl Selection {
         };
         let exact = all().find(|tool| tool.name() == name);
         let similar = exact.or_else(|| all().find(|tool| tool.name().eq_ignore_ascii_case(name)));
-        similar.or_else(|| all().find(is_alias)).cloned()
+        similar.or_else(|| all().find(is_alias)).or_else(|| self.alike(name)).cloned()
+    }
+
+    /// Returns the only tool whose name differs in nothing but separators and a namespace.
+    fn alike(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        let all = || self.offered.iter().chain(&self.accepted).chain(&self.searched);
+        let inner = name.rsplit(['.', ':', '/']).next().unwrap_or_default();
+        [name, inner].into_iter().map(plain).filter(|wanted| !wanted.is_empty()).find_map(|wanted| {
+            let mut alike = all().filter(|tool| plain(tool.name()) == wanted);
+            alike.next().filter(|_| alike.next().is_none())
+        })
     }
 
     /// Returns the name and the arguments of the tool that a call of the search tool calls. Returns `None` for any other
@@ -45,8 +56,13 @@ impl Selection {
         }
         let (name, arguments) = wrapped::inner_call(input)?;
         let tool = self.searched.iter().find(|tool| tool.name().eq_ignore_ascii_case(name))?;
-        // Arguments may have been guessed. Those that fit are passed as the model wrote them.
-        conform(tool.name(), &tool.parameters(), arguments.clone()).ok()?;
+        // Arguments may have been guessed.
+        let arguments = conform(tool.name(), &tool.parameters(), arguments).ok()?;
         Some((tool.name().to_owned(), arguments))
     }
+}
+
+/// Returns a name without case, separators and white space.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::framing::Framing;
+use super::unique::UniqueCalls;
 use crate::classify::{describe, is_html};
 use crate::error::cut;
 use crate::eventstream::{FRAME_LIMIT_BYTES, FrameError};
+use crate::fit::Names;
 use crate::protocol::Decoder;
 use crate::protocol::limits::{cut_short, too_much};
 use crate::sse::{EVENT_LIMIT_BYTES, TooLong};
@@ -31,6 +33,9 @@ pub struct EventStream {
     form: Form,
     framing: Framing,
     decoder: Decoder,
+    /// The names that events get back.
+    names: Option<Names>,
+    calls: UniqueCalls,
     ready: VecDeque<ModelEvent>,
     /// Its contents are moved out after each read; only the allocation is kept.
     decoded: Vec<ModelEvent>,
@@ -58,7 +63,9 @@ impl EventStream {
             response: Some(response),
             form: if framing.is_text() { Form::Unknown } else { Form::Events },
             framing,
-            decoder: Decoder::new(model.protocol),
+            decoder: decoder(model),
+            names: None,
+            calls: UniqueCalls::default(),
             ready: VecDeque::new(),
             decoded: Vec::new(),
             failed: None,
@@ -68,6 +75,11 @@ impl EventStream {
             provider: model.provider_id.clone(),
             url,
         }
+    }
+
+    /// Sets the names that events get back.
+    pub(super) fn set_names(&mut self, names: Names) {
+        self.names = Some(names);
     }
 
     /// Sets the tools whose calls the model may print as text.
@@ -113,7 +125,15 @@ impl EventStream {
             Ok(Err(why)) => self.decoder.finish(&mut self.decoded).map_err(|_| failure::broken(&why)),
             Err(_) => self.decoder.finish(&mut self.decoded).map_err(|_| self.timeout_error()),
         };
-        self.ready.extend(self.decoded.drain(..));
+        let (names, calls) = (&self.names, &mut self.calls);
+        let restored = |event| {
+            let event = calls.rename(event);
+            match names {
+                Some(names) => names.restore(event),
+                None => event,
+            }
+        };
+        self.ready.extend(self.decoded.drain(..).map(restored));
         self.failed = result.err();
     }
 
@@ -206,6 +226,14 @@ impl EventStream {
             while let Ok(Ok(Some(_))) = timeout_at(deadline, response.chunk()).await {}
         }
     }
+}
+
+fn decoder(model: &Model) -> Decoder {
+    let mut decoder = Decoder::new(model.protocol);
+    if model.capabilities.reasoning {
+        decoder.expect_thoughts();
+    }
+    decoder
 }
 
 /// The error of a parser or a decoder.

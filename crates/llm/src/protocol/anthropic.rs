@@ -4,6 +4,7 @@ use crate::{Endpoint, Model};
 
 pub(crate) mod error;
 pub(crate) mod request;
+pub(crate) mod rules;
 pub(crate) mod stream;
 
 /// Returns the path under the base URL.

@@ -3,6 +3,7 @@
 pub(crate) mod error;
 pub(crate) mod profile;
 pub(crate) mod request;
+pub(crate) mod rules;
 pub(crate) mod stream;
 
 use percent_encoding::utf8_percent_encode;

@@ -4,6 +4,7 @@ use crate::Model;
 
 pub(crate) mod error;
 pub(crate) mod request;
+pub(crate) mod rules;
 mod schema;
 pub(crate) mod stream;
 

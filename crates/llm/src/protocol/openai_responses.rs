@@ -2,6 +2,7 @@
 
 pub(crate) mod error;
 pub(crate) mod request;
+pub(crate) mod rules;
 pub(crate) mod stream;
 
 /// The path under the base URL.

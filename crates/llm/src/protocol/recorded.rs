@@ -160,6 +160,7 @@ fn check_order(name: &str, events: &[ModelEvent]) {
             ModelEvent::TextStart => ("", "text"),
             ModelEvent::TextDelta(_) => ("text", "text"),
             ModelEvent::TextEnd => ("text", ""),
+            ModelEvent::TextWasReasoning => ("text", ""),
             ModelEvent::ReasoningStart => ("", "reasoning"),
             ModelEvent::ReasoningDelta(_) => ("reasoning", "reasoning"),
             ModelEvent::ReasoningEnd { .. } => ("reasoning", ""),

@@ -6,9 +6,7 @@
 use serde_json::{Value, json};
 
 use super::messages::messages;
-
-const LENGTH: usize = 9;
-const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+use crate::fit::nine as short;
 
 pub(super) fn body(mut body: Value) -> Value {
     for message in messages(&mut body) {
@@ -24,31 +22,13 @@ pub(super) fn body(mut body: Value) -> Value {
     body
 }
 
-/// Returns the id if it is valid, otherwise its FNV-1a hash. Truncating would make similar ids
-/// equal.
-fn short(id: &str) -> String {
-    if id.len() == LENGTH && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return id.to_owned();
-    }
-    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    // The last bytes of an id affect only the low bits, so mix them before bits are dropped.
-    hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    hash ^= hash >> 29;
-    let mut text = String::with_capacity(LENGTH);
-    for _ in 0..LENGTH {
-        let digit = usize::try_from(hash % 62).expect("a number below 62 fits");
-        text.push(char::from(DIGITS[digit]));
-        hash /= 62;
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const LENGTH: usize = 9;
+
     use std::collections::BTreeSet;
 
     #[test]

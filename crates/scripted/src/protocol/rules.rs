@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use super::{Problems, is_tool_name};
 
+/// Limit of the tools of a request for OpenAI.
+pub(crate) const TOOLS_LIMIT: usize = 128;
+
 /// The names of a request's tools, which must be valid and unique.
 pub(crate) struct ToolNames<'a> {
     limit_bytes: usize,
@@ -36,8 +39,14 @@ pub(crate) fn function_tools(tools: &Value, limit_bytes: usize, problems: &mut P
         return;
     }
     let mut names = ToolNames::new(limit_bytes);
-    for (n, tool) in problems.list("`tools`", tools).unwrap_or_default().iter().enumerate() {
+    let tools = problems.list("`tools`", tools).unwrap_or_default();
+    if tools.len() > TOOLS_LIMIT {
+        problems.add(format!("there are {} tools, and at most {TOOLS_LIMIT} are allowed", tools.len()));
+    }
+    for (n, tool) in tools.iter().enumerate() {
         let at = format!("`tools[{n}]`");
+        plain_top(&at, &tool["function"]["parameters"], problems);
+        items(&at, &tool["function"]["parameters"], problems);
         if tool["type"] != "function" {
             problems.add(format!("{at} is not of type `function`"));
         }
@@ -68,6 +77,37 @@ pub(crate) fn arguments(at: &str, arguments: &Value, problems: &mut Problems) {
         Ok(Value::Object(_)) => {}
         Ok(_) => problems.add(format!("the arguments of {at} are not a JSON object")),
         Err(error) => problems.add(format!("the arguments of {at} are not JSON: {error}")),
+    }
+}
+
+/// Checks that a schema has no variants at its top, which several providers reject.
+pub(crate) fn plain_top(at: &str, schema: &Value, problems: &mut Problems) {
+    for word in ["oneOf", "anyOf", "allOf", "not", "enum", "$ref"] {
+        if schema.get(word).is_some() {
+            problems.add(format!("the schema of {at} has `{word}` at the top"));
+        }
+    }
+}
+
+/// Checks that every list in a schema describes its items by one schema.
+pub(crate) fn items(at: &str, schema: &Value, problems: &mut Problems) {
+    match schema {
+        Value::Object(fields) => {
+            let is_schema = fields.get("type").is_some_and(Value::is_string);
+            if is_schema
+                && schema["type"] == "array"
+                && !(schema["items"].is_object() || schema["items"].is_boolean())
+            {
+                problems.add(format!("a list in the schema of {at} has no `items`"));
+            }
+            let data = ["enum", "const", "default", "examples"];
+            fields
+                .iter()
+                .filter(|(word, _)| !data.contains(&word.as_str()))
+                .for_each(|(_, value)| items(at, value, problems));
+        }
+        Value::Array(list) => list.iter().for_each(|value| items(at, value, problems)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -12,6 +12,7 @@ use codewright_proto::{Clock, SessionStatus};
 use codewright_store::Lease;
 use codewright_telemetry::{Span, carry};
 use futures_util::FutureExt as _;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -26,7 +27,8 @@ use crate::run::recorder::{Call, CallUpdate, Recorder};
 use crate::run::repetition::Repetition;
 use crate::run::retry;
 use crate::run::status::set_status;
-use crate::toolbox::call::{CallCx, arguments};
+use crate::toolbox::call::CallCx;
+use crate::toolbox::repaired;
 use crate::{Error, telemetry};
 
 /// The shortest time between two publications of deltas: one frame of a display.
@@ -339,10 +341,13 @@ impl<'a> Conversation<'a> {
     }
 
     fn start(&mut self, call: Call) {
+        let call = self.repaired(call);
         let call = self.unwrapped(call);
-        let repeats = match (self.step.selection.find(&call.name), arguments(&call.arguments)) {
-            (Some(tool), Ok(input)) => self.repetition.add(tool.name(), input),
-            (None, _) | (_, Err(_)) => {
+        let call = self.repaired(call);
+        let input = serde_json::from_str(&call.arguments).ok();
+        let repeats = match (self.step.selection.find(&call.name), input) {
+            (Some(tool), Some(input)) => self.repetition.add(tool.name(), input),
+            (None, _) | (_, None) => {
                 self.repetition = Repetition::default();
                 false
             }
@@ -366,9 +371,19 @@ impl<'a> Conversation<'a> {
         self.calls.spawn(carry(cx.call(call)));
     }
 
+    /// Returns a call whose name and arguments are corrected, if only one correction fits. It is recorded as repaired, and
+    /// later requests contain the corrected form.
+    fn repaired(&mut self, call: Call) -> Call {
+        let selection = &self.step.selection;
+        let fixed = repaired(selection, self.step.schema.as_deref(), &call.name, &call.arguments);
+        let Some((name, arguments)) = fixed else { return call };
+        self.recorder.call_repaired(&call.id);
+        Call { name, arguments, ..call }
+    }
+
     /// Returns the call of a server's tool that the model made through the search tool, and any other call as it is.
     fn unwrapped(&mut self, call: Call) -> Call {
-        let input = arguments(&call.arguments).ok();
+        let input = serde_json::from_str::<Value>(&call.arguments).ok();
         let inner = input.and_then(|input| self.step.selection.inner_call(&call.name, &input));
         let Some((name, arguments)) = inner else { return call };
         self.recorder.called_through(&call.id);

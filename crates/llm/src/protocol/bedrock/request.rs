@@ -56,6 +56,11 @@ impl Family {
     }
 }
 
+/// Returns whether a model is of Mistral, whose ids have another form.
+pub(super) fn is_mistral(model: &Model) -> bool {
+    Family::of(model) == Family::Mistral
+}
+
 /// Returns the body. The order of fields is fixed, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     let family = Family::of(model);

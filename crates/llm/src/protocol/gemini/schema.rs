@@ -158,7 +158,6 @@ impl Lowering<'_> {
             out.insert("format".into(), format.clone());
         }
         out.entry("type").or_insert_with(|| json!("string"));
-        prune(out);
     }
 
     /// Returns the target of a reference within the document.
@@ -190,6 +189,7 @@ fn prune(out: &mut Map<String, Value>) {
 }
 
 fn with_nullable(mut out: Map<String, Value>, nullable: bool) -> Value {
+    prune(&mut out);
     if nullable {
         out.insert("nullable".into(), json!(true));
     }

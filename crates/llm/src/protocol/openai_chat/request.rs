@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
+use super::rules::wants_reasoning;
 use crate::options::{join, merge};
 use crate::quirk;
 use crate::request::NO_OUTPUT;
@@ -221,6 +222,9 @@ fn assistant(content: &[AssistantContent], model: &Model) -> Option<Value> {
     let field = named.filter(|name| *name != DETAILS).unwrap_or("reasoning_content");
     if !thought.is_empty() {
         message.insert(field.into(), json!(thought));
+    } else if !calls.is_empty() && wants_reasoning(model) {
+        // The reasoning of another model is not sent. An empty text counts as missing.
+        message.insert(field.into(), json!(" "));
     }
     let takes_details = model.quirks.contains(&Quirk::ReasoningDetails) || named == Some(DETAILS);
     if !details.is_empty() && takes_details {

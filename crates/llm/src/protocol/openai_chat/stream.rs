@@ -53,6 +53,11 @@ impl Stream {
         self.prose.set_tools(tools);
     }
 
+    /// Expects thoughts of which only the closing tag is written.
+    pub(crate) fn expect_thoughts(&mut self) {
+        self.prose.expect_thoughts();
+    }
+
     /// Decodes the data of one event.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let data = data.trim();
@@ -62,8 +67,11 @@ impl Stream {
         if data == "[DONE]" {
             return self.close(out);
         }
-        let is_text = self.open == Block::Text && self.prose.is_plain();
-        if is_text && let Some(text) = self.repeat.text(data) {
+        let is_text = self.open == Block::Text && self.prose.may_repeat();
+        if is_text
+            && let Some(text) = self.repeat.text(data)
+            && self.prose.is_plain(&text)
+        {
             out.push(ModelEvent::TextDelta(text.into_owned()));
             return Ok(());
         }
@@ -144,11 +152,11 @@ impl Stream {
             None => None,
         };
         if let Some(thought) = thought.map(Cow::into_owned).or(details) {
-            self.reasoning(thought, out);
+            self.separate_reasoning(thought, out);
         }
         let (thought, text) = content(delta.content);
         if let Some(thought) = thought {
-            self.reasoning(thought, out);
+            self.separate_reasoning(thought, out);
         }
         if let Some(text) = text.or_else(|| delta.refusal.source()) {
             self.text(text, out);
@@ -162,13 +170,18 @@ impl Stream {
         Ok(())
     }
 
+    fn separate_reasoning(&mut self, thought: String, out: &mut Vec<ModelEvent>) {
+        self.prose.thoughts_are_separate();
+        self.reasoning(thought, out);
+    }
+
     fn reasoning(&mut self, thought: String, out: &mut Vec<ModelEvent>) {
         self.enter(Block::Reasoning, out);
         out.push(ModelEvent::ReasoningDelta(thought));
     }
 
     fn text(&mut self, text: Cow<'_, str>, out: &mut Vec<ModelEvent>) {
-        if self.prose.is_plain() {
+        if self.prose.is_plain(&text) {
             self.enter(Block::Text, out);
             out.push(ModelEvent::TextDelta(text.into_owned()));
             return;
@@ -187,6 +200,12 @@ impl Stream {
                     self.enter(Block::Text, out);
                     out.push(ModelEvent::TextDelta(text));
                 }
+                Piece::WasThought if self.open == Block::Text => {
+                    self.open = Block::None;
+                    out.push(ModelEvent::TextWasReasoning);
+                }
+                // The thought was empty.
+                Piece::WasThought => {}
                 Piece::Call((name, arguments)) => {
                     self.enter(Block::None, out);
                     self.calls.push_printed(name, arguments, out);

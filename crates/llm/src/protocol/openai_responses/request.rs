@@ -14,6 +14,8 @@ mod schema;
 
 /// The name of this program at OpenAI.
 const ORIGINATOR: &str = "codewright";
+/// The start of the address of OpenAI's own servers.
+const OPENAI: &str = "https://api.openai.com/";
 /// Reasoning in a form that the provider can decrypt again.
 const ENCRYPTED_THOUGHT: &str = "reasoning.encrypted_content";
 
@@ -150,7 +152,22 @@ fn input(request: &Request, model: &Model) -> Vec<Value> {
             Message::Tool(results) => input.extend(results.iter().map(|result| output(result, model))),
         }
     }
+    if !is_reasoning_model(model) && !model.base_url.starts_with(OPENAI) {
+        input = input.into_iter().map(with_type).collect();
+    }
     input
+}
+
+/// Gives an answer its type. The servers of OpenAI and of its models need none, and llama.cpp's refuses an item without
+/// it.
+fn with_type(item: Value) -> Value {
+    match item {
+        Value::Object(fields) if fields.get("role").is_some_and(|role| role == "assistant") => {
+            let kind = ("type".to_owned(), json!("message"));
+            Value::Object([kind].into_iter().chain(fields).collect())
+        }
+        other => other,
+    }
 }
 
 fn user(content: &[UserContent], model: &Model) -> Option<Value> {
@@ -231,7 +248,7 @@ fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
             | AssistantContent::Metadata(_) => {}
         }
     }
-    input.extend(thinking.take().and_then(Thought::item));
+    // A thought at the end has no item that follows, so the server would reject it.
 }
 
 /// A reasoning item, assembled from its parts.

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use crate::http::Headers;
-use crate::protocol::Problems;
+use crate::protocol::picture::{self, Pictures};
 use crate::protocol::rules::{self, Roles, ToolNames};
+use crate::protocol::{Problems, is_tool_name};
 
 /// Limit of a tool's name.
 const TOOL_NAME_LIMIT_BYTES: usize = 128;
@@ -13,6 +14,15 @@ const CACHE_MARKS_LIMIT: usize = 4;
 
 /// The value that Vertex AI expects instead of the version header.
 const VERTEX_VERSION: &str = "vertex-2023-10-16";
+
+/// The rules for pictures.
+const PICTURES: picture::Rules = picture::Rules {
+    most: 100,
+    most_chars: 5 * 1024 * 1024,
+    many: 20,
+    most_pixels_of_many: 2000,
+    ..picture::USUAL
+};
 
 /// Adds all problems of a request.
 pub(crate) fn check(headers: &Headers, body: &Value, problems: &mut Problems) {
@@ -105,9 +115,27 @@ fn tools(tools: &Value, problems: &mut Problems) {
         names.check(&at, &tool["name"], problems);
         // Tools of other types belong to the provider, which knows their schemas.
         let is_ours = tool["type"].is_null() || tool["type"] == "custom";
+        if is_ours {
+            rules::plain_top(&at, &tool["input_schema"], problems);
+            property_names(&at, &tool["input_schema"], problems);
+        }
         if is_ours && tool["input_schema"]["type"] != "object" {
             problems.add(format!("the input schema of {at} is not of type `object`"));
         }
+    }
+}
+
+/// Checks the names of all properties, and for a list of schemas, which the draft does not have.
+fn property_names(at: &str, schema: &Value, problems: &mut Problems) {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    if schema["items"].is_array() {
+        problems.add(format!("the input schema of {at} has a list of `items`"));
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(is_allowed) {
+            problems.add(format!("the property `{name}` of {at} is not 1 to 64 of `a-zA-Z0-9_.-`"));
+        }
+        property_names(at, property, problems);
     }
 }
 
@@ -124,7 +152,38 @@ fn cache_marks(body: &Value) -> usize {
         + marks(&body["messages"])
 }
 
+/// Adds the pictures of blocks, and those in results.
+fn pictures<'a>(at: &str, blocks: &'a Value, all: &mut Pictures<'a>) {
+    for (n, block) in blocks.as_array().into_iter().flatten().enumerate() {
+        let at = format!("block {n} of {at}");
+        let source = &block["source"];
+        if block["type"] == "image" && source["type"] == "base64" {
+            let text = |name: &str| source[name].as_str().unwrap_or_default();
+            all.add(&at, text("media_type"), text("data"));
+        }
+        pictures(&at, &block["content"], all);
+    }
+}
+
 fn conversation(messages: &[Value], problems: &mut Problems) {
+    let mut all = Pictures::default();
+    let mut used: Vec<&str> = Vec::new();
+    for (n, message) in messages.iter().enumerate() {
+        pictures(&format!("`messages[{n}]`"), &message["content"], &mut all);
+        for block in
+            message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "tool_use")
+        {
+            let id = block["id"].as_str().unwrap_or_default();
+            if used.contains(&id) {
+                problems.add(format!("`messages[{n}]` uses the id `{id}` of another call"));
+            }
+            if !is_tool_name(id, usize::MAX) {
+                problems.add(format!("the id `{id}` in `messages[{n}]` is not of `a-zA-Z0-9_-`"));
+            }
+            used.push(id);
+        }
+    }
+    all.check(PICTURES, problems);
     let mut calls = Vec::new();
     let mut roles = Roles::default();
     for (n, message) in messages.iter().enumerate() {

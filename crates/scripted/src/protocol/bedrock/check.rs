@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::http::Headers;
-use crate::protocol::rules::{Roles, ToolNames};
+use crate::protocol::picture::{self, Pictures};
+use crate::protocol::rules::{self, Roles, ToolNames};
 use crate::protocol::{Problems, is_tool_name};
 
 /// Limit of a tool's name and of a call's id.
@@ -111,6 +112,7 @@ fn tools(config: &Value, problems: &mut Problems) {
         let spec = &tool["toolSpec"];
         names.check(&at, &spec["name"], problems);
         problems.text(&format!("the description of {at}"), &spec["description"]);
+        rules::plain_top(&at, &spec["inputSchema"]["json"], problems);
         if spec["inputSchema"]["json"]["type"] != "object" {
             problems.add(format!("the input schema of {at} is not of type `object`"));
         }
@@ -129,7 +131,42 @@ fn cache_marks(body: &Value) -> usize {
     marks(&body["toolConfig"]["tools"]) + marks(&body["system"]) + marks(&body["messages"])
 }
 
+/// Checks the pictures, and that no id of a call is used twice.
+fn pictures(messages: &[Value], problems: &mut Problems) {
+    let mut all = Pictures::default();
+    let mut used: Vec<&str> = Vec::new();
+    for (n, message) in messages.iter().enumerate() {
+        let at = format!("`messages[{n}]`");
+        for block in message["content"].as_array().into_iter().flatten() {
+            let inner = block["toolResult"]["content"].as_array().into_iter().flatten();
+            for image in inner
+                .chain([block])
+                .map(|block| &block["image"])
+                .filter(|image| image["source"]["bytes"].is_string())
+            {
+                let mime = match image["format"].as_str() {
+                    Some("png") => "image/png",
+                    Some("jpeg") => "image/jpeg",
+                    Some("gif") => "image/gif",
+                    Some("webp") => "image/webp",
+                    Some(_) | None => "",
+                };
+                all.add(&at, mime, image["source"]["bytes"].as_str().unwrap_or_default());
+            }
+            if let Some(id) = block["toolUse"]["toolUseId"].as_str() {
+                if used.contains(&id) {
+                    problems.add(format!("{at} uses the id `{id}` of another call"));
+                }
+                used.push(id);
+            }
+        }
+    }
+    // 3.75 MB are 5 million characters.
+    all.check(picture::Rules { most: 20, most_chars: 5_000_000, ..picture::USUAL }, problems);
+}
+
 fn conversation(messages: &[Value], tools: &Value, problems: &mut Problems) {
+    pictures(messages, problems);
     let mut calls: Vec<&str> = Vec::new();
     let mut names = Vec::new();
     let mut roles = Roles::default();
@@ -252,7 +289,7 @@ mod tests {
             "toolConfig": {"toolChoice": {"auto": {}}, "tools": [
                 {"toolSpec": {"name": "read", "description": "Reads", "inputSchema": {"json": {"type": "object"}}}}]},
             "messages": [
-                {"role": "user", "content": [{"text": "Look"}, {"image": {"format": "png", "source": {"bytes": "AA=="}}}]},
+                {"role": "user", "content": [{"text": "Look"}, {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA="}}}]},
                 {"role": "assistant", "content": [
                     {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
                     {"toolUse": {"toolUseId": "a", "name": "read", "input": {}}},
@@ -333,7 +370,7 @@ mod tests {
         );
         check_bad(
             "/messages/1/content/0",
-            json!({"image": {"format": "png", "source": {"bytes": "AA=="}}}),
+            json!({"image": {"format": "png", "source": {"bytes": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA="}}}),
             "block 0 of `messages[1]` is a `image`, which the `assistant` cannot say",
         );
     }

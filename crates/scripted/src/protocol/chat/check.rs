@@ -2,10 +2,13 @@
 
 use serde_json::Value;
 
+use crate::protocol::picture::{self, Pictures};
 use crate::protocol::{Problems, rules};
 
 /// Limit of a tool's name.
 const TOOL_NAME_LIMIT_BYTES: usize = 64;
+/// Limit of a call's id.
+const CALL_ID_LIMIT_BYTES: usize = 40;
 
 /// Adds all problems of a body.
 pub(crate) fn check(body: &Value, problems: &mut Problems) {
@@ -55,7 +58,32 @@ impl Calls<'_> {
     }
 }
 
+/// Checks what holds in the whole conversation: pictures, and the ids of calls.
+fn whole(messages: &[Value], problems: &mut Problems) {
+    let mut pictures = Pictures::default();
+    let mut used: Vec<&str> = Vec::new();
+    for (n, message) in messages.iter().enumerate() {
+        for (part, value) in message["content"].as_array().into_iter().flatten().enumerate() {
+            pictures.add_address(&format!("part {part} of `messages[{n}]`"), &value["image_url"]["url"]);
+        }
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            let id = call["id"].as_str().unwrap_or_default();
+            if used.contains(&id) {
+                problems.add(format!("`messages[{n}]` uses the id `{id}` of another call"));
+            }
+            if id.len() > CALL_ID_LIMIT_BYTES {
+                problems.add(format!(
+                    "the id `{id}` in `messages[{n}]` is longer than {CALL_ID_LIMIT_BYTES} bytes"
+                ));
+            }
+            used.push(id);
+        }
+    }
+    pictures.check(picture::USUAL, problems);
+}
+
 fn conversation(messages: &[Value], problems: &mut Problems) {
+    whole(messages, problems);
     let mut calls = Calls::default();
     let mut spoken = false;
     for (n, message) in messages.iter().enumerate() {
@@ -185,7 +213,7 @@ mod tests {
                 {"role": "system", "content": "Be good."},
                 {"role": "system", "content": "Be brief."},
                 {"role": "user", "content": [{"type": "text", "text": "Look"},
-                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]},
+                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA="}}]},
                 {"role": "assistant", "content": "", "tool_calls": [
                     {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}},
                     {"id": "b", "type": "function", "function": {"name": "bash", "arguments": "{\"x\":1}"}}]},

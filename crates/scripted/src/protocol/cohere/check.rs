@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::protocol::picture::{self, Pictures};
 use crate::protocol::{Problems, rules};
 
 /// Limit of a tool's name.
@@ -21,7 +22,20 @@ pub(crate) fn check(body: &Value, problems: &mut Problems) {
         problems.add("`tool_choice` is set without `tools`");
     }
     rules::function_tools(&body["tools"], TOOL_NAME_LIMIT_BYTES, problems);
+    for tool in body["tools"].as_array().into_iter().flatten() {
+        let name = tool["function"]["name"].as_str().unwrap_or_default();
+        if name.contains('-') || name.starts_with(|c: char| c.is_ascii_digit()) {
+            problems.add(format!("the name `{name}` of a tool is no identifier"));
+        }
+    }
     if let Some(messages) = problems.list("`messages`", &body["messages"]) {
+        let mut pictures = Pictures::default();
+        for (n, message) in messages.iter().enumerate() {
+            for part in message["content"].as_array().into_iter().flatten() {
+                pictures.add_address(&format!("a part of `messages[{n}]`"), &part["image_url"]["url"]);
+            }
+        }
+        pictures.check(picture::Rules { most: 20, ..picture::USUAL }, problems);
         conversation(messages, problems);
     }
 }

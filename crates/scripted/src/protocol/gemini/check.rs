@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::Problems;
+use crate::protocol::picture::{self, Pictures};
 use crate::protocol::rules::ToolNames;
 
 /// Limit of a function's name.
@@ -12,6 +13,13 @@ const SCHEMA_WORDS: &[&str] =
     &["anyOf", "description", "enum", "format", "items", "nullable", "properties", "required", "type"];
 /// The types of a part, which must have exactly one.
 const KINDS: &[&str] = &["text", "functionCall", "functionResponse", "inlineData", "fileData"];
+
+/// The rules for pictures.
+const PICTURES: picture::Rules = picture::Rules {
+    types: &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
+    most: 3600,
+    ..picture::USUAL
+};
 
 /// Adds all problems of a request.
 pub(crate) fn check(body: &Value, problems: &mut Problems) {
@@ -45,6 +53,14 @@ fn tools(body: &Value, problems: &mut Problems) {
         for (n, declaration) in declarations.iter().enumerate() {
             let at = format!("declaration {n} of {at}");
             names.check(&at, &declaration["name"], problems);
+            let begins = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+            if declaration["name"]
+                .as_str()
+                .and_then(|name| name.bytes().next())
+                .is_some_and(|byte| !begins(byte))
+            {
+                problems.add(format!("the name of {at} begins with neither a letter nor `_`"));
+            }
             problems.text(&format!("the description of {at}"), &declaration["description"]);
             parameters(&at, &declaration["parameters"], problems);
         }
@@ -105,6 +121,22 @@ enum Turn {
 }
 
 fn conversation(contents: &[Value], problems: &mut Problems) {
+    let mut pictures = Pictures::default();
+    for (n, content) in contents.iter().enumerate() {
+        let parts = content["parts"].as_array().into_iter().flatten();
+        let inner = |part: &'_ Value| part["functionResponse"]["parts"].as_array().is_some();
+        for part in parts.clone().chain(
+            parts
+                .filter(|part| inner(part))
+                .flat_map(|part| part["functionResponse"]["parts"].as_array().into_iter().flatten()),
+        ) {
+            let text = |name: &str| part["inlineData"][name].as_str().unwrap_or_default();
+            if text("mimeType").starts_with("image/") {
+                pictures.add(&format!("a part of `contents[{n}]`"), text("mimeType"), text("data"));
+            }
+        }
+    }
+    pictures.check(PICTURES, problems);
     let mut calls: Vec<&str> = Vec::new();
     let mut before = None;
     for (n, content) in contents.iter().enumerate() {
@@ -202,7 +234,7 @@ mod tests {
             ]}],
             "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
             "contents": [
-                {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": "AA=="}}]},
+                {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA="}}]},
                 {"role": "model", "parts": [
                     {"text": "hm", "thought": true},
                     {"functionCall": {"name": "read", "args": {}}, "thoughtSignature": "s"},

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::Problems;
+use crate::protocol::picture::{self, Pictures};
 use crate::protocol::rules::{self, ToolNames};
 
 /// Limit of a function's name.
@@ -131,7 +132,15 @@ fn tools(body: &Value, problems: &mut Problems) {
         return;
     }
     let mut names = ToolNames::new(NAME_LIMIT_BYTES);
-    for (n, tool) in problems.list("`tools`", &body["tools"]).unwrap_or_default().iter().enumerate() {
+    let tools = problems.list("`tools`", &body["tools"]).unwrap_or_default();
+    if tools.len() > rules::TOOLS_LIMIT {
+        problems.add(format!(
+            "there are {} tools, and at most {} are allowed",
+            tools.len(),
+            rules::TOOLS_LIMIT
+        ));
+    }
+    for (n, tool) in tools.iter().enumerate() {
         let at = format!("`tools[{n}]`");
         let is_function = match tool["type"].as_str() {
             Some("function") => true,
@@ -155,6 +164,8 @@ fn function(at: &str, tool: &Value, problems: &mut Problems) {
         problems.add(format!("{at} does not say whether it is `strict`"));
     }
     let parameters = &tool["parameters"];
+    rules::plain_top(at, parameters, problems);
+    rules::items(at, parameters, problems);
     if parameters["type"] != "object" || !parameters["properties"].is_object() {
         problems.add(format!("the parameters of {at} are not an object with `properties`"));
     }
@@ -203,6 +214,13 @@ impl<'a> Calls<'a> {
 }
 
 fn conversation(items: &[Value], is_stored: bool, problems: &mut Problems) {
+    let mut pictures = Pictures::default();
+    for (n, item) in items.iter().enumerate() {
+        for part in [&item["content"], &item["output"]].into_iter().filter_map(Value::as_array).flatten() {
+            pictures.add_address(&format!("a part of `input[{n}]`"), &part["image_url"]);
+        }
+    }
+    pictures.check(picture::USUAL, problems);
     let mut calls = Calls::default();
     let mut spoken = false;
     let mut thought: Option<String> = None;
@@ -355,7 +373,7 @@ mod tests {
             "input": [
                 {"role": "developer", "content": "Be good."},
                 {"role": "user", "content": [{"type": "input_text", "text": "Look"},
-                    {"type": "input_image", "image_url": "data:image/png;base64,AA=="},
+                    {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA="},
                     {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA=="}]},
                 {"type": "reasoning", "encrypted_content": "x",
                     "summary": [{"type": "summary_text", "text": "hm"}]},

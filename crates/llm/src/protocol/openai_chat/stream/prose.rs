@@ -14,6 +14,8 @@ const TAGS: &[(&str, &str)] = &[("<think>", "</think>"), ("<thinking>", "</think
 pub(super) enum Piece {
     Text(String),
     Thought(String),
+    /// The text so far was a thought that only has a closing tag.
+    WasThought,
     Call(Call),
 }
 
@@ -27,6 +29,10 @@ pub(super) struct Prose {
     has_thought: bool,
     /// The tools that a printed call may name; empty if calls are not printed.
     tools: Vec<ToolSpec>,
+    /// A closing tag without an opening one ends a thought.
+    expects_thought: bool,
+    /// The text so far has an opening tag, so the closing one belongs to it.
+    has_opening: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +54,24 @@ impl Prose {
         self.tools = tools.to_vec();
     }
 
-    /// Returns whether all further text is plain text.
-    pub(super) fn is_plain(&self) -> bool {
-        self.stage == Stage::Text
+    /// Expects thoughts of which only the closing tag is written, because the model's template contains the other one.
+    pub(super) fn expect_thoughts(&mut self) {
+        self.expects_thought = true;
+    }
+
+    /// The server sends thoughts in their own field, so tags are text.
+    pub(super) fn thoughts_are_separate(&mut self) {
+        self.expects_thought = false;
+    }
+
+    /// Returns whether this text, as it follows, is plain text.
+    pub(super) fn is_plain(&self, text: &str) -> bool {
+        self.stage == Stage::Text && (!self.expects_thought || (self.held.is_empty() && !text.contains('<')))
+    }
+
+    /// Returns whether all further text without a tag is plain text.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.stage == Stage::Text && self.held.is_empty()
     }
 
     /// Adds text.
@@ -95,6 +116,7 @@ impl Prose {
                 if let Some(tag) = TAGS.iter().position(|(open, _)| begin.starts_with(open)) {
                     self.held = begin[TAGS[tag].0.len()..].to_owned();
                     self.stage = Stage::Thought(tag);
+                    self.expects_thought = false;
                     return true;
                 }
                 let may_be = TAGS.iter().any(|(open, _)| open.starts_with(begin));
@@ -118,6 +140,7 @@ impl Prose {
                 }
                 !may_be
             }
+            Stage::Text if self.expects_thought => self.watch(out),
             Stage::Text => {
                 if !self.held.is_empty() {
                     out.push(Piece::Text(std::mem::take(&mut self.held)));
@@ -125,6 +148,43 @@ impl Prose {
                 false
             }
         }
+    }
+
+    /// Looks for a closing tag without an opening one in text.
+    fn watch(&mut self, out: &mut Vec<Piece>) -> bool {
+        let first = TAGS.iter().filter_map(|(_, close)| Some((self.held.find(close)?, *close))).min();
+        if let Some((at, close)) = first {
+            let rest = self.held.split_off(at);
+            self.note_opening();
+            if self.has_opening {
+                self.expects_thought = false;
+                self.held.push_str(&rest);
+                return true;
+            }
+            let last = std::mem::replace(&mut self.held, rest[close.len()..].to_owned());
+            if !last.is_empty() {
+                out.push(Piece::Text(last));
+            }
+            out.push(Piece::WasThought);
+            self.expects_thought = false;
+            self.stage = Stage::AfterThought;
+            return true;
+        }
+        self.note_opening();
+        // The end of the text may be the start of a tag.
+        let begins =
+            |text: &str| TAGS.iter().any(|(open, close)| open.starts_with(text) || close.starts_with(text));
+        let kept = self.held.rfind('<').filter(|at| begins(&self.held[*at..])).unwrap_or(self.held.len());
+        let kept = self.held.split_off(kept);
+        let text = std::mem::replace(&mut self.held, kept);
+        if !text.is_empty() {
+            out.push(Piece::Text(text));
+        }
+        false
+    }
+
+    fn note_opening(&mut self) {
+        self.has_opening |= TAGS.iter().any(|(open, _)| self.held.contains(open));
     }
 
     fn thought(&mut self, close: &str, out: &mut Vec<Piece>) -> bool {
@@ -159,7 +219,11 @@ mod tests {
 
     /// Parses `text` in pieces of `size` bytes and formats the result.
     fn read(text: &str, size: usize) -> String {
-        let (mut prose, mut out) = (Prose::default(), Vec::new());
+        read_with(Prose::default(), text, size)
+    }
+
+    fn read_with(mut prose: Prose, text: &str, size: usize) -> String {
+        let mut out = Vec::new();
         prose.set_tools(&[ToolSpec {
             name: "read".into(),
             description: String::new(),
@@ -176,6 +240,7 @@ mod tests {
                 Piece::Text(text) => ('t', text),
                 Piece::Thought(text) => ('r', text),
                 Piece::Call((name, arguments)) => ('c', format!("{name} {arguments}")),
+                Piece::WasThought => ('x', String::new()),
             };
             if mark != last {
                 whole.push_str(&format!("|{mark}:"));
@@ -206,6 +271,26 @@ mod tests {
         ] {
             for size in [1, 2, 3, 5, 8, 100] {
                 assert_eq!(read(text, size), expected, "{text} by {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lone_closing_tag_ends_a_thought() {
+        for (text, expected) in [
+            ("hm\n</think>\n\nFour.", "|t:hm\n|x:|t:Four."),
+            ("hm</thinking>Four.", "|t:hm|x:|t:Four."),
+            ("</think>Four.", "|x:|t:Four."),
+            ("a < b </b> c", "|t:a < b </b> c"),
+            ("Write `<think>` and `</think>`.", "|t:Write `<think>` and `</think>`."),
+            ("<think>a</think>b </think> c", "|r:a|t:b </think> c"),
+            ("a</think>b</think>c", "|t:a|x:|t:b</think>c"),
+            (r#"hm</think>{"name":"read","arguments":{}}"#, "|t:hm|x:|c:read {}"),
+            ("never ends </thi", "|t:never ends </thi"),
+        ] {
+            for size in [1, 2, 3, 5, 8, 100] {
+                let prose = Prose { expects_thought: true, ..Prose::default() };
+                assert_eq!(read_with(prose, text, size), expected, "{text} by {size}");
             }
         }
     }

@@ -248,3 +248,19 @@ fn options_get_their_field_and_win() {
     });
     assert_eq!(lower(&request, &model), expected);
 }
+
+#[test]
+fn answers_have_a_type_for_other_servers() {
+    let request = Request {
+        messages: vec![
+            Message::User(vec![UserContent::Text("q".into())]),
+            Message::Assistant(vec![AssistantContent::Text("a".into())]),
+            Message::User(vec![UserContent::Text("r".into())]),
+        ],
+        ..Request::default()
+    };
+    let model = Model::new("local", "m", Protocol::OpenAiResponses, "http://127.0.0.1:8080/v1");
+    let body = lower(&request, &model);
+    let expected = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}"#;
+    assert_eq!(body["input"][1].to_string(), expected);
+}

@@ -29,6 +29,7 @@ fn line(event: &ModelEvent) -> String {
         ModelEvent::TextStart => "<text".into(),
         ModelEvent::TextDelta(text) => format!("t {text}"),
         ModelEvent::TextEnd => "text>".into(),
+        ModelEvent::TextWasReasoning => "was thought>".into(),
         ModelEvent::ReasoningStart => "<thought".into(),
         ModelEvent::ReasoningDelta(text) => format!("r {text}"),
         ModelEvent::ReasoningEnd { metadata } => match metadata.as_ref().map(|value| &value["openai"]) {
