@@ -15,6 +15,7 @@ mod parity;
 mod pictures;
 mod plugin_host;
 mod spawns;
+mod starts;
 mod web;
 
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@ mod acp_client;
 mod anthropic;
 mod attach;
 mod attacks;
+mod authority;
 mod background;
 mod batch;
 #[cfg(target_os = "linux")]

@@ -64,8 +64,9 @@ impl Sessions<'_> {
             return Err(Error::invalid(format!("command `{}` not found; there are {names}", input.command)));
         };
         let (name, arguments) = (input.command.clone(), input.arguments.clone());
-        let mut prompt = self.prompt_of(&instance, &session, command, input).await?;
+        // Hooks decide about the shell commands of the template, too.
         let extensions = extension::open::ready(self.0, &instance).await;
+        let mut prompt = self.prompt_of(&instance, &session, command, input).await?;
         let parts = std::mem::take(&mut prompt.parts);
         let parts = extensions.command_before(id, [&name, &arguments], parts).await;
         prompt.parts = parts.map_err(Error::invalid)?;
@@ -329,6 +330,7 @@ impl Sessions<'_> {
                     instance,
                     rules: &rules,
                     held: None,
+                    hook_id: None,
                     tool: None,
                     cancel: &cancel,
                 };

@@ -150,8 +150,15 @@ struct Asking {
 impl Asking {
     async fn run(self) {
         let Origin { inner, instance, session_id, rules, tool, .. } = &self.origin;
-        let asker =
-            Asker { held: None, session_id, instance, rules, tool: tool.clone(), cancel: &self.cancel };
+        let asker = Asker {
+            held: None,
+            hook_id: None,
+            session_id,
+            instance,
+            rules,
+            tool: tool.clone(),
+            cancel: &self.cancel,
+        };
         let check = inner.gate.check(&self.ask, &asker);
         let mut check = std::pin::pin!(check);
         let verdict = tokio::select! {

@@ -71,6 +71,8 @@ pub(crate) struct Asker<'a> {
     /// What the kernel prevents. `None` if no sandbox is enforced.
     pub(crate) held: Option<&'a Held>,
     pub(crate) tool: Option<ToolRef>,
+    /// The id under which extensions know the call if it is not that of `tool`: a call of a batch.
+    pub(crate) hook_id: Option<&'a str>,
     pub(crate) cancel: &'a CancellationToken,
 }
 

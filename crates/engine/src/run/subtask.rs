@@ -26,6 +26,7 @@ use super::step::prepare::Step;
 use super::step::store::flush;
 use crate::Error;
 use crate::error::describe;
+use crate::extension;
 use crate::inner::Inner;
 use crate::permission::session::session_rules;
 use crate::run::prompt::last_prompt;
@@ -77,7 +78,9 @@ pub(crate) async fn subtask(
         let step = Step::without_tools(instance.clone(), known, Request::default());
         let selection =
             Selection { offered: inner.toolbox.task().into_iter().collect(), ..Selection::default() };
-        Ok(Step { selection, caller: Arc::new(caller), files: Some(files.clone()), ..step })
+        // The call passes the same hooks as one of the model.
+        let extensions = extension::open::ready(inner, &instance).await;
+        Ok(Step { selection, caller: Arc::new(caller), files: Some(files.clone()), extensions, ..step })
     };
     let step = match step.await {
         Ok(step) => step,

@@ -77,6 +77,7 @@ pub(crate) async fn delegate(call: Call<'_>, work: TaskInput) -> Result<TaskOutc
     check_depth(&call, &parent).await?;
     let asker = Asker {
         held: None,
+        hook_id: None,
         session_id: call.session,
         instance: call.instance,
         rules: &call.caller.rules,

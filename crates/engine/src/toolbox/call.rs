@@ -58,6 +58,7 @@ const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
 const MAX_CALLERS: usize = 64;
 
 /// The context of one call.
+#[derive(Clone)]
 pub(crate) struct CallCx {
     pub(crate) inner: Arc<Inner>,
     pub(crate) instance: Arc<Instance>,
@@ -76,6 +77,8 @@ pub(crate) struct CallCx {
     /// The instruction files that the model has received.
     pub(crate) loaded: LoadedInstructions,
     pub(crate) extensions: Extensions,
+    /// The id under which extensions know a call of a batch.
+    pub(crate) hook_id: Option<String>,
 }
 
 /// A call that may have effects as soon as it is recorded.
@@ -164,23 +167,38 @@ impl CallCx {
         if self.repeats {
             self.gate(&doom_loop(tool.name(), &input), None).await?;
         }
-        if tool.name() == Batch::NAME {
-            return within(tool.deadline(), tool.name(), self.batch(pending, input)).await?;
+        let call = pending.call;
+        if tool.name() != Batch::NAME {
+            check_variants(tool.as_ref(), &input)?;
         }
-        let PendingCall { call, recorded } = pending;
-        check_variants(tool.as_ref(), &input)?;
         let of = ToolCall { tool: tool.name(), session: &self.session_id, call_id: &call.id };
         let input = self.extensions.tool_before(of, input).await.map_err(Failure::Told)?;
-        let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
-        // Clients show the arguments of the call that asks.
-        self.until_recorded(recorded).await?;
-        let granted = self.request_permissions(call, tool, &input, &cx).await?;
         let args = self.extensions.take(Moment::ToolAfter).then(|| input.clone());
-        let output = within(tool.deadline(), tool.name(), self.effect(tool, input, &cx, granted)).await??;
+        let output = if tool.name() == Batch::NAME {
+            within(tool.deadline(), tool.name(), self.batch(pending, input)).await??
+        } else {
+            self.single(pending, tool, input, start).await?
+        };
         Ok(match args {
             Some(args) => self.extensions.tool_after(of, &args, output).await,
             None => output,
         })
+    }
+
+    /// Runs a call that is not a batch, after the extensions have changed its arguments.
+    async fn single(
+        &self,
+        pending: PendingCall<'_>,
+        tool: &Arc<dyn AnyTool>,
+        input: Value,
+        start: u64,
+    ) -> Result<Output, Failure> {
+        let PendingCall { call, recorded } = pending;
+        let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
+        // Clients show the arguments of the call that asks.
+        self.until_recorded(recorded).await?;
+        let granted = self.request_permissions(call, tool, &input, &cx).await?;
+        within(tool.deadline(), tool.name(), self.effect(tool, input, &cx, granted)).await?
     }
 
     /// Waits until the call is recorded, because a record always precedes the effect. A step that cannot record ends.
@@ -314,6 +332,7 @@ impl CallCx {
     ) -> Result<By, Failure> {
         let asker = Asker {
             held,
+            hook_id: self.hook_id.as_deref(),
             session_id: &self.session_id,
             instance: &self.instance,
             rules: &self.caller.rules,
@@ -328,8 +347,10 @@ impl CallCx {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
         let (instance, cancel) = (Arc::clone(&self.instance), self.cancel.clone());
+        let hook_id = self.hook_id.clone();
         PermissionRequests::new(move |ask| {
             let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
+            let hook_id = hook_id.clone();
             let (instance, cancel, tool) = (Arc::clone(&instance), cancel.clone(), Some(tool.clone()));
             async move {
                 let rules = &caller.rules;
@@ -338,6 +359,7 @@ impl CallCx {
                     instance: &instance,
                     rules,
                     held: None,
+                    hook_id: hook_id.as_deref(),
                     tool,
                     cancel: &cancel,
                 };

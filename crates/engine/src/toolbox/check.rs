@@ -1,12 +1,13 @@
 //! Permission for actions: those of calls, and those of other work of the model.
 
-use codewright_proto::{Action, PermissionRequest};
+use codewright_proto::{Action, PermissionRequest, ToolRef};
 use codewright_tools::{Ask, Progress, ToolError};
 use serde_json::Value;
 
 use super::cx::tool_cx;
 use crate::Error;
 use crate::extension::Moment;
+use crate::extension::moments::ToolCall;
 use crate::inner::Inner;
 use crate::permission::gate::{Asker, By, Verdict};
 use crate::run::refusal::REJECTED;
@@ -64,6 +65,12 @@ async fn decided(
         Ok(action) => action,
         Err(error) => return Some(Ok(Err(error))),
     };
+    let tool = match (asker.tool.clone(), asker.hook_id) {
+        (tool, None) => tool,
+        (Some(tool), Some(id)) => Some(ToolRef { call_id: id.to_owned(), ..tool }),
+        // Work that is not a call is in no message.
+        (None, Some(id)) => Some(ToolRef { message_id: inner.ids.message(), call_id: id.to_owned() }),
+    };
     let request = PermissionRequest {
         id: inner.ids.permission(),
         session_id: asker.session_id.clone(),
@@ -71,7 +78,7 @@ async fn decided(
         patterns: ask.patterns.clone(),
         metadata: ask.metadata.clone(),
         always: ask.always.clone(),
-        tool: asker.tool.clone(),
+        tool,
     };
     match extensions.permission(&request, action).await {
         (Action::Deny, reason) if action != Action::Deny => {
@@ -89,7 +96,8 @@ pub(crate) async fn check_action(inner: &Inner, asker: &Asker<'_>, ask: &Ask) ->
     gate(inner, ask, asker).await.map(drop).map_err(reason)
 }
 
-/// Checks work that is not a call against the rules for a call of a tool. Returns the reason if it is not allowed.
+/// Checks work that is not a call against the hooks and rules for a call of a tool. Returns the reason if it is not
+/// allowed.
 pub(crate) async fn check_call(
     inner: &Inner,
     asker: &Asker<'_>,
@@ -97,13 +105,22 @@ pub(crate) async fn check_call(
     input: &Value,
 ) -> Result<(), String> {
     let tool = inner.toolbox.find(tool).ok_or_else(|| format!("there is no tool `{tool}`"))?;
+    let extensions = inner.extensions.find(&asker.instance.directory);
+    let call_id = inner.ids.part().to_string();
+    let of = ToolCall { tool: tool.name(), session: asker.session_id, call_id: &call_id };
+    if extensions.tool_before(of, input.clone()).await? != *input {
+        // The caller would do what it asked about, and not what the extension wants.
+        return Err("an extension changed the call, which is not possible here".to_owned());
+    }
     let cx = tool_cx(inner, asker.instance, asker.cancel.clone(), Progress::none());
     let mut asks = tool.asks(input, &cx).await.map_err(|error| reason(failure(error)))?;
     if tool.facts().starts_commands {
         enforcement(inner, asker.instance, asker.rules).await.mark(&mut asks);
     }
+    // An answer of a hook to this call must not answer for the one that contains it.
+    let asker = Asker { hook_id: Some(&call_id), tool: asker.tool.clone(), ..*asker };
     for ask in &asks {
-        check_action(inner, asker, ask).await?;
+        check_action(inner, &asker, ask).await?;
     }
     Ok(())
 }

@@ -181,6 +181,7 @@ impl Serving {
         let tool = call_id.map(|call_id| ToolRef { message_id: self.message_id.clone(), call_id });
         let asker = Asker {
             held: None,
+            hook_id: None,
             session_id: &self.session_id,
             instance: &self.instance,
             rules: &self.caller.rules,
@@ -273,6 +274,7 @@ impl Serving {
             files: Some(self.files.clone()),
             loaded: LoadedInstructions::default(),
             extensions: self.extensions.clone(),
+            hook_id: None,
         };
         let id = format!("call_{:016x}", self.inner.ids.random());
         let call = Call { id, name: tool.to_owned(), arguments: input.to_string() };

@@ -367,6 +367,7 @@ impl<'a> Conversation<'a> {
             files: self.step.files.clone(),
             loaded: self.step.loaded.clone(),
             extensions: self.step.extensions.clone(),
+            hook_id: None,
         };
         self.calls.spawn(carry(cx.call(call)));
     }

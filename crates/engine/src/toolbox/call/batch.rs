@@ -9,6 +9,8 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::{CallCx, Failure, Granted, PendingCall, failure, unavailable, within};
+use crate::extension::Moment;
+use crate::extension::moments::ToolCall;
 use crate::run::recorder::Call;
 use crate::run::refusal::REJECTED;
 
@@ -17,8 +19,18 @@ const MORE: usize = 2;
 /// The smallest output limit of each result.
 const LEAST: Bounds = Bounds { lines: 100, bytes: 4 * 1024 };
 
+/// A permitted call.
+struct Permitted {
+    /// The context with the id by which extensions tell the calls of a batch apart.
+    call: CallCx,
+    tool: Arc<dyn AnyTool>,
+    input: Value,
+    cx: ToolCx,
+    granted: Granted,
+}
+
 /// A permitted call, or the reason why it is rejected.
-type Ready = Result<(Arc<dyn AnyTool>, Value, ToolCx, Granted), String>;
+type Ready = Result<Box<Permitted>, String>;
 
 impl CallCx {
     /// Runs the calls of a batch after all of them are permitted and the batch is recorded.
@@ -32,7 +44,9 @@ impl CallCx {
         for (number, inner) in calls.into_iter().enumerate() {
             let name = inner.tool.clone();
             let one = if number < Batch::MOST {
-                self.prepared(pending.call, inner, bounds).await?
+                let hook_id = Some(format!("{}-{number}", pending.call.id));
+                let own = Self { hook_id, ..self.clone() };
+                own.prepared(pending.call, inner, bounds).await?
             } else {
                 Err(format!("A batch has {} calls at most; this one was not made.", Batch::MOST))
             };
@@ -41,7 +55,7 @@ impl CallCx {
         self.until_recorded(pending.recorded).await?;
         let made = ready.into_iter().map(|(name, ready)| async {
             let result = match ready {
-                Ok((tool, input, cx, granted)) => self.made(&tool, input, &cx, granted).await?,
+                Ok(permitted) => permitted.made().await?,
                 Err(error) => Err(error),
             };
             Ok::<_, Failure>((name, result))
@@ -51,7 +65,7 @@ impl CallCx {
     }
 
     /// Requests the permissions of a call. The inner error is the result of the call, the outer one ends the batch.
-    async fn prepared(&self, call: &Call, inner: BatchCall, bounds: Bounds) -> Result<Ready, Failure> {
+    async fn prepared(self, call: &Call, inner: BatchCall, bounds: Bounds) -> Result<Ready, Failure> {
         let tool = self.selection.find(&inner.tool).filter(|tool| tool.name() != Batch::NAME);
         let tool = tool.filter(|tool| self.inner.toolbox.find(tool.name()).is_some());
         let Some(tool) = tool else {
@@ -62,26 +76,38 @@ impl CallCx {
             return Ok(Err(unavailable(&inner.tool, &may)));
         };
         let input = Value::Object(inner.parameters);
+        let input = match self.extensions.tool_before(self.hooked(tool.name()), input).await {
+            Ok(input) => input,
+            Err(reason) => return Ok(Err(reason)),
+        };
         let cx = self.call_cx(call, &tool, Progress::none()).await?;
         let cx = ToolCx { bounds, ..cx };
         match self.request_permissions(call, &tool, &input, &cx).await {
-            Ok(granted) => Ok(Ok((tool, input, cx, granted))),
+            Ok(granted) => Ok(Ok(Box::new(Permitted { call: self, tool, input, cx, granted }))),
             Err(Failure::Told(error)) if error != REJECTED => Ok(Err(error)),
             Err(ended) => Err(ended),
         }
     }
 
-    async fn made(
-        &self,
-        tool: &Arc<dyn AnyTool>,
-        input: Value,
-        cx: &ToolCx,
-        granted: Granted,
-    ) -> Result<Result<Output, String>, Failure> {
-        let effect = AssertUnwindSafe(self.effect(tool, input, cx, granted)).catch_unwind();
-        let name = tool.name();
+    /// The call as extensions know it.
+    fn hooked<'a>(&'a self, tool: &'a str) -> ToolCall<'a> {
+        let call_id = self.hook_id.as_deref().unwrap_or_default();
+        ToolCall { tool, session: &self.session_id, call_id }
+    }
+}
+
+impl Permitted {
+    /// Runs the call. The inner error is the result of the call, the outer one ends the batch.
+    async fn made(self) -> Result<Result<Output, String>, Failure> {
+        let Self { call, tool, input, cx, granted } = self;
+        let (name, extensions) = (tool.name(), &call.extensions);
+        let args = extensions.take(Moment::ToolAfter).then(|| input.clone());
+        let effect = AssertUnwindSafe(call.effect(&tool, input, &cx, granted)).catch_unwind();
         match within(tool.deadline(), name, effect).await {
-            Ok(Ok(Ok(output))) => Ok(Ok(output)),
+            Ok(Ok(Ok(output))) => Ok(Ok(match args {
+                Some(args) => extensions.tool_after(call.hooked(name), &args, output).await,
+                None => output,
+            })),
             Ok(Ok(Err(Failure::Aborted))) | Err(Failure::Aborted) => Err(Failure::Aborted),
             Ok(Ok(Err(Failure::Told(error)))) | Err(Failure::Told(error)) => Ok(Err(error)),
             Ok(Err(_)) => Ok(Err(format!("The {name} tool failed: this is a bug in Codewright."))),
