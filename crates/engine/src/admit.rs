@@ -254,7 +254,7 @@ async fn extended(
 fn tool_rules(tools: Option<&BTreeMap<String, bool>>) -> Vec<Rule> {
     let rule = |(tool, on): (&String, &bool)| {
         let action = if *on { Action::Allow } else { Action::Deny };
-        Rule { permission: tool.clone(), pattern: "*".to_owned(), action }
+        Rule::new(tool, "*", action)
     };
     tools.into_iter().flatten().map(rule).collect()
 }

@@ -26,13 +26,16 @@ pub struct Rule {
     pub pattern: String,
     /// The decision if both match.
     pub action: Action,
+    /// Whether the rule of a session came with an imported document. Nobody here chose it, so it only restricts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imported: bool,
 }
 
 impl Rule {
     /// Returns a rule with these fields.
     #[must_use]
     pub fn new(permission: &str, pattern: &str, action: Action) -> Self {
-        Self { permission: permission.to_owned(), pattern: pattern.to_owned(), action }
+        Self { permission: permission.to_owned(), pattern: pattern.to_owned(), action, imported: false }
     }
 }
 

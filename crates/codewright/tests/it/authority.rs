@@ -1,4 +1,4 @@
-//! Every way in which a tool can start passes the same rules and the same hooks.
+//! Every way in which a tool can start passes the same rules and the same hooks, and imported sessions loosen none of them.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use codewright_testkit::{Project, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, new_session, post, program, prompt};
+use crate::support::{Stage, get, new_session, post, program, prompt};
 
 /// The command whose effect shows that a call ran.
 const TOUCH: &str = "touch RAN";
@@ -182,5 +182,66 @@ fn each_call_of_a_batch_has_the_answer_of_its_own_hook() -> Result<()> {
     configure(&stage, &json!({"experimental": {"batch_tool": true}, "hooks": hooks}))?;
     stage.run(["go"])?;
     assert!(!stage.project.path("RAN").exists());
+    Ok(())
+}
+
+/// A session as another program exports it.
+fn document(rules: &Value) -> Value {
+    let info = json!({
+        "id": "ses_from0001", "slug": "calm-otter", "projectID": "p", "directory": "/elsewhere", "title": "From elsewhere",
+        "version": "1.18.33", "time": {"created": 1_700_000_000_000_u64, "updated": 1_700_000_000_000_u64},
+        "permission": rules,
+    });
+    json!({"info": info, "messages": []})
+}
+
+#[test]
+fn rules_of_an_imported_session_only_restrict() -> Result<()> {
+    let allow = json!([{"permission": "*", "pattern": "*", "action": "allow"}]);
+    let forged = json!([{"permission": "bash", "pattern": "*", "action": "allow", "imported": false}]);
+    let deny = json!([{"permission": "bash", "pattern": "touch *", "action": "deny"}]);
+    for (rules, configured, runs) in [
+        (&allow, "deny", false),
+        (&allow, "ask", false),
+        (&forged, "deny", false),
+        (&deny, "allow", false),
+        (&allow, "allow", true),
+    ] {
+        let stage = Stage::git(touches())?;
+        configure(&stage, &json!({"permission": {"bash": {"*": "allow", "touch *": configured}}}))?;
+        let text = document(rules).to_string();
+        program(&stage.project, ["import", "-"]).stdin(text).finish()?.success()?;
+        stage.run(["--session", "ses_from0001", "go"])?;
+        assert_eq!(stage.project.path("RAN").exists(), runs, "{rules} {configured}");
+        let exported = program(&stage.project, ["export", "ses_from0001"]).finish()?.success()?.stdout;
+        let exported: Value = serde_json::from_str(&exported)?;
+        assert_eq!(exported["info"]["permission"][0].get("imported"), None, "{rules}");
+    }
+    Ok(())
+}
+
+#[test]
+fn importing_a_newer_document_keeps_the_rules_that_were_chosen_here() -> Result<()> {
+    let stage = Stage::git(touches())?;
+    configure(&stage, &json!({}))?;
+    let import =
+        |document: Value| program(&stage.project, ["import", "-"]).stdin(document.to_string()).finish();
+    import(document(&json!([])))?.success()?;
+    let (server, url) = stage.serve()?;
+    let rule = json!({"permission": "bash", "pattern": "touch *", "action": "deny"});
+    let added =
+        json!({"sessionID": "ses_from0001", "permission": "bash", "pattern": "touch *", "action": "deny"});
+    assert_eq!(post(&url, "/permission", &added)?.0, 200);
+    server.terminate()?;
+    server.finish()?;
+    let mut newer = document(&json!([{"permission": "bash", "pattern": "*", "action": "allow"}]));
+    newer["info"]["time"]["updated"] = json!(9_000_000_000_000_u64);
+    newer["info"]["access"] = json!({"owner": "mallory"});
+    import(newer)?;
+    let (_server, url) = stage.serve()?;
+    let session = get(&url, "/session/ses_from0001")?;
+    let rules = session["permission"].as_array().context("no rules")?;
+    assert!(rules.contains(&rule), "{session}");
+    assert!(session.get("access").is_none(), "{session}");
     Ok(())
 }

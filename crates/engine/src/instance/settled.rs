@@ -70,8 +70,7 @@ impl Settled {
 
     /// Returns the rules that deny these tools to subagents.
     pub(crate) fn rules_below(&self) -> impl Iterator<Item = Rule> {
-        let rule =
-            |tool: &String| Rule { permission: tool.clone(), pattern: "*".to_owned(), action: Action::Deny };
+        let rule = |tool: &String| Rule::new(tool, "*", Action::Deny);
         self.primary_tools.iter().map(rule)
     }
 }

@@ -99,10 +99,14 @@ impl Reader {
 
     /// Reads the session's own fields; unknown fields are left over.
     pub(crate) fn session(&mut self, value: &Value) -> Result<Session, Wrong> {
-        let session: Session = typed(value).map_err(|reason| Wrong { at: "info".to_owned(), reason })?;
+        let mut session: Session = typed(value).map_err(|reason| Wrong { at: "info".to_owned(), reason })?;
         self.left_over(session.id.as_str().to_owned(), value, &session, "info")?;
         // A first message from the future gets the time of its session, which can be from the future too.
         self.last_ms = session.time.created.min(self.latest_ms.saturating_sub(MAX_AHEAD_MS));
+        // Nobody here chose these rules, so they only restrict.
+        session.permission.iter_mut().flatten().for_each(|rule| rule.imported = true);
+        // A document cannot say who owns a session.
+        session.access = None;
         Ok(session)
     }
 

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use codewright_proto::{
-    Event, Message, MessageId, MessageWithParts, Part, PartBody, PartId, Session, SessionId, Todo,
+    Event, Message, MessageId, MessageWithParts, Part, PartBody, PartId, Rule, Session, SessionId, Todo,
 };
 
 use super::provenance::{self, Origin, Provenance, Rest};
@@ -124,6 +124,7 @@ pub(super) async fn merge<M: Messages>(
         }
         return Ok(Outcome::Imported);
     };
+    keep_own(&here, &mut incoming.info);
     let known = provenance::load(inner, &id).await?;
     if let Some(known) = &known
         && known.origin.seq.is_some()
@@ -157,6 +158,22 @@ pub(super) async fn merge<M: Messages>(
         Decision::Follow | Decision::Add => Outcome::Updated,
         Decision::Keep(reason) => Outcome::Kept(reason),
     })
+}
+
+/// Keeps what was chosen here: who may use the session, and the rules that the document does not contain.
+fn keep_own(here: &Session, incoming: &mut Session) {
+    incoming.access.clone_from(&here.access);
+    let theirs = incoming.permission.take().unwrap_or_default();
+    let rules = here.permission.iter().flatten();
+    if rules.clone().filter(|rule| rule.imported).eq(theirs.iter()) {
+        // The order stays, because a later rule of the user lifts a restriction of the document.
+        incoming.permission.clone_from(&here.permission);
+        return;
+    }
+    // A rule of a session that an older version imported has no mark.
+    let is_theirs = |rule: &Rule| rule.imported || theirs.contains(&Rule { imported: true, ..rule.clone() });
+    let own: Vec<Rule> = rules.filter(|rule| !is_theirs(rule)).cloned().collect();
+    incoming.permission = Some(own.into_iter().chain(theirs).collect());
 }
 
 async fn standing<M>(

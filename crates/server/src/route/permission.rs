@@ -51,7 +51,7 @@ pub(super) async fn add(
     location: Location,
     Payload(Addition { session_id, permission, pattern, action }): Payload<Addition>,
 ) -> Result<Json<bool>, Error> {
-    let (engine, rule) = (app.engine.clone(), Rule { permission, pattern, action });
+    let (engine, rule) = (app.engine.clone(), Rule::new(&permission, &pattern, action));
     match &session_id {
         Some(id) => on_session(&app, &mut viewer, Some(id.as_str()), Level::Full).await?,
         None if viewer.limited().is_some() => {
