@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Whether Node is installed. Prints why the test is skipped otherwise.
 #[expect(clippy::print_stderr, reason = "a skipped test says why")]
-fn has_node() -> bool {
+pub(super) fn has_node() -> bool {
     let is_there = std::process::Command::new("node").arg("--version").output().is_ok();
     if !is_there {
         eprintln!("skipped: node is not installed, so plugins cannot run");

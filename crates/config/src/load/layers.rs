@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use strsim::damerau_levenshtein;
 
 use super::normalize::{fold_modes, normalize, remove_converted, rules_of, sorted};
-use super::untrusted::{inert, is_inside, remove_user_only, restrictions};
+use super::untrusted::{inert, is_inside, keep_of_plugin, remove_user_only, restrictions};
 use super::{
     DOT_FILES, GLOBAL_FILES, LoadInput, LoadedConfig, OWN_FILES, Overlay, PROJECT_FILES, Parts, Remote,
     SCHEMA, Source, levels,
@@ -189,12 +189,16 @@ impl<'a> Layers<'a> {
                         continue;
                     }
                 };
-                if owner == Owner::Repository {
-                    remove_user_only(&mut document);
-                }
                 remove_converted(&mut document);
                 let mut document = normalize(document);
                 if owner == Owner::Repository {
+                    let refused = keep_of_plugin(&mut document, &self.merged);
+                    self.warnings.extend(refused.into_iter().map(|key| {
+                        format!(
+                            "a plugin of the repository changed `{key}`; a part of it or all has no effect, because only \
+                             your own plugins can change it"
+                        )
+                    }));
                     self.keep_inside(&mut document);
                 }
                 self.add(document, PLUGINS, owner);
