@@ -85,10 +85,9 @@ impl Denials {
     /// Whether a layer denies one of the names of a file.
     fn deny(&self, names: [&str; 2]) -> bool {
         self.0.iter().any(|layer| {
-            names.iter().any(|name| {
-                let rule = layer.iter().find(|rule| matches(&rule.pattern, name));
-                rule.is_some_and(|rule| rule.action == Action::Deny)
-            })
+            // A rule can name a file in either way, and the last one that does decides.
+            let names_it = |rule: &&Rule| names.iter().any(|name| matches(&rule.pattern, name));
+            layer.iter().find(names_it).is_some_and(|rule| rule.action == Action::Deny)
         })
     }
 

@@ -260,7 +260,12 @@ pub(super) const TABLE: &[Row] = &[
     row(Here, TOOL, "Ruby", &[".byebugrc"]),
     row(Here, TOOL, "Python debugger", &[".pdbrc"]),
     row(Here, TOOL, "Python debugger", &[".pdbrc.py"]),
-    row(Here, TOOL, "Jupyter", &["jupyter_*config.*"]),
+    row(
+        Here,
+        TOOL,
+        "Jupyter",
+        &["jupyter_config.*", "jupyter_lab_config.*", "jupyter_notebook_config.*", "jupyter_server_config.*"],
+    ),
     row(Here, TOOL, "Elixir", &[".iex.exs"]),
     row(Here, TOOL, "Erlang", &[".erlang"]),
     row(Here, TOOL, "GHCi", &[".ghci"]),
