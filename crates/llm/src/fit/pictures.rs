@@ -94,7 +94,7 @@ fn sizes(messages: &[Message]) -> Vec<usize> {
                 }
             }),
             Message::Tool(results) => {
-                results.iter().flat_map(|result| &result.attachments).for_each(&mut add)
+                results.iter().flat_map(|result| &result.attachments).for_each(&mut add);
             }
             Message::Assistant(_) => {}
         }

@@ -397,14 +397,13 @@ fn moonshot(mut fields: Map<String, Value>) -> Map<String, Value> {
     if let Some(choices) = fields.shift_remove("oneOf") {
         fields.entry("anyOf").or_insert(choices);
     }
-    if fields.contains_key("anyOf") {
-        if let (Some(kind), Some(choices)) =
+    if fields.contains_key("anyOf")
+        && let (Some(kind), Some(choices)) =
             (fields.shift_remove("type"), fields.get_mut("anyOf").and_then(Value::as_array_mut))
-        {
-            for choice in choices.iter_mut().filter_map(Value::as_object_mut) {
-                if !choice.contains_key("type") && !choice.contains_key("$ref") {
-                    choice.insert("type".into(), kind.clone());
-                }
+    {
+        for choice in choices.iter_mut().filter_map(Value::as_object_mut) {
+            if !choice.contains_key("type") && !choice.contains_key("$ref") {
+                choice.insert("type".into(), kind.clone());
             }
         }
     }

@@ -119,7 +119,7 @@ fn segments(root: &str, rest: &str) -> Vec<String> {
     for c in rest.chars() {
         match c {
             '.' | '[' | ']' | '/' | '\'' | '"' => {
-                segments.extend((!segment.is_empty()).then(|| std::mem::take(&mut segment)))
+                segments.extend((!segment.is_empty()).then(|| std::mem::take(&mut segment)));
             }
             c if c.is_alphanumeric() || matches!(c, '_' | '-' | '$') => segment.push(c),
             _ => break,

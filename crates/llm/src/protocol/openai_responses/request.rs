@@ -221,6 +221,7 @@ fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
         // The server rejects reasoning without a following item.
         return;
     }
+    let start = input.len();
     let mut thinking: Option<Thought> = None;
     for part in content {
         if let AssistantContent::Reasoning { text, metadata } = part {
@@ -249,6 +250,9 @@ fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
         }
     }
     // A thought at the end has no item that follows, so the server would reject it.
+    while input.len() > start && input.last().is_some_and(|item| item["type"] == "reasoning") {
+        input.pop();
+    }
 }
 
 /// A reasoning item, assembled from its parts.
