@@ -67,7 +67,7 @@ fn sessions_stay_listed_after_the_first_commit_and_their_changes_can_be_undone()
         stage.project.run_git(&git)?;
         check_has(&listed()?, &[&id]);
     }
-    stage.program(["session", "undo", &id, "--yes"]).finish()?;
+    stage.program(["session", "undo", &id]).finish()?.success()?;
     assert!(!stage.project.path("made.txt").exists(), "the change of the first prompt is undone");
     assert_eq!(session_of(&stage.json(["-c", "go on"])?)?, id);
     std::fs::remove_dir_all(stage.project.path(".git"))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 /// The source of the table of control files.
-const CONTROL: &str = include_str!("../../../engine/src/permission/control.rs");
+const CONTROL: &str = include_str!("../../../engine/src/permission/control/table.rs");
 
 /// What the attempts aim at.
 pub(super) struct Targets {
@@ -190,7 +190,7 @@ const READ: [&str; 17] = [
 /// Attempts to create control files that do not exist.
 fn control() -> Vec<Attempt> {
     let rows = CONTROL.lines().filter_map(|line| {
-        let row = line.strip_prefix("    (&[")?.split_once(']')?.0;
+        let row = line.strip_prefix("    row(")?.split_once("&[")?.1.split_once(']')?.0;
         let names: Vec<String> =
             row.split(',').map(|name| name.trim().trim_matches('"').replace('*', "x")).collect();
         Some(names.join("/"))
