@@ -370,8 +370,8 @@ fn on_a_full_disk_a_command_runs_without_caches_and_says_so() -> Result<()> {
     }
     tried(&stage, "workspace", "true")?;
     let state = state(&stage);
-    // File systems without space for another directory.
-    let full = "mount -t tmpfs -o nr_inodes=1,mode=700 none \"$0\" && mount -t tmpfs -o nr_inodes=2,mode=700 none \"$1\" && \
+    // A file system without space for a directory, and one for the private `/tmp`, which also gets mount points.
+    let full = "mount -t tmpfs -o nr_inodes=1,mode=700 none \"$0\" && mount -t tmpfs -o nr_inodes=64,mode=700 none \"$1\" && \
                 mkdir -m 700 \"$1/ses_trial\" && shift && exec \"$@\"";
     let (caches, sessions) = (state.join("sandbox-caches"), state.join("sandbox"));
     let run = codewright_testkit::Run::new("unshare", &stage.project).args(["--mount", "sh", "-c", full]);
