@@ -14,6 +14,7 @@ mod named;
 mod paths;
 pub(crate) mod prepared;
 pub(crate) mod report;
+mod repositories;
 pub(crate) mod server;
 mod shared;
 pub(crate) mod start;
@@ -289,7 +290,8 @@ impl<'a> Subject<'a> {
             PathBuf::from(lock)
         });
         let configured = self.config.write.iter().filter(|path| path.starts_with(root) && *path != root);
-        control::below(directories, granted.cloned().chain(locks).chain(configured.cloned()).collect())
+        let granted = granted.cloned().chain(locks).chain(configured.cloned()).collect();
+        control::below(directories, granted, repositories::of(self.granted, git::directory(root).as_deref()))
     }
 
     /// Whether the command has the network of the machine, by the configuration or by a reply about this command.

@@ -545,7 +545,8 @@ async fn existing_agent(client: &Client, name: Option<&str>) -> anyhow::Result<O
         Some(agent) if is_primary(&agent) => return Ok(Some(name.to_owned())),
         Some(_) => "it is a subagent, which only other agents start".to_owned(),
         None => {
-            let names = || list().filter(is_primary).filter_map(|agent| agent["name"].as_str());
+            let is_shown = |agent: &&serde_json::Value| is_primary(agent) && agent["hidden"] != true;
+            let names = || list().filter(is_shown).filter_map(|agent| agent["name"].as_str());
             let similar = codewright_config::nearest(name, names(), 1);
             let similar = if similar.is_empty() { names().map(str::to_owned).collect() } else { similar };
             format!("there is no such agent\ndid you mean `{}`?", similar.join("`, `"))

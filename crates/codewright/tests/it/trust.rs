@@ -52,6 +52,13 @@ fn assert_quiet(done: &Finished) -> Result<()> {
     Ok(())
 }
 
+/// Checks that a run did not find the agent of the untrusted repository, and more parts of its errors.
+fn check_without_helper(done: &Finished, more: &[&str]) {
+    check_code(done, 1);
+    check_has(&done.stderr, &["is not trusted", "cannot use the agent `helper`: there is no such agent"]);
+    check_has(&done.stderr, more);
+}
+
 fn talkative() -> Script {
     Script::new().default_turn(Turn::text("Done."))
 }
@@ -76,8 +83,7 @@ fn a_run_ignores_untrusted_configuration_with_one_warning() -> Result<()> {
     assert!(!done.stderr.contains("not trusted"), "{}", done.stderr);
     assert!(stage.server.main_requests().pop().unwrap().body.to_string().contains("You are evil."));
     // `--trust` is for one run.
-    let done = stage.run(["--agent", "helper", "hi"])?.success()?;
-    check_has(&done.stderr, &["is not trusted", "agent \"helper\" not found"]);
+    check_without_helper(&stage.run(["--agent", "helper", "hi"])?, &[]);
     Ok(())
 }
 
@@ -94,7 +100,7 @@ fn a_decision_lasts_until_a_control_file_changes() -> Result<()> {
     stage.project.write("src/other.rs", "fn main() {}")?;
     assert_quiet(&run()?)?;
     stage.project.write(".opencode/agent/helper.md", "Help me.")?;
-    check_has(&run()?.success()?.stderr, &["is not trusted"]);
+    check_without_helper(&run()?, &[]);
     let done = stage.program(["trust", "show"]).finish()?.success()?;
     check_has(&done.stdout, &["is not trusted", "changed: .opencode/agent/helper.md"]);
     stage.program(["trust", "add"]).finish()?.success()?;
@@ -102,7 +108,7 @@ fn a_decision_lasts_until_a_control_file_changes() -> Result<()> {
     assert_eq!(listed, format!("trusted     {}\n", stage.project.directory().display()));
     stage.program(["trust", "remove"]).finish()?.success()?;
     assert_eq!(stage.program(["trust", "list"]).finish()?.success()?.stdout, "");
-    check_has(&run()?.success()?.stderr, &["is not trusted"]);
+    check_without_helper(&run()?, &[]);
     check_code(&stage.program(["trust", "remove"]).finish()?, 1);
     Ok(())
 }
@@ -281,8 +287,8 @@ fn an_invalid_trust_file_grants_no_trust() -> Result<()> {
     let file = stage.project.home().join(".local/state/codewright/trust.json");
     for text in ["{", r#"{"version": 99, "decisions": []}"#] {
         fs::write(&file, text)?;
-        let done = stage.run(["--agent", "helper", "hi"])?.success()?;
-        check_has(&done.stderr, &["trust.json` is ignored, so no repository is trusted", "is not trusted"]);
+        let done = stage.run(["--agent", "helper", "hi"])?;
+        check_without_helper(&done, &["trust.json` is ignored, so no repository is trusted"]);
     }
     stage.program(["trust", "add"]).finish()?.success()?;
     assert_quiet(&stage.run(["--agent", "helper", "hi"])?)?;
@@ -297,8 +303,8 @@ fn the_default_can_be_set_for_automation() -> Result<()> {
         stage.program(["run", "--agent", "helper", "hi"]).env("CODEWRIGHT_TRUST", trust).finish()
     };
     assert_quiet(&run("all")?)?;
-    check_has(&run("none")?.success()?.stderr, &["is not trusted"]);
-    check_has(&run("yes")?.success()?.stderr, &["must be `all`, `ask` or `none`", "is not trusted"]);
+    check_without_helper(&run("none")?, &[]);
+    check_without_helper(&run("yes")?, &["must be `all`, `ask` or `none`"]);
     Ok(())
 }
 
@@ -347,8 +353,10 @@ fn files_of_another_user_are_never_read() -> Result<()> {
             return Ok(());
         }
     }
-    let done = stage.run(["--trust", "--agent", "helper", "hi"])?.success()?;
-    check_has(&done.stderr, &["opencode.json` belongs to another user"]);
+    let done = stage.run(["--trust", "--agent", "helper", "hi"])?;
+    check_code(&done, 1);
+    check_has(&done.stderr, &["opencode.json` belongs to another user", "there is no such agent"]);
+    stage.run(["--trust", "hi"])?.success()?;
     assert!(!stage.server.main_requests()[0].body.to_string().contains("hush"));
     Ok(())
 }

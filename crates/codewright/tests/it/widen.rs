@@ -224,7 +224,8 @@ fn a_granted_hook_opens_no_other_hook() -> Result<()> {
             if present {
                 assert_eq!(std::fs::read_to_string(&file)?, "kept", "{outputs:?}");
             }
-            assert_eq!(hooks.join("pre-commit").exists(), outputs.len() == 1, "{outputs:?}");
+            // Only the last command removes it: it cannot take another name.
+            assert_eq!(hooks.join("pre-commit").exists(), outputs.len() < 3, "{outputs:?}");
             std::fs::write(hooks.join("pre-commit"), "one")?;
         }
         for (output, word) in outputs.iter().zip(["replaced", "end", "removed"]) {

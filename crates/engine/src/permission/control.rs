@@ -67,8 +67,20 @@ const GIT: &[&[&str]] = &[
     &[".git", "worktrees", "*", "config.worktree"],
 ];
 
+/// Whether a command may create repositories below its directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repositories {
+    /// It only clones or creates repositories with git, so nothing of the model writes their settings.
+    Created,
+    /// It may not.
+    Refused,
+}
+
 /// Returns the names of control files at any depth below directories. `granted` are paths that the user granted.
-pub(crate) fn below(directories: Vec<PathBuf>, granted: Vec<PathBuf>) -> Below {
+pub(crate) fn below(directories: Vec<PathBuf>, granted: Vec<PathBuf>, repositories: Repositories) -> Below {
+    if repositories == Repositories::Created {
+        return Below { directories, rows: Vec::new(), except: granted };
+    }
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<String>>();
     // Programs of version control write in its directory.
     let anywhere = TABLE.iter().filter(|row| row.depth == Depth::Any);

@@ -357,6 +357,9 @@ fn one_of(list: Vec<Value>) -> Value {
     }
 }
 
+/// The draft of JSON Schema that current servers expect.
+const DRAFT_2020: &str = "https://json-schema.org/draft/2020-12/schema";
+
 /// Replaces what older drafts have.
 fn draft_2020(mut fields: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Array(list)) = fields.get("items") {
@@ -370,8 +373,10 @@ fn draft_2020(mut fields: Map<String, Value>) -> Map<String, Value> {
             fields.insert("items".into(), rest);
         }
     }
-    // The server compares it with its own draft.
-    fields.shift_remove("$schema");
+    // The server compares it with its own draft, which is the one that our own tools name.
+    if fields.get("$schema").is_some_and(|draft| draft != DRAFT_2020) {
+        fields.shift_remove("$schema");
+    }
     fields
 }
 
