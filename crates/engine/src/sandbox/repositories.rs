@@ -40,7 +40,8 @@ const PLAIN_GIT: &[&str] = &[
     "tag",
 ];
 /// Other commands that write nothing next to repositories.
-const HARMLESS: &[&str] = &["cat", "cd", "echo", "head", "ls", "pwd", "tail", "test", "true", "wc"];
+const HARMLESS: &[&str] =
+    &["cat", "cd", "echo", "head", "ls", "mkdir", "pwd", "rm", "set", "tail", "test", "true", "wc"];
 /// Parts of words with which git runs programs, or writes settings that the command line names.
 const REFUSED: &[&str] = &[
     "-c",
