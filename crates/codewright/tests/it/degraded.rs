@@ -133,7 +133,7 @@ fn without_landlock_new_names_cannot_be_compared_and_every_command_needs_a_reply
     }
     let found = report(&stage, &launcher)?;
     assert_eq!((&found["mechanism"], &found["complete"]), (&json!("bubblewrap"), &json!(false)));
-    check_has(&found["reasons"].to_string(), &["control files"]);
+    check_has(&found["reasons"].to_string(), &["names of new files"]);
     assert!(!runs(&stage, &launcher)?);
     Ok(())
 }

@@ -364,14 +364,18 @@ fn a_link_that_a_command_can_have_created_gives_a_server_nothing() -> Result<()>
 
 #[test]
 fn on_a_full_disk_a_command_runs_without_caches_and_says_so() -> Result<()> {
-    let stage = Stage::git(Script::new().text("Done."))?;
+    // Mount points in the private `/tmp` would need space.
+    let server = codewright_testkit::BlockingServer::start(Script::new().text("Done."))?;
+    let project = codewright_testkit::Project::plain_in(Path::new("/var/tmp"))?.with_git()?;
+    project.configure(&server.url())?;
+    let stage = Stage { server, project };
     if !is_enforced(&stage)? {
         return Ok(());
     }
     tried(&stage, "workspace", "true")?;
     let state = state(&stage);
-    // A file system without space for a directory, and one for the private `/tmp`, which also gets mount points.
-    let full = "mount -t tmpfs -o nr_inodes=1,mode=700 none \"$0\" && mount -t tmpfs -o nr_inodes=64,mode=700 none \"$1\" && \
+    // File systems without space for another directory.
+    let full = "mount -t tmpfs -o nr_inodes=1,mode=700 none \"$0\" && mount -t tmpfs -o nr_inodes=2,mode=700 none \"$1\" && \
                 mkdir -m 700 \"$1/ses_trial\" && shift && exec \"$@\"";
     let (caches, sessions) = (state.join("sandbox-caches"), state.join("sandbox"));
     let run = codewright_testkit::Run::new("unshare", &stage.project).args(["--mount", "sh", "-c", full]);

@@ -15,6 +15,7 @@ const CREATING: &[&str] = &["clone", "init", "submodule", "worktree"];
 const SUBCOMMANDS: &[&str] = &["add", "init", "list", "prune", "remove", "status", "sync", "update"];
 /// Commands of git that run nothing except hooks.
 const PLAIN_GIT: &[&str] = &[
+    "--version",
     "add",
     "branch",
     "checkout",
@@ -41,7 +42,7 @@ const PLAIN_GIT: &[&str] = &[
 ];
 /// Other commands that write nothing next to repositories.
 const HARMLESS: &[&str] =
-    &["cat", "cd", "echo", "head", "ls", "mkdir", "pwd", "rm", "set", "tail", "test", "true", "wc"];
+    &["cat", "cd", "echo", "exit", "head", "ls", "mkdir", "pwd", "rm", "set", "tail", "test", "true", "wc"];
 /// Parts of words with which git runs programs, or writes settings that the command line names.
 const REFUSED: &[&str] = &[
     "-c",
@@ -78,6 +79,8 @@ pub(super) fn of(granted: &[Ask], git: Option<&Path>) -> Repositories {
 }
 
 fn is_plain(command: &str) -> bool {
+    // Errors in the output are ordinary.
+    let command = &command.replace("2>&1", "");
     let name = command.split_whitespace().next().unwrap_or_default();
     let is_redirected_to_git = command.contains(['>', '<']) && command.contains(".git");
     !command.contains(SYNTAX)
@@ -151,6 +154,7 @@ mod tests {
         for commands in [
             &["git clone -q http://host/repo.git cloned", "cat cloned/file"][..],
             &["git init sub"],
+            &["git --version > /dev/null 2>&1", "exit", "git clone url"],
             &["cd deps", "git clone --depth 1 https://host/repo"],
             &["git submodule add ./lib lib"],
             &["git add -A", "git commit -qm one", "git worktree add -q trees/one", "echo worked"],

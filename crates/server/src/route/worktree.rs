@@ -68,8 +68,14 @@ pub(super) async fn move_session(
 ) -> Result<StatusCode, Error> {
     let MoveSessionInput { session_id, destination, move_changes } = input;
     on_session(&app, &mut viewer, Some(session_id.as_str()), Level::Full).await?;
-    let destination = Path::new(&destination.directory);
-    let destination = Location::open(&app, viewer.who(), destination).await?.path().directory;
+    // What others name is opened once and checked. The owner gets the errors of the move itself.
+    let destination = match viewer.who().limited() {
+        Some(_) => {
+            let named = Path::new(&destination.directory);
+            Location::open(&app, viewer.who(), named).await?.path().directory
+        }
+        None => destination.directory,
+    };
     let changes = if move_changes == Some(true) { Changes::Move } else { Changes::Stay };
     let (engine, id) = (app.engine.clone(), session_id.clone());
     let work = async move { engine.sessions().relocate(&id, Path::new(&destination), changes).await };
