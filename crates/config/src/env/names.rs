@@ -288,7 +288,7 @@ pub const OWN: &[(&str, &str)] = &[
     (SANDBOX_OUTER, "the program runs in a container that serves as the sandbox, like `sandbox.outer`"),
     (
         SANDBOX_MECHANISM,
-        "the strongest mechanism that the sandbox uses: `bubblewrap` (which also makes the mounts), `landlock`, `landlock:VERSION` or `none` (default: any)",
+        "the strongest mechanism that the sandbox uses: `bubblewrap` (which also makes the mounts), `unchecked` (names of new files are not compared), `landlock`, `landlock:VERSION` or `none` (default: any)",
     ),
     (
         EDITOR_CHANNEL,
