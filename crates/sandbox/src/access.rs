@@ -83,7 +83,7 @@ pub(crate) fn rules(sandbox: &Sandbox) -> Result<Vec<Rule>, Error> {
     for row in sandbox.guarded.iter().filter(|row| !row.except.is_empty()) {
         let Some((path, true)) = directories.resolve(&row.directory, Access::Pin)? else { continue };
         let above = rules.range(..=path.clone()).rev().find(|(above, _)| path.starts_with(above));
-        if above.is_some_and(|(_, rule)| rule.access == Access::Write) {
+        if above.is_some_and(|(_, rule)| rule.access.is_writable()) {
             let identity = rules.get(&path).and_then(|rule| rule.identity);
             rules.insert(path.clone(), Rule { path, access: Access::Pin, is_directory: true, identity });
         }

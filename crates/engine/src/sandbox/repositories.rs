@@ -45,16 +45,12 @@ const HARMLESS: &[&str] =
     &["cat", "cd", "echo", "exit", "head", "ls", "mkdir", "pwd", "rm", "set", "tail", "test", "true", "wc"];
 /// Parts of words with which git runs programs, or writes settings that the command line names.
 const REFUSED: &[&str] = &[
-    "-c",
     "--config",
     "--template",
-    "-u",
     "--upload-pack",
     "--receive-pack",
     "--separate-git-dir",
-    "-x",
     "--exec",
-    "-i",
     "--interactive",
     "--ext-diff",
     "--textconv",
@@ -95,13 +91,16 @@ fn is_git(command: &str, names: &[&str]) -> bool {
     let mut rest = words.clone();
     let has_subcommands = matches!(name, "submodule" | "worktree");
     let is_known = !has_subcommands || rest.next().is_some_and(|word| SUBCOMMANDS.contains(&word));
-    let is_joined = |word: &str| word.starts_with('-') && !word.starts_with("--");
+    // Short options differ between commands: `git stash -u` keeps untracked files.
+    let letters: &[char] = match name {
+        "clone" => &['c', 'u'],
+        "rebase" => &['i', 'x'],
+        "add" | "checkout" | "commit" | "restore" | "stash" => &['i', 'p'],
+        _ => &[],
+    };
     let is_refused = |word: &str| {
-        REFUSED.iter().any(|refused| match refused.strip_prefix('-') {
-            // Joined short options, such as `-qx`.
-            Some(letter) if letter.len() == 1 => is_joined(word) && word.contains(letter),
-            Some(_) | None => word.starts_with(refused),
-        })
+        let is_short = word.starts_with('-') && !word.starts_with("--") && word.contains(letters);
+        is_short || REFUSED.iter().any(|refused| word.starts_with(refused))
     };
     names.contains(&name) && is_known && !words.any(is_refused)
 }
