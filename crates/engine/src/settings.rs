@@ -13,6 +13,10 @@ use crate::interface::{Instances, Settings};
 use crate::trust::operations::keep;
 use crate::{Error, Instance, redact};
 
+/// The number of attempts to lock the directory of a file.
+const LOCK_ATTEMPTS: u32 = 250;
+/// The interval between two attempts.
+const LOCK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 /// The name of the file with changes.
 pub(crate) const FILE: &str = "codewright.json";
 /// The content of a new file.
@@ -99,6 +103,23 @@ pub(crate) async fn change_list(
     written.await.unwrap_or_else(|_| Err(Error::aborted("the program is ending")))
 }
 
+/// Locks the directory of a file, which is created if it is missing, so that another process changes the file before or after
+/// this one. The lock ends with the returned value.
+fn alone(path: &Path) -> std::io::Result<Option<std::fs::File>> {
+    let Some(directory) = path.parent() else { return Ok(None) };
+    std::fs::create_dir_all(directory)?;
+    let directory = std::fs::File::open(directory)?;
+    for _ in 0..LOCK_ATTEMPTS {
+        match directory.try_lock() {
+            Ok(()) => return Ok(Some(directory)),
+            Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_INTERVAL),
+            // A file system without locks. Simultaneous changes are still noticed when the file is replaced.
+            Err(std::fs::TryLockError::Error(_)) => return Ok(None),
+        }
+    }
+    Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "another process is changing it"))
+}
+
 /// Merges what `change` returns for the content of a file into the file. Blocks.
 fn rewrite(
     path: &Path,
@@ -106,6 +127,7 @@ fn rewrite(
 ) -> Result<(), Error> {
     let cannot =
         |what: &dyn std::fmt::Display| Error::machine(format!("cannot change `{}`: {what}", path.display()));
+    let _alone = alone(path).map_err(|error| cannot(&error))?;
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => NEW.to_owned(),
@@ -119,9 +141,6 @@ fn rewrite(
     }
     // Only changed values are written; the rest of the file is kept, including comments.
     let text = codewright_config::edit_document(&name, &text, &change).map_err(|error| cannot(&error))?;
-    if let Some(above) = path.parent() {
-        std::fs::create_dir_all(above).map_err(|error| cannot(&error))?;
-    }
     codewright_workspace::write_atomic(path, text.as_bytes()).map_err(|error| cannot(&error))
 }
 
