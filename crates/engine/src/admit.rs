@@ -168,7 +168,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     };
     let mut parts = Vec::new();
     for part in input.parts {
-        expand(inner, &instance, (part, &by), &mut parts).await?;
+        expand(inner, &instance, part, &by, &mut parts).await?;
     }
     let change = |session: &mut Session| {
         if session.agent.is_none() && session.tokens == TokenUsage::default() {
@@ -300,7 +300,8 @@ type Parts = Vec<(Option<PartId>, PartBody)>;
 async fn expand(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
-    (input, by): (PartInput, &Principal),
+    input: PartInput,
+    by: &Principal,
     parts: &mut Parts,
 ) -> Result<(), Error> {
     match input {

@@ -170,7 +170,14 @@ impl<'a> Subject<'a> {
     fn sandbox(&self) -> Result<Prepared, Error> {
         let root = self.root();
         let granted = self.granted_writes();
-        let Shared { temporary, caches, blank, notes } = Shared::open(self)?;
+        let Shared { temporary, caches, blank, notes } = Shared::open(&shared::Request {
+            dirs: self.dirs,
+            variables: self.variables,
+            session: self.session_id.as_str(),
+            mode: self.mode(),
+            root,
+            has_masks: !self.masked.is_empty(),
+        })?;
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| Error::Path { path, source }

@@ -224,7 +224,7 @@ impl Maker {
         match call.number {
             libc::SYS_openat => self.open(call, (Some(0), 1), flags(2), mode(3)),
             libc::SYS_mkdirat => self.make_directory(call, (Some(0), 1), mode(2)),
-            libc::SYS_mknodat => self.make_node(call, (Some(0), 1), (call.args[2] as u32, call.args[3])),
+            libc::SYS_mknodat => self.make_node(call, (Some(0), 1), call.args[2] as u32, call.args[3]),
             libc::SYS_symlinkat => self.make_link(call, 0, (Some(1), 2)),
             libc::SYS_linkat => {
                 let follow = AtFlags::from_bits_retain(call.args[4] as u32);
@@ -261,7 +261,7 @@ impl Maker {
                 self.open(call, (None, 0), flags, mode(1))
             }
             libc::SYS_mkdir => self.make_directory(call, (None, 0), mode(1)),
-            libc::SYS_mknod => self.make_node(call, (None, 0), (call.args[1] as u32, call.args[2])),
+            libc::SYS_mknod => self.make_node(call, (None, 0), call.args[1] as u32, call.args[2]),
             libc::SYS_symlink => self.make_link(call, 0, (None, 1)),
             libc::SYS_link => self.link(call, [(None, 0), (None, 1)], AtFlags::empty()),
             libc::SYS_rename => self.rename(call, [(None, 0), (None, 1)], RenameFlags::empty()),
@@ -342,12 +342,7 @@ impl Maker {
         Ok(Outcome::Done)
     }
 
-    fn make_node(
-        &mut self,
-        call: &Call,
-        at: Argument,
-        (mode, device): (u32, u64),
-    ) -> Result<Outcome, Failure> {
+    fn make_node(&mut self, call: &Call, at: Argument, mode: u32, device: u64) -> Result<Outcome, Failure> {
         let Some(place) = self.entry(call, at)? else { return Ok(Outcome::Pass) };
         self.check(&place, Entry::Other)?;
         // Without a type it is a file.

@@ -185,6 +185,7 @@ const ENGINE: &[Layer] = &[
             "permission::approval",
             "permission::gate",
             "permission::reading",
+            "permission::widening",
             "pty",
             "question",
             "run::files",

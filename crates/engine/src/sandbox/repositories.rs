@@ -81,7 +81,15 @@ fn is_plain(command: &str) -> bool {
     let is_redirected_to_git = command.contains(['>', '<']) && command.contains(".git");
     !command.contains(SYNTAX)
         && !is_redirected_to_git
-        && (is_git(command, CREATING) || is_git(command, PLAIN_GIT) || HARMLESS.contains(&name))
+        && (is_redirection(name)
+            || is_git(command, CREATING)
+            || is_git(command, PLAIN_GIT)
+            || HARMLESS.contains(&name))
+}
+
+/// Whether a request names a redirection alone, such as `> file` or `2>file`.
+fn is_redirection(name: &str) -> bool {
+    name.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['>', '<'])
 }
 
 /// Whether a simple command is one of these of git, without options that could run or write something else.
@@ -156,7 +164,7 @@ mod tests {
             &["git --version > /dev/null 2>&1", "exit", "git clone url"],
             &["cd deps", "git clone --depth 1 https://host/repo"],
             &["git submodule add ./lib lib"],
-            &["git add -A", "git commit -qm one", "git worktree add -q trees/one", "echo worked"],
+            &["git add -A", "git stash -qu", "git worktree add -q trees/one", "echo worked", "> b"],
         ] {
             check(commands, Repositories::Created);
         }
@@ -167,6 +175,7 @@ mod tests {
             &["git clone --template=/tmp/x url"],
             &["git clone ext::sh url"],
             &["git init sub > sub/.git/config"],
+            &["git init sub", "> sub/.git/config"],
             &["git init $(./evil)"],
             &["git -c alias.clone=!x clone y"],
             &["git init sub", "git rebase -qx ./evil HEAD"],

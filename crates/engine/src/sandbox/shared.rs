@@ -11,7 +11,7 @@ use codewright_config::SandboxMode;
 use codewright_workspace::{Directory, Error, make_private_directory};
 
 use super::caches::{ALL, Caches, Owner};
-use super::{Subject, masked};
+use super::masked;
 
 /// The directory of the private directories of sessions, in the state directory.
 const SESSIONS: &str = "sandbox";
@@ -19,6 +19,18 @@ const SESSIONS: &str = "sandbox";
 const TEMPORARY_DAYS: u64 = 7;
 /// The largest number of temporary directories that are checked at once.
 const MAX_SWEPT: usize = 1000;
+
+/// The command that needs directories.
+pub(super) struct Request<'a> {
+    pub(super) dirs: &'a Dirs,
+    pub(super) variables: &'a Env,
+    pub(super) session: &'a str,
+    pub(super) mode: SandboxMode,
+    /// The project, which has its own caches.
+    pub(super) root: &'a Path,
+    /// Whether files are masked.
+    pub(super) has_masks: bool,
+}
 
 /// The open directories of a command.
 pub(super) struct Shared {
@@ -37,19 +49,19 @@ impl Shared {
     /// # Errors
     ///
     /// Fails if no private directory can be created. The command must then not run.
-    pub(super) fn open(subject: &Subject<'_>) -> Result<Self, Error> {
+    pub(super) fn open(request: &Request<'_>) -> Result<Self, Error> {
         let at = |path: &Path| {
             let path = path.to_owned();
             move |source| Error::Path { path, source }
         };
-        let state = &subject.dirs.state;
+        let state = &request.dirs.state;
         let top = open_or_create(state).map_err(at(state))?;
         let sessions = top.private_child(OsStr::new(SESSIONS)).map_err(at(&state.join(SESSIONS)))?;
         let mut notes = Vec::new();
-        let temporary = temporary(&sessions, subject.session_id.as_str(), &mut notes);
-        let temporary = temporary.map_err(at(&sessions.path().join(subject.session_id.as_str())))?;
-        let caches = caches(&top, &sessions, subject, &mut notes);
-        let blank = (!subject.masked.is_empty()).then(|| sessions.blank_file(masked::blank()));
+        let temporary = temporary(&sessions, request.session, &mut notes);
+        let temporary = temporary.map_err(at(&sessions.path().join(request.session)))?;
+        let caches = caches(&top, &sessions, request, &mut notes);
+        let blank = request.has_masks.then(|| sessions.blank_file(masked::blank()));
         let blank = blank.transpose().map_err(at(&sessions.path().join(masked::blank())))?;
         Ok(Self { temporary, caches, blank, notes })
     }
@@ -93,21 +105,21 @@ fn temporary(sessions: &Directory, session: &str, notes: &mut Vec<String>) -> Re
 fn caches(
     top: &Directory,
     sessions: &Directory,
-    subject: &Subject<'_>,
+    request: &Request<'_>,
     notes: &mut Vec<String>,
 ) -> Option<Caches> {
-    let (user, home, session) = (subject.variables, &subject.dirs.home, subject.session_id.as_str());
-    let opened = match subject.mode() {
+    let (user, home, session) = (request.variables, &request.dirs.home, request.session);
+    let opened = match request.mode {
         SandboxMode::ReadOnly => Caches::open(sessions, &Owner::Session(session), user, home),
         SandboxMode::Workspace | SandboxMode::Off => top
             .private_child(OsStr::new(ALL))
-            .and_then(|all| Caches::open(&all, &Owner::Project(subject.root()), user, home)),
+            .and_then(|all| Caches::open(&all, &Owner::Project(request.root), user, home)),
     };
     let error = match opened {
         Ok(caches) => return Some(caches),
         Err(error) => error,
     };
-    let reason = match subject.mode() {
+    let reason = match request.mode {
         SandboxMode::ReadOnly => reason(sessions.path(), &error),
         SandboxMode::Workspace | SandboxMode::Off => reason(&top.path().join(ALL), &error),
     };

@@ -633,9 +633,14 @@ fn imports() -> Vec<Case> {
     cases
 }
 
+/// A tool and its input as JSON.
+type ScriptedCall<'a> = (&'a str, &'a str);
+/// See [`ROADS`].
+type Road = (&'static str, Option<ScriptedCall<'static>>, &'static [&'static str]);
+
 /// Ways in which a tool can start: the name, the first call of the model, and the flags of `run`. The prompt `attempt-9.` is
 /// that of a subagent or of a command.
-const ROADS: &[(&str, Option<(&str, &str)>, &[&str])] = &[
+const ROADS: &[Road] = &[
     ("direct", Some(("bash", r#"{"command": "touch forbidden.txt"}"#)), &[]),
     ("direct-write", Some(("write", r#"{"filePath": "forbidden.txt", "content": "x"}"#)), &[]),
     ("batch", Some(("batch", BATCH)), &[]),
@@ -709,7 +714,12 @@ fn roads() -> Vec<Case> {
 }
 
 /// Sends a prompt that the model answers with the first call, and the prompt `attempt-9.` with the ninth.
-fn travelled(scene: &Scene, first: Option<(&str, &str)>, ninth: (&str, &str), flags: &[&str]) -> Result<()> {
+fn travelled(
+    scene: &Scene,
+    first: Option<ScriptedCall<'_>>,
+    ninth: ScriptedCall<'_>,
+    flags: &[&str],
+) -> Result<()> {
     let round = |call: Option<(&str, &str)>| -> Result<Vec<Vec<(String, Value)>>> {
         let parse = |(tool, input): (&str, &str)| Ok(vec![(tool.to_owned(), serde_json::from_str(input)?)]);
         call.into_iter().map(parse).collect()

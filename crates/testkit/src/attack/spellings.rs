@@ -53,6 +53,9 @@ const ADDRESSES: &[(&str, &str)] = &[
     ("proc-cwd", "file:///proc/self/cwd/../outside/{N}"),
 ];
 
+/// The name, the path and the body of a request.
+type AttachRoute = (&'static str, &'static str, &'static str);
+
 /// Ways to attach a file by its address `URL`: the path with the session `S`, and the body.
 const ROUTES: &[(&str, &str, &str)] = &[
     (
@@ -177,7 +180,7 @@ fn spelled(scene: &Scene, text: &str, number: usize) -> String {
 }
 
 /// A member attaches files of others by every spelling, by one route.
-fn attached(first: usize, route: &'static (&str, &str, &str)) -> Case {
+fn attached(first: usize, route: &'static AttachRoute) -> Case {
     let (route_name, path, body) = route;
     let case = prepared(&format!("address/{route_name}"), ADDRESSES.len());
     let case = if first == 0 { case.short() } else { case };
