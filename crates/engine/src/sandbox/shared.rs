@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io::{Error as IoError, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use codewright_config::SandboxMode;
+use codewright_config::{Dirs, Env, SandboxMode};
 use codewright_workspace::{Directory, Error, make_private_directory};
 
 use super::caches::{ALL, Caches, Owner};
