@@ -2,15 +2,15 @@
 //!
 //! Each field is a table or a service that does not know this struct. Operations are functions that borrow it.
 
-mod adopt;
-
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use codewright_config::{Dirs, Env, SandboxMode};
+use codewright_config::{Dirs, Env, SandboxMode, Worktree};
 use codewright_llm::oauth::SignIn;
-use codewright_proto::{Clock, Event, Ids, MessageId, MessageWithParts, Project, Session, SessionId, Signal};
-use codewright_store::{Condition, Store};
+use codewright_proto::{
+    Clock, Event, Ids, MessageId, MessageWithParts, Project, ProjectId, Session, SessionId, Signal,
+};
+use codewright_store::{Condition, SessionFilter, Store};
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
 use codewright_workspace::{Confinement, Probe};
@@ -114,6 +114,13 @@ pub(crate) struct Inner {
     pub(crate) start_run: fn(&Arc<Self>, Entry),
 }
 
+/// A directory with its present project.
+struct Home<'a> {
+    directory: &'a Path,
+    worktree: &'a Worktree,
+    project: &'a ProjectId,
+}
+
 impl Inner {
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Error> {
         self.store.session(id).await?.ok_or_else(|| Error::not_found(Resource::Session, id))
@@ -199,8 +206,8 @@ impl Inner {
         let instance = self.instances.get(&self.opening(), directory).await?;
         if !instance.has_adopted.initialized() {
             let (directory, worktree) = (instance.directory.as_path(), &instance.worktree);
-            let home = adopt::Home { directory, worktree, project: &instance.project.id };
-            let adopt = || Box::pin(adopt::adopt(self, home));
+            let home = Home { directory, worktree, project: &instance.project.id };
+            let adopt = || Box::pin(self.adopt(home));
             if let Err(error) = instance.has_adopted.get_or_try_init(adopt).await {
                 instance.warn(&format!("the earlier sessions of this directory cannot be listed: {error}"));
             }
@@ -212,9 +219,31 @@ impl Inner {
     pub(crate) async fn project_of(&self, directory: &Path) -> Result<Project, Error> {
         let worktree = codewright_config::find_worktree(directory);
         let project = instance::project(&self.opening(), &worktree).await?;
-        let home = adopt::Home { directory, worktree: &worktree, project: &project.id };
-        Box::pin(adopt::adopt(self, home)).await?;
+        let home = Home { directory, worktree: &worktree, project: &project.id };
+        Box::pin(self.adopt(home)).await?;
         Ok(project)
+    }
+
+    /// Adopts the sessions of a directory tree that have another project: the id of a project is the first commit of its
+    /// repository, so it changes with that commit, with a rewritten history, and when `.git` appears or disappears. Sessions
+    /// belong to a directory and follow it.
+    ///
+    /// In a repository these are the sessions of its worktree, without those of nested repositories. Outside of one they are
+    /// the sessions of exactly this directory.
+    async fn adopt(&self, home: Home<'_>) -> Result<(), Error> {
+        let mut filter = SessionFilter { outside: Some(home.project.clone()), ..SessionFilter::default() };
+        if home.worktree.git {
+            filter.below = Some(home.worktree.root.to_string_lossy().into_owned());
+        } else {
+            filter.directory = Some(home.directory.to_string_lossy().into_owned());
+        }
+        for session in self.store.sessions(filter).await? {
+            // A nested repository has its own project.
+            if codewright_config::find_worktree(Path::new(&session.directory)) == *home.worktree {
+                self.update_session(&session.id, |session| session.project_id = home.project.clone()).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the services for opening a directory.

@@ -579,7 +579,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         create_dir_all(root.join("work/.git")).unwrap();
         let config = root.join("work/.git/config");
-        std::fs::write(&config, "").unwrap();
+        write(&config, "").unwrap();
         let ask = |certainty| {
             let mut ask = Ask::new("bash", vec!["git remote add a b".to_owned()]);
             ask.implied.push(Implied { certainty, ..Implied::new("edit", ".git/config") });
@@ -621,7 +621,7 @@ mod tests {
         let git = root.join("work/.git");
         create_dir_all(git.join("worktrees/one")).unwrap();
         create_dir_all(git.join("modules/lib")).unwrap();
-        std::fs::write(git.join("modules/lib/HEAD"), "ref: refs/heads/main\n").unwrap();
+        write(git.join("modules/lib/HEAD"), "ref: refs/heads/main\n").unwrap();
         let sandbox = sandbox(&root, &[]);
         for name in
             ["commondir", "worktrees/one/commondir", "worktrees/one/config.worktree", "modules/lib/config"]

@@ -149,7 +149,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_without_a_panic(text in ".{0,80}") {
-            let _: Result<Arguments, String> = arguments(&text, &schema());
+            drop(arguments(&text, &schema()));
         }
 
         #[test]

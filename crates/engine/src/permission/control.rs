@@ -79,7 +79,7 @@ pub(crate) enum Repositories {
 /// Returns the names of control files at any depth below directories. `granted` are paths that the user granted.
 pub(crate) fn below(directories: Vec<PathBuf>, granted: Vec<PathBuf>, repositories: Repositories) -> Below {
     if repositories == Repositories::Created {
-        return Below { directories, rows: Vec::new(), except: granted };
+        return Below { except: granted, ..Below::default() };
     }
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<String>>();
     // Programs of version control write in its directory.

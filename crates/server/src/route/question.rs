@@ -58,7 +58,7 @@ pub(super) async fn answer(
         QuestionId::parse(&body.id).map_err(|error| Error::payload(format!("{error}\n  at [\"id\"]")))?;
     match (body.answers, body.reply) {
         (_, Some(PermissionReply::Reject)) => {
-            Box::pin(answer_question(&app, viewer.who(), &id, None)).await?
+            Box::pin(answer_question(&app, viewer.who(), &id, None)).await?;
         }
         (Some(answers), _) => Box::pin(answer_question(&app, viewer.who(), &id, Some(answers))).await?,
         (None, _) => return Err(missing("answers")),
