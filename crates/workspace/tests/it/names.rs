@@ -171,7 +171,7 @@ async fn ordinary_programs_work() {
         std::fs::set_permissions(house.path("work"), std::fs::Permissions::from_mode(0o755)).unwrap();
         create_dir_all(house.path("work/.git/objects")).unwrap();
         create_dir_all(house.path("work/.git/refs")).unwrap();
-        std::fs::write(house.path("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        write(house.path("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let line = format!("umask 022; {line}");
         let ended = house.run_in(named(&house), &mechanism, &line).await;
         assert_eq!(ended.output.text().trim(), expected, "{line}");

@@ -243,7 +243,7 @@ fn skills_are_downloaded_and_copies_outlive_their_server() -> Result<()> {
         "skills/index.json",
         json!({"skills": [{"name": "far", "description": "x", "files": ["SKILL.md"]}]}).to_string(),
     )?;
-    files.write("skills/far/SKILL.md", skill.to_owned())?;
+    files.write("skills/far/SKILL.md", skill)?;
     files.write(
         "evil/index.json",
         json!({"skills": [{"name": "far", "files": ["../../../stolen"]}]}).to_string(),
