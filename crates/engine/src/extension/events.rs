@@ -10,7 +10,7 @@ use codewright_proto::{Event, SessionId, Signal};
 use codewright_store::Published;
 use serde_json::{Value, json};
 
-use super::moments::to_json;
+use super::messages::to_json;
 use super::{DELETED, Extensions, Moment};
 use crate::inner::Inner;
 

@@ -5,10 +5,8 @@
 //! of the result is used.
 
 use codewright_proto::{Message, MessageId, MessageWithParts, Part, PartBody, PartId};
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
-
-use super::moments::to_json;
 
 /// Reads the messages that an extension returned for those in `before`. Also returns a sentence about ignored ones.
 pub(super) fn read(
@@ -133,6 +131,12 @@ impl<'a> Reader<'a> {
     fn keep<T>(&mut self, read: Result<T, serde_json::Error>) -> Option<T> {
         read.map_err(|error| self.ignored.push(error.to_string())).ok()
     }
+}
+
+/// Returns the JSON of plain data.
+pub(super) fn to_json(value: &impl Serialize) -> Value {
+    // Plain data always has a JSON form.
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 /// The time of a part that names none.

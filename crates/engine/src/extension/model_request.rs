@@ -4,7 +4,8 @@ use codewright_llm::{Model, Request};
 use codewright_proto::{Message, SessionId, UserMessage};
 use serde_json::{Map, Value, json};
 
-use super::moments::{scalar, to_json};
+use super::messages::to_json;
+use super::moments::scalar;
 use super::{Extensions, Moment};
 use crate::models::Models;
 

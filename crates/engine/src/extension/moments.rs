@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Value, json};
 
-use super::{Admit, Answer, Extensions, Moment, messages};
+use super::messages::{self, to_json};
+use super::{Admit, Answer, Extensions, Moment};
 use crate::address::Address;
 
 /// The characters of a refusal that the model or the user receives.
@@ -423,11 +424,6 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
-}
-
-pub(super) fn to_json(value: &impl Serialize) -> Value {
-    // Plain data always has a JSON form.
-    serde_json::to_value(value).unwrap_or_default()
 }
 
 /// Sets a field if there is a value.
