@@ -160,7 +160,7 @@ impl Place {
         self.above.join(OsStr::from_bytes(self.name.to_bytes()))
     }
 
-    /// The type of the entry. `None` if there is none.
+    /// The type of the entry. `None` if nothing exists at the path.
     fn kind(&self) -> Result<Option<FileType>, Errno> {
         match statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(data) => Ok(Some(FileType::from_raw_mode(data.st_mode))),

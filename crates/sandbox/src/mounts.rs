@@ -154,7 +154,7 @@ impl Frame {
     }
 }
 
-/// What takes the places of the steps.
+/// The files and directories that are mounted over the paths of the steps.
 struct Copies {
     writable: Vec<OwnedFd>,
     readable: Vec<OwnedFd>,

@@ -5,8 +5,8 @@ use codewright_tools::Ask;
 
 use super::gate::{CONTROL_REASON, OUTSIDE};
 
-/// What marks such a request: a rule must name it, the machine cannot enforce the sandbox, the whole network, a hidden file, a
-/// control file.
+/// The metadata keys of a request that widens what a session may do: a rule must name the target, only exactly the target can be
+/// granted, the machine cannot enforce the sandbox, the whole network, or a control file.
 const MARKS: [&str; 5] = [Ask::NAMED, Ask::EXACT, Ask::UNENFORCED, Ask::OPEN_NETWORK, CONTROL_REASON];
 
 /// Reports whether a permission request is about a directory outside, the sandbox, a private address, a hidden file or a

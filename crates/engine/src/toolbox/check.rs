@@ -109,7 +109,7 @@ pub(crate) async fn check_call(
     let call_id = inner.ids.part().to_string();
     let of = ToolCall { tool: tool.name(), session: asker.session_id, call_id: &call_id };
     if extensions.tool_before(of, input.clone()).await? != *input {
-        // The caller would do what it asked about, and not what the extension wants.
+        // The caller runs the original arguments, so the change of the extension would be lost.
         return Err("an extension changed the call, which is not possible here".to_owned());
     }
     let cx = tool_cx(inner, asker.instance, asker.cancel.clone(), Progress::none());

@@ -45,7 +45,7 @@ pub(crate) async fn check_reply(
     let Some(caller) = who.limited().filter(|_| reply != PermissionReply::Reject) else { return Ok(reply) };
     let mut pending = app.engine.permissions().pending().await?.into_iter();
     let Some(request) = pending.find(|request| request.id == *id) else {
-        // Nobody has checked what it is about.
+        // A request that is not known here cannot be checked, so it is refused.
         return Err(engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() }.into());
     };
     let session = app.engine.sessions().get(&request.session_id).await?;
