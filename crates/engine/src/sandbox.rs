@@ -298,7 +298,8 @@ impl<'a> Subject<'a> {
         });
         let configured = self.config.write.iter().filter(|path| path.starts_with(root) && *path != root);
         let granted = granted.cloned().chain(locks).chain(configured.cloned()).collect();
-        control::below(directories, granted, repositories::of(self.granted, git::directory(root).as_deref()))
+        let repositories = repositories::of(self.granted, git::directory(root).as_deref());
+        control::below(root, directories, granted, repositories)
     }
 
     /// Whether the command has the network of the machine, by the configuration or by a reply about this command.

@@ -429,6 +429,10 @@ impl Maker {
         self.check(to, Entry::Other)?;
         let rests = self.names.rests(&to.path());
         let is_guarded = match kind {
+            // Programs copy it instead, and each name is checked.
+            Some(FileType::Directory) if self.names.leaves_packages(&from.path(), &to.path()) => {
+                return Err(Errno::XDEV.into());
+            }
             Some(FileType::Directory) => {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 !rests.is_empty() && {

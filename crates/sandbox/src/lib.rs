@@ -46,7 +46,7 @@ pub use guard::{Guarded, folded_name};
 pub use launch::{CONFINE, Inner, Launch, plan, restrict};
 pub use light::with_writes;
 pub use mechanism::{Creation, Mechanism, Probe, Strongest, detect};
-pub use names::Below;
+pub use names::{Below, OutsidePackages};
 pub use opened::Opened;
 
 /// The private directory of a command appears under this path.

@@ -37,6 +37,20 @@ pub struct Below {
     pub rows: Vec<Vec<String>>,
     /// Paths that are not guarded, with what is inside, and the directories above them.
     pub except: Vec<PathBuf>,
+    /// Names that are not compared inside packages.
+    pub outside_packages: OutsidePackages,
+}
+
+/// Names at any depth below directories, except inside packages: package managers unpack what others published, and nobody
+/// works there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsidePackages {
+    /// The directories.
+    pub directories: Vec<PathBuf>,
+    /// The rows, in the form of [`Below::rows`].
+    pub rows: Vec<Vec<String>>,
+    /// The names of directories with packages, in the form of [`folded_name`].
+    pub packages: Vec<String>,
 }
 
 /// The names that a command cannot create.
@@ -73,8 +87,41 @@ enum Grant {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Index {
     directories: HashMap<OsString, Vec<usize>>,
+    below: Rows,
+    outside_packages: Rows,
+}
+
+/// The numbers of rows by their first component.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Rows {
     exact: HashMap<String, Vec<usize>>,
     patterns: Vec<usize>,
+}
+
+impl Rows {
+    fn new(rows: &[Vec<String>]) -> Self {
+        let mut found = Self::default();
+        for (number, row) in rows.iter().enumerate() {
+            let Some(first) = row.first() else { continue };
+            if first.contains('*') {
+                found.patterns.push(number);
+            } else {
+                found.exact.entry(first.clone()).or_default().push(number);
+            }
+        }
+        found
+    }
+
+    /// Whether the components contain one of the rows.
+    fn are_in(&self, rows: &[Vec<String>], names: &[String]) -> bool {
+        let found = (0..names.len()).flat_map(|at| {
+            let exact = self.exact.get(&names[at]).into_iter().flatten();
+            exact.chain(&self.patterns).map(move |row| (at, *row))
+        });
+        found
+            .filter_map(|(at, row)| Some((at, rows.get(row)?)))
+            .any(|(at, row)| has_beginning(row, &names[at..]))
+    }
 }
 
 impl Names {
@@ -115,7 +162,8 @@ impl Names {
         links.sort();
         links.dedup();
         let mut below = sandbox.below.clone();
-        for path in below.directories.iter_mut().chain(&mut below.except) {
+        let outside_packages = &mut below.outside_packages.directories;
+        for path in below.directories.iter_mut().chain(&mut below.except).chain(outside_packages) {
             *path = directories.resolved(path);
         }
         let mut places = rows.iter().map(|row| &row.directory).chain(&below.directories);
@@ -133,14 +181,8 @@ impl Names {
         for (number, row) in self.rows.iter().enumerate() {
             index.directories.entry(row.directory.clone().into_os_string()).or_default().push(number);
         }
-        for (number, row) in self.below.rows.iter().enumerate() {
-            let Some(first) = row.first() else { continue };
-            if first.contains('*') {
-                index.patterns.push(number);
-            } else {
-                index.exact.entry(first.clone()).or_default().push(number);
-            }
-        }
+        index.below = Rows::new(&self.below.rows);
+        index.outside_packages = Rows::new(&self.below.outside_packages.rows);
         self.index = index;
     }
 
@@ -171,17 +213,22 @@ impl Names {
                 }
             }
         }
-        let inside = self.inside(path);
-        for row in &self.below.rows {
-            for length in 1..row.len() {
-                let (beginning, rest) = row.split_at(length);
-                let is_end = inside.len() >= length
-                    && beginning
-                        .iter()
-                        .zip(&inside[inside.len() - length..])
-                        .all(|(one, name)| is_match(one, name));
-                if is_end && rest != [ITSELF] {
-                    rests.push(rest.to_vec());
+        let outside_packages =
+            self.outside_packages(path).map(|names| (names, &self.below.outside_packages.rows));
+        for (inside, rows) in
+            [(inside(&self.below.directories, path), &self.below.rows)].into_iter().chain(outside_packages)
+        {
+            for row in rows {
+                for length in 1..row.len() {
+                    let (beginning, rest) = row.split_at(length);
+                    let is_end = inside.len() >= length
+                        && beginning
+                            .iter()
+                            .zip(&inside[inside.len() - length..])
+                            .all(|(one, name)| is_match(one, name));
+                    if is_end && rest != [ITSELF] {
+                        rests.push(rest.to_vec());
+                    }
                 }
             }
         }
@@ -227,21 +274,35 @@ impl Names {
     }
 
     fn is_below(&self, path: &Path) -> bool {
-        let names = self.inside(path);
-        let rows = (0..names.len()).flat_map(|at| {
-            let exact = self.index.exact.get(&names[at]).into_iter().flatten();
-            exact.chain(&self.index.patterns).map(move |row| (at, *row))
-        });
-        rows.filter_map(|(at, row)| Some((at, self.below.rows.get(row)?)))
-            .any(|(at, row)| has_beginning(row, &names[at..]))
+        self.index.below.are_in(&self.below.rows, &inside(&self.below.directories, path))
+            || self.outside_packages(path).is_some_and(|names| {
+                self.index.outside_packages.are_in(&self.below.outside_packages.rows, &names)
+            })
     }
 
-    /// The components below the outermost directory.
-    fn inside(&self, path: &Path) -> Vec<String> {
-        let rests = self.below.directories.iter().filter_map(|directory| path.strip_prefix(directory).ok());
-        let longest = rests.max_by_key(|rest| rest.as_os_str().len());
-        longest.into_iter().flat_map(Path::components).filter_map(folded).collect()
+    /// Whether a directory that gets another name would take what is inside out of the packages, where fewer names are
+    /// compared.
+    pub(crate) fn leaves_packages(&self, from: &Path, to: &Path) -> bool {
+        self.is_in_packages(from) && self.outside_packages(to).is_some()
     }
+
+    fn is_in_packages(&self, path: &Path) -> bool {
+        let OutsidePackages { directories, packages, .. } = &self.below.outside_packages;
+        inside(directories, path).iter().any(|name| packages.contains(name))
+    }
+
+    /// The components below the outermost directory whose packages are known. `None` inside of packages and elsewhere.
+    fn outside_packages(&self, path: &Path) -> Option<Vec<String>> {
+        let names = inside(&self.below.outside_packages.directories, path);
+        (!names.is_empty() && !self.is_in_packages(path)).then_some(names)
+    }
+}
+
+/// The components below the outermost of the directories.
+fn inside(directories: &[PathBuf], path: &Path) -> Vec<String> {
+    let rests = directories.iter().filter_map(|directory| path.strip_prefix(directory).ok());
+    let longest = rests.max_by_key(|rest| rest.as_os_str().len());
+    longest.into_iter().flat_map(Path::components).filter_map(folded).collect()
 }
 
 /// Whether the components begin with a row.
@@ -295,6 +356,11 @@ mod tests {
             directories: vec!["/work".into()],
             rows: rows.iter().map(row).collect(),
             except: except.iter().map(PathBuf::from).collect(),
+            outside_packages: OutsidePackages {
+                directories: vec!["/work".into()],
+                rows: ["cargo.json", ".idea/workspace.xml"].iter().map(row).collect(),
+                packages: vec!["node_modules".to_owned()],
+            },
         };
         let rows = vec![Guarded {
             directory: "/work".into(),
@@ -326,6 +392,13 @@ mod tests {
             ("/work/.git/modules/a/refs/heads/config", false),
             ("/work/lib/a.pth", true),
             ("/elsewhere/.envrc", false),
+            ("/work/a/b/Cargo.json", true),
+            ("/work/a/.IDEA/workspace.xml", true),
+            ("/work/a/.idea/other.xml", false),
+            ("/work/a/node_modules/b/cargo.json", false),
+            ("/work/a/node_modules/b/.envrc", true),
+            ("/work/node_modules2/cargo.json", true),
+            ("/elsewhere/cargo.json", false),
         ] {
             assert_eq!(names.are_in(Path::new(path), Entry::Directory), expected, "{path}");
         }
@@ -355,6 +428,8 @@ mod tests {
         assert_eq!(names.rests(Path::new("/work/x/.vscode")), [["tasks.json"]]);
         assert_eq!(names.rests(Path::new("/work/x/.git")), [[""; 0]; 0]);
         assert_eq!(names.rests(Path::new("/work/x")), [[""; 0]; 0]);
+        assert_eq!(names.rests(Path::new("/work/x/.idea")), [["workspace.xml"]]);
+        assert_eq!(names.rests(Path::new("/work/node_modules/x/.idea")), [[""; 0]; 0]);
     }
 
     #[test]
@@ -371,6 +446,22 @@ mod tests {
             ("/elsewhere/a.git/config", &["head", "objects", "refs"], false),
         ] {
             assert_eq!(names.is_part(Path::new(path), |part| present.contains(&part)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn packages_are_left_by_what_is_in_them_and_by_themselves() {
+        let names = names(&[], &[]);
+        for (from, to, expected) in [
+            ("/work/node_modules/a", "/work/a", true),
+            ("/work/x/node_modules", "/work/x/b", true),
+            ("/work/node_modules/a", "/work/x/node_modules/a", false),
+            ("/work/a", "/work/node_modules/a", false),
+            ("/work/a", "/work/b", false),
+            ("/tmp/node_modules/a", "/work/b", false),
+            ("/work/node_modules/a", "/tmp/b", false),
+        ] {
+            assert_eq!(names.leaves_packages(Path::new(from), Path::new(to)), expected, "{from} {to}");
         }
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use codewright_proto::{Action, Rule};
 use codewright_tools::UNKNOWN;
-use codewright_workspace::{Below, Guarded, folded_name, normalize};
+use codewright_workspace::{Below, Guarded, OutsidePackages, folded_name, normalize};
 
 use super::evaluate::{Subject, matches};
 use table::{Depth, OWN, TABLE};
@@ -76,8 +76,32 @@ pub(crate) enum Repositories {
     Refused,
 }
 
-/// Returns the names of control files at any depth below directories. `granted` are paths that the user granted.
-pub(crate) fn below(directories: Vec<PathBuf>, granted: Vec<PathBuf>, repositories: Repositories) -> Below {
+/// The directories in which package managers unpack what others published. Packages contain control files, and nobody works
+/// in them.
+const PACKAGES: &[&str] = &[
+    ".pnpm-store",
+    ".tox",
+    ".venv",
+    ".yarn",
+    "_deps",
+    "bower_components",
+    "dist-packages",
+    "node_modules",
+    "pods",
+    "site-packages",
+    "target",
+    "vendor",
+    "venv",
+];
+
+/// Returns the names of control files at any depth below directories. `root` is the directory that the session works in as a
+/// whole; the other directories are those of caches and build tools. `granted` are paths that the user granted.
+pub(crate) fn below(
+    root: &Path,
+    directories: Vec<PathBuf>,
+    granted: Vec<PathBuf>,
+    repositories: Repositories,
+) -> Below {
     if repositories == Repositories::Created {
         return Below { except: granted, ..Below::default() };
     }
@@ -85,7 +109,13 @@ pub(crate) fn below(directories: Vec<PathBuf>, granted: Vec<PathBuf>, repositori
     // Programs of version control write in its directory.
     let anywhere = TABLE.iter().filter(|row| row.depth == Depth::Any);
     let anywhere = anywhere.map(|row| owned(row.names).into_iter().chain([ITSELF.to_owned()]).collect());
-    Below { directories, rows: anywhere.chain(GIT.iter().map(|row| owned(row))).collect(), except: granted }
+    let rows = anywhere.chain(GIT.iter().map(|row| owned(row))).collect();
+    let outside_packages = OutsidePackages {
+        directories: vec![root.to_owned()],
+        rows: TABLE.iter().filter(|row| row.depth == Depth::Here).map(|row| owned(row.names)).collect(),
+        packages: PACKAGES.iter().map(|&name| name.to_owned()).collect(),
+    };
+    Below { directories, rows, except: granted, outside_packages }
 }
 
 /// Reports whether a path below a directory is a control file or inside one.

@@ -41,8 +41,10 @@ const PLAIN_GIT: &[&str] = &[
     "tag",
 ];
 /// Other commands that write nothing next to repositories.
-const HARMLESS: &[&str] =
-    &["cat", "cd", "echo", "exit", "head", "ls", "mkdir", "pwd", "rm", "set", "tail", "test", "true", "wc"];
+const HARMLESS: &[&str] = &[
+    "cat", "cd", "echo", "exit", "head", "ls", "mkdir", "pwd", "rm", "set", "tail", "test", "touch", "true",
+    "wc",
+];
 /// Parts of words with which git runs programs, or writes settings that the command line names.
 const REFUSED: &[&str] = &[
     "--config",

@@ -179,6 +179,34 @@ async fn ordinary_programs_work() {
 }
 
 #[tokio::test]
+async fn names_that_packages_contain_are_created_in_packages_only() {
+    let Some(mechanism) = complete() else { return };
+    let house = House::new();
+    for (line, file, is_refused) in [
+        ("mkdir -p sub/a && echo x > sub/a/.npmrc", "sub/a/.npmrc", true),
+        ("mkdir -p node_modules/a && echo x > node_modules/a/.npmrc", "node_modules/a/.npmrc", false),
+        ("mv node_modules/a lib", "lib/.npmrc", true),
+        (
+            "mkdir -p node_modules/b && echo x > node_modules/b/.npmrc && mv node_modules/b node_modules/c",
+            "node_modules/c/.npmrc",
+            false,
+        ),
+        ("ln node_modules/c/.npmrc sub/.npmrc", "sub/.npmrc", true),
+        ("mv node_modules other", "other/c/.npmrc", true),
+        (
+            "mkdir -p new/x && echo x > new/x/y && mv new node_modules/new && mv node_modules/new/x x",
+            "x/y",
+            false,
+        ),
+    ] {
+        let ended = house.run_in(named(&house), &mechanism, line).await;
+        let text = ended.output.text();
+        assert_eq!(!house.path("work").join(file).exists(), is_refused, "{line}: {text}");
+        assert_eq!(!ended.refused_names.is_empty(), is_refused, "{line}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn existing_protected_names_deeper_in_the_worktree_are_not_written_by_ordinary_programs() {
     let Some(mechanism) = complete() else { return };
     let house = House::new();

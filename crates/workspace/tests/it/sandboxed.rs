@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use codewright_workspace::{
     Author, Below, Command, Confined, Confinement, End, Ended, Guarded, Limits, Mechanism, Mounter, Network,
-    Sandbox, run, sandbox_support,
+    OutsidePackages, Sandbox, run, sandbox_support,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +57,11 @@ impl House {
                     .map(|row| row.iter().map(|&name| name.to_owned()).collect())
                     .collect(),
                 except: Vec::new(),
+                outside_packages: OutsidePackages {
+                    directories: vec![self.path("work")],
+                    rows: vec![vec![".npmrc".to_owned()]],
+                    packages: vec!["node_modules".to_owned()],
+                },
             },
             hide: vec![self.path("home/.ssh"), PathBuf::from("/run")],
             show: Vec::new(),

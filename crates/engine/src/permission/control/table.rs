@@ -23,10 +23,10 @@ pub(super) struct Row {
 /// Where commands cannot create a file. Tools that edit ask at any depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// In the project's root, the session's directory, and other writable directories. Package managers unpack such files
-    /// deeper, and no program reads them there while the user works in the root.
+    /// At any depth of the project except inside packages, which contain such files, and in other writable directories
+    /// themselves: caches contain packages.
     Here,
-    /// At any depth.
+    /// At any depth of every writable directory.
     Any,
 }
 
