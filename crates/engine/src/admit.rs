@@ -10,6 +10,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codewright_llm::media_type;
+use codewright_permission::{marked, principal_of};
 use codewright_proto::{
     Action, CreatedTime, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, Principal,
     PromptInput, PromptModel, Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
@@ -131,7 +132,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     if input.parts.is_empty() {
         return Err(Error::invalid("a prompt needs at least one part"));
     }
-    if input.by.is_member() {
+    if input.by.is_limited() {
         check_place(&session.directory).await?;
     }
     if input.parts.len() > MAX_PARTS {
@@ -168,7 +169,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     };
     let mut parts = Vec::new();
     for part in input.parts {
-        expand(inner, &instance, part, &by, &mut parts).await?;
+        expand(inner, &instance, part, by, &mut parts).await?;
     }
     let change = |session: &mut Session| {
         if session.agent.is_none() && session.tokens == TokenUsage::default() {
@@ -181,10 +182,13 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
             variant: Some(model.variant.clone().unwrap_or_else(|| "default".to_owned())),
         });
         if !rules.is_empty() {
-            session::mark_rules(session, &by);
-            // A child's rules come from its caller, so a prompt cannot change them.
-            let own = session.permission.take().filter(|_| session.parent_id.is_some());
-            session.permission = Some(own.into_iter().flatten().chain(rules.clone()).collect());
+            let access = session.access.clone();
+            // A child's rules come from its caller, so a prompt cannot change them. It cannot remove those of a
+            // principal with more authority either.
+            let stays = |rule: &Rule| session.parent_id.is_some() || principal_of(rule, access.as_ref()) < by;
+            let own: Vec<Rule> = session.permission.take().into_iter().flatten().filter(stays).collect();
+            let rules = rules.iter().map(|rule| marked(rule.clone(), by, access.as_ref()));
+            session.permission = Some(own.into_iter().chain(rules).collect());
         }
         session.time.updated = now;
     };
@@ -301,7 +305,7 @@ async fn expand(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
     input: PartInput,
-    by: &Principal,
+    by: Principal,
     parts: &mut Parts,
 ) -> Result<(), Error> {
     match input {
@@ -375,7 +379,7 @@ struct Attached<'a> {
     /// The only place that is read, if the user did not choose the file.
     checked: Option<PathBuf>,
     /// The sender of the prompt.
-    by: &'a Principal,
+    by: Principal,
 }
 
 /// Adds the content of a file as parts before it. Returns the URL that the file is stored with.
@@ -400,7 +404,7 @@ async fn expand_file(
             return Ok(url);
         }
     };
-    if by.is_member() && checked.is_none() {
+    if by.is_limited() && checked.is_none() {
         return Err(Error::invalid(format!("`{}` was not checked for its sender", address.path().display())));
     }
     if is_text {

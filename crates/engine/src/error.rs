@@ -39,6 +39,12 @@ pub enum Error {
         /// The state that changed.
         message: String,
     },
+    /// The caller lacks the authority; an administrator does it.
+    #[error("{message}")]
+    Forbidden {
+        /// Who may do it.
+        message: &'static str,
+    },
     /// A limit on open things is reached; the caller closes or answers some of them first.
     #[error("{message}")]
     TooMany {
@@ -213,6 +219,7 @@ impl Error {
             Self::NotFound { .. }
             | Self::Busy { .. }
             | Self::NoSignIn { .. }
+            | Self::Forbidden { .. }
             | Self::Invalid { .. }
             | Self::Stale { .. }
             | Self::TooMany { .. }

@@ -64,6 +64,7 @@ pub use address::{Address, FileAddress};
 pub use attempt::{Attempt, Progress};
 pub use codewright_config::SandboxMode;
 pub use codewright_mcp::auth::Discovered;
+pub use codewright_permission::reserved;
 pub use codewright_plugins as plugin_host;
 pub use codewright_store::inspect;
 pub use codewright_store::{
@@ -93,7 +94,6 @@ pub use nodes::NodeView;
 pub use nodes::settings::NodeSettings;
 pub use packages::operations::{AddedPlugin, ListedPlugin, PluginScope, UpdatedPlugin};
 pub use permission::client::PermissionInput;
-pub use permission::widening::widens;
 pub use plugins::sign_in::SignInAnswer;
 pub use plugins::{PluginApi, PluginDraft, PluginLists};
 pub use projects::{ProjectDirectory, ProjectPatch};

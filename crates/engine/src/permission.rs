@@ -1,14 +1,18 @@
-//! Permissions of tool calls: the rules, the decision and the check before every call.
+//! Permission requests: the queue of those that wait for a user, and the check before every call.
+//!
+//! The decisions themselves are in the crate `permission`.
 
 mod addition;
 pub(crate) mod approval;
 pub(crate) mod client;
-pub(crate) mod control;
-pub(crate) mod evaluate;
 pub(crate) mod gate;
 pub(crate) mod held;
-pub(crate) mod implied;
 pub(crate) mod reading;
-pub(crate) mod rules;
 pub(crate) mod session;
-pub(crate) mod widening;
+
+pub(crate) use codewright_permission::{control, evaluate};
+
+/// The rules of a session.
+pub(crate) mod rules {
+    pub(crate) use codewright_permission::PermissionRules;
+}

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use codewright_config::{Dirs, Env, NetworkAccess, SandboxConfig, SandboxMode, env};
 use codewright_proto::SessionId;
-use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
+use codewright_tools::{Ask, Certainty, Implied, Lift, Permission, Policy, UNKNOWN};
 use codewright_workspace::{
     Below, Confined, Error, Guarded, Mechanism, Network, Opened, Probe, Sandbox, TEMPORARY, folded_name,
     normalize, physical,
@@ -39,13 +39,6 @@ use crate::permission::control;
 use enforcement::{Consent, Enforcement, Outer, has_outer, mode, strictest};
 use paths::{SECRETS, SERVICES, VISIBLE};
 use shared::Shared;
-
-/// The permission keys of effects that widen a sandbox.
-const EDIT: &str = "edit";
-/// See [`EDIT`].
-const EXTERNAL: &str = "external_directory";
-/// See [`EDIT`].
-const READ: &str = "read";
 
 /// A sandbox, and the variables that a command needs in it.
 #[derive(Debug, Clone)]
@@ -156,7 +149,7 @@ impl<'a> Subject<'a> {
             Enforcement::Lacking(_) | Enforcement::Outer | Enforcement::Whole => {}
         }
         let is_lifted = self.mode() != SandboxMode::ReadOnly
-            && self.granted.iter().any(|ask| ask.permission == Ask::SANDBOX && !is_about_network(ask));
+            && self.granted.iter().any(|ask| ask.policy == Policy::Reply(Lift::Sandbox));
         if support.mechanism == Mechanism::Nothing || is_lifted {
             return Ok(None);
         }
@@ -304,8 +297,7 @@ impl<'a> Subject<'a> {
 
     /// Whether the command has the network of the machine, by the configuration or by a reply about this command.
     fn has_whole_network(&self) -> bool {
-        let is_granted =
-            || self.granted.iter().any(|ask| ask.permission == Ask::SANDBOX && is_about_network(ask));
+        let is_granted = || self.granted.iter().any(|ask| ask.policy == Policy::Reply(Lift::Network));
         self.config.network == NetworkAccess::Open || self.mode() != SandboxMode::ReadOnly && is_granted()
     }
 
@@ -405,7 +397,7 @@ impl<'a> Subject<'a> {
         if self.mode() == SandboxMode::ReadOnly {
             return Vec::new();
         }
-        let directories = self.granted_paths(EXTERNAL);
+        let directories = self.granted_paths(&Permission::ExternalDirectory);
         let git = git::directory(self.root());
         // General rules allow edits. Outside of the worktree the directory has to be granted as well. A link that was
         // exchanged since then leads to a place that was not.
@@ -415,7 +407,8 @@ impl<'a> Subject<'a> {
                 || directories.iter().any(|granted| path.starts_with(granted))
         };
         let real = |path: PathBuf| physical(&path).ok().filter(is_granted);
-        let edits: Vec<PathBuf> = self.granted_paths(EDIT).into_iter().filter_map(real).collect();
+        let edits: Vec<PathBuf> =
+            self.granted_paths(&Permission::Edit).into_iter().filter_map(real).collect();
         let mut granted = edits.clone();
         // A new file needs its directory.
         let is_used = |directory: &PathBuf| edits.iter().any(|edit| edit.starts_with(directory));
@@ -425,7 +418,7 @@ impl<'a> Subject<'a> {
 
     /// The hidden paths that the user granted by name.
     fn granted_reads(&self) -> Vec<PathBuf> {
-        let is_exact = |ask: &&Ask| ask.permission == READ && ask.metadata.contains_key(Ask::EXACT);
+        let is_exact = |ask: &&Ask| ask.permission == Permission::Read && ask.policy == Policy::Exact;
         let patterns = self.granted.iter().filter(is_exact).flat_map(|ask| &ask.patterns);
         let paths = patterns.map(|pattern| normalize(&self.worktree.join(pattern)));
         // A link in its place would name another file.
@@ -434,19 +427,19 @@ impl<'a> Subject<'a> {
 
     /// The directories outside that were granted and that the private directory would hide.
     fn granted_directories(&self) -> Vec<PathBuf> {
-        let mut directories = self.granted_paths(EXTERNAL);
+        let mut directories = self.granted_paths(&Permission::ExternalDirectory);
         directories.retain(|path| path.starts_with(TEMPORARY) && path != Path::new(TEMPORARY));
         directories
     }
 
     /// The paths that the granted permissions of a kind name.
-    fn granted_paths(&self, permission: &str) -> Vec<PathBuf> {
-        let whole = self.granted.iter().filter(|ask| ask.permission == permission);
+    fn granted_paths(&self, permission: &Permission) -> Vec<PathBuf> {
+        let whole = self.granted.iter().filter(|ask| ask.permission == *permission);
         let whole = whole.flat_map(|ask| ask.patterns.iter().map(String::as_str));
         let implied = self.granted.iter().flat_map(|ask| ask.implied.iter());
         // Rules and users decide about stated effects. Possible ones were not granted by anyone.
         let implied = implied.filter(|implied: &&Implied| {
-            implied.permission == permission && implied.certainty == Certainty::Stated
+            implied.permission == *permission && implied.certainty == Certainty::Stated
         });
         let patterns = whole.chain(implied.map(|implied| implied.pattern.as_str()));
         let patterns = patterns.filter(|pattern| !pattern.contains(UNKNOWN));
@@ -454,11 +447,6 @@ impl<'a> Subject<'a> {
             .map(|pattern| normalize(&self.worktree.join(pattern.strip_suffix("/*").unwrap_or(pattern))));
         paths.filter(|path| path.parent().is_some()).collect()
     }
-}
-
-/// Whether a permission to leave the sandbox is one to use the network of the machine alone.
-fn is_about_network(ask: &Ask) -> bool {
-    ask.metadata.contains_key(Ask::OPEN_NETWORK)
 }
 
 /// Whether the path is a directory and not a link to one.

@@ -14,9 +14,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use codewright_permission::{creator, marked};
 use codewright_proto::{
-    Event, INTERFACE_VERSION, Message, MessageWithParts, ModelRef, Principal, PromptModel, Session,
-    SessionAccess, SessionId, SessionInput, SessionTime, TokenUsage,
+    Event, INTERFACE_VERSION, Message, MessageWithParts, ModelRef, PromptModel, Session, SessionAccess,
+    SessionId, SessionInput, SessionTime, TokenUsage,
 };
 
 use crate::Error;
@@ -57,11 +58,15 @@ pub(crate) async fn create_as(
     id: SessionId,
     input: SessionInput,
 ) -> Result<Session, Error> {
+    let by = creator(input.access.as_ref());
     let mut session = Session { id, ..new(inner, instance, input) };
     if let Some(parent) = &session.parent_id {
         // Usage of a subagent counts for the owner of the session that started it.
         let above = inner.store.session(parent).await?.and_then(|parent| parent.access);
         session.access = above.map(|access| SessionAccess { shared: BTreeMap::new(), ..access });
+    }
+    for rule in session.permission.iter_mut().flatten() {
+        *rule = marked(rule.clone(), by, session.access.as_ref());
     }
     let event = Event::SessionCreated { session_id: session.id.clone(), info: session.clone() };
     inner.store.append(vec![event]).await?;
@@ -93,13 +98,6 @@ fn new(inner: &Inner, instance: &Instance, input: SessionInput) -> Session {
         revert: None,
         access: input.access,
         time: SessionTime { created: now, updated: now, ..SessionTime::default() },
-    }
-}
-
-/// Notes who sets permission rules of a session. After a member has, its rules only make decisions stricter.
-pub(crate) fn mark_rules(session: &mut Session, by: &Principal) {
-    if let Some(access) = session.access.as_mut().filter(|_| by.is_member()) {
-        access.admin = false;
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Map, MessageId, PermissionId, SessionId};
+use crate::{Map, MessageId, PermissionId, Principal, SessionId};
 
 /// The decision of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -26,16 +26,24 @@ pub struct Rule {
     pub pattern: String,
     /// The decision if both match.
     pub action: Action,
-    /// Whether the rule of a session came with an imported document. Nobody here chose it, so it only restricts.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub imported: bool,
+    /// Who set a rule of a session. It is missing if that is the owner of the machine, and in rules that older versions
+    /// stored. The server sets it and ignores what clients send.
+    ///
+    /// Earlier versions marked rules of imported documents with `imported`.
+    #[serde(
+        default,
+        alias = "imported",
+        deserialize_with = "crate::principal::stored",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub by: Option<Principal>,
 }
 
 impl Rule {
     /// Returns a rule with these fields.
     #[must_use]
     pub fn new(permission: &str, pattern: &str, action: Action) -> Self {
-        Self { permission: permission.to_owned(), pattern: pattern.to_owned(), action, imported: false }
+        Self { permission: permission.to_owned(), pattern: pattern.to_owned(), action, by: None }
     }
 }
 
@@ -81,4 +89,35 @@ pub enum PermissionReply {
     Always,
     /// Denies this call.
     Reject,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_stored_rule_keeps_its_principal_and_older_marks_are_understood() {
+        for (mark, by, stored) in [
+            (json!({}), None, json!({})),
+            (json!({"by": "member"}), Some(Principal::Member), json!({"by": "member"})),
+            (json!({"by": null}), None, json!({})),
+            (json!({"imported": true}), Some(Principal::Document), json!({"by": "document"})),
+            (json!({"imported": false}), None, json!({})),
+            (json!({"by": "emperor"}), Some(Principal::Model), json!({"by": "model"})),
+            (json!({"by": {"name": "x"}}), Some(Principal::Model), json!({"by": "model"})),
+        ] {
+            let with = |more: &Value| {
+                let mut rule = json!({"permission": "bash", "pattern": "*", "action": "allow"});
+                rule.as_object_mut()
+                    .into_iter()
+                    .for_each(|rule| rule.extend(more.as_object().cloned().unwrap()));
+                rule
+            };
+            let rule: Rule = serde_json::from_value(with(&mark)).unwrap();
+            assert_eq!(rule.by, by, "{mark}");
+            assert_eq!(serde_json::to_value(&rule).unwrap(), with(&stored), "{mark}");
+        }
+    }
 }

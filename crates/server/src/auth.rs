@@ -160,9 +160,8 @@ impl Who {
     pub(crate) fn principal(&self) -> Principal {
         match self {
             Self::Local => Principal::Owner,
-            Self::User(caller) if caller.role == Role::Admin => Principal::Admin(caller.name.to_string()),
-            Self::User(caller) => Principal::Member(caller.name.to_string()),
-            Self::Ticket => Principal::Member("ticket".to_owned()),
+            Self::User(caller) if caller.role == Role::Admin => Principal::Admin,
+            Self::User(_) | Self::Ticket => Principal::Member,
         }
     }
 

@@ -260,6 +260,7 @@ impl Error {
             | Self::NoRoute { .. }
             | Self::Missing { .. }
             | Self::MissingMessage { .. } => StatusCode::NOT_FOUND,
+            Self::Engine(engine::Error::Forbidden { .. }) => StatusCode::FORBIDDEN,
             Self::Engine(engine::Error::Quota { .. }) => StatusCode::TOO_MANY_REQUESTS,
             Self::Engine(engine::Error::Busy { .. }) | Self::Conflict { .. } => StatusCode::CONFLICT,
             Self::Engine(

@@ -32,7 +32,7 @@ mod web;
 use std::sync::{Arc, LazyLock};
 
 pub use arguments::{Arguments, arguments};
-pub use ask::{Ask, Certainty, Implied, UNKNOWN};
+pub use codewright_permission::{Ask, Certainty, Implied, Lift, Permission, Policy, UNKNOWN};
 pub use codewright_workspace::Opening;
 pub use cx::{Environment, FileLock, FileLocks, Judged, Progress, ToolCx};
 pub use effect::{Effects, FileEffect};

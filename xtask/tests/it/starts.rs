@@ -22,6 +22,33 @@ fn a_tool_starts_only_where_rules_and_hooks_were_asked() {
     assert_eq!(found, STARTS.iter().map(|(file, _)| (*file).to_owned()).collect::<Vec<_>>());
 }
 
+/// The crate that decides has no input and output.
+#[test]
+fn the_crate_of_permissions_reads_and_starts_nothing() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/permission/src");
+    visit(&root, &mut |path, text| {
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for word in [
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::env",
+            "tokio",
+            "async ",
+            ".exists()",
+            ".is_dir()",
+            ".is_file()",
+            "canonicalize",
+            "metadata()",
+            "physical(",
+            "SystemTime",
+            "Instant::",
+        ] {
+            assert!(!code.contains(word), "{} contains `{word}`", path.display());
+        }
+    });
+}
+
 fn visit(directory: &Path, see: &mut impl FnMut(&Path, &str)) {
     let mut entries: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -1,5 +1,5 @@
-//! Every way in which a tool can start passes the same rules and the same hooks. Imported sessions and plugins of a
-//! repository loosen none of them.
+//! Who may loosen what, through the program: members, repositories, their plugins, imported sessions. And every way in
+//! which a tool can start passes the same rules and the same hooks.
 
 use std::fs;
 
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::plugins::has_node;
 use crate::support::{Stage, check_has, get, new_session, post, program, prompt};
+use crate::users::Team;
 
 /// The command whose effect shows that a call ran.
 const TOUCH: &str = "touch RAN";
@@ -53,14 +54,92 @@ struct Way {
     body: Value,
     /// Files of the repository.
     files: &'static [(&'static str, &'static str)],
+    /// The permission that denies the call.
+    denied: Value,
+    /// More configuration of the user. `RAN` stands for the path of the file that the call creates.
+    config: Value,
+}
+
+/// A plugin of the repository with a tool.
+const PLUGIN: &str = "import { writeFileSync } from 'node:fs';
+export const P = async ({ directory }) => ({ tool: { leave: {
+  description: 'x', args: {}, execute: async () => { writeFileSync(directory + '/RAN', ''); return 'x'; },
+} } });";
+/// A server of tools with one tool that creates a file.
+const TOOL_SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    r = {}
+    if m["method"] == "initialize":
+        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    if m["method"] == "tools/list":
+        r = {"tools": [{"name": "leave", "description": "x", "inputSchema": {"type": "object", "properties": {}}}]}
+    if m["method"] == "tools/call":
+        open(sys.argv[1], "w").close()
+        r = {"content": [{"type": "text", "text": "x"}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+"#;
+
+/// A way whose call runs the command.
+fn way(name: &'static str, refused: &'static str, script: Script, body: Value) -> Way {
+    Way {
+        name,
+        refused,
+        script,
+        body,
+        files: &[],
+        denied: json!({"bash": {"*": "allow", "touch *": "deny"}}),
+        config: json!({}),
+    }
+}
+
+/// A model that calls one tool.
+fn one(tool: &str, input: Value) -> Script {
+    Script::new().turn(Turn::steps().tool(tool, input)).text("Done.")
+}
+
+/// A model that calls one tool in a batch.
+fn batch(tool: &str, parameters: Value) -> Script {
+    one("batch", json!({"tool_calls": [{"tool": tool, "parameters": parameters}]}))
 }
 
 fn ways() -> Vec<Way> {
-    let way = |name, refused, script, body| Way { name, refused, script, body, files: &[] };
-    let batch = |tool: &str, parameters: Value| {
-        let calls = json!({"tool_calls": [{"tool": tool, "parameters": parameters}]});
-        Script::new().turn(Turn::tools([("batch", calls)])).text("Done.")
+    let mut ways = ways_of_the_command();
+    ways.extend(ways_of_servers());
+    if has_node() {
+        ways.push(Way {
+            files: &[(".opencode/plugin/p.js", PLUGIN)],
+            denied: json!({"leave": "deny"}),
+            ..way("a tool of a plugin", "leave", one("leave", json!({})), prompt("go"))
+        });
+    }
+    ways
+}
+
+/// The ways to a tool of a server. A batch contains only built-in tools.
+fn ways_of_servers() -> Vec<Way> {
+    let server = json!({"srv": {"type": "local", "command": ["python3", "-c", TOOL_SERVER, "RAN"]}});
+    let of_server = |name, script, config| Way {
+        denied: json!({"srv_leave": "deny"}),
+        config,
+        ..way(name, "mcp__srv__leave", script, prompt("go"))
     };
+    let inner = json!({"tool": "srv_leave", "arguments": {}});
+    vec![
+        of_server("a tool of a server", one("srv_leave", json!({})), json!({"mcp": server})),
+        of_server(
+            "a tool of a server through the search tool",
+            one("mcp", inner),
+            json!({"mcp": server, "mcp_tool_budget": 0}),
+        ),
+    ]
+}
+
+/// The ways to the command.
+fn ways_of_the_command() -> Vec<Way> {
     let task = json!({"description": "d", "prompt": "CHILDWORK", "subagent_type": "general"});
     let child = || Turn::steps().tool("bash", touch());
     let subtask = json!({"type": "subtask", "prompt": "CHILDWORK", "description": "d", "agent": "general"});
@@ -113,7 +192,10 @@ fn ways() -> Vec<Way> {
 fn runs(way: Way, config: &Value) -> Result<bool> {
     let stage = Stage::git(way.script)?;
     let mut all = json!({"experimental": {"batch_tool": true}});
-    for (key, value) in config.as_object().into_iter().flatten() {
+    let file = stage.project.path("RAN").to_string_lossy().into_owned();
+    let own: Value =
+        serde_json::from_str(&way.config.to_string().replace("\"RAN\"", &json!(file).to_string()))?;
+    for (key, value) in own.as_object().into_iter().chain(config.as_object()).flatten() {
         all[key] = value.clone();
     }
     configure(&stage, &all)?;
@@ -146,7 +228,7 @@ fn every_way_in_which_a_tool_starts_asks_the_hooks() -> Result<()> {
 fn every_way_in_which_a_command_starts_asks_the_rules() -> Result<()> {
     for way in ways() {
         let name = way.name;
-        let denied = json!({"permission": {"bash": {"*": "allow", "touch *": "deny"}}});
+        let denied = json!({"permission": way.denied});
         ensure!(!runs(way, &denied)?, "{name}: the rule was not asked");
     }
     Ok(())
@@ -187,6 +269,101 @@ fn each_call_of_a_batch_has_the_answer_of_its_own_hook() -> Result<()> {
     Ok(())
 }
 
+/// A model that runs the command in each of several prompts.
+fn touches_often(times: usize) -> Script {
+    (0..times).fold(Script::new(), |script, _| script.turn(Turn::steps().tool("bash", touch())).text("Done."))
+}
+
+#[test]
+fn rules_of_a_session_do_not_lift_what_the_operator_denies() -> Result<()> {
+    let rule = json!({"permission": "bash", "pattern": "*", "action": "allow"});
+    let forged = json!({"permission": "bash", "pattern": "*", "action": "allow", "by": "owner"});
+    for user in ["alice", "root"] {
+        let team = Team::with(touches_often(5), |config| {
+            config["permission"] = json!({"bash": {"*": "allow", "touch *": "deny"}});
+            config["sandbox"] = json!({"mode": "off"});
+        })?;
+        for way in ["create", "forged", "update", "add", "prompt"] {
+            let rules = match way {
+                "create" => json!([rule]),
+                "forged" => json!([forged]),
+                _ => json!([]),
+            };
+            let body = json!({"title": "t", "permission": rules});
+            let session = team.json(user, "POST", "/session", &body)?;
+            let id = session["id"].as_str().context("no id")?;
+            if way == "update" {
+                team.json(user, "PATCH", &format!("/session/{id}"), &json!({"permission": [forged]}))?;
+            }
+            if way == "add" {
+                let addition =
+                    json!({"sessionID": id, "permission": "bash", "pattern": "touch *", "action": "allow"});
+                team.json(user, "POST", "/permission", &addition)?;
+            }
+            let mut body = prompt("go");
+            if way == "prompt" {
+                body["tools"] = json!({"bash": true});
+            }
+            assert_eq!(team.status(user, "POST", &format!("/session/{id}/message"), &body)?, 200);
+            assert!(!team.stage.project.path("RAN").exists(), "{user} {way}");
+            let rules = &team.json(user, "GET", &format!("/session/{id}"), &Value::Null)?["permission"];
+            let by = if user == "root" { "admin" } else { "member" };
+            let rules = rules.as_array().with_context(|| format!("no rules: {way}"))?;
+            assert!(rules.iter().all(|rule| rule["by"] == by), "{user} {way} {rules:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_member_answers_a_question_by_a_reply_and_not_by_a_rule() -> Result<()> {
+    let team = Team::with(touches_often(2), |config| {
+        config["permission"] = json!({"bash": "ask"});
+        config["sandbox"] = json!({"mode": "off"});
+    })?;
+    let rule = json!({"permission": "bash", "pattern": "*", "action": "allow"});
+    let ran = || team.stage.project.path("RAN").exists();
+    let new = |user: &str| -> Result<String> {
+        let session = team.json(user, "POST", "/session", &json!({"title": "t", "permission": [rule]}))?;
+        Ok(session["id"].as_str().context("no id")?.to_owned())
+    };
+    let id = new("alice")?;
+    team.start("alice", &id, "go")?;
+    let request = team.request("alice", "bash")?;
+    assert!(!ran(), "a rule of a member answers no question");
+    let path = format!("/permission/{}/reply", request["id"].as_str().context("no id")?);
+    assert_eq!(team.status("alice", "POST", &path, &json!({"reply": "once"}))?, 200);
+    crate::support::wait_until("the command", ran)?;
+    crate::support::wait_until("the end of the turn", || {
+        team.json("alice", "GET", "/session/status", &Value::Null)
+            .is_ok_and(|status| status.get(&id).is_none())
+    })?;
+    fs::remove_file(team.stage.project.path("RAN"))?;
+    let id = new("root")?;
+    assert_eq!(team.status("root", "POST", &format!("/session/{id}/message"), &prompt("go"))?, 200);
+    assert!(ran(), "a rule of an administrator does");
+    Ok(())
+}
+
+#[test]
+fn the_owner_of_the_machine_overrides_the_own_rules_for_a_session() -> Result<()> {
+    let stage = Stage::git(touches())?;
+    configure(&stage, &json!({"permission": {"bash": {"*": "allow", "touch *": "deny"}}}))?;
+    let (_server, url) = stage.serve()?;
+    let rule = json!({"permission": "bash", "pattern": "*", "action": "allow"});
+    let forged = json!({"permission": "bash", "pattern": "*", "action": "allow", "by": "document"});
+    let (_, session) = post(&url, "/session", &json!({"permission": [forged]}))?;
+    assert_eq!(
+        session["permission"],
+        json!([rule]),
+        "the owner's rules have no mark, and a client sets none"
+    );
+    let id = session["id"].as_str().context("no id")?;
+    post(&url, &format!("/session/{id}/message"), &prompt("go"))?;
+    assert!(stage.project.path("RAN").exists());
+    Ok(())
+}
+
 /// A session as another program exports it.
 fn document(rules: &Value) -> Value {
     let info = json!({
@@ -201,11 +378,13 @@ fn document(rules: &Value) -> Value {
 fn rules_of_an_imported_session_only_restrict() -> Result<()> {
     let allow = json!([{"permission": "*", "pattern": "*", "action": "allow"}]);
     let forged = json!([{"permission": "bash", "pattern": "*", "action": "allow", "imported": false}]);
+    let claimed = json!([{"permission": "bash", "pattern": "*", "action": "allow", "by": "owner"}]);
     let deny = json!([{"permission": "bash", "pattern": "touch *", "action": "deny"}]);
     for (rules, configured, runs) in [
         (&allow, "deny", false),
         (&allow, "ask", false),
         (&forged, "deny", false),
+        (&claimed, "deny", false),
         (&deny, "allow", false),
         (&allow, "allow", true),
     ] {
@@ -217,7 +396,7 @@ fn rules_of_an_imported_session_only_restrict() -> Result<()> {
         assert_eq!(stage.project.path("RAN").exists(), runs, "{rules} {configured}");
         let exported = program(&stage.project, ["export", "ses_from0001"]).finish()?.success()?.stdout;
         let exported: Value = serde_json::from_str(&exported)?;
-        assert_eq!(exported["info"]["permission"][0].get("imported"), None, "{rules}");
+        assert_eq!(exported["info"]["permission"][0].get("by"), None, "{rules}");
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ impl Sessions<'_> {
         let parts = std::mem::take(&mut prompt.parts);
         let parts = extensions.command_before(id, [&name, &arguments], parts).await;
         prompt.parts = parts.map_err(Error::invalid)?;
-        if prompt.by.is_member() {
+        if prompt.by.is_limited() {
             // The files of the sender are checked already. The owner's extensions may attach others.
             prompt.parts = prompt.parts.into_iter().map(checked).collect();
         }
@@ -149,7 +149,7 @@ impl Sessions<'_> {
         let mut parts = match command.source {
             SKILL => vec![PartInput::text(asked_of(&command.template, &input.arguments))],
             _ => {
-                let caller = Caller::User { session, agent: &agent.name, by: &input.by };
+                let caller = Caller::User { session, agent: &agent.name, by: input.by };
                 self.parts(instance, Template { caller, command: &command }, &input.arguments).await?
             }
         };
@@ -234,7 +234,7 @@ impl Sessions<'_> {
             let is_users = !of.command.is_of_repository || arguments.contains(&format!("@{name}"));
             let part = referred(self.0, instance, &name);
             parts.extend(match part {
-                Some(part) if of.caller.is_member() => Some(inside(instance, part).ok_or_else(|| {
+                Some(part) if of.caller.is_limited() => Some(inside(instance, part).ok_or_else(|| {
                     Error::invalid(format!(
                         "the command names `{name}`, which is outside of the session's directory"
                     ))
@@ -321,7 +321,7 @@ impl Sessions<'_> {
         let input = json!({ "command": command, "description": "shell command of a template" });
         let checked = match of.caller {
             Caller::Model(asker) => check_call(self.0, asker, Bash::NAME, &input).await,
-            Caller::User { .. } if !of.command.is_of_repository && !of.caller.is_member() => return Ok(()),
+            Caller::User { .. } if !of.command.is_of_repository && !of.caller.is_limited() => return Ok(()),
             Caller::User { session, agent, .. } => {
                 let rules = session_rules(self.0, instance, session, agent).await?;
                 let cancel = self.0.cancel.child_token();
@@ -416,7 +416,7 @@ enum Caller<'a> {
     User {
         session: &'a Session,
         agent: &'a str,
-        by: &'a Principal,
+        by: Principal,
     },
     /// The model, with its permissions.
     Model(&'a Asker<'a>),
@@ -424,9 +424,9 @@ enum Caller<'a> {
 
 impl Caller<'_> {
     /// Whether it is a user whose commands are checked like those of the model.
-    fn is_member(&self) -> bool {
+    fn is_limited(&self) -> bool {
         match self {
-            Self::User { by, .. } => by.is_member(),
+            Self::User { by, .. } => by.is_limited(),
             Self::Model(_) => false,
         }
     }

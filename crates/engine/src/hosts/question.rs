@@ -68,8 +68,8 @@ impl Questions {
     /// Waits until the rules or the user permit a target.
     pub(super) async fn permit(&self, origin: &Origin, target: &Target) -> Result<(), Reason> {
         let host = target.to_string();
-        let patterns = [host.clone()];
-        let judged = origin.inner.gate.judge(&origin.rules, &origin.instance, PERMISSION, &patterns).await;
+        let connection = Ask::new(PERMISSION, vec![host.clone()]);
+        let judged = origin.inner.gate.judge(&origin.rules, &origin.instance, &connection).await;
         match judged {
             Ok(Action::Allow) => Ok(()),
             Ok(Action::Deny) => Err(Reason::Denied),

@@ -1,6 +1,6 @@
 //! Waiting permission requests and saved approvals.
 
-use codewright_proto::{PermissionAnswer, PermissionId, PermissionRequest, ProjectId};
+use codewright_proto::{PermissionAnswer, PermissionId, PermissionRequest, Principal, ProjectId};
 use codewright_store::SavedPermission;
 
 use super::Permissions;
@@ -12,9 +12,23 @@ impl Permissions<'_> {
         self.0.gate.listed().await
     }
 
-    /// Replies to a permission request.
+    /// Replies to a permission request as the owner of the machine.
     pub async fn answer(self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
-        self.0.gate.answer(id, answer).await
+        self.answer_as(Principal::Owner, id, answer).await
+    }
+
+    /// Replies to a permission request. The table of principals decides who may grant what.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the request does not wait, and if the principal may not grant it.
+    pub async fn answer_as(
+        self,
+        by: Principal,
+        id: &PermissionId,
+        answer: PermissionAnswer,
+    ) -> Result<(), Error> {
+        self.0.gate.answer(by, id, answer).await
     }
 
     /// Returns the approvals that users saved with "always", oldest first, for one project or all.

@@ -3,9 +3,10 @@
 //! A rule for a session is added to the rules of the session. A rule for a project is saved like the approval of a
 //! reply of `always`: it answers requests and never permits what a rule denies.
 
-use codewright_proto::{Action, Principal, Rule, SessionId};
+use codewright_permission::{MAX_PATTERN_BYTES, add, marked};
+use codewright_proto::{Action, Principal, Rule, Session, SessionId};
+use codewright_tools::Ask;
 
-use super::approval::MAX_PATTERN_BYTES;
 use super::rules::PermissionRules;
 use crate::Error;
 use crate::instance::Instance;
@@ -28,19 +29,16 @@ impl Permissions<'_> {
     /// # Errors
     ///
     /// Fails if the session is missing or has too many rules, or if the rule is invalid.
-    pub async fn add_to_session(self, id: &SessionId, rule: Rule, by: &Principal) -> Result<(), Error> {
+    pub async fn add_to_session(self, id: &SessionId, rule: Rule, by: Principal) -> Result<(), Error> {
         check(&rule)?;
         let session = self.0.session(id).await?;
         if session.permission.is_some_and(|rules| rules.len() >= MAX_RULES) {
             return Err(Error::too_many(format!("the session has {MAX_RULES} permission rules already")));
         }
         let now = self.0.clock.now_ms();
-        let change = |session: &mut codewright_proto::Session| {
-            crate::session::mark_rules(session, by);
-            let rules = session.permission.get_or_insert_default();
-            rules.retain(|old| (&old.permission, &old.pattern) != (&rule.permission, &rule.pattern));
-            // The last matching rule decides.
-            rules.push(rule.clone());
+        let change = |session: &mut Session| {
+            let rule = marked(rule.clone(), by, session.access.as_ref());
+            add(session.permission.get_or_insert_default(), rule, session.access.as_ref());
             session.time.updated = now;
         };
         self.0.update_session(id, change).await?;
@@ -61,8 +59,8 @@ impl Permissions<'_> {
         }
         let agent = instance.agent_name(None)?;
         let rules = PermissionRules::of_agent(instance.agent(&agent)?, &[]);
-        let pattern = std::slice::from_ref(&rule.pattern);
-        match self.0.gate.judge(&rules, instance, &rule.permission, pattern).await? {
+        let ask = Ask::new(&rule.permission, vec![rule.pattern.clone()]);
+        match self.0.gate.judge(&rules, instance, &ask).await? {
             Action::Allow => Ok(()),
             Action::Ask => self.0.gate.approve(&rules, instance, &rule.permission, &rule.pattern).await,
             Action::Deny => Err(Error::invalid(format!(

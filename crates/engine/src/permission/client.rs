@@ -4,6 +4,7 @@
 //! and the client reads the reply from the events.
 
 use codewright_proto::{Action, Map, PermissionId, PermissionRequest, SessionId, ToolRef};
+use codewright_tools::Ask;
 use tokio::sync::oneshot;
 
 use super::gate::Pending;
@@ -52,7 +53,8 @@ impl Permissions<'_> {
         let agent = instance.agent_name(wanted.agent.as_deref().or(session.agent.as_deref()))?;
         let rules = session_rules(inner, &instance, &session, &agent).await?;
         let patterns = if wanted.patterns.is_empty() { vec!["*".to_owned()] } else { wanted.patterns };
-        let action = inner.gate.judge(&rules, &instance, &wanted.permission, &patterns).await?;
+        let ask = Ask::new(&wanted.permission, patterns.clone());
+        let action = inner.gate.judge(&rules, &instance, &ask).await?;
         if action != Action::Ask {
             return Ok((own, action));
         }
@@ -65,7 +67,7 @@ impl Permissions<'_> {
             always: wanted.always,
             tool: wanted.tool,
         };
-        self.put(inner.gate.pending(request, &rules, &instance)).await?;
+        self.put(inner.gate.pending(ask, request, &rules, &instance)).await?;
         Ok((own, action))
     }
 

@@ -8,18 +8,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use codewright_permission::{
+    AskingRules, By, Containment, Decision, Policy, Power, Principal, Rulebook, Target, answered_by,
+    control::Roots, decide, decide_granted, evaluate::Subject, may, needed,
+};
 use codewright_proto::{
     Action, Clock, Event, Ids, PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, ProjectId,
     Rule, SessionId, ToolRef,
 };
 use codewright_store::{Approvals as Filter, Published, SavedPermission, Store};
-use codewright_tools::{Ask, Certainty, Implied, UNKNOWN};
+use codewright_tools::{Ask, Permission, UNKNOWN};
 use codewright_workspace::relative;
 use tokio_util::sync::CancellationToken;
 
-use super::approval::{Approvals, AskingRules, Control, Name, Scope, saved};
-use super::control::Roots;
-use super::evaluate::{Subject, strictest};
+use super::approval::{Approvals, Scope, approvals, saved};
 use super::held::Held;
 use super::rules::PermissionRules;
 use crate::Error;
@@ -28,14 +30,8 @@ use crate::instance::Instance;
 
 /// A request without a reply is rejected after this time.
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
-/// The permission key of directories outside the worktree.
-pub(super) const OUTSIDE: &str = "external_directory";
-/// The permission key of writes.
-const EDIT: &str = "edit";
 /// The permission for connections of a command, whose rejection does not end the turn.
 pub(crate) const NETWORK: &str = "network";
-/// The metadata key that tells clients why a write to a control file needs permission.
-pub(super) const CONTROL_REASON: &str = "controlFile";
 
 /// The result of a permission check.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,17 +44,6 @@ pub(crate) enum Verdict {
     Rejected(Option<String>),
     /// The turn was aborted while the request waited.
     Cancelled,
-}
-
-/// The source of a grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
-    /// The rules and the saved approvals: no time passed.
-    Rules,
-    /// The rules, without built-in ones that ask about effects which the kernel prevents. It must not be made possible.
-    Kernel,
-    /// A user's reply, which may have come hours after the request.
-    User,
 }
 
 /// The session and call that need a permission.
@@ -77,20 +62,9 @@ pub(crate) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Whether the kernel holds what a call does in a directory outside.
-    fn is_held(&self, permission: &str, pattern: &str) -> bool {
-        let directory = Path::new(pattern.strip_suffix("/*").unwrap_or(pattern));
-        permission == OUTSIDE && self.held.is_some_and(|held| held.covers(directory))
-    }
-
-    /// Decides about an implied effect. The kernel holds writes that are not stated. It does not hold reads, because a
-    /// command can read the worktree and most of the machine.
-    fn judge(&self, roots: &Roots, implied: &Implied) -> Action {
-        if self.held.is_some() && implied.permission == EDIT && implied.certainty != Certainty::Stated {
-            return self.rules.held_by_kernel(implied.certainty).judge(implied);
-        }
-        let subject = Subject::new(&implied.permission, &implied.pattern);
-        roots.decide(self.rules.judge(implied), subject, self.rules.user_layers())
+    /// Returns which effects of a request the sandbox of the call makes impossible.
+    fn containment(&self, ask: &Ask) -> Containment {
+        self.held.map_or(Containment::None, |held| held.containment(ask))
     }
 }
 
@@ -98,9 +72,16 @@ impl Asker<'_> {
 #[derive(Debug, Clone)]
 pub(crate) struct Pending {
     pub(crate) request: PermissionRequest,
+    /// The effect that the request is about.
+    pub(crate) ask: Ask,
     pub(crate) scope: Scope,
     pub(crate) asking: AskingRules,
+    /// The power that a reply which grants the request needs.
+    pub(crate) needed: Power,
 }
+
+/// The function that decides.
+type Decide = fn(&Ask, &Rulebook<'_>, &Approvals, &Containment) -> Decision;
 
 pub(crate) struct Gate {
     store: Store,
@@ -123,98 +104,38 @@ impl Gate {
 
     /// Decides about one permission of a call. Waits for a user's reply if the rules require it.
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let (roots, name) = (self.roots(asker.instance), needs_name(&ask.permission, &ask.metadata));
-        let relaxed = asker.held.map(|_| asker.rules.held_by_kernel(Certainty::Unknown));
-        let rules_for = |pattern: &str| match &relaxed {
-            Some(relaxed) if asker.is_held(&ask.permission, pattern) => relaxed,
-            _ => asker.rules,
-        };
-        let decide = |pattern: &String| {
-            decide(rules_for(pattern), &roots, Subject::new(&ask.permission, pattern), name)
-        };
-        let action = strictest(ask.patterns.iter().map(decide));
-        let mut implied = Vec::new();
-        for one in &ask.implied {
-            match asker.judge(&roots, one) {
-                Action::Deny if action != Action::Deny => {
-                    return Ok(Verdict::Denied(asker.rules.about(&one.permission)));
-                }
-                Action::Ask => implied.push(one),
-                Action::Allow | Action::Deny => {}
-            }
-        }
-        if action == Action::Deny {
-            return Ok(Verdict::Denied(asker.rules.about(&ask.permission)));
-        }
-        if action == Action::Allow && implied.is_empty() {
-            let is_held = ask.patterns.iter().any(|pattern| asker.is_held(&ask.permission, pattern));
-            return Ok(Verdict::Granted(if is_held { By::Kernel } else { By::Rules }));
-        }
-        let approvals = self.approvals(&Scope::of(asker.instance)).await?;
-        let is_open = |pattern: &String| {
-            decide(pattern) == Action::Ask && !self.is_approved(&approvals, asker, ask, pattern)
-        };
-        implied.retain(|one| !self.is_remembered(&approvals, asker, one));
-        if ask.patterns.iter().any(is_open) {
-            // The request shows the whole command, so its reply also covers the implied commands.
-            self.ask(&with_implied(ask, &implied), asker).await
-        } else {
-            self.ask_implied(ask, &implied, asker).await
-        }
+        self.check_with(decide, ask, asker).await
     }
 
     /// Decides about a permission that a hook of the user grants in the user's place.
-    ///
-    /// Rules that deny still deny. Requests about control files, about the sandbox, about effects that the call implies,
-    /// and those that only a rule by name allows still need the user's reply.
     pub(crate) async fn check_granted(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let roots = self.roots(asker.instance);
-        let subjects = || ask.patterns.iter().map(|pattern| Subject::new(&ask.permission, pattern));
-        let is_simple = needs_name(&ask.permission, &ask.metadata) == Name::Optional
-            && subjects().all(|subject| roots.reason(subject).is_none())
-            && ask.implied.iter().all(|implied| asker.judge(&roots, implied) == Action::Allow);
-        let decide = |subject| decide(asker.rules, &roots, subject, Name::Optional);
-        match strictest(subjects().map(decide)) {
-            Action::Ask if is_simple => Ok(Verdict::Granted(By::User)),
-            Action::Ask | Action::Allow | Action::Deny => self.check(ask, asker).await,
-        }
+        self.check_with(decide_granted, ask, asker).await
     }
 
-    /// Requests the implied permissions of a call that is allowed itself, one request for each kind of permission.
-    async fn ask_implied(&self, ask: &Ask, open: &[&Implied], asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let mut kinds: Vec<&str> = open.iter().map(|implied| implied.permission.as_str()).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let mut by = By::Rules;
-        for kind in kinds {
-            let mut question = Ask { metadata: ask.metadata.clone(), ..Ask::new(kind, Vec::new()) };
-            question.always.clear();
-            for implied in open.iter().filter(|implied| implied.permission == kind) {
-                add_to(&mut question, implied);
+    async fn check_with(&self, decide: Decide, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
+        let roots = self.roots(asker.instance);
+        let book = Rulebook { rules: asker.rules, roots: &roots };
+        let containment = asker.containment(ask);
+        let decided = match decide(ask, &book, &Approvals::default(), &containment) {
+            // Approvals are only read if they can matter.
+            Decision::Ask(_) => {
+                let approvals = self.approvals(&Scope::of(asker.instance)).await?;
+                decide(ask, &book, &approvals, &containment)
             }
+            decided => decided,
+        };
+        let questions = match decided {
+            Decision::Granted(by) => return Ok(Verdict::Granted(by)),
+            Decision::Denied(permission) => return Ok(Verdict::Denied(asker.rules.about(&permission))),
+            Decision::Ask(questions) => questions,
+        };
+        for question in questions {
             match self.ask(&question, asker).await? {
-                Verdict::Granted(_) => by = By::User,
+                Verdict::Granted(_) => {}
                 other => return Ok(other),
             }
         }
-        Ok(Verdict::Granted(by))
-    }
-
-    /// Reports whether an approval covers an implied permission.
-    fn is_remembered(&self, approvals: &Approvals, asker: &Asker<'_>, implied: &Implied) -> bool {
-        let allows = |pattern: &str| {
-            let subject = Subject::new(&implied.permission, pattern);
-            let asking = asking_rules(asker.rules, &self.roots(asker.instance), subject);
-            approvals.allow(subject, &asking, Name::Optional)
-        };
-        allows(&implied.pattern) || implied.spelled.as_deref().is_some_and(allows)
-    }
-
-    /// Reports whether an approval covers a pattern of a request.
-    fn is_approved(&self, approvals: &Approvals, asker: &Asker<'_>, ask: &Ask, pattern: &str) -> bool {
-        let subject = Subject::new(&ask.permission, pattern);
-        let asking = asking_rules(asker.rules, &self.roots(asker.instance), subject);
-        approvals.allow(subject, &marked(asking, &ask.metadata), needs_name(&ask.permission, &ask.metadata))
+        Ok(Verdict::Granted(By::User))
     }
 
     /// Returns the roots of a session's patterns.
@@ -229,7 +150,7 @@ impl Gate {
         // Git reads paths relative to the root, or to the directory.
         [root, &instance.directory].into_iter().any(|base| {
             let pattern = relative(root, &base.join(path));
-            roots.reason(Subject::new(EDIT, &pattern)).is_some()
+            roots.reason(Subject::new(&Permission::Edit, &pattern)).is_some()
         })
     }
 
@@ -237,7 +158,7 @@ impl Gate {
     /// them.
     pub(crate) async fn approvals(&self, scope: &Scope) -> Result<Approvals, Error> {
         let filter = Filter { project: Some(scope.project.clone()), directory: Some(scope.directory()) };
-        Ok(Approvals::new(&self.store.saved_permissions(filter).await?))
+        Ok(approvals(&self.store.saved_permissions(filter).await?))
     }
 
     /// Returns the saved approvals of one project or of all projects, oldest first.
@@ -279,13 +200,19 @@ impl Gate {
     }
 
     /// Records a user's reply. The waiting call reads it from the log.
-    pub(crate) async fn answer(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
+    pub(crate) async fn answer(
+        &self,
+        by: Principal,
+        id: &PermissionId,
+        answer: PermissionAnswer,
+    ) -> Result<(), Error> {
         let pending = {
             let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             // A client that knows the id read it from the log.
             waiting.get(id).cloned()
         };
-        let Some(pending) = pending else { return self.answer_elsewhere(id, answer).await };
+        let Some(pending) = pending else { return self.answer_elsewhere(by, id, answer).await };
+        check_reply(by, pending.needed, answer.reply)?;
         // The reply is recorded first, because a late reply must not save an approval.
         let reply = answer.reply;
         self.reply(id, vec![replied(pending.request.clone(), reply, answer.message)]).await?;
@@ -293,10 +220,16 @@ impl Gate {
     }
 
     /// Records the reply to a request of another process. That process saves the approvals.
-    async fn answer_elsewhere(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
+    async fn answer_elsewhere(
+        &self,
+        by: Principal,
+        id: &PermissionId,
+        answer: PermissionAnswer,
+    ) -> Result<(), Error> {
         let pending = self.store.pending_permissions().await?;
         match pending.into_iter().find(|request| request.id == *id) {
             Some(request) if self.is_elsewhere(&request.session_id).await? => {
+                check_reply(by, needed_for_stored(&request), answer.reply)?;
                 self.reply(id, vec![replied(request, answer.reply, answer.message)]).await
             }
             _ => Err(Error::not_found(Resource::Permission, id)),
@@ -317,7 +250,7 @@ impl Gate {
                 others.retain(|other| other.scope == pending.scope);
                 if !others.is_empty() {
                     let approvals = self.approvals(&pending.scope).await?;
-                    others.retain(|other| approves(&approvals, other));
+                    others.retain(|other| answered_by(&approvals, &other.ask, &other.asking));
                 }
             }
             // The command continues without the host, so only requests for the same host are obsolete.
@@ -365,12 +298,11 @@ impl Gate {
     /// Requests a user's reply.
     pub(crate) async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
         let roots = self.roots(asker.instance);
-        let reason =
-            ask.patterns.iter().find_map(|pattern| roots.reason(Subject::new(&ask.permission, pattern)));
+        let reason = Rulebook { rules: asker.rules, roots: &roots }.control_reason(ask);
         let mut request = PermissionRequest {
             id: self.ids.permission(),
             session_id: asker.session_id.clone(),
-            permission: ask.permission.clone(),
+            permission: ask.permission.to_string(),
             patterns: ask.patterns.clone(),
             metadata: ask.metadata.clone(),
             always: ask.always.clone(),
@@ -380,26 +312,25 @@ impl Gate {
             // An approval of a control file covers exactly this file.
             let is_exact = |pattern: &&String| !pattern.contains(UNKNOWN) && !pattern.contains('\u{2026}');
             request.always = ask.patterns.iter().filter(is_exact).cloned().collect();
-            request.metadata.insert(CONTROL_REASON.to_owned(), reason.into());
+            request.metadata.insert(Target::CONTROL.to_owned(), reason.into());
         }
-        let pending = self.pending(request, asker.rules, asker.instance);
+        let pending = self.pending(ask.clone(), request, asker.rules, asker.instance);
         self.put(pending, asker.cancel, || {}).await
     }
 
-    /// Returns a request with the scope and rules that a reply of "always" is bound to.
+    /// Returns a request about an effect with the scope and rules that a reply of "always" is bound to.
     pub(super) fn pending(
         &self,
+        ask: Ask,
         request: PermissionRequest,
         rules: &PermissionRules,
         instance: &Instance,
     ) -> Pending {
         let roots = self.roots(instance);
-        let mut asking = AskingRules::default();
-        for pattern in &request.patterns {
-            asking.extend(asking_rules(rules, &roots, Subject::new(&request.permission, pattern)));
-        }
-        let asking = marked(asking, &request.metadata);
-        Pending { request, scope: Scope::of(instance), asking }
+        let book = Rulebook { rules, roots: &roots };
+        let target = if book.control_reason(&ask).is_some() { Target::ControlFile } else { Target::Ordinary };
+        let (asking, needed) = (book.asking(&ask), needed(&ask.permission, &ask.policy, target));
+        Pending { request, ask, scope: Scope::of(instance), asking, needed }
     }
 
     /// Publishes a request and waits for the reply. `stored` is called as soon as clients can see the request.
@@ -466,28 +397,21 @@ impl Gate {
         (waiting.get(id).map(|pending| pending.request.clone()), waiting.len())
     }
 
-    /// Decides by the rules and approvals, without a question.
+    /// Decides about the targets of a request by the rules and approvals, without a question.
     pub(crate) async fn judge(
         &self,
         rules: &PermissionRules,
         instance: &Instance,
-        permission: &str,
-        patterns: &[String],
+        ask: &Ask,
     ) -> Result<Action, Error> {
         let roots = self.roots(instance);
-        let decide =
-            |pattern: &String| decide(rules, &roots, Subject::new(permission, pattern), Name::Optional);
-        let action = strictest(patterns.iter().map(decide));
-        if action != Action::Ask {
-            return Ok(action);
+        let book = Rulebook { rules, roots: &roots };
+        let alone = Ask { implied: Vec::new(), ..ask.clone() };
+        let decide = |approvals: &Approvals| decide(&alone, &book, approvals, &Containment::None).action();
+        match decide(&Approvals::default()) {
+            Action::Ask => Ok(decide(&self.approvals(&Scope::of(instance)).await?)),
+            action => Ok(action),
         }
-        let approvals = self.approvals(&Scope::of(instance)).await?;
-        let is_open = |pattern: &String| {
-            let subject = Subject::new(permission, pattern);
-            decide(pattern) == Action::Ask
-                && !approvals.allow(subject, &asking_rules(rules, &roots, subject), Name::Optional)
-        };
-        Ok(if patterns.iter().any(is_open) { Action::Ask } else { Action::Allow })
     }
 
     /// Saves an approval of one pattern for the sessions of all users, bound to the rules that ask about it now.
@@ -498,8 +422,8 @@ impl Gate {
         permission: &str,
         pattern: &str,
     ) -> Result<(), Error> {
-        let asking =
-            asking_rules(rules, &self.roots(instance), Subject::new(permission, pattern)).of_everyone();
+        let ask = Ask::new(permission, vec![pattern.to_owned()]);
+        let asking = Rulebook { rules, roots: &self.roots(instance) }.asking(&ask).of_everyone();
         let approval = SavedPermission {
             id: self.ids.permission().to_string(),
             project_id: instance.project.id.clone(),
@@ -513,79 +437,39 @@ impl Gate {
     }
 }
 
-/// Returns the decision of the rules, including the built-in rule about control files.
-fn decide(rules: &PermissionRules, roots: &Roots, subject: Subject<'_>, name: Name) -> Action {
-    let decided = match name {
-        Name::Optional => rules.decide(subject.permission, subject.pattern),
-        Name::Required => rules.decide_by_name(subject.permission, subject.pattern),
-        Name::RequiredOfUser => rules.decide_by_name_of_user(subject.permission, subject.pattern),
-        Name::Exact => rules.decide_exactly(subject.permission, subject.pattern),
-        Name::Never => {
-            strictest([rules.decide(subject.permission, subject.pattern), Action::Ask].into_iter())
-        }
+/// Fails if a principal may not grant a request.
+fn check_reply(by: Principal, needed: Power, reply: PermissionReply) -> Result<(), Error> {
+    let is_permitted = match reply {
+        PermissionReply::Reject => true,
+        PermissionReply::Once | PermissionReply::Always => may(by, needed),
     };
-    roots.decide(decided, subject, rules.user_layers())
+    if is_permitted { Ok(()) } else { Err(Error::Forbidden { message: denial(needed) }) }
 }
 
-/// Returns the rules that ask about a subject, including the built-in rule about control files.
-fn asking_rules(rules: &PermissionRules, roots: &Roots, subject: Subject<'_>) -> AskingRules {
-    let is_control = roots.reason(subject).is_some();
-    AskingRules::of(rules, subject, if is_control { Control::Yes } else { Control::No })
+/// Returns the power that a reply to a request of another process needs.
+fn needed_for_stored(request: &PermissionRequest) -> Power {
+    let permission = Permission::from(&request.permission);
+    let policy = Policy::of_stored(&permission, &request.metadata);
+    needed(&permission, &policy, Target::of_stored(&request.metadata))
 }
 
-/// Returns the asking rules of a request, with the reason that its metadata names.
-fn marked(asking: AskingRules, metadata: &codewright_proto::Map) -> AskingRules {
-    if metadata.contains_key(Ask::UNENFORCED) { asking.without_sandbox() } else { asking }
-}
-
-/// Reports whether approvals cover all patterns of a waiting request.
-fn approves(approvals: &Approvals, pending: &Pending) -> bool {
-    let request = &pending.request;
-    let name = needs_name(&request.permission, &request.metadata);
-    // These are the rules of all patterns together, which are at least as strict as the rules of each pattern.
-    request
-        .patterns
-        .iter()
-        .all(|pattern| approvals.allow(Subject::new(&request.permission, pattern), &pending.asking, name))
-}
-
-/// Returns the request for a call together with its implied commands.
-fn with_implied(ask: &Ask, open: &[&Implied]) -> Ask {
-    let mut question = ask.clone();
-    for implied in open.iter().filter(|implied| implied.permission == ask.permission) {
-        add_to(&mut question, implied);
-    }
-    question
-}
-
-fn add_to(question: &mut Ask, implied: &Implied) {
-    let shown = implied.display();
-    if !question.patterns.contains(&shown) {
-        question.patterns.push(shown);
-    }
-    if let Some(always) = implied.always.as_ref().filter(|always| !question.always.contains(always)) {
-        question.always.push(always.clone());
+/// Why a reply was not accepted.
+fn denial(needed: Power) -> &'static str {
+    match needed {
+        Power::LeaveSandbox => "only administrators let a command leave the sandbox",
+        Power::LeaveDirectory => "only administrators permit access outside of a session's directory",
+        Power::ReadHidden => "only administrators permit to read hidden files",
+        Power::WriteControlFile => "only administrators permit writes to files that decide what programs run",
+        Power::Trust => "only administrators decide whether a repository is trusted",
+        Power::ReachPrivate => "only administrators permit addresses of this machine and of its network",
+        Power::LiftDenial | Power::SetRules | Power::ApproveForAll | Power::Answer => {
+            "this reply needs an administrator"
+        }
     }
 }
 
 fn replied(request: PermissionRequest, reply: PermissionReply, message: Option<String>) -> Event {
     Event::PermissionReplied { session_id: request.session_id, request_id: request.id, reply, message }
-}
-
-/// Returns which rules and approvals can allow a request.
-fn needs_name(permission: &str, metadata: &codewright_proto::Map) -> Name {
-    let is_set = |key: &str| metadata.get(key).is_some_and(|value| *value == true);
-    if permission == Ask::SANDBOX {
-        Name::Never
-    } else if is_set(Ask::EXACT) {
-        Name::Exact
-    } else if metadata.contains_key(Ask::UNENFORCED) {
-        Name::RequiredOfUser
-    } else if is_set(Ask::NAMED) {
-        Name::Required
-    } else {
-        Name::Optional
-    }
 }
 
 /// Keeps a request in the list of waiting requests until it is dropped.

@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
+use codewright_permission::{Ask, Containment, Permission};
 use codewright_workspace::{Mechanism, TEMPORARY, normalize};
 
-/// What the kernel holds of a call.
+/// The effects of a call that the sandbox blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     /// Whether the command sees a private directory instead of [`TEMPORARY`].
@@ -15,13 +16,22 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Returns what the kernel holds of a call.
+    /// Returns the effects that a mechanism blocks.
     pub(crate) fn of(mechanism: &Mechanism) -> Self {
         Self { has_private_temporary: matches!(mechanism, Mechanism::Bubblewrap(..)) }
     }
 
+    /// Returns which effects of a request the kernel makes impossible.
+    pub(crate) fn containment(&self, ask: &Ask) -> Containment {
+        let is_unreachable = |pattern: &&String| {
+            let directory = Path::new(pattern.strip_suffix("/*").unwrap_or(pattern));
+            ask.permission == Permission::ExternalDirectory && self.covers(directory)
+        };
+        Containment::Kernel { unreachable: ask.patterns.iter().filter(is_unreachable).cloned().collect() }
+    }
+
     /// Whether the command sees only its private directory under this name.
-    pub(crate) fn covers(&self, directory: &Path) -> bool {
+    fn covers(&self, directory: &Path) -> bool {
         self.has_private_temporary && is_private(&normalize(directory))
     }
 }

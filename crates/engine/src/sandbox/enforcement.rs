@@ -4,15 +4,13 @@
 //! name the command. Another sandbox around this program, such as a container, replaces the reply.
 
 use codewright_config::{SandboxMode, env};
-use codewright_tools::Ask;
+use codewright_tools::{Ask, Permission, Policy};
 use codewright_workspace::{Mechanism, Probe, Strongest, probe_sandbox};
 
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
 
-/// The permission key of commands.
-const COMMAND: &str = "bash";
 /// What a user can do if commands cannot be restricted.
 const REMEDY: &str = "Install bubblewrap and allow user namespaces, or set `sandbox.outer` to `true` if a container \
                       already is a sandbox, or `sandbox.mode` to `off`";
@@ -40,8 +38,8 @@ pub(crate) enum Consent {
 impl Consent {
     /// The consent that granted permissions contain. A line without a permission request only changes directories.
     pub(crate) fn of(granted: &[Ask]) -> Self {
-        let mut commands = granted.iter().filter(|ask| ask.permission == COMMAND);
-        let is_given = |ask: &Ask| ask.metadata.contains_key(Ask::UNENFORCED);
+        let mut commands = granted.iter().filter(|ask| ask.permission == Permission::Bash);
+        let is_given = |ask: &Ask| matches!(ask.policy, Policy::Unenforced { .. });
         if commands.all(is_given) { Self::Given } else { Self::Missing }
     }
 }
@@ -118,10 +116,10 @@ impl Enforcement {
     /// Marks the permission requests of a command whose mode is not enforced, so that they need a reply.
     pub(crate) fn mark(&self, asks: &mut [Ask]) {
         let Self::Lacking(reason) = self else { return };
-        for ask in asks.iter_mut().filter(|ask| ask.permission == COMMAND) {
+        for ask in asks.iter_mut().filter(|ask| ask.permission == Permission::Bash) {
             // The reply "always" covers exactly these commands, and no similar ones.
             ask.always.clone_from(&ask.patterns);
-            ask.metadata.insert(Ask::UNENFORCED.to_owned(), reason.as_str().into());
+            ask.set_policy(Policy::Unenforced { reason: reason.clone() });
         }
     }
 }
@@ -175,6 +173,6 @@ mod tests {
         Enforcement::Lacking("why".to_owned()).mark(&mut asks);
         assert_eq!(Consent::of(&asks), Consent::Given);
         assert_eq!(asks[1].always, ["make"]);
-        assert!(!asks[0].metadata.contains_key(Ask::UNENFORCED));
+        assert!(asks[0].policy == Policy::Rules);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use codewright_permission::marked;
 use codewright_proto::{
     AssistantMessage, Event, FileDiff, Message, MessageId, ModelRef, Part, PartId, Session, SessionId,
     SessionPatch, Todo,
@@ -82,8 +83,8 @@ impl Sessions<'_> {
                 session.metadata = Some(metadata.clone());
             }
             if let Some(rules) = &permission {
-                super::mark_rules(session, &by);
-                session.permission.get_or_insert_default().extend(rules.iter().cloned());
+                let rules = rules.iter().map(|rule| marked(rule.clone(), by, session.access.as_ref()));
+                session.permission.get_or_insert_default().extend(rules);
             }
             if let Some(archived) = archived {
                 session.time.archived = archived;

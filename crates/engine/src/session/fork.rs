@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use codewright_permission::{marked, principal_of};
 use codewright_proto::{
     AssistantMessage, Event, Message, MessageId, MessageWithParts, Part, PartBody, Project, ProjectId,
-    ProjectTime, Session, SessionAccess, SessionId, SessionInput, ToolState, UserMessage,
+    ProjectTime, Rule, Session, SessionAccess, SessionId, SessionInput, ToolState, UserMessage,
 };
 use codewright_store::SessionFilter;
 
@@ -53,11 +54,16 @@ impl Sessions<'_> {
                 .position(|message| message.info.id() == until)
                 .ok_or_else(|| Error::not_found(Resource::Message, until))?,
         };
+        let mark = |rule: Rule| {
+            let by = principal_of(&rule, source.access.as_ref());
+            marked(rule, by, access.as_ref().or(source.access.as_ref()))
+        };
+        let rules = source.permission.map(|rules| rules.into_iter().map(mark).collect());
         let input = SessionInput {
             title: Some(fork_title(&source.title)),
             metadata: source.metadata,
-            // Restrictions of a session also apply to its forks.
-            permission: source.permission,
+            // Restrictions of a session also apply to its forks. Who set a rule stays, whoever owns the fork.
+            permission: rules,
             access: access
                 .or(source.access.map(|access| SessionAccess { shared: BTreeMap::new(), ..access })),
             ..SessionInput::default()

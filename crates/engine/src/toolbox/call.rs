@@ -14,14 +14,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_config::SandboxMode;
+use codewright_permission::By;
 use codewright_proto::{
     Event, FileAttachment, FileChange, Map, MessageId, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
 };
 use codewright_telemetry::{Kind, within as within_span};
 use codewright_tools::{
-    AnyTool, Ask, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output, PermissionRequests,
-    Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, arguments, conform, has_variants,
-    trim,
+    AnyTool, Ask, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output, Permission,
+    PermissionRequests, Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, arguments,
+    conform, has_variants, trim,
 };
 use codewright_workspace::Documents;
 use futures_util::FutureExt as _;
@@ -36,7 +37,7 @@ use crate::hosts::{Origin, User};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::permission::approval::Scope;
-use crate::permission::gate::{Asker, By};
+use crate::permission::gate::Asker;
 use crate::permission::held::Held;
 use crate::permission::reading::read_rules;
 use crate::run::files::Files;
@@ -583,13 +584,8 @@ fn doom_loop(tool: &str, input: &Value) -> Ask {
     let mut metadata = Map::new();
     metadata.insert("tool".to_owned(), tool.into());
     metadata.insert("input".to_owned(), input.clone());
-    Ask {
-        permission: "doom_loop".to_owned(),
-        patterns: vec![tool.to_owned()],
-        always: vec![tool.to_owned()],
-        metadata,
-        implied: Vec::new(),
-    }
+    let always = vec![tool.to_owned()];
+    Ask { always, metadata, ..Ask::new(Permission::DoomLoop, vec![tool.to_owned()]) }
 }
 
 /// Validates the arguments of a tool of which not every provider could describe the variants.

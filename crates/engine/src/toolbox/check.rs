@@ -1,5 +1,6 @@
 //! Permission for actions: those of calls, and those of other work of the model.
 
+use codewright_permission::By;
 use codewright_proto::{Action, PermissionRequest, ToolRef};
 use codewright_tools::{Ask, Progress, ToolError};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use crate::Error;
 use crate::extension::Moment;
 use crate::extension::moments::ToolCall;
 use crate::inner::Inner;
-use crate::permission::gate::{Asker, By, Verdict};
+use crate::permission::gate::{Asker, Verdict};
 use crate::run::refusal::REJECTED;
 use crate::sandbox::enforcement::enforcement;
 
@@ -22,11 +23,26 @@ pub(crate) enum Failure {
     Aborted,
 }
 
+/// What extensions say about an action.
+enum Opinion {
+    /// Nothing: the rules and the user decide.
+    None,
+    /// An extension forbids the action, with its reason.
+    Forbids(String),
+    /// A hook of the user answers in the user's place.
+    Answers,
+    /// An extension wants a reply of the user for an action that the rules allow.
+    WantsReply,
+}
+
 /// Waits until the user or the rules have decided about an action.
 pub(crate) async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure> {
-    let verdict = match decided(inner, ask, asker).await {
-        Some(verdict) => verdict?,
-        None => inner.gate.check(ask, asker).await,
+    let verdict = match opinion(inner, ask, asker).await {
+        Ok(Opinion::Forbids(reason)) => return Err(Failure::Told(reason)),
+        Ok(Opinion::None) => inner.gate.check(ask, asker).await,
+        Ok(Opinion::Answers) => inner.gate.check_granted(ask, asker).await,
+        Ok(Opinion::WantsReply) => inner.gate.ask(ask, asker).await,
+        Err(error) => Err(error),
     };
     match verdict {
         Ok(Verdict::Granted(by)) => Ok(by),
@@ -49,22 +65,13 @@ pub(crate) async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<
     }
 }
 
-/// Lets the extensions make the answer of the rules stricter, or answer in the place of the user. Returns `None` if they
-/// do neither.
-async fn decided(
-    inner: &Inner,
-    ask: &Ask,
-    asker: &Asker<'_>,
-) -> Option<Result<Result<Verdict, Error>, Failure>> {
+/// Lets the extensions make the answer of the rules stricter, or answer in the place of the user.
+async fn opinion(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<Opinion, Error> {
     let extensions = inner.extensions.find(&asker.instance.directory);
     if !extensions.take(Moment::Permission) {
-        return None;
+        return Ok(Opinion::None);
     }
-    let judged = inner.gate.judge(asker.rules, asker.instance, &ask.permission, &ask.patterns).await;
-    let action = match judged {
-        Ok(action) => action,
-        Err(error) => return Some(Ok(Err(error))),
-    };
+    let action = inner.gate.judge(asker.rules, asker.instance, ask).await?;
     let tool = match (asker.tool.clone(), asker.hook_id) {
         (tool, None) => tool,
         (Some(tool), Some(id)) => Some(ToolRef { call_id: id.to_owned(), ..tool }),
@@ -74,21 +81,23 @@ async fn decided(
     let request = PermissionRequest {
         id: inner.ids.permission(),
         session_id: asker.session_id.clone(),
-        permission: ask.permission.clone(),
+        permission: ask.permission.to_string(),
         patterns: ask.patterns.clone(),
         metadata: ask.metadata.clone(),
         always: ask.always.clone(),
         tool,
     };
-    match extensions.permission(&request, action).await {
-        (Action::Deny, reason) if action != Action::Deny => {
+    Ok(match (action, extensions.permission(&request, action).await) {
+        (Action::Allow | Action::Ask, (Action::Deny, reason)) => {
             let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-            Some(Err(Failure::Told(format!("An extension of the user forbids this call{reason}"))))
+            Opinion::Forbids(format!("An extension of the user forbids this call{reason}"))
         }
-        (Action::Allow, _) if action == Action::Ask => Some(Ok(inner.gate.check_granted(ask, asker).await)),
-        (Action::Ask, _) if action == Action::Allow => Some(Ok(inner.gate.ask(ask, asker).await)),
-        _ => None,
-    }
+        (Action::Ask, (Action::Allow, _)) => Opinion::Answers,
+        (Action::Allow, (Action::Ask, _)) => Opinion::WantsReply,
+        (Action::Deny, _) | (Action::Allow, (Action::Allow, _)) | (Action::Ask, (Action::Ask, _)) => {
+            Opinion::None
+        }
+    })
 }
 
 /// Does the same for work that is not a call. Returns the reason if the action is not allowed.

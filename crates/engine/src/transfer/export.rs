@@ -43,10 +43,10 @@ impl Export {
         let rest = provenance::load(&inner, id).await?.map(|known| known.rest).unwrap_or_default();
         let mut info = value(&session)?;
         rest.complete(id.as_str(), &mut info);
-        // The mark of imported rules says nothing on another machine, where all of them only restrict.
+        // Who set a rule says nothing on another machine, where all of them only restrict.
         let rules = info.get_mut("permission").and_then(Value::as_array_mut);
         for rule in rules.into_iter().flatten().filter_map(Value::as_object_mut) {
-            rule.shift_remove("imported");
+            rule.shift_remove("by");
         }
         if texts == Texts::Redacted {
             sanitize::session(&mut info);

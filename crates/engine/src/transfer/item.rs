@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use codewright_proto::{Clock, Map, Message, MessageId, MessageWithParts, Part, PartId, Session, SessionId};
+use codewright_proto::{
+    Clock, Map, Message, MessageId, MessageWithParts, Part, PartId, Principal, Session, SessionId,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -104,7 +106,7 @@ impl Reader {
         // A first message from the future gets the time of its session, which can be from the future too.
         self.last_ms = session.time.created.min(self.latest_ms.saturating_sub(MAX_AHEAD_MS));
         // Nobody here chose these rules, so they only restrict.
-        session.permission.iter_mut().flatten().for_each(|rule| rule.imported = true);
+        session.permission.iter_mut().flatten().for_each(|rule| rule.by = Some(Principal::Document));
         // A document cannot say who owns a session.
         session.access = None;
         Ok(session)

@@ -6,7 +6,8 @@
 use std::collections::HashSet;
 
 use codewright_proto::{
-    Event, Message, MessageId, MessageWithParts, Part, PartBody, PartId, Rule, Session, SessionId, Todo,
+    Event, Message, MessageId, MessageWithParts, Part, PartBody, PartId, Principal, Rule, Session, SessionId,
+    Todo,
 };
 
 use super::provenance::{self, Origin, Provenance, Rest};
@@ -164,14 +165,18 @@ pub(super) async fn merge<M: Messages>(
 fn keep_own(here: &Session, incoming: &mut Session) {
     incoming.access.clone_from(&here.access);
     let theirs = incoming.permission.take().unwrap_or_default();
+    let is_of_document = |rule: &Rule| rule.by == Some(Principal::Document);
     let rules = here.permission.iter().flatten();
-    if rules.clone().filter(|rule| rule.imported).eq(theirs.iter()) {
+    if rules.clone().filter(|rule| is_of_document(rule)).eq(theirs.iter()) {
         // The order stays, because a later rule of the user lifts a restriction of the document.
         incoming.permission.clone_from(&here.permission);
         return;
     }
     // A rule of a session that an older version imported has no mark.
-    let is_theirs = |rule: &Rule| rule.imported || theirs.contains(&Rule { imported: true, ..rule.clone() });
+    let is_theirs = |rule: &Rule| {
+        let document = || Rule { by: Some(Principal::Document), ..rule.clone() };
+        is_of_document(rule) || rule.by.is_none() && theirs.contains(&document())
+    };
     let own: Vec<Rule> = rules.filter(|rule| !is_theirs(rule)).cloned().collect();
     incoming.permission = Some(own.into_iter().chain(theirs).collect());
 }

@@ -12,8 +12,6 @@ use super::{Caller, Who, directories, record};
 use crate::Error;
 use crate::state::App;
 
-/// The permission to leave the directory of a session. Only administrators grant it.
-const OUTSIDE: &str = "external_directory";
 /// The permissions whose patterns are paths, relative to the worktree.
 const ABOUT_PATHS: [&str; 3] = ["read", "edit", "list"];
 /// Why a request or a rule is for administrators.
@@ -25,7 +23,7 @@ pub(crate) fn check_rules<'a>(who: &Who, rules: impl IntoIterator<Item = &'a Rul
     if who.limited().is_none() {
         return Ok(());
     }
-    let widens = |rule: &Rule| rule.action != Action::Deny && may_widen(&rule.permission);
+    let widens = |rule: &Rule| rule.action != Action::Deny && engine::reserved(&rule.permission).is_some();
     if rules.into_iter().any(widens) { Err(WIDER) } else { Ok(()) }
 }
 
@@ -35,7 +33,8 @@ pub(crate) fn check_rules<'a>(who: &Who, rules: impl IntoIterator<Item = &'a Rul
 ///
 /// # Errors
 ///
-/// Fails if the reply would permit what only administrators permit.
+/// Fails if the reply would permit a path that the user may not use. The engine checks what else only administrators
+/// permit.
 pub(crate) async fn check_reply(
     app: &App,
     who: &Who,
@@ -49,9 +48,6 @@ pub(crate) async fn check_reply(
         return Err(engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() }.into());
     };
     let session = app.engine.sessions().get(&request.session_id).await?;
-    if engine::widens(&request) || may_widen(&request.permission) {
-        return Err(WIDER);
-    }
     if !names_permitted_paths(app, caller, &request, Path::new(&session.directory)).await? {
         return Err(WIDER);
     }
@@ -95,13 +91,6 @@ fn has_parent(path: &Path) -> bool {
     path.components().any(|part| part == std::path::Component::ParentDir)
 }
 
-/// Whether the name of a permission in a rule may stand for one that only administrators grant.
-fn may_widen(name: &str) -> bool {
-    let name = name.trim();
-    name.contains(['*', '?', '[', '{'])
-        || [OUTSIDE, "sandbox"].iter().any(|wider| name.eq_ignore_ascii_case(wider))
-}
-
 /// Answers a question for the sender of a request, or rejects it. Who may see the question is checked before.
 ///
 /// # Errors
@@ -132,24 +121,4 @@ pub(crate) async fn answer_question(
     let action = if is_trust { "trust.question" } else { "question.answer" };
     record(app, who, [action, id.as_str(), &shown]).await;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rule_with_wildcards_may_stand_for_any_permission() {
-        for (name, expected) in [
-            ("*", true),
-            ("external_directory", true),
-            ("External_Directory ", true),
-            ("ext*", true),
-            ("sandbox", true),
-            ("bash", false),
-            ("read", false),
-        ] {
-            assert_eq!(may_widen(name), expected, "{name}");
-        }
-    }
 }

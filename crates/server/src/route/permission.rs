@@ -63,7 +63,7 @@ pub(super) async fn add(
     let by = viewer.who().principal();
     let added = async move {
         match session_id {
-            Some(id) => engine.permissions().add_to_session(&id, rule, &by).await,
+            Some(id) => engine.permissions().add_to_session(&id, rule, by).await,
             None => engine.permissions().add_to_project(&location.instance, rule).await,
         }
     };
@@ -95,7 +95,8 @@ impl crate::state::Server {
     ) -> Result<Json<bool>, Error> {
         answer.reply = Box::pin(check_reply(self, who, &id, answer.reply)).await?;
         let (engine, target, reply) = (self.engine.clone(), id.to_string(), answer.reply);
-        self.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
+        let by = who.principal();
+        self.finish(async move { engine.permissions().answer_as(by, &id, answer).await }).await?;
         Box::pin(record_reply(self, who, &target, reply)).await;
         Ok(Json(true))
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 /// The source of the table of control files.
-const CONTROL: &str = include_str!("../../../engine/src/permission/control/table.rs");
+const CONTROL: &str = include_str!("../../../permission/src/control/table.rs");
 
 /// What the attempts aim at.
 pub(super) struct Targets {

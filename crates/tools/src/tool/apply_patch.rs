@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::parse::{Change, Part, parse};
 use self::place::{Misfit, changed};
-use crate::ask::file_patterns;
+use crate::ask::{file_patterns, outside_file};
 use crate::cx::settled;
 use crate::effect::FileEffect;
 use crate::{
@@ -351,7 +351,7 @@ fn asks_for(workspace: &Workspace, places: &[Held]) -> Vec<Ask> {
         let more: Vec<String> =
             file_patterns(workspace, place).into_iter().filter(|more| !patterns.contains(more)).collect();
         patterns.extend(more);
-        let ask = Ask::outside_file(place);
+        let ask = outside_file(place);
         outside.extend(ask.filter(|ask| outside.iter().all(|known| known.patterns != ask.patterns)));
     }
     let files: Vec<String> = places.iter().map(|held| workspace.title(&held.place.path)).collect();

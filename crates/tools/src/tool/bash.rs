@@ -28,7 +28,8 @@ use self::limits::{Analysis, Limits};
 use self::line::Line;
 use self::parse::{Setting, parse};
 use self::reach::Start;
-use crate::ask::{Implied, inside_of};
+use crate::Implied;
+use crate::ask::inside_of;
 use crate::trim::{Bounds, tail};
 use crate::{Ask, Facts, Output, Tool, ToolCx, ToolError, render};
 

@@ -6,6 +6,7 @@ use codewright_workspace::{Files, Held, MAX_SEARCH, Node, Workspace, glob};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::ask::outside_directory;
 use crate::brackets::readings;
 use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
@@ -56,7 +57,7 @@ impl Tool for Glob {
         let search = Ask::new("glob", vec![input.pattern.clone()])
             .with("pattern", input.pattern.as_str())
             .with("path", input.path.as_deref());
-        Ok(Ask::outside_directory(&place).into_iter().chain([search]).collect())
+        Ok(outside_directory(&place).into_iter().chain([search]).collect())
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {

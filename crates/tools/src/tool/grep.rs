@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::glob::{as_named, late};
+use crate::ask::{outside_directory, outside_file};
 use crate::brackets::readings;
 use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render, tags};
@@ -77,7 +78,7 @@ impl Tool for Grep {
         for held in [&held, &root(&held, |path| cx.judge(path))?] {
             let is_file = node(held)? == Some(Node::File);
             let place = &held.place;
-            asks.extend(if is_file { Ask::outside_file(place) } else { Ask::outside_directory(place) });
+            asks.extend(if is_file { outside_file(place) } else { outside_directory(place) });
         }
         asks.dedup_by(|a, b| a.patterns == b.patterns);
         asks.push(

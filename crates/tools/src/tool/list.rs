@@ -7,6 +7,7 @@ use codewright_workspace::{Held, MAX_SEARCH, Node, glob};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::ask::outside_directory;
 use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Listing, Output, Tool, ToolCx, ToolError, render};
 
@@ -80,7 +81,7 @@ impl Tool for List {
         let title = cx.workspace().title(&place.path);
         let title = if title.is_empty() { ".".to_owned() } else { title };
         let list = Ask::new("list", vec![title]).with("path", place.path.to_string_lossy());
-        Ok(Ask::outside_directory(&place).into_iter().chain([list]).collect())
+        Ok(outside_directory(&place).into_iter().chain([list]).collect())
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {

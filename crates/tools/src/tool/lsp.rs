@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::file_patterns;
+use crate::ask::{file_patterns, outside_file};
 use crate::tags::neutralize;
 use crate::{Ask, Effect, Facts, LanguageQuery, Output, Tool, ToolCx, ToolError};
 
@@ -70,7 +70,7 @@ impl Tool for Lsp {
         let place = workspace.resolve(Path::new(&input.file_path))?;
         let ask =
             Ask::new("lsp", file_patterns(&workspace, &place)).with("operation", input.operation.as_str());
-        Ok(Ask::outside_file(&place).into_iter().chain([ask]).collect())
+        Ok(outside_file(&place).into_iter().chain([ask]).collect())
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub use self::nested::LoadedInstructions;
 pub(crate) use self::nested::reminder_at;
 pub use self::text::ReadText;
-use crate::ask::file_patterns;
+use crate::ask::{file_patterns, outside_directory, outside_file};
 use crate::known::Stamp;
 use crate::reading::{node, remark};
 use crate::trim::{MAX_BYTES, MAX_LINES};
@@ -102,9 +102,9 @@ impl Tool for Read {
             .reading(move || {
                 let held = cx.judge(&path)?;
                 let outside = if node(&held)? == Some(Node::Directory) {
-                    Ask::outside_directory(&held.place)
+                    outside_directory(&held.place)
                 } else {
-                    Ask::outside_file(&held.place)
+                    outside_file(&held.place)
                 };
                 let read = Ask::new("read", file_patterns(&cx.workspace(), &held.place));
                 Ok(outside.into_iter().chain([read]).collect())

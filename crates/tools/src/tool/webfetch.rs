@@ -17,7 +17,8 @@ use url::{Host, Url};
 
 use crate::web::is_public;
 use crate::{
-    Ask, Attachment, Effect, Facts, Output, Tool, ToolCx, ToolError, WebAnswer, WebError, WebRequest, render,
+    Ask, Attachment, Effect, Facts, Output, Policy, Tool, ToolCx, ToolError, WebAnswer, WebError, WebRequest,
+    render,
 };
 
 const DESCRIPTION: &str = include_str!("webfetch.txt");
@@ -171,7 +172,7 @@ fn ask(url: &Url) -> Ask {
 
 /// The permission request for a private address, which only a rule that names it can allow.
 fn private(url: &Url, address: IpAddr) -> Ask {
-    let mut ask = ask(url).with("address", address.to_string()).with(Ask::NAMED, true);
+    let mut ask = ask(url).with("address", address.to_string()).under(Policy::Named);
     ask.always = vec![format!("{}/*", url.origin().ascii_serialization())];
     ask
 }

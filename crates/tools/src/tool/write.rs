@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::apply_patch::prefers_patches;
-use crate::ask::file_patterns;
+use crate::ask::{file_patterns, outside_file};
 use crate::cx::settled;
 use crate::effect::FileEffect;
 use crate::reading::node;
@@ -119,7 +119,7 @@ pub(super) fn asks(
         diff => diff.map(|diff| diff.patch).unwrap_or_default(),
     };
     let edit = Ask::new("edit", patterns).with("filepath", place.path.to_string_lossy()).with("diff", diff);
-    Ok(Ask::outside_file(place).into_iter().chain([edit]).collect())
+    Ok(outside_file(place).into_iter().chain([edit]).collect())
 }
 
 /// Fails if the file has changed since the session saw it, because the change would be lost.

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use codewright_tools::{Ask, PermissionRequests, Sent, ToolError, Web, WebAnswer, WebError, WebRequest};
+use codewright_tools::{
+    Ask, PermissionRequests, Policy, Sent, ToolError, Web, WebAnswer, WebError, WebRequest,
+};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -78,7 +80,7 @@ fn public() -> Net {
 }
 
 fn is_named(ask: &Ask) -> bool {
-    ask.metadata.get(Ask::NAMED) == Some(&json!(true))
+    ask.policy == Policy::Named
 }
 
 #[tokio::test]

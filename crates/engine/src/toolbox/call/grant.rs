@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use codewright_permission::By;
 use codewright_tools::{AnyTool, Ask, Implied, Task, Tool as _, ToolCx};
 use serde_json::Value;
 
 use super::{ASKS_DEADLINE, CallCx, Failure, Granted, failure, wider, within};
-use crate::permission::gate::{By, NETWORK};
+use crate::permission::gate::NETWORK;
 use crate::permission::held::Held;
 use crate::run::recorder::Call;
 use crate::sandbox::enforcement::{Enforcement, enforcement, mode};

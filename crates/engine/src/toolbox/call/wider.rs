@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use codewright_config::{Dirs, NetworkAccess, SandboxMode};
 use codewright_proxy::Target;
-use codewright_tools::{Ask, Implied, UNKNOWN};
+use codewright_tools::{Ask, Implied, Lift, Permission, Policy, UNKNOWN};
 use codewright_workspace::Workspace;
 use serde::Deserialize;
 use serde_json::Value;
@@ -105,14 +105,14 @@ pub(super) fn asks(input: &Value, place: &Place<'_>) -> Result<Vec<Ask>, String>
         asks.extend(place.connections(hosts, command)?);
     }
     if wider.mode.is_some() {
-        asks.push(always_asking(command));
+        asks.push(always_asking(command, Lift::Sandbox));
     }
     Ok(asks.into_iter().map(|ask| ask.with("command", command)).collect())
 }
 
 /// The request to run a command without a restriction. It always needs a reply.
-fn always_asking(command: &str) -> Ask {
-    let mut ask = Ask::new(Ask::SANDBOX, vec![command.to_owned()]);
+fn always_asking(command: &str, lift: Lift) -> Ask {
+    let mut ask = Ask::new(Permission::Sandbox, vec![command.to_owned()]).under(Policy::Reply(lift));
     ask.always.clear();
     ask
 }
@@ -137,7 +137,7 @@ impl Place<'_> {
                     .to_owned());
             }
             Hosts::Whole(Open::Open) => {
-                let mut ask = always_asking(command).with(Ask::OPEN_NETWORK, "open");
+                let mut ask = always_asking(command, Lift::Network);
                 // Clients that do not know the metadata show it.
                 ask.patterns.insert(0, OPEN_NETWORK.to_owned());
                 return Ok(Some(ask));
@@ -225,7 +225,7 @@ impl Place<'_> {
         let mut ask = Ask::new("read", patterns);
         ask.always.clone_from(&ask.patterns);
         let paths = ask.patterns.join(", ");
-        Ok(ask.with("filepath", paths).with(Ask::EXACT, true))
+        Ok(ask.with("filepath", paths).under(Policy::Exact))
     }
 
     fn workspace(&self) -> Result<Workspace, String> {
@@ -292,7 +292,7 @@ mod tests {
         let input = json!({"command": "make", "sandbox": serde_json::from_str::<Value>(&text).unwrap()});
         let asks = asks(&input, &place)?;
         let short = |text: String| text.replace(&*root.to_string_lossy(), "ROOT");
-        Ok(asks.into_iter().map(|ask| (ask.permission, short(ask.patterns.join(" ")))).collect())
+        Ok(asks.into_iter().map(|ask| (ask.permission.into(), short(ask.patterns.join(" ")))).collect())
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -11,7 +11,7 @@ use super::variable;
 use super::word::{Values, Variables, Word};
 use super::wrapper::{self, Inner};
 use super::{arity, git, scan};
-use crate::ask::{Certainty, Implied, UNKNOWN};
+use crate::{Certainty, Implied, UNKNOWN};
 
 /// The limit of nesting.
 const MAX_DEPTH: usize = 8;

@@ -15,7 +15,8 @@ use super::options::values_of;
 use super::touch::{FileUse, REPOSITORY_CONFIG, Touch, touched};
 use super::word::{NUMBER, Word};
 use crate::ToolError;
-use crate::ask::{Certainty, Implied, UNKNOWN, file_patterns};
+use crate::ask::file_patterns;
+use crate::{Certainty, Implied, UNKNOWN};
 
 /// Commands whose arguments are all files, whether they exist or not.
 const FILE_COMMANDS: &[&str] = &[

@@ -7,19 +7,19 @@ use codewright_proto::{Action, Rule};
 
 /// What rules decide about: a permission key and a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Subject<'a> {
-    pub(crate) permission: &'a str,
-    pub(crate) pattern: &'a str,
+pub struct Subject<'a> {
+    pub permission: &'a str,
+    pub pattern: &'a str,
 }
 
 impl<'a> Subject<'a> {
-    pub(crate) fn new(permission: &'a str, pattern: &'a str) -> Self {
+    pub fn new(permission: &'a str, pattern: &'a str) -> Self {
         Self { permission, pattern }
     }
 }
 
 /// Decides about `permission` on one `pattern`. Returns `None` if no rule matches.
-pub(crate) fn evaluate<'a>(
+pub fn evaluate<'a>(
     rules: impl DoubleEndedIterator<Item = &'a Rule>,
     permission: &str,
     pattern: &str,
@@ -29,7 +29,7 @@ pub(crate) fn evaluate<'a>(
 
 /// Reports whether a rule can decide about a request that needs a name. A rule that denies or asks always can. A rule
 /// that allows must name this permission, and more than a URL scheme.
-pub(crate) fn is_named(rule: &Rule) -> bool {
+pub fn is_named(rule: &Rule) -> bool {
     let pattern = rule.pattern.strip_prefix("https").or(rule.pattern.strip_prefix("http"));
     let pattern = pattern.unwrap_or(&rule.pattern);
     let says = |text: &str| text.chars().any(char::is_alphanumeric);
@@ -37,7 +37,7 @@ pub(crate) fn is_named(rule: &Rule) -> bool {
 }
 
 /// Decides about a call with several targets: the strictest action wins.
-pub(crate) fn strictest(actions: impl Iterator<Item = Action>) -> Action {
+pub fn strictest(actions: impl Iterator<Item = Action>) -> Action {
     actions.fold(Action::Allow, |worst, action| match (worst, action) {
         (Action::Deny, _) | (_, Action::Deny) => Action::Deny,
         (Action::Ask, _) | (_, Action::Ask) => Action::Ask,
@@ -46,14 +46,14 @@ pub(crate) fn strictest(actions: impl Iterator<Item = Action>) -> Action {
 }
 
 /// Reports whether the rules deny a permission altogether, so that its tools are not offered to the model.
-pub(crate) fn is_off(rules: &[Rule], permission: &str) -> bool {
+pub fn is_off(rules: &[Rule], permission: &str) -> bool {
     let last = rules.iter().rev().find(|rule| matches(&rule.permission, permission));
     last.is_some_and(|rule| rule.pattern == "*" && rule.action == Action::Deny)
 }
 
 /// Reports whether rules allow each permission whose name begins with `prefix`, on each pattern. `otherwise` is the
 /// decision without a rule.
-pub(crate) fn allows_all(rules: &[Rule], prefix: &str, otherwise: Action) -> bool {
+pub fn allows_all(rules: &[Rule], prefix: &str, otherwise: Action) -> bool {
     rules.iter().fold(otherwise == Action::Allow, |allowed, rule| {
         let stem = rule.permission.split(['*', '?']).next().unwrap_or_default();
         let is_wildcard = stem.len() < rule.permission.len();
@@ -71,7 +71,7 @@ pub(crate) fn allows_all(rules: &[Rule], prefix: &str, otherwise: Action) -> boo
 ///
 /// `*` matches any number of characters, including slashes, and `?` matches one. A pattern that ends in a space and a
 /// star also matches without them, so that `ls *` matches a plain `ls`.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     if let Some(bare) = pattern.strip_suffix(" *")
         && glob(bare, text)
     {

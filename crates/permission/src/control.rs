@@ -13,30 +13,29 @@ mod table;
 use std::path::{Component, Path, PathBuf};
 
 use codewright_proto::{Action, Rule};
-use codewright_tools::UNKNOWN;
 use codewright_workspace::{Below, Guarded, OutsidePackages, folded_name, normalize};
 
-use super::evaluate::{Subject, matches};
+use crate::ask::UNKNOWN;
+use crate::evaluate::{Subject, matches};
+use crate::kind::Permission;
 use table::{Depth, OWN, TABLE};
 
 /// The directory of the worktrees that this program creates, in its data directory.
-pub(crate) const WORKTREES: &str = "worktree";
-/// The permission key of writes.
-const EDIT: &str = "edit";
+pub const WORKTREES: &str = "worktree";
 
 /// The roots that the patterns of one session are relative to, and the directories of this program.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Roots {
+pub struct Roots {
     /// The root of relative patterns; `/` outside a repository.
-    pub(crate) worktree: PathBuf,
+    pub worktree: PathBuf,
     /// The repository, or the session's directory outside a repository. Only components under it are matched.
-    pub(crate) project: PathBuf,
+    pub project: PathBuf,
     /// The directories of this program.
-    pub(crate) own: std::sync::Arc<[PathBuf]>,
+    pub own: std::sync::Arc<[PathBuf]>,
 }
 
 /// Returns the names of control files in a directory and in the directories of the table below it.
-pub(crate) fn guarded(directory: &Path) -> Vec<Guarded> {
+pub fn guarded(directory: &Path) -> Vec<Guarded> {
     let mut guarded: Vec<Guarded> = Vec::new();
     for row in TABLE {
         let Some((name, above)) = row.names.split_last() else { continue };
@@ -69,7 +68,7 @@ const GIT: &[&[&str]] = &[
 
 /// Whether a command may create repositories below its directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repositories {
+pub enum Repositories {
     /// It only clones or creates repositories with git, so nothing of the model writes their settings.
     Created,
     /// It may not.
@@ -96,7 +95,7 @@ const PACKAGES: &[&str] = &[
 
 /// Returns the names of control files at any depth below directories. `root` is the directory that the session works in as a
 /// whole; the other directories are those of caches and build tools. `granted` are paths that the user granted.
-pub(crate) fn below(
+pub fn below(
     root: &Path,
     directories: Vec<PathBuf>,
     granted: Vec<PathBuf>,
@@ -119,13 +118,13 @@ pub(crate) fn below(
 }
 
 /// Reports whether a path below a directory is a control file or inside one.
-pub(crate) fn is_control(path: &Path) -> bool {
+pub fn is_control(path: &Path) -> bool {
     let names: Vec<String> = path.components().filter_map(name).collect();
     TABLE.iter().any(|row| names.windows(row.names.len()).any(|names| is_row(row.names, names)))
 }
 
 /// Reports whether a name in lower case matches a component of a row.
-pub(crate) fn matches_name(pattern: &str, name: &str) -> bool {
+pub fn matches_name(pattern: &str, name: &str) -> bool {
     is_row(&[pattern], &[name.to_owned()])
 }
 
@@ -134,14 +133,14 @@ impl Roots {
     ///
     /// `decided` is the decision of the rules, and `layers` are these rules. The result is never less strict than
     /// `decided`.
-    pub(crate) fn decide<'a>(
+    pub fn decide<'a>(
         &self,
         decided: Action,
         subject: Subject<'_>,
         layers: impl IntoIterator<Item = &'a [Rule]>,
     ) -> Action {
         let Subject { permission, pattern } = subject;
-        if decided != Action::Allow || permission != EDIT {
+        if decided != Action::Allow || Permission::Edit != *permission {
             return decided;
         }
         let rows = self.rows(pattern);
@@ -150,8 +149,8 @@ impl Roots {
     }
 
     /// Returns why a write needs its own permission; `None` for an ordinary file.
-    pub(crate) fn reason(&self, subject: Subject<'_>) -> Option<&'static str> {
-        let row = *self.rows(subject.pattern).first().filter(|_| subject.permission == EDIT)?;
+    pub fn reason(&self, subject: Subject<'_>) -> Option<&'static str> {
+        let row = *self.rows(subject.pattern).first().filter(|_| Permission::Edit == *subject.permission)?;
         Some(TABLE.get(row).map_or(OWN, |row| row.reason))
     }
 
@@ -159,7 +158,7 @@ impl Roots {
     ///
     /// A later rule that allows the path as well does not change the result.
     fn names(&self, rules: &[Rule], pattern: &str, rows: &[usize]) -> bool {
-        let about = rules.iter().rev().filter(|rule| matches(&rule.permission, EDIT));
+        let about = rules.iter().rev().filter(|rule| matches(&rule.permission, &Permission::Edit));
         let about = about.filter(|rule| matches(&rule.pattern, pattern));
         let mut allowing = about.take_while(|rule| rule.action == Action::Allow);
         allowing.any(|rule| {

@@ -2,19 +2,27 @@
 //!
 //! A subagent never has more permissions than its callers. Each layer of rules is evaluated
 //! separately and the strictest action holds, so a child cannot loosen a rule of its caller.
+//!
+//! Within a layer the last matching rule decides, as existing configurations expect. What a principal must not loosen
+//! is a further list of rules, a bound, whose decision holds as well: see [`may`] for the table.
 
 use std::sync::Arc;
 
 use codewright_config::{AgentSpec, SandboxMode};
-use codewright_proto::{Action, Rule};
-use codewright_tools::{Certainty, Implied};
+use codewright_proto::{Action, Rule, SessionAccess};
 
-use super::evaluate::{allows_all, evaluate, is_named, is_off, matches, strictest};
-use super::implied::judge;
+use crate::ask::{Certainty, Implied};
+use crate::evaluate::{allows_all, evaluate, is_named, is_off, matches, strictest};
+use crate::implied::judge;
+use crate::principal::{Power, Principal, may, principal_of};
 
 /// Rules in layers: the session's own, then those of each caller, up to the user's session.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct PermissionRules(Arc<[Layer]>);
+pub struct PermissionRules {
+    layers: Arc<[Layer]>,
+    /// The user in whose name the session works, on a server with users.
+    user: Option<Arc<str>>,
+}
 
 /// The rules of one session's agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,10 +33,10 @@ struct Layer {
     built_in: usize,
     /// The rules without the repository's, if it has any.
     limits: Option<Limits>,
+    /// What the principals of the session's rules cannot loosen.
+    bounds: Arc<[Bound]>,
     /// The sandbox that the agent requires.
     sandbox: SandboxMode,
-    /// The user of the server who owns the session, if it has users.
-    user: Option<Arc<str>>,
 }
 
 /// The bounds of a layer to which a repository has added rules.
@@ -43,7 +51,95 @@ struct Limits {
     repository: Arc<[Rule]>,
 }
 
+/// Rules whose decision holds besides that of the others. The first rule allows everything.
+#[derive(Debug, Clone, PartialEq)]
+struct Bound {
+    rules: Arc<[Rule]>,
+    /// The number of rules at the beginning that are built in.
+    built_in: usize,
+    source: Source,
+}
+
+/// What a bound repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// What others decided.
+    Others,
+    /// The rules of a principal and of those above it. A rule that does not count for a request cannot lift them.
+    Session,
+}
+
+/// The rule of a bound that restricts nothing.
+fn everything() -> Rule {
+    Rule::new("*", "*", Action::Allow)
+}
+
+impl Bound {
+    /// Returns the denials among rules, which a principal without the power to lift them must not loosen.
+    fn denying(rules: &[Rule], built_in: usize) -> Self {
+        let bound = rules.iter().map(|rule| {
+            let action = if rule.action == Action::Deny { Action::Deny } else { Action::Allow };
+            Rule { action, ..rule.clone() }
+        });
+        let rules = [everything()].into_iter().chain(bound).collect();
+        Self { rules, built_in: built_in + 1, source: Source::Others }
+    }
+
+    /// Returns the restrictions of a principal that loosens nothing. `rules` are those of the principal and of all above
+    /// it, which can lift a restriction that was set before.
+    fn tightening(rules: impl Iterator<Item = Rule>) -> Self {
+        let rules = [everything()].into_iter().chain(rules).collect();
+        Self { rules, built_in: 1, source: Source::Session }
+    }
+
+    fn decide(&self, permission: &str, pattern: &str, counts: impl Fn(&&Rule) -> bool) -> Action {
+        let counts = |rule: &&Rule| match self.source {
+            Source::Others => true,
+            Source::Session => counts(rule),
+        };
+        let rule = evaluate(self.rules.iter().filter(counts), permission, pattern);
+        rule.map_or(Action::Allow, |rule| rule.action)
+    }
+}
+
 impl Layer {
+    /// Returns the layer of an agent, followed by the rules of a session.
+    fn new(agent: &AgentSpec, session: &[Rule], access: Option<&SessionAccess>) -> Self {
+        let by = |rule: &Rule| principal_of(rule, access);
+        let sets_rules = |principal| may(principal, Power::SetRules);
+        let with = |rules: &[Rule], counts: &dyn Fn(Principal) -> bool| -> Arc<[Rule]> {
+            let added = session.iter().filter(|rule| counts(by(rule)));
+            rules.iter().chain(added).cloned().collect()
+        };
+        let limits = agent.limits.as_ref().map(|limits| Limits {
+            user: with(&limits.user, &sets_rules),
+            built_in: limits.built_in_rules,
+            exceptions: limits.exceptions.clone().into(),
+            repository: limits.repository.clone().into(),
+        });
+        let mut bounds = Vec::new();
+        let is_present = |principal: &Principal| session.iter().any(|rule| by(rule) == *principal);
+        for principal in Principal::ALL.into_iter().filter(is_present) {
+            if !sets_rules(principal) {
+                let rules = session.iter().filter(|rule| by(rule) <= principal).cloned();
+                bounds.push(Bound::tightening(rules));
+            } else if !may(principal, Power::LiftDenial) {
+                let above = |other: Principal| other < principal && sets_rules(other);
+                bounds.push(Bound::denying(&with(&agent.permission, &above), agent.built_in_rules));
+                if let Some(limits) = &agent.limits {
+                    bounds.push(Bound::denying(&with(&limits.user, &above), limits.built_in_rules));
+                }
+            }
+        }
+        Self {
+            rules: with(&agent.permission, &sets_rules),
+            built_in: agent.built_in_rules,
+            limits,
+            bounds: bounds.into(),
+            sandbox: agent.sandbox,
+        }
+    }
+
     /// Returns the stricter of the decisions by all rules and by the user's rules. An accepted exception replaces only
     /// a question of the user, never a denial.
     fn decide(&self, permission: &str, pattern: &str, counts: impl Fn(&&Rule) -> bool) -> Action {
@@ -53,6 +149,8 @@ impl Layer {
         };
         let rule = find(&self.rules);
         let action = rule.as_ref().map_or(Action::Ask, |rule| rule.action);
+        let bounds = self.bounds.iter().map(|bound| bound.decide(permission, pattern, &counts));
+        let action = strictest(bounds.chain([action]));
         let Some(limits) = &self.limits else { return action };
         let own = find(&limits.user).map_or(Action::Ask, |rule| rule.action);
         let restriction = evaluate(limits.repository.iter(), permission, pattern);
@@ -61,7 +159,8 @@ impl Layer {
     }
 
     fn judge(&self, implied: &Implied) -> Action {
-        let action = judge(&self.rules, implied);
+        let bounds = self.bounds.iter().map(|bound| judge(&bound.rules, implied));
+        let action = strictest(bounds.chain([judge(&self.rules, implied)]));
         let Some(limits) = &self.limits else { return action };
         let rule = evaluate(self.rules.iter(), &implied.permission, &implied.pattern);
         let action = strictest([action, judge(&limits.repository, implied)].into_iter());
@@ -87,18 +186,31 @@ impl Layer {
             .limits
             .as_ref()
             .map(|limits| Limits { user: relaxed(&limits.user, limits.built_in), ..limits.clone() });
-        Self { rules: relaxed(&self.rules, self.built_in), limits, ..self.clone() }
+        let bounds = self
+            .bounds
+            .iter()
+            .map(|bound| Bound { rules: relaxed(&bound.rules, bound.built_in), ..bound.clone() });
+        Self { rules: relaxed(&self.rules, self.built_in), limits, bounds: bounds.collect(), ..self.clone() }
     }
 
     fn is_off(&self, permission: &str) -> bool {
         let is_off_in =
             |limits: &Limits| is_off(&limits.user, permission) || is_off(&limits.repository, permission);
-        is_off(&self.rules, permission) || self.limits.as_ref().is_some_and(is_off_in)
+        is_off(&self.rules, permission)
+            || self.bounds.iter().any(|bound| is_off(&bound.rules, permission))
+            || self.limits.as_ref().is_some_and(is_off_in)
     }
 
+    /// The rules that the configuration and the session contain.
     fn all(&self) -> impl Iterator<Item = &Rule> {
         let user = self.limits.iter().flat_map(|limits| limits.user.iter());
-        self.rules.iter().chain(user)
+        // The other rules of a bound repeat those of the layer.
+        let bounds = self.bounds.iter().flat_map(|bound| bound.rules.iter());
+        self.rules.iter().chain(user).chain(bounds.filter(|rule| rule.by.is_some()))
+    }
+
+    fn user(&self) -> &[Rule] {
+        self.limits.as_ref().map_or(&*self.rules, |limits| &*limits.user)
     }
 }
 
@@ -122,63 +234,65 @@ impl Default for PermissionRules {
 
 impl PermissionRules {
     /// Returns the rules of a session without callers.
-    pub(crate) fn of(rules: Vec<Rule>) -> Self {
-        let sandbox = SandboxMode::Off;
-        Self([Layer { rules: rules.into(), built_in: 0, limits: None, sandbox, user: None }].into())
+    pub fn of(rules: Vec<Rule>) -> Self {
+        let layer = Layer {
+            rules: rules.into(),
+            built_in: 0,
+            limits: None,
+            bounds: Arc::default(),
+            sandbox: SandboxMode::Off,
+        };
+        Self { layers: [layer].into(), user: None }
     }
 
-    /// Returns the rules of an agent, followed by rules of a user or a client.
-    pub(crate) fn of_agent(agent: &AgentSpec, more: &[Rule]) -> Self {
-        let limits = agent.limits.as_ref().map(|limits| Limits {
-            user: [limits.user.as_slice(), more].concat().into(),
-            built_in: limits.built_in_rules,
-            exceptions: limits.exceptions.clone().into(),
-            repository: limits.repository.clone().into(),
-        });
-        let rules = [agent.permission.as_slice(), more].concat().into();
-        let built_in = agent.built_in_rules;
-        Self([Layer { rules, built_in, limits, sandbox: agent.sandbox, user: None }].into())
+    /// Returns the rules of an agent, followed by rules of a session of the owner.
+    pub fn of_agent(agent: &AgentSpec, more: &[Rule]) -> Self {
+        Self::of_session(agent, more, None)
     }
 
-    /// Notes the user who owns the session.
-    pub(crate) fn of_user(self, user: &str) -> Self {
-        let user: Arc<str> = user.into();
-        Self(self.0.iter().map(|layer| Layer { user: Some(user.clone()), ..layer.clone() }).collect())
+    /// Returns the rules of an agent, followed by those of a session.
+    pub fn of_session(agent: &AgentSpec, more: &[Rule], access: Option<&SessionAccess>) -> Self {
+        let user = access.map(|access| access.owner.as_str().into());
+        Self { layers: [Layer::new(agent, more, access)].into(), user }
     }
 
-    /// The user who owns the session, or the session that it works for.
-    pub(crate) fn user(&self) -> Option<&str> {
-        self.0.iter().find_map(|layer| layer.user.as_deref())
+    /// Adds the layers of the callers. A session without a user works in the name of its callers' user.
+    pub fn under<'a>(self, above: impl IntoIterator<Item = &'a Self>) -> Self {
+        let (mut layers, mut user) = (self.layers.to_vec(), self.user);
+        for rules in above {
+            layers.extend(rules.layers.iter().cloned());
+            user = user.or_else(|| rules.user.clone());
+        }
+        Self { layers: layers.into(), user }
     }
 
-    /// Adds the layers of the callers.
-    pub(crate) fn under<'a>(self, above: impl IntoIterator<Item = &'a Self>) -> Self {
-        let above = above.into_iter().flat_map(|rules| rules.0.iter().cloned());
-        Self(self.0.iter().cloned().chain(above).collect())
+    /// The user in whose name the session works.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
     }
 
     /// Returns the strictest sandbox that an agent of the layers requires.
-    pub(crate) fn sandbox(&self) -> SandboxMode {
-        self.0.iter().map(|layer| layer.sandbox).max().unwrap_or_default()
+    pub fn sandbox(&self) -> SandboxMode {
+        self.layers.iter().map(|layer| layer.sandbox).max().unwrap_or_default()
     }
 
     /// Decides about `permission` on one `pattern`. The strictest layer wins, and a layer without a match requires permission.
-    pub(crate) fn decide(&self, permission: &str, pattern: &str) -> Action {
-        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |_| true)))
+    pub fn decide(&self, permission: &str, pattern: &str) -> Action {
+        strictest(self.layers.iter().map(|layer| layer.decide(permission, pattern, |_| true)))
     }
 
     /// Does the same, but a rule that allows must name its target.
-    pub(crate) fn decide_by_name(&self, permission: &str, pattern: &str) -> Action {
-        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |rule| is_named(rule))))
+    pub fn decide_by_name(&self, permission: &str, pattern: &str) -> Action {
+        strictest(self.layers.iter().map(|layer| layer.decide(permission, pattern, |rule| is_named(rule))))
     }
 
     /// Does the same, but only a rule of the user can allow.
-    pub(crate) fn decide_by_name_of_user(&self, permission: &str, pattern: &str) -> Action {
+    pub fn decide_by_name_of_user(&self, permission: &str, pattern: &str) -> Action {
         self.decide_by_user(permission, pattern, is_named)
     }
 
     /// Does the same, but only a rule of the user with the same permission and pattern can allow.
-    pub(crate) fn decide_exactly(&self, permission: &str, pattern: &str) -> Action {
+    pub fn decide_exactly(&self, permission: &str, pattern: &str) -> Action {
         let is_same = |rule: &Rule| rule.permission == permission && rule.pattern == pattern;
         self.decide_by_user(permission, pattern, |rule| rule.action != Action::Allow || is_same(rule))
     }
@@ -192,36 +306,39 @@ impl PermissionRules {
     }
 
     /// Reports whether each permission whose name begins with `prefix` is allowed on each pattern.
-    pub(crate) fn allow_all(&self, prefix: &str) -> bool {
-        self.0.iter().all(|layer| {
+    pub fn allow_all(&self, prefix: &str) -> bool {
+        self.layers.iter().all(|layer| {
             let within = |limits: &Limits| {
                 allows_all(&limits.user, prefix, Action::Ask)
                     && allows_all(&limits.repository, prefix, Action::Allow)
             };
-            allows_all(&layer.rules, prefix, Action::Ask) && layer.limits.as_ref().is_none_or(within)
+            allows_all(&layer.rules, prefix, Action::Ask)
+                && layer.bounds.iter().all(|bound| allows_all(&bound.rules, prefix, Action::Allow))
+                && layer.limits.as_ref().is_none_or(within)
         })
     }
 
     /// Decides about an implied permission. The strictest layer wins.
-    pub(crate) fn judge(&self, implied: &Implied) -> Action {
-        strictest(self.0.iter().map(|layer| layer.judge(implied)))
+    pub fn judge(&self, implied: &Implied) -> Action {
+        strictest(self.layers.iter().map(|layer| layer.judge(implied)))
     }
 
     /// Returns the rules for effects of a certainty that the sandbox of the command prevents if they are not harmless.
     /// Rules of the user, of agents and of repositories keep their meaning; only built-in ones are relaxed.
-    pub(crate) fn held_by_kernel(&self, certainty: Certainty) -> Self {
+    pub fn held_by_kernel(&self, certainty: Certainty) -> Self {
         match certainty {
             Certainty::Stated => self.clone(),
             Certainty::Possible | Certainty::Unknown => {
-                Self(self.0.iter().map(|layer| layer.held_by_kernel(certainty)).collect())
+                let layers = self.layers.iter().map(|layer| layer.held_by_kernel(certainty));
+                Self { layers: layers.collect(), user: self.user.clone() }
             }
         }
     }
 
     /// Reports whether the rules deny at least one pattern of a permission.
-    pub(crate) fn denies_some(&self, permission: &str) -> bool {
+    pub fn denies_some(&self, permission: &str) -> bool {
         let repositories =
-            self.0.iter().filter_map(|layer| layer.limits.as_ref()).map(|limits| &*limits.repository);
+            self.layers.iter().filter_map(|layer| layer.limits.as_ref()).map(|limits| &*limits.repository);
         self.layers().chain(repositories).any(|rules| {
             let about = rules.iter().rev().filter(|rule| matches(&rule.permission, permission));
             // The rules before one about everything have no effect.
@@ -231,34 +348,36 @@ impl PermissionRules {
         })
     }
 
-    /// Returns the rules of each layer without those of a repository.
-    pub(crate) fn user_layers(&self) -> impl Iterator<Item = &[Rule]> {
-        self.0.iter().map(|layer| layer.limits.as_ref().map_or(&*layer.rules, |limits| &*limits.user))
+    /// Returns the rules of each layer that the configuration of the user and principals who set rules contain.
+    pub fn user_layers(&self) -> impl Iterator<Item = &[Rule]> {
+        self.layers.iter().map(Layer::user)
     }
 
-    /// Returns the rules of each layer, with those of a repository separated.
-    pub(crate) fn layers(&self) -> impl Iterator<Item = &[Rule]> {
-        let user = self.0.iter().filter_map(|layer| layer.limits.as_ref()).map(|limits| &*limits.user);
-        self.0.iter().map(|layer| &*layer.rules).chain(user)
+    /// Returns the rules of each layer, with those of a repository and the bounds of principals separated.
+    pub fn layers(&self) -> impl Iterator<Item = &[Rule]> {
+        let user = self.layers.iter().filter_map(|layer| layer.limits.as_ref()).map(|limits| &*limits.user);
+        let bounds = self.layers.iter().flat_map(|layer| layer.bounds.iter()).map(|bound| &*bound.rules);
+        self.layers.iter().map(|layer| &*layer.rules).chain(user).chain(bounds)
     }
 
     /// Returns the rules of each layer, and those of each repository alone, which the user's rules do not override.
-    pub(crate) fn layers_with_repositories(&self) -> impl Iterator<Item = &[Rule]> {
-        let limits = self.0.iter().filter_map(|layer| layer.limits.as_ref());
+    pub fn layers_with_repositories(&self) -> impl Iterator<Item = &[Rule]> {
+        let limits = self.layers.iter().filter_map(|layer| layer.limits.as_ref());
         self.layers().chain(limits.map(|limits| &*limits.repository))
     }
 
     /// Reports whether a permission is denied altogether, so that its tools are not offered.
-    pub(crate) fn is_off(&self, permission: &str) -> bool {
-        self.0.iter().any(|layer| layer.is_off(permission))
+    pub fn is_off(&self, permission: &str) -> bool {
+        self.layers.iter().any(|layer| layer.is_off(permission))
     }
 
     /// Returns the rules about a permission, for the model.
-    pub(crate) fn about(&self, permission: &str) -> Vec<Rule> {
+    pub fn about(&self, permission: &str) -> Vec<Rule> {
         let mut about: Vec<Rule> = Vec::new();
-        for rule in self.0.iter().flat_map(Layer::all) {
-            if matches(&rule.permission, permission) && !about.contains(rule) {
-                about.push(rule.clone());
+        for rule in self.layers.iter().flat_map(Layer::all) {
+            let shown = Rule { by: None, ..rule.clone() };
+            if matches(&rule.permission, permission) && !about.contains(&shown) {
+                about.push(shown);
             }
         }
         about

@@ -6,17 +6,13 @@
 //! every other rule that denies or asks leads to a request.
 
 use codewright_proto::{Action, Rule};
-use codewright_tools::{Certainty, Implied, UNKNOWN};
 
-use super::evaluate::{matches, strictest};
+use crate::ask::{Certainty, Implied, UNKNOWN};
+use crate::evaluate::{matches, strictest};
+use crate::kind::Permission;
 
 /// A longer pattern with unknown parts is treated as unknown.
 const MAX_UNKNOWN_CHARS: usize = 4096;
-/// The permission key of the calls that imply others.
-const COMMAND: &str = "bash";
-
-/// The permission key of directories outside the worktree.
-const OUTSIDE: &str = "external_directory";
 
 /// Decides about an implied permission by one layer of rules.
 pub(crate) fn judge(rules: &[Rule], implied: &Implied) -> Action {
@@ -43,7 +39,7 @@ fn strictest_match(rules: &[Rule], implied: &Implied) -> Action {
         }
     }
     // A command without a matching rule needs permission, like a command that the model writes. A file does not.
-    if implied.permission == COMMAND && implied.spelled.is_none() { Action::Ask } else { worst }
+    if implied.permission == Permission::Bash && implied.spelled.is_none() { Action::Ask } else { worst }
 }
 
 /// Reports whether a rule adds something to the decision about the command itself.
@@ -53,19 +49,19 @@ fn counts(rule: &Rule, implied: &Implied) -> bool {
     }
     // The default rules ask about external directories and environment files. They do not apply to computed paths.
     if implied.certainty == Certainty::Possible
-        && implied.permission != COMMAND
+        && implied.permission != Permission::Bash
         && rule.action != Action::Deny
     {
         return false;
     }
-    if implied.permission == OUTSIDE && implied.certainty == Certainty::Unknown {
+    if implied.permission == Permission::ExternalDirectory && implied.certainty == Certainty::Unknown {
         return true;
     }
     // `* ask` before `bash allow` is about the command. A rule that denies everything also denies writes.
-    let is_about_files = !matches(&rule.permission, COMMAND);
-    implied.permission == COMMAND
+    let is_about_files = !matches(&rule.permission, &Permission::Bash);
+    implied.permission == Permission::Bash
         || is_about_files
-        || (implied.permission == "edit" && rule.action == Action::Deny)
+        || (implied.permission == Permission::Edit && rule.action == Action::Deny)
 }
 
 fn bounded(pattern: &str) -> &str {
