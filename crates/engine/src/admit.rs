@@ -16,7 +16,7 @@ use codewright_proto::{
     PromptInput, PromptModel, Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
 use codewright_tools::tags::neutralize;
-use codewright_workspace::{Node, hold, hold_at};
+use codewright_workspace::{Likeness, Node, existing, hold, hold_at};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -429,7 +429,7 @@ async fn expand_file(
 fn read_bytes(path: &Path, checked: Option<&Path>) -> Result<Vec<u8>, Error> {
     let held = match checked {
         Some(checked) => hold_at(path, checked),
-        None => hold(path),
+        None => hold(&existing(path, Likeness::Compatible).unwrap_or_else(|| path.to_owned())),
     };
     let read = held.and_then(|held| match held.status()?.map(|status| status.node) {
         // Opening a device may have an effect.

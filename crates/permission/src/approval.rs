@@ -149,7 +149,7 @@ impl Approvals {
                 matches(&rule.permission, permission) && matches(&rule.pattern, pattern)
             };
             let is_named = match policy {
-                Policy::Rules => true,
+                Policy::Rules | Policy::Spelled => true,
                 Policy::Named | Policy::Unenforced { .. } => is_named(rule),
                 Policy::Exact => is_exact,
                 Policy::Reply(_) => false,

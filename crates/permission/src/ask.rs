@@ -33,6 +33,8 @@ pub enum Policy {
     Named,
     /// A rule of the user, or an approval, with exactly the permission and the pattern of the request.
     Exact,
+    /// Another file has the normal form of this file's name: a rule that allows must have the name as it is spelled.
+    Spelled,
     /// This machine cannot restrict the command: a rule of the user or an approval that names it, or a reply.
     Unenforced {
         /// Why the machine cannot restrict it, for the user.
@@ -56,6 +58,8 @@ impl Policy {
     const NAMED: &'static str = "named";
     /// The metadata key that tells clients that only exactly this target can be granted.
     const EXACT: &'static str = "exact";
+    /// The metadata key that tells clients that another file has the normal form of the name.
+    const SPELLED: &'static str = "spelled";
     /// The metadata key of the reason why a command cannot be restricted.
     const UNENFORCED: &'static str = "sandbox";
     /// The metadata key of the wider network.
@@ -67,6 +71,7 @@ impl Policy {
             Self::Rules | Self::Reply(Lift::Sandbox) => None,
             Self::Named => Some((Self::NAMED, true.into())),
             Self::Exact => Some((Self::EXACT, true.into())),
+            Self::Spelled => Some((Self::SPELLED, true.into())),
             Self::Unenforced { reason } => Some((Self::UNENFORCED, reason.as_str().into())),
             Self::Reply(Lift::Network) => Some((Self::NETWORK, "open".into())),
         }
@@ -87,6 +92,8 @@ impl Policy {
             Self::Unenforced { reason: reason.as_str().unwrap_or_default().to_owned() }
         } else if is_set(Self::NAMED) {
             Self::Named
+        } else if is_set(Self::SPELLED) {
+            Self::Spelled
         } else {
             Self::Rules
         }
@@ -193,6 +200,7 @@ mod tests {
             ("bash", Policy::Rules),
             ("webfetch", Policy::Named),
             ("read", Policy::Exact),
+            ("read", Policy::Spelled),
             ("bash", unenforced),
             ("sandbox", Policy::Reply(Lift::Sandbox)),
             ("sandbox", Policy::Reply(Lift::Network)),

@@ -171,6 +171,7 @@ impl Rulebook<'_> {
             Policy::Named => rules.decide_by_name(subject.permission, pattern),
             Policy::Unenforced { .. } => rules.decide_by_name_of_user(subject.permission, pattern),
             Policy::Exact => rules.decide_exactly(subject.permission, pattern),
+            Policy::Spelled => rules.decide_as_spelled(subject.permission, pattern),
             Policy::Reply(_) => {
                 strictest([rules.decide(subject.permission, pattern), Action::Ask].into_iter())
             }
@@ -201,7 +202,7 @@ impl Rulebook<'_> {
         let asking = AskingRules::of(self.rules, Subject::new(&request.permission, pattern), control);
         match request.policy {
             Policy::Unenforced { .. } => asking.without_sandbox(),
-            Policy::Rules | Policy::Named | Policy::Exact | Policy::Reply(_) => asking,
+            Policy::Rules | Policy::Named | Policy::Exact | Policy::Spelled | Policy::Reply(_) => asking,
         }
     }
 
@@ -396,6 +397,7 @@ mod tests {
             Policy::Rules,
             Policy::Named,
             Policy::Exact,
+            Policy::Spelled,
             Policy::Unenforced { reason: String::new() },
             Policy::Reply(Lift::Network),
         ]);

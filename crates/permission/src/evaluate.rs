@@ -4,6 +4,10 @@
 //! earlier one. The functions here are pure.
 
 use codewright_proto::{Action, Rule};
+use codewright_workspace::{composed, plain};
+
+/// The permissions whose patterns are paths.
+const PATHS: [&str; 4] = ["edit", "external_directory", "list", "read"];
 
 /// What rules decide about: a permission key and a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +22,61 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// How a rule names a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Naming {
+    /// The text, or its normal form if it is a path.
+    Same,
+    /// Only another spelling. A rule that allows never names one, because that may be another file.
+    Alike,
+    Other,
+}
+
+/// Returns how the pattern of a rule names a text.
+pub fn naming(rule: &Rule, permission: &str, text: &str) -> Naming {
+    if matches(&rule.pattern, text) {
+        return Naming::Same;
+    }
+    if rule.pattern.is_ascii() && text.is_ascii() {
+        return Naming::Other;
+    }
+    let (pattern, spelled) = (composed(&rule.pattern), plain(text));
+    if PATHS.contains(&permission) && (matches(&pattern, &composed(text)) || matches(&pattern, &spelled)) {
+        return Naming::Same;
+    }
+    let is_alike = rule.action != Action::Allow && matches(&plain(&rule.pattern), &spelled);
+    if is_alike { Naming::Alike } else { Naming::Other }
+}
+
+/// Returns the rule that decides among rules in reverse order: the last one that names a text, or a stricter one after it
+/// that names another spelling.
+pub fn deciding<'a>(
+    reversed: impl Iterator<Item = &'a Rule>,
+    naming: impl Fn(&Rule) -> Naming,
+) -> Option<&'a Rule> {
+    let mut alike: Option<&Rule> = None;
+    for rule in reversed {
+        match naming(rule) {
+            Naming::Same => {
+                let stricter =
+                    alike.filter(|alike| strictest([alike.action, rule.action].into_iter()) != rule.action);
+                return Some(stricter.unwrap_or(rule));
+            }
+            Naming::Alike => alike = alike.or(Some(rule)),
+            Naming::Other => {}
+        }
+    }
+    alike
+}
+
 /// Decides about `permission` on one `pattern`. Returns `None` if no rule matches.
 pub fn evaluate<'a>(
     rules: impl DoubleEndedIterator<Item = &'a Rule>,
     permission: &str,
     pattern: &str,
 ) -> Option<&'a Rule> {
-    rules.rev().find(|rule| matches(&rule.permission, permission) && matches(&rule.pattern, pattern))
+    let about = rules.rev().filter(|rule| matches(&rule.permission, permission));
+    deciding(about, |rule| naming(rule, permission, pattern))
 }
 
 /// Reports whether a rule can decide about a request that needs a name. A rule that denies or asks always can. A rule
@@ -191,6 +243,43 @@ mod tests {
     #[test]
     fn without_a_rule_nothing_is_decided() {
         check("read * allow", "bash", "ls", None);
+    }
+
+    /// In names, `1` stands for a narrow no-break space, `2` for a composed letter, `3` for a decomposed one, `4` for a
+    /// full-width one.
+    #[test]
+    fn rules_name_every_spelling_and_allow_only_the_normal_form() {
+        use Action::{Allow, Ask, Deny};
+        let spelled = |text: &str| {
+            let text = text.replace('1', "\u{202f}").replace('2', "\u{e9}");
+            text.replace('3', "e\u{301}").replace('4', "\u{ff41}")
+        };
+        for (written, permission, text, expected) in [
+            ("* * allow; read caf2 deny", "read", "caf3", Deny),
+            ("* * allow; read caf3 deny", "read", "caf2", Deny),
+            ("* * allow; read x1y deny", "read", "x1y", Deny),
+            ("* * allow; read x1y deny", "read", "x y", Deny),
+            ("* * allow; read 4.txt deny", "read", "a.txt", Deny),
+            ("* * allow; read a.txt deny", "read", "4.txt", Deny),
+            ("read * deny; read caf2 allow", "read", "caf3", Allow),
+            ("read * deny; read caf3 allow", "read", "caf2", Allow),
+            ("read * deny; read a.txt allow", "read", "4.txt", Allow),
+            // The pattern is neither the name of this file nor its normal form.
+            ("read * deny; read 4.txt allow", "read", "a.txt", Deny),
+            ("read * deny; read a/* allow", "read", "a\u{ff0f}b", Deny),
+            // Another spelling of a command is another command.
+            ("bash * ask; bash 4* allow", "bash", "a x", Ask),
+            ("bash * ask; bash a* allow", "bash", "4 x", Ask),
+            ("bash * allow; bash a* deny", "bash", "4 x", Deny),
+            // A question about another spelling does not replace a denial.
+            ("read * deny; read 4.txt ask", "read", "a.txt", Deny),
+            ("read * allow; read 4.txt deny; read a.txt allow", "read", "a.txt", Allow),
+        ] {
+            check(&spelled(written), permission, &spelled(text), Some(expected));
+        }
+        let screenshot = "at 10\u{202f}AM.png";
+        let rules = [Rule::new("read", "*", Deny), Rule::new("read", "at 10 AM.png", Allow)];
+        assert_eq!(evaluate(rules.iter(), "read", screenshot).map(|rule| rule.action), Some(Allow));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use codewright_workspace::Access;
 
 use crate::approval::{Approvals, AskingRules, Control};
 use crate::ask::Policy;
-use crate::evaluate::{Subject, matches, strictest};
+use crate::evaluate::{Subject, evaluate, matches, strictest};
 use crate::kind::Permission;
 use crate::rules::PermissionRules;
 
@@ -23,8 +23,11 @@ impl FileRules {
     /// Prepares rules and approvals.
     pub fn new(rules: PermissionRules, approvals: Approvals) -> Self {
         let layer = |rules: &[Rule]| {
-            let rules = rules.iter().rev().filter(|rule| matches(&rule.permission, &Permission::Read));
-            Layer(rules.map(|rule| (Pattern::of(&rule.pattern), rule.action)).collect())
+            let about = rules.iter().filter(|rule| matches(&rule.permission, &Permission::Read));
+            let rules: Vec<Rule> = about.cloned().collect();
+            let patterns = rules.iter().rev().map(|rule| (Pattern::of(&rule.pattern), rule.action)).collect();
+            let is_ascii = rules.iter().all(|rule| rule.pattern.is_ascii());
+            Layer { patterns, is_ascii, rules }
         };
         let layers = rules.layers().map(layer).collect();
         Self { rules, layers, approvals }
@@ -32,7 +35,16 @@ impl FileRules {
 
     /// Decides about a file.
     pub fn access(&self, path: &str) -> Access {
-        match strictest(self.layers.iter().map(|layer| layer.decide(path))) {
+        self.access_if(path, strictest(self.layers.iter().map(|layer| layer.decide(path))))
+    }
+
+    /// Decides about a file whose name in normal form is that of another file: rules that allow must have its own name.
+    pub fn access_as_spelled(&self, path: &str) -> Access {
+        self.access_if(path, strictest(self.layers.iter().map(|layer| layer.decide_as_spelled(path))))
+    }
+
+    fn access_if(&self, path: &str, decided: Action) -> Access {
+        match decided {
             Action::Allow => Access::Open,
             Action::Deny => Access::Denied,
             Action::Ask => {
@@ -45,13 +57,30 @@ impl FileRules {
     }
 }
 
-/// The rules of one layer that apply to `read`, in reverse order.
-struct Layer(Vec<(Pattern, Action)>);
+/// The rules of one layer that apply to `read`.
+struct Layer {
+    /// The prepared patterns in reverse order, for names with one spelling.
+    patterns: Vec<(Pattern, Action)>,
+    /// Whether no pattern has other spellings.
+    is_ascii: bool,
+    rules: Vec<Rule>,
+}
 
 impl Layer {
     fn decide(&self, path: &str) -> Action {
-        let found = self.0.iter().find(|(pattern, _)| pattern.matches(path));
-        found.map_or(Action::Ask, |(_, action)| *action)
+        let found = if self.is_ascii && path.is_ascii() {
+            let found = self.patterns.iter().find(|(pattern, _)| pattern.matches(path));
+            found.map(|(_, action)| *action)
+        } else {
+            evaluate(self.rules.iter(), &Permission::Read, path).map(|rule| rule.action)
+        };
+        found.unwrap_or(Action::Ask)
+    }
+
+    fn decide_as_spelled(&self, path: &str) -> Action {
+        let counts = |rule: &&Rule| rule.action != Action::Allow || matches(&rule.pattern, path);
+        let rules = self.rules.iter().filter(counts);
+        evaluate(rules, &Permission::Read, path).map_or(Action::Ask, |rule| rule.action)
     }
 }
 

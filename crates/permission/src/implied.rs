@@ -7,8 +7,10 @@
 
 use codewright_proto::{Action, Rule};
 
+use codewright_workspace::plain;
+
 use crate::ask::{Certainty, Implied, UNKNOWN};
-use crate::evaluate::{matches, strictest};
+use crate::evaluate::{Naming, matches, naming, strictest};
 use crate::kind::Permission;
 
 /// A longer pattern with unknown parts is treated as unknown.
@@ -26,16 +28,20 @@ fn strictest_match(rules: &[Rule], implied: &Implied) -> Action {
     let is_open = pattern.contains(UNKNOWN);
     let mut worst = Action::Allow;
     for rule in rules.iter().rev().filter(|rule| matches(&rule.permission, &implied.permission)) {
-        if matches(&rule.pattern, pattern) {
-            let action = if counts(rule, implied) { rule.action } else { Action::Allow };
-            return strictest([worst, action].into_iter());
+        match naming(rule, &implied.permission, pattern) {
+            Naming::Same => {
+                let action = if counts(rule, implied) { rule.action } else { Action::Allow };
+                return strictest([worst, action].into_iter());
+            }
+            Naming::Alike if counts(rule, implied) => worst = strictest([worst, rule.action].into_iter()),
+            Naming::Alike | Naming::Other => {}
         }
         if is_open
             && rule.action != Action::Allow
             && counts(rule, implied)
-            && may_match(&rule.pattern, pattern)
+            && may_match(&plain(&rule.pattern), &plain(pattern))
         {
-            worst = Action::Ask;
+            worst = strictest([worst, Action::Ask].into_iter());
         }
     }
     // A command without a matching rule needs permission, like a command that the model writes. A file does not.

@@ -93,7 +93,7 @@ pub fn needed(permission: &Permission, policy: &Policy, target: Target) -> Power
         Policy::Reply(_) | Policy::Unenforced { .. } => Some(Power::LeaveSandbox),
         Policy::Exact => Some(Power::ReadHidden),
         Policy::Named => Some(Power::ReachPrivate),
-        Policy::Rules => None,
+        Policy::Rules | Policy::Spelled => None,
     };
     let by_target = || match target {
         Target::ControlFile => Some(Power::WriteControlFile),

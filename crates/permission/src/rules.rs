@@ -297,6 +297,12 @@ impl PermissionRules {
         self.decide_by_user(permission, pattern, |rule| rule.action != Action::Allow || is_same(rule))
     }
 
+    /// Does the same, but a rule that allows must match the pattern as it is spelled.
+    pub(crate) fn decide_as_spelled(&self, permission: &str, pattern: &str) -> Action {
+        let is_spelled = |rule: &&Rule| rule.action != Action::Allow || matches(&rule.pattern, pattern);
+        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, is_spelled)))
+    }
+
     fn decide_by_user(&self, permission: &str, pattern: &str, counts: impl Fn(&Rule) -> bool) -> Action {
         let of_user = self.user_layers().map(|rules| {
             let rule = evaluate(rules.iter().filter(|rule| counts(rule)), permission, pattern);

@@ -1,7 +1,17 @@
 //! The permissions that the calls of file tools need.
 
-use codewright_permission::{Ask, Permission};
-use codewright_workspace::{Place, Workspace};
+use codewright_permission::{Ask, Permission, Policy};
+use codewright_workspace::{Place, Workspace, has_namesake};
+
+/// A permission request for a file by its names.
+pub(crate) fn file(permission: Permission, workspace: &Workspace, place: &Place) -> Ask {
+    spelled(Ask::new(permission, file_patterns(workspace, place)), place)
+}
+
+/// Makes rules that allow match the file's own name if another file has its normal form.
+pub(crate) fn spelled(ask: Ask, place: &Place) -> Ask {
+    if has_namesake(&place.real) { ask.under(Policy::Spelled) } else { ask }
+}
 
 /// The permission request for a file outside the worktree, or `None` for a file inside.
 pub(crate) fn outside_file(place: &Place) -> Option<Ask> {

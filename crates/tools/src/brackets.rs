@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use codewright_workspace::{Likeness, alike_glob, existing};
+
 /// Returns the readings of a glob, in the order in which they are tried. The first one that finds a file counts.
 ///
 /// Brackets are first read as part of a name, then only where a file or directory with that name exists below `root`, and
@@ -13,8 +15,16 @@ pub(crate) fn readings(root: &Path, pattern: &str) -> Vec<String> {
         readings.push(escape_existing(root, pattern));
     }
     readings.push(pattern.to_owned());
+    let mut readings: Vec<String> = readings.iter().flat_map(|reading| spelled(reading)).collect();
     readings.dedup();
     readings
+}
+
+/// The glob for other spellings of its names. The exact name wins if the glob has only one.
+fn spelled(pattern: &str) -> Vec<String> {
+    let alike = alike_glob(pattern).into_owned();
+    let is_name = !pattern.replace("[[]", "").contains(['*', '?', '[', '{', '!']);
+    if is_name { vec![pattern.to_owned(), alike] } else { vec![alike] }
 }
 
 /// Makes all brackets literal. A backslash cannot, because it separates paths on some systems.
@@ -28,7 +38,10 @@ fn escape_existing(root: &Path, pattern: &str) -> String {
     let mut exists = true;
     let names = pattern.split('/').map(|name| {
         at.push(name);
-        exists = exists && at.symlink_metadata().is_ok();
+        match existing(&at, Likeness::Compatible).filter(|_| exists) {
+            Some(found) => at = found,
+            None => exists = false,
+        }
         if exists { escape(name) } else { name.to_owned() }
     });
     names.collect::<Vec<_>>().join("/")
@@ -50,5 +63,7 @@ mod tests {
         check("app/[id]/[a-z]*", &["app/[[]id]/[[]a-z]*", "app/[[]id]/[a-z]*", "app/[id]/[a-z]*"]);
         check("[0-9]*.txt", &["[[]0-9]*.txt", "[0-9]*.txt"]);
         check("app/[[...slug]]/x", &["app/[[][[]...slug]]/x", "app/[[...slug]]/x"]);
+        check("caf\u{e9}", &["caf\u{e9}", "caf{\u{e9},e\u{301}}"]);
+        check("caf\u{e9}*", &["caf{\u{e9},e\u{301}}*"]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use codewright_workspace::{Confined, Confinement, Documents, Held, Opening, Workspace};
+use codewright_workspace::{Confined, Confinement, Documents, Held, Likeness, Opening, Workspace};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -125,7 +125,16 @@ impl ToolCx {
 
     /// Resolves a path that the call names, and remembers the result for its run.
     pub(crate) fn judge(&self, path: &str) -> Result<Held, ToolError> {
-        let held = self.hold(path)?;
+        self.judge_spelled(path, Likeness::Canonical)
+    }
+
+    /// Does the same for a path that should exist: it may mean the one file with an alike name.
+    pub(crate) fn judge_existing(&self, path: &str) -> Result<Held, ToolError> {
+        self.judge_spelled(path, Likeness::Compatible)
+    }
+
+    fn judge_spelled(&self, path: &str, likeness: Likeness) -> Result<Held, ToolError> {
+        let held = self.hold(path, likeness)?;
         self.judged.keep(path, held.clone());
         Ok(held)
     }
@@ -135,7 +144,7 @@ impl ToolCx {
         let judged = self.judged.lock();
         match judged.get(path) {
             Some(held) => Ok(held.clone()),
-            None if judged.is_empty() => self.hold(path),
+            None if judged.is_empty() => self.hold(path, Likeness::Compatible),
             // The call means something else than it did when it was checked.
             None => {
                 Err(ToolError::Model(format!("`{path}` has just been changed by somebody else; try again")))
@@ -143,8 +152,8 @@ impl ToolCx {
         }
     }
 
-    fn hold(&self, path: &str) -> Result<Held, ToolError> {
-        Ok(self.workspace().hold(Path::new(path))?.with_documents(self.documents.clone()))
+    fn hold(&self, path: &str, likeness: Likeness) -> Result<Held, ToolError> {
+        Ok(self.workspace().hold_spelled(Path::new(path), likeness)?.with_documents(self.documents.clone()))
     }
 
     /// A new file for a long output.

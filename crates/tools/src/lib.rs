@@ -46,7 +46,7 @@ pub use jobs::{Jobs, OwnJobs};
 pub use known::KnownFiles;
 pub use output::{Attachment, Output};
 pub use permission::PermissionRequests;
-pub use reading::ReadRules;
+pub use reading::{Namesake, ReadRules};
 pub use render::{Unfilled, render};
 pub use schema::{conform, has_variants};
 pub use skill::Skill;

@@ -3,25 +3,43 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use codewright_workspace::{Access, Held, Judge, Node, Place, Withheld, Workspace};
+use codewright_workspace::{Access, Held, Judge, Node, Place, Withheld, Workspace, has_namesake};
 
 use crate::ToolError;
 use crate::ask::file_patterns;
 
 /// Decides about a file by its path relative to the worktree, like the rules about `read`.
 #[derive(Clone)]
-pub struct ReadRules(Arc<dyn Fn(&str) -> Access + Send + Sync>);
+pub struct ReadRules(Arc<Decide>);
+
+type Decide = dyn Fn(&str, Namesake) -> Access + Send + Sync;
+
+/// Whether another file has the normal form of a file's name. Rules that allow by normal form then mean that file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Namesake {
+    /// The name is the only one.
+    None,
+    /// Another file has the name.
+    Exists,
+}
+
+impl Namesake {
+    /// Looks for the namesake of a file without links in its path.
+    pub(crate) fn of(real: &Path) -> Self {
+        if has_namesake(real) { Self::Exists } else { Self::None }
+    }
+}
 
 impl ReadRules {
     /// Calls `decide` for each path, from several threads. It must be fast.
-    pub fn new(decide: impl Fn(&str) -> Access + Send + Sync + 'static) -> Self {
+    pub fn new(decide: impl Fn(&str, Namesake) -> Access + Send + Sync + 'static) -> Self {
         Self(Arc::new(decide))
     }
 
     /// Allows every file.
     #[must_use]
     pub fn open() -> Self {
-        Self::new(|_| Access::Open)
+        Self::new(|_, _| Access::Open)
     }
 
     /// Returns the decision for files in a directory that a search walks through.
@@ -33,9 +51,10 @@ impl ReadRules {
         let (rules, workspace, root) = (self.clone(), workspace.clone(), root.clone());
         let is_linked = root.path != root.real;
         Judge::new(move |found| {
-            let real = rules.decide(&workspace.real_title(found));
+            let namesake = Namesake::of(found);
+            let real = rules.decide(&workspace.real_title(found), namesake);
             let named = found.strip_prefix(&root.real).ok().filter(|_| is_linked);
-            let named = named.map(|below| rules.decide(&workspace.title(&root.path.join(below))));
+            let named = named.map(|below| rules.decide(&workspace.title(&root.path.join(below)), namesake));
             strictest(real, named.unwrap_or(Access::Open))
         })
     }
@@ -49,11 +68,14 @@ impl ReadRules {
     /// Decides about one file whose links were followed.
     pub(crate) fn access_of(&self, workspace: &Workspace, place: &Place) -> Access {
         let patterns = file_patterns(workspace, place);
-        patterns.iter().map(|pattern| self.decide(pattern)).fold(Access::Open, strictest)
+        patterns
+            .iter()
+            .map(|pattern| self.decide(pattern, Namesake::of(&place.real)))
+            .fold(Access::Open, strictest)
     }
 
-    fn decide(&self, pattern: &str) -> Access {
-        (self.0)(pattern)
+    fn decide(&self, pattern: &str, namesake: Namesake) -> Access {
+        (self.0)(pattern, namesake)
     }
 }
 

@@ -17,6 +17,7 @@ mod process;
 mod programs;
 mod reading;
 mod search;
+mod spelling;
 mod watch;
 
 pub use beneath::{Node, Opening, Status, fixed_directory};
@@ -44,4 +45,5 @@ pub use search::{
     Access, Entry, Files, Glob, Grep, Judge, Line, MAX_SEARCH, Matches, Withheld, closest, entries, glob,
     grep, names, spans,
 };
+pub use spelling::{Likeness, alike_glob, composed, existing, has_namesake, plain, spellings};
 pub use watch::{Change, Changed, Folder, Limit, Tree, TreeChange, TreeChanges, TreeOptions, Watch};

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Error, Held, Opening};
+use crate::{Error, Held, Likeness, Opening, existing};
 
 /// The kernel's limit of links in one path.
 const MAX_LINKS: usize = 40;
@@ -83,9 +83,20 @@ impl Workspace {
 
     /// Resolves a path, and opens the directory that its operations start from: the worktree, or for a path outside
     /// the directory above it.
+    ///
+    /// A path that does not exist means the file whose name differs only in composed and decomposed letters.
     pub fn hold(&self, path: &Path) -> Result<Held, Error> {
+        self.hold_spelled(path, Likeness::Canonical)
+    }
+
+    /// Does the same, and a path that does not exist means the one file with an alike name.
+    pub fn hold_spelled(&self, path: &Path, likeness: Likeness) -> Result<Held, Error> {
         held(path, self.opening, || {
             let place = self.resolve(path)?;
+            let place = match existing(&place.path, likeness).filter(|found| *found != place.path) {
+                Some(found) => self.resolve(&found)?,
+                None => place,
+            };
             let start = self.start(&place.real).to_owned();
             Ok((place, start))
         })

@@ -11,7 +11,9 @@ use codewright_proto::{
 };
 use codewright_tools::tags::neutralize;
 use codewright_tools::{Ask, Bash, Read, Tool as _};
-use codewright_workspace::{Author, Command as Program, End, Limits, physical};
+use codewright_workspace::{
+    Author, Command as Program, End, Likeness, Limits, existing, normalize, physical,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -499,7 +501,9 @@ fn referred(inner: &Inner, instance: &Instance, name: &str) -> Option<PartInput>
         None => root.join(name),
     };
     // A command is written for the worktree, but users also mean their current directory.
-    let path = [path, instance.directory.join(name)].into_iter().find(|path| path.exists());
+    let path = [path, instance.directory.join(name)]
+        .into_iter()
+        .find_map(|path| existing(&normalize(&path), Likeness::Compatible).filter(|path| path.exists()));
     let Some(path) = path else {
         let agent = instance.agent(name).ok()?;
         return Some(PartInput::Agent { id: None, name: agent.name.clone(), source: None });

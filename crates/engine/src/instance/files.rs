@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use codewright_proto::{ContentKind, FileContent, FileKind, FileNode, Submatch, Text, TextMatch};
 use codewright_workspace as workspace;
 use tokio_util::sync::CancellationToken;
-use workspace::{Kind, Workspace};
+use workspace::{Kind, Likeness, Workspace};
 
 use crate::{Error, Instance};
 
@@ -186,7 +186,7 @@ impl Instance {
             return Err(Error::invalid("a path holds no zero byte"));
         }
         let root = Workspace::fixed(&self.directory, &self.worktree.root);
-        let at = root.hold(Path::new(path)).map_err(file_error)?;
+        let at = root.hold_spelled(Path::new(path), Likeness::Compatible).map_err(file_error)?;
         if at.place.inside {
             return Ok(at);
         }

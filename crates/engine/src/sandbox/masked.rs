@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use codewright_proto::{Action, Rule};
-use codewright_workspace::{normalize, relative};
+use codewright_workspace::{normalize, relative, spellings};
 
 use crate::inner::Inner;
 use crate::instance::Instance;
-use crate::permission::evaluate::matches;
+use crate::permission::evaluate::{Naming, deciding, matches, naming};
 use crate::permission::rules::PermissionRules;
 
 /// The permission key of reads.
@@ -86,8 +86,12 @@ impl Denials {
     fn deny(&self, names: [&str; 2]) -> bool {
         self.0.iter().any(|layer| {
             // A rule can name a file in either way, and the last one that does decides.
-            let names_it = |rule: &&Rule| names.iter().any(|name| matches(&rule.pattern, name));
-            layer.iter().find(names_it).is_some_and(|rule| rule.action == Action::Deny)
+            let names_it = |rule: &Rule| {
+                let namings = names.map(|name| naming(rule, READ, name));
+                let has = |naming| namings.contains(&naming);
+                [Naming::Same, Naming::Alike].into_iter().find(|one| has(*one)).unwrap_or(Naming::Other)
+            };
+            deciding(layer.iter(), names_it).is_some_and(|rule| rule.action == Action::Deny)
         })
     }
 
@@ -96,15 +100,17 @@ impl Denials {
     fn starts(&self, root: &Path, worktree: &Path) -> Vec<PathBuf> {
         let denied = self.0.iter().flatten().filter(|rule| rule.action == Action::Deny);
         let mut starts: Vec<PathBuf> = denied
-            .map(|rule| {
+            .flat_map(|rule| {
                 let literal = rule.pattern.split(['*', '?']).next().unwrap_or_default();
                 let named = literal.rsplit_once('/').map_or("", |(directory, _)| directory);
-                let start = match (named, literal.starts_with('/')) {
-                    ("", _) => return root.to_owned(),
-                    (named, true) => normalize(Path::new(named)),
-                    (named, false) => normalize(&worktree.join(named)),
-                };
-                if root.starts_with(&start) { root.to_owned() } else { start }
+                let base = if literal.starts_with('/') { Path::new("/") } else { worktree };
+                if named.is_empty() {
+                    return vec![root.to_owned()];
+                }
+                let start = normalize(&base.join(named));
+                let below = start.strip_prefix(base).unwrap_or(&start);
+                let all = std::iter::once(start.clone()).chain(spellings(base, below));
+                all.map(|start| if root.starts_with(&start) { root.to_owned() } else { start }).collect()
             })
             .collect();
         starts.sort();

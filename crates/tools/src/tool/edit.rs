@@ -90,7 +90,7 @@ impl Tool for Edit {
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
-            let held = inner.judge(&input.file_path)?;
+            let held = inner.judge_existing(&input.file_path)?;
             let diff = change(&held, &[input.piece()]).map(|change| change.diff);
             asks(&held.place, file_patterns(&inner.workspace(), &held.place), diff)
         })

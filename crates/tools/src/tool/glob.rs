@@ -53,7 +53,7 @@ impl Tool for Glob {
     }
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        let Held { place, .. } = cx.judge(input.path.as_deref().unwrap_or("."))?;
+        let Held { place, .. } = cx.judge_existing(input.path.as_deref().unwrap_or("."))?;
         let search = Ask::new("glob", vec![input.pattern.clone()])
             .with("pattern", input.pattern.as_str())
             .with("path", input.path.as_deref());

@@ -74,8 +74,8 @@ impl Tool for Grep {
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         // Both need permission, because the path may be created or become a directory before the search.
         let mut asks = Vec::new();
-        let held = cx.judge(input.path())?;
-        for held in [&held, &root(&held, |path| cx.judge(path))?] {
+        let held = cx.judge_existing(input.path())?;
+        for held in [&held, &root(&held, |path| cx.judge_existing(path))?] {
             let is_file = node(held)? == Some(Node::File);
             let place = &held.place;
             asks.extend(if is_file { outside_file(place) } else { outside_directory(place) });

@@ -77,7 +77,7 @@ impl Tool for List {
     }
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        let Held { place, .. } = cx.judge(input.path.as_deref().unwrap_or("."))?;
+        let Held { place, .. } = cx.judge_existing(input.path.as_deref().unwrap_or("."))?;
         let title = cx.workspace().title(&place.path);
         let title = if title.is_empty() { ".".to_owned() } else { title };
         let list = Ask::new("list", vec![title]).with("path", place.path.to_string_lossy());

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 pub use self::nested::LoadedInstructions;
 pub(crate) use self::nested::reminder_at;
 pub use self::text::ReadText;
-use crate::ask::{file_patterns, outside_directory, outside_file};
+use crate::ask::{file, outside_directory, outside_file};
 use crate::known::Stamp;
 use crate::reading::{node, remark};
 use crate::trim::{MAX_BYTES, MAX_LINES};
-use crate::{Ask, Attachment, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
+use crate::{Ask, Attachment, Effect, Facts, Output, Permission, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("read.txt");
 /// The number of bytes that determine the kind of a file.
@@ -100,13 +100,13 @@ impl Tool for Read {
         let (cx, path) = (cx.clone(), input.file_path.clone());
         cx.clone()
             .reading(move || {
-                let held = cx.judge(&path)?;
+                let held = cx.judge_existing(&path)?;
                 let outside = if node(&held)? == Some(Node::Directory) {
                     outside_directory(&held.place)
                 } else {
                     outside_file(&held.place)
                 };
-                let read = Ask::new("read", file_patterns(&cx.workspace(), &held.place));
+                let read = file(Permission::Read, &cx.workspace(), &held.place);
                 Ok(outside.into_iter().chain([read]).collect())
             })
             .await

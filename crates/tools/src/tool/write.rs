@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::apply_patch::prefers_patches;
-use crate::ask::{file_patterns, outside_file};
+use crate::ask::{file_patterns, outside_file, spelled};
 use crate::cx::settled;
 use crate::effect::FileEffect;
 use crate::reading::node;
@@ -118,7 +118,9 @@ pub(super) fn asks(
         Err(error) if place.inside => return Err(error),
         diff => diff.map(|diff| diff.patch).unwrap_or_default(),
     };
-    let edit = Ask::new("edit", patterns).with("filepath", place.path.to_string_lossy()).with("diff", diff);
+    let edit = spelled(Ask::new("edit", patterns), place)
+        .with("filepath", place.path.to_string_lossy())
+        .with("diff", diff);
     Ok(outside_file(place).into_iter().chain([edit]).collect())
 }
 

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Stop, blocking, walk};
 use crate::held::Beneath;
-use crate::{Error, Held};
+use crate::{Error, Held, plain};
 
 /// The limit of names from one directory tree.
 const MAX_NAMES: usize = 200_000;
@@ -82,12 +82,14 @@ pub async fn names(root: Held, within: Duration, cancel: &CancellationToken) -> 
 /// Without a query the shortest names are the best, because they are nearest to the root.
 #[must_use]
 pub fn closest<'a>(names: impl Iterator<Item = &'a str>, query: &str, limit: usize) -> Vec<&'a str> {
-    let query: Vec<char> = query.chars().filter(|char| !char.is_whitespace()).collect();
+    let query: Vec<char> = plain(query).chars().filter(|char| !char.is_whitespace()).collect();
     let exact = query.iter().any(|char| char.is_uppercase());
     let query: Vec<char> =
         if exact { query } else { query.into_iter().flat_map(char::to_lowercase).collect() };
     let mut found: Vec<_> = names
-        .filter_map(|name| Some((std::cmp::Reverse(score(name, &query, exact)?), name.chars().count(), name)))
+        .filter_map(|name| {
+            Some((std::cmp::Reverse(score(&plain(name), &query, exact)?), name.chars().count(), name))
+        })
         .collect();
     found.sort_unstable();
     found.into_iter().take(limit).map(|(.., name)| name).collect()
@@ -154,5 +156,7 @@ mod tests {
         check(&names, "ünder", &["Ünder.md"]);
         check(&names, "zzz", &[]);
         check(&names, "", &["src/", "Ünder.md", "README.md"]);
+        check(&names, "u\u{308}nder", &["Ünder.md"]);
+        check(&["cafe\u{301}.md", "at 10\u{202f}AM.png"], "caf\u{e9}", &["cafe\u{301}.md"]);
     }
 }
