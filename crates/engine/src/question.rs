@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use codewright_permission::Power;
 use codewright_proto::{Ids, Question, QuestionId, QuestionRequest, SessionId, Signal, ToolRef};
 use codewright_store::Store;
 use tokio::sync::oneshot;
@@ -35,15 +36,6 @@ pub(crate) enum Reply {
     Crowded,
 }
 
-/// Who may answer a question, on a server with users.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Decider {
-    /// Every user who may work in the session.
-    User,
-    /// An administrator, because the answer holds for others.
-    Administrator,
-}
-
 pub(crate) struct Questions {
     store: Store,
     ids: Ids,
@@ -52,7 +44,8 @@ pub(crate) struct Questions {
 
 struct Waiting {
     request: QuestionRequest,
-    decider: Decider,
+    /// The power that an answer needs.
+    needed: Power,
     /// Receives the answer; `None` is a rejection.
     answer: oneshot::Sender<Option<Answers>>,
 }
@@ -72,7 +65,7 @@ impl Questions {
     ) -> Reply {
         let request =
             QuestionRequest { id: self.ids.question(), session_id: session_id.clone(), questions, tool };
-        self.put(request, Decider::User, cancel).await
+        self.put(request, Power::Answer, cancel).await
     }
 
     /// Does the same for a question that only an administrator may answer on a server with users.
@@ -84,10 +77,10 @@ impl Questions {
     ) -> Reply {
         let (id, session_id) = (self.ids.question(), session_id.clone());
         let request = QuestionRequest { id, session_id, questions: vec![question], tool: None };
-        self.put(request, Decider::Administrator, cancel).await
+        self.put(request, Power::Trust, cancel).await
     }
 
-    async fn put(&self, request: QuestionRequest, decider: Decider, cancel: &CancellationToken) -> Reply {
+    async fn put(&self, request: QuestionRequest, needed: Power, cancel: &CancellationToken) -> Reply {
         let (id, session_id) = (request.id.clone(), request.session_id.clone());
         let (answer, answered) = oneshot::channel();
         {
@@ -95,7 +88,7 @@ impl Questions {
             if waiting.len() >= MAX_WAITING {
                 return Reply::Crowded;
             }
-            waiting.insert(id.clone(), Waiting { request: request.clone(), decider, answer });
+            waiting.insert(id.clone(), Waiting { request: request.clone(), needed, answer });
         }
         // Withdraws the question if the caller stops waiting for any reason.
         let _standing = Standing { questions: self, session_id, id };
@@ -114,9 +107,9 @@ impl Questions {
         requests
     }
 
-    /// Reports whether only an administrator may answer a waiting question.
-    pub(crate) fn needs_administrator(&self, id: &QuestionId) -> bool {
-        self.lock().get(id).is_some_and(|waiting| waiting.decider == Decider::Administrator)
+    /// Returns the power that an answer to a waiting question needs.
+    pub(crate) fn needed(&self, id: &QuestionId) -> Power {
+        self.lock().get(id).map_or(Power::Answer, |waiting| waiting.needed)
     }
 
     /// Answers a question.

@@ -375,6 +375,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_rule_that_does_not_count_for_a_request_lifts_no_denial() {
+        let request = Ask::new("read", vec!["/etc/x".to_owned()]).under(Policy::Exact);
+        for principal in Principal::ALL {
+            let session = [Rule::new("read", "*", Action::Deny), Rule::new("*", "/etc/*", Action::Allow)];
+            let session = session.map(|rule| by(principal, rule));
+            assert_eq!(decided(&[], &session, &request), Action::Deny, "{principal:?}");
+        }
+    }
+
     fn rule() -> impl Strategy<Value = Rule> {
         let key = select(
             ["*", "bash", "edit", "read", "external_directory", "network", "sandbox", "b*", "srv_*"]

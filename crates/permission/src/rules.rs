@@ -308,7 +308,10 @@ impl PermissionRules {
             let rule = evaluate(rules.iter().filter(|rule| counts(rule)), permission, pattern);
             rule.map_or(Action::Ask, |rule| rule.action)
         });
-        strictest(of_user.chain([self.decide(permission, pattern)]))
+        // A rule that does not count here lifts no restriction either.
+        let bounds = self.layers.iter().flat_map(|layer| layer.bounds.iter());
+        let bounds = bounds.map(|bound| bound.decide(permission, pattern, |rule| counts(rule)));
+        strictest(of_user.chain(bounds).chain([self.decide(permission, pattern)]))
     }
 
     /// Reports whether each permission whose name begins with `prefix` is allowed on each pattern.

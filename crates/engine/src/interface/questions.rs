@@ -1,5 +1,6 @@
 //! Questions that wait for an answer.
 
+use codewright_permission::{Power, Principal, may};
 use codewright_proto::{QuestionId, QuestionRequest};
 
 use super::Questions;
@@ -12,10 +13,30 @@ impl Questions<'_> {
         self.0.questions.listed()
     }
 
-    /// Reports whether only an administrator may answer a waiting question, on a server with users.
+    /// Reports whether the answer to a waiting question decides whether a repository is trusted.
     #[must_use]
-    pub fn needs_administrator(self, id: &QuestionId) -> bool {
-        self.0.questions.needs_administrator(id)
+    pub fn is_about_trust(self, id: &QuestionId) -> bool {
+        self.0.questions.needed(id) == Power::Trust
+    }
+
+    /// Answers a question for a principal, or rejects it without answers.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the principal may not answer the question, or if the answers are invalid.
+    pub fn answer_as(
+        self,
+        by: Principal,
+        id: &QuestionId,
+        answers: Option<Vec<Vec<String>>>,
+    ) -> Result<(), Error> {
+        if !may(by, self.0.questions.needed(id)) {
+            return Err(Error::Forbidden { message: "only administrators decide about trust" });
+        }
+        match answers {
+            Some(answers) => self.answer(id, answers),
+            None => self.reject(id),
+        }
     }
 
     /// Answers a question with one list for each part.
