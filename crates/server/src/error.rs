@@ -120,6 +120,12 @@ pub enum Error {
     /// The client must sign in.
     #[error("wrong user name or password")]
     Unauthorized,
+    /// The client must wait before it sends other credentials.
+    #[error("too many wrong passwords")]
+    TooManyAttempts {
+        /// The time until the next attempt.
+        retry_after_seconds: u64,
+    },
     /// The client must use a host name of this machine.
     #[error("the host `{host}` is not a name of this machine; set a server password to allow all names")]
     ForeignHost {
@@ -216,6 +222,9 @@ impl Error {
             Self::ForeignOrigin { .. } => {
                 Some("allow the origin with `--cors`, and set OPENCODE_SERVER_PASSWORD".to_owned())
             }
+            Self::TooManyAttempts { retry_after_seconds } => {
+                Some(format!("wait {retry_after_seconds} seconds, then try again"))
+            }
             Self::OwnCommand { .. } => Some("use the server from a terminal of your own".to_owned()),
             Self::Domain { .. } => Some(
                 "a host name of the local network ends with `.local`, such as `opencode.local`".to_owned(),
@@ -290,7 +299,9 @@ impl Error {
             | Self::Full
             | Self::NoNode { .. }
             | Self::Engine(engine::Error::Unavailable { .. }) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Engine(engine::Error::Overloaded { .. }) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Engine(engine::Error::Overloaded { .. }) | Self::TooManyAttempts { .. } => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::Misdirected { .. } => StatusCode::MISDIRECTED_REQUEST,
             Self::NodeFailed { .. } => StatusCode::BAD_GATEWAY,
             Self::Id(error) if error.prefix != SessionId::PREFIX => StatusCode::BAD_REQUEST,
@@ -499,7 +510,9 @@ impl IntoResponse for Error {
         if is_busy {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        if let Self::Engine(engine::Error::Quota { retry_after_seconds, .. }) = &self {
+        if let Self::Engine(engine::Error::Quota { retry_after_seconds, .. })
+        | Self::TooManyAttempts { retry_after_seconds } = &self
+        {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_seconds));
         }
         let (status, body) = self.v2();

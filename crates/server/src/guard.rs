@@ -9,10 +9,11 @@
 //!    could reach the server by DNS rebinding.
 //! 3. The origin of a web page must be this machine, a known client or allowed by the operator.
 //! 4. Preflights are answered.
-//! 5. Routes that the operator opened to everyone are answered.
-//! 6. The sender is identified if the server has users (`auth`). Otherwise the password is checked. Without a password, only the user that runs the server may use it,
+//! 5. Routes that the operator opened to everyone are answered, and the files of the web app, which ask for the password.
+//! 6. A browser that is signed in gets its credentials (`sign_ins`). Wrong passwords are limited (`attempts`).
+//! 7. The sender is identified if the server has users (`auth`). Otherwise the password is checked. Without a password, only the user that runs the server may use it,
 //!    with programs and pages of this machine.
-//! 7. A body must have a JSON content type, because browsers send that to another origin only after
+//! 8. A body must have a JSON content type, because browsers send that to another origin only after
 //!    a preflight.
 
 use std::panic::AssertUnwindSafe;
@@ -34,16 +35,21 @@ use tokio::time::timeout;
 use crate::auth::{Who, identify};
 use crate::limit::{Full, Slot};
 use crate::nodes::{Nodes, OfNode, signals};
-use crate::origin::{self, Source};
+use crate::origin::{self, Browsing, Source};
 use crate::peer::{Identity, Peer};
 use crate::plugins::OfPlugin;
-use crate::state::App;
-use crate::{Error, Options, extract, host};
+use crate::sign_ins::Restored;
+use crate::state::{App, Server};
+use crate::{Error, Options, extract, host, route};
 
 /// The methods that a preflight allows.
 const METHODS: &str = "GET, HEAD, PUT, PATCH, POST, DELETE";
 /// How long a browser may cache a preflight, in seconds.
 const PREFLIGHT_SECONDS: &str = "86400";
+/// The page for a user who opens an address of the API without a sign-in.
+const REFUSAL: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Sign in</title>\
+    <h1>Sign in first</h1><p>This server has a password. <a href=\"/\">Open Codewright to sign in</a>, then open this \
+    address again with a program that sends the password.</p></html>";
 /// Base64 with or without padding.
 pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -57,7 +63,8 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         Ok(request) => request,
         Err(error) => return error.into_response(),
     };
-    let mut checked = check(&app.options, &request);
+    let browsing = origin::browsing(request.headers()).filter(|_| !is_of_node(&request));
+    let mut checked = check_credentials(&app, &mut request);
     if let Ok(Pass::Open) = &checked {
         request.extensions_mut().insert(Who::Local);
     }
@@ -76,6 +83,11 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         }
         Err(error) => error.into_response(),
     };
+    if let Some(browsing) = browsing
+        && response.headers().contains_key(header::WWW_AUTHENTICATE)
+    {
+        response = without_dialog(response, browsing);
+    }
     let headers = response.headers_mut();
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -83,6 +95,57 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     }
     response
+}
+
+fn is_of_node(request: &Request) -> bool {
+    request.extensions().get::<OfNode>().is_some()
+}
+
+/// Checks a request, with the credentials of its sign-in if it has one, and counts wrong passwords.
+fn check_credentials(app: &App, request: &mut Request) -> Result<Pass, Error> {
+    let restored =
+        if is_of_node(request) { Restored::No } else { app.sign_ins.restore(request, app.clock.now_ms()) };
+    if restored == Restored::Stale {
+        Server::save_sign_ins(app);
+    }
+    let is_restored = restored != Restored::No;
+    // The tokens of users are random and cannot be guessed.
+    let guess = match app.options.password() {
+        Some(_) if !is_restored && app.options.auth.is_none() => guess(request),
+        Some(_) | None => None,
+    };
+    if let Some((peer, _)) = &guess
+        && let Some(wait) = app.attempts.wait(*peer)
+    {
+        return Err(Error::TooManyAttempts { retry_after_seconds: wait.as_secs() + 1 });
+    }
+    let checked = check(&app.options, request);
+    if let (Some((peer, credentials)), Err(Error::Unauthorized)) = (guess, &checked) {
+        app.attempts.count(peer, credentials.as_bytes());
+    }
+    checked
+}
+
+/// Returns the credentials of a request and who sends them.
+fn guess(request: &Request) -> Option<(Identity, String)> {
+    let peer = request.extensions().get::<Peer>()?.identity;
+    let header = text(request.headers(), &header::AUTHORIZATION).map(str::to_owned);
+    header.or_else(|| auth_token(request)).map(|credentials| (peer, credentials))
+}
+
+/// Removes the challenge for which a browser would open its own dialog. The web app has a page for it, and a user who opens
+/// another address is led there.
+fn without_dialog(response: Response, browsing: Browsing) -> Response {
+    let (mut parts, body) = response.into_parts();
+    parts.headers.remove(header::WWW_AUTHENTICATE);
+    let is_empty = body.is_end_stream();
+    if browsing == Browsing::Page || !is_empty {
+        return Response::from_parts(parts, body);
+    }
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    parts.headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"));
+    parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(REFUSAL.len()));
+    Response::from_parts(parts, Body::from(REFUSAL))
 }
 
 /// Runs a long request, if the limit on long requests allows one more.
@@ -147,6 +210,10 @@ fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
         return Ok(Pass::Preflight);
     }
     if request.method() == Method::GET && options.is_open(request.uri().path()) {
+        return Ok(Pass::Open);
+    }
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if reads && (has_users || options.password().is_some()) && route::is_file(request.uri().path()) {
         return Ok(Pass::Open);
     }
     if has_users {

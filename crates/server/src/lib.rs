@@ -5,6 +5,7 @@
 //! so that its clients work unchanged.
 
 mod announce;
+mod attempts;
 mod auth;
 mod compress;
 mod directories;
@@ -24,6 +25,7 @@ mod plugins;
 mod ready;
 mod route;
 mod serve;
+mod sign_ins;
 mod state;
 mod stream;
 mod trace;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub struct Options {
     pub auth: Option<Arc<Auth>>,
     /// The metrics, if they are served.
     pub metrics: Option<Access>,
+    /// The file that keeps the sign-ins of browsers over a restart.
+    pub sign_ins: Option<PathBuf>,
     /// Who may read `/global/health` and `/global/ready`.
     pub probes: Access,
     /// The interval of heartbeats on streams and waiting prompts.
@@ -57,6 +60,7 @@ impl Default for Options {
             cors: Vec::new(),
             auth: None,
             metrics: None,
+            sign_ins: None,
             probes: Access::Guarded,
             heartbeat: Duration::from_secs(10),
             deadline: Duration::from_secs(60),

@@ -4,8 +4,8 @@
 //! may change something. To addresses of this machine it sends `Sec-Fetch-Site` with every request,
 //! even for images and links. Older browsers send at most `Referer`. Other programs send none of these.
 
-use http::header::{HOST, ORIGIN, REFERER, USER_AGENT};
-use http::{HeaderMap, HeaderName, Method, Request, Uri};
+use http::header::{ACCEPT, HOST, ORIGIN, REFERER, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
 use crate::Error;
 use crate::host::{self, Page};
@@ -16,6 +16,30 @@ const DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 /// The header and the query keys that name a directory.
 const DIRECTORY_HEADER: HeaderName = HeaderName::from_static("x-opencode-directory");
 const DIRECTORY_KEYS: [&str; 2] = ["directory", "location[directory]"];
+
+/// The kind of a request of a browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Browsing {
+    /// A request that a page or a script sends.
+    Page,
+    /// The user opens an address.
+    Navigation,
+}
+
+/// Returns the kind of a request, if a browser sends it. Browsers send `Sec-Fetch-Mode` only to addresses of this machine
+/// and over HTTPS, so `Accept` decides elsewhere.
+pub(crate) fn browsing(headers: &HeaderMap) -> Option<Browsing> {
+    let mode = headers.get(MODE);
+    if mode.is_none() && !is_browser(headers) {
+        return None;
+    }
+    let accepts_page = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/html"));
+    let is_navigation = match mode {
+        Some(mode) => mode.as_bytes() == b"navigate",
+        None => headers.get_all(ACCEPT).iter().any(accepts_page),
+    };
+    Some(if is_navigation { Browsing::Navigation } else { Browsing::Page })
+}
 
 /// The source of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +131,27 @@ mod tests {
         let mut request = Request::builder().method(method).uri(uri).body(()).unwrap();
         *request.headers_mut() = headers;
         source(&request, &["https://pages.example".to_owned()]).ok()
+    }
+
+    #[test]
+    fn requests_of_browsers_are_recognised() {
+        let mozilla = ("user-agent", "Mozilla/5.0 (X11)");
+        let html = ("accept", "text/html,application/xhtml+xml");
+        for (lines, expected) in [
+            (vec![], None),
+            (vec![("user-agent", "curl/8"), html], None),
+            (vec![mozilla], Some(Browsing::Page)),
+            (vec![mozilla, ("accept", "*/*")], Some(Browsing::Page)),
+            (vec![mozilla, html], Some(Browsing::Navigation)),
+            (vec![mozilla, html, ("sec-fetch-mode", "cors")], Some(Browsing::Page)),
+            (vec![("sec-fetch-mode", "navigate")], Some(Browsing::Navigation)),
+        ] {
+            let mut headers = HeaderMap::new();
+            for (name, value) in &lines {
+                headers.append(*name, value.parse().unwrap());
+            }
+            assert_eq!(browsing(&headers), expected, "{lines:?}");
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod pty;
 mod question;
 mod sandbox;
 mod session;
+mod sign_in;
 mod sync;
 mod table;
 mod trust;
@@ -43,6 +44,7 @@ mod vcs;
 mod worktree;
 
 pub(crate) use api::lists;
+pub(crate) use page::is_file;
 pub(crate) use paths::Paths;
 use table::table;
 

@@ -3,10 +3,11 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use codewright_engine::Engine;
+use codewright_engine::{Engine, Level};
 use codewright_proto::{Clock, Ids, MessageId, SessionId};
 use tokio::sync::{Mutex, MutexGuard};
 
+use crate::attempts::Attempts;
 use crate::auth::{Refusals, Viewer};
 use crate::directories::Directories;
 use crate::extract::Location;
@@ -14,6 +15,7 @@ use crate::frame::Payloads;
 use crate::metrics::Metrics;
 use crate::nodes::Nodes;
 use crate::ready::Readiness;
+use crate::sign_ins::SignIns;
 use crate::trace::RequestIds;
 use crate::{Error, Options};
 
@@ -34,6 +36,8 @@ pub(crate) struct Server {
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
     pub(crate) refusals: Refusals,
+    pub(crate) sign_ins: SignIns,
+    pub(crate) attempts: Attempts,
 }
 
 /// The state that routes extract.
@@ -57,6 +61,7 @@ impl Server {
         let clock = Clock::system();
         Arc::new(Self {
             nodes: Nodes::new(&engine),
+            sign_ins: SignIns::open(options.sign_ins.clone()),
             engine,
             options,
             ids: Ids::new(clock.clone()),
@@ -68,6 +73,7 @@ impl Server {
             metrics: Metrics::default(),
             readiness: Readiness::default(),
             refusals: Refusals::default(),
+            attempts: Attempts::default(),
         })
     }
 }
@@ -92,6 +98,20 @@ impl Server {
             }
         }
         kept
+    }
+
+    /// Writes the file of the browsers' sign-ins in the background. If that fails, they end with the server.
+    pub(crate) fn save_sign_ins(app: &App) {
+        let owned = Arc::clone(app);
+        app.options.tasks.spawn(async move {
+            let saved = Arc::clone(&owned);
+            let written =
+                tokio::task::spawn_blocking(move || saved.sign_ins.save(saved.clock.now_ms())).await;
+            if !matches!(written, Ok(Ok(()))) {
+                let text = "the sign-ins of browsers cannot be stored, so they end with the server";
+                owned.engine.log().write(Level::Warn, "server", text, None).await;
+            }
+        });
     }
 
     /// Runs a change to completion, even if its client disconnects, because a partial change is worse than one without a

@@ -178,6 +178,7 @@ fn options(settings: &ServerSettings, env: &Env) -> anyhow::Result<codewright_se
         auth: settings.auth.as_ref().map(|auth| users(auth, env)).transpose()?,
         metrics: settings.metrics,
         probes: settings.probes,
+        sign_ins: Dirs::new(env).ok().map(|dirs| dirs.state.join("sign-ins.json")),
         ..codewright_server::Options::default()
     };
     options.check(SocketAddr::new(settings.ip, settings.port)).map_err(|error| {

@@ -77,6 +77,7 @@ mod sandbox;
 mod secret;
 mod serve;
 mod shell;
+mod sign_in;
 mod spelling;
 mod storage;
 mod structured;

@@ -30,7 +30,7 @@ const USERS: [(&str, &str, &[&str]); 4] = [
 ];
 
 /// The token of a user, long enough to count as random.
-fn token(user: &str) -> String {
+pub(super) fn token(user: &str) -> String {
     format!("cw_{user}_{}", "0123456789".repeat(4))
 }
 

@@ -111,6 +111,8 @@ const ROUTES: &[(Need, &[&str])] = &[
             "v2.fs.find",
             "v2.fs.read",
             "pty.shells",
+            "auth.signIn",
+            "auth.signOut",
             "users.me",
             "users.usage",
         ],

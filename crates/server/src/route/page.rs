@@ -7,7 +7,7 @@
 
 use std::io::Read as _;
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use flate2::read::GzDecoder;
@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use percent_encoding::percent_decode_str;
 
 use crate::Error;
+use crate::state::App;
 
 #[rustfmt::skip]
 #[path = "../../../../web/dist/files.rs"]
@@ -22,6 +23,8 @@ mod files;
 
 /// The directory of the files whose names contain a digest.
 const HASHED: &str = "/assets/";
+/// The mark of a call in the page.
+const CALL: &str = "as=\"fetch\"";
 /// The query key of the page that names another server.
 const SERVER_KEY: &str = "server=";
 /// The longest name of another server.
@@ -48,18 +51,21 @@ const HEADERS: [(HeaderName, HeaderValue); 4] = [
 ];
 
 /// Returns whether a path is the page or one of its files.
-pub(super) fn is_file(path: &str) -> bool {
+pub(crate) fn is_file(path: &str) -> bool {
     find(path).is_some()
 }
 
 /// Returns the file of a request.
-pub(super) async fn read(request: Request) -> Result<Response, Error> {
+pub(super) async fn read(State(app): State<App>, request: Request) -> Result<Response, Error> {
     let path = request.uri().path();
     let Some(file) = find(path) else {
         return Err(Error::NoRoute { method: request.method().to_string(), path: path.to_owned() });
     };
-    let is_packed = file.is_gzip && accepts_gzip(request.headers());
+    let needs_sign_in = app.options.password().is_some() || app.options.auth.is_some();
+    let is_without_calls = needs_sign_in && path == "/";
+    let is_packed = file.is_gzip && accepts_gzip(request.headers()) && !is_without_calls;
     let body = match (file.is_gzip, is_packed) {
+        (true, false) if is_without_calls => without_calls(&unpack(file.bytes)),
         (true, false) => unpack(file.bytes),
         (true, true) | (false, _) => Bytes::from_static(file.bytes),
     };
@@ -74,6 +80,19 @@ pub(super) async fn read(request: Request) -> Result<Response, Error> {
     }
     headers.insert(header::CONTENT_SECURITY_POLICY, policy(request.uri().query().unwrap_or_default()));
     Ok(response)
+}
+
+/// Returns the page without the calls that a browser sends before it has the scripts. They cannot have the key of a
+/// sign-in, and browsers use their refusals as the answers to the calls of the app.
+fn without_calls(page: &[u8]) -> Bytes {
+    let page = String::from_utf8_lossy(page);
+    let mut kept = String::with_capacity(page.len());
+    for element in page.split_inclusive('>') {
+        if !element.contains(CALL) {
+            kept.push_str(element);
+        }
+    }
+    kept.into()
 }
 
 fn find(path: &str) -> Option<&'static File> {

@@ -9,7 +9,7 @@ use super::api::{self, history, integration, message, pending, revert, terminal}
 use super::session::{self, change};
 use super::{
     Reached, auth, config, doc, event, experimental, file, instance, log, mcp, ops, permission, project, pty,
-    question, sandbox, sync, trust, tui, users, vcs, worktree,
+    question, sandbox, sign_in, sync, trust, tui, users, vcs, worktree,
 };
 use crate::state::App;
 
@@ -92,6 +92,8 @@ const INSTANCES: &[Route] = &[
     get!("/doc", doc::read, "doc.get"),
     get!("/global/health", instance::health, "global.health"),
     get!("/global/ready", ops::ready, "global.ready"),
+    post!("/sign-in", sign_in::begin, "auth.signIn"),
+    post!("/sign-out", sign_in::end, "auth.signOut"),
     get!("/users/me", users::me, "users.me"),
     get!("/users/usage", users::usage, "users.usage"),
     get!("/users/audit", users::audit, "users.audit"),

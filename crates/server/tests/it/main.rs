@@ -17,6 +17,7 @@ mod project;
 mod prompt;
 mod rules;
 mod security;
+mod sign_in;
 mod signing;
 mod socket;
 mod v2;

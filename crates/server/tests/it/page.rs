@@ -137,18 +137,24 @@ async fn the_page_may_connect_to_the_server_that_its_address_names() {
 }
 
 #[tokio::test]
-async fn the_page_requires_the_password_and_a_host_name_of_this_machine() {
+async fn the_page_asks_for_the_password_itself_and_requires_a_host_name_of_this_machine() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(Options { password: Some("hunter2".to_owned()), ..quick() });
-    let answer = send(&router, request("GET", "/").body(Body::empty()).unwrap()).await;
-    assert_eq!(answer.status(), 401);
-    assert!(
-        answer.headers()["www-authenticate"].to_str().unwrap().starts_with("Basic"),
-        "the browser prompts for the password"
-    );
+    let (status, headers, content) = get(&router, "/", "identity").await;
+    assert_eq!((status, headers.contains_key("www-authenticate")), (200, false));
+    let page = String::from_utf8(content).unwrap();
+    assert!(!page.contains(CALL), "calls without the key would be refused: {page}");
+    let files = loaded(&page);
+    assert!(files.iter().any(|path| path.ends_with(".js")), "{page}");
+    for path in files {
+        assert_eq!(get(&router, &path, "gzip").await.0, 200, "{path} is needed to ask");
+    }
     let signed = format!("Basic {}", STANDARD.encode("opencode:hunter2"));
     let message = request("GET", "/").header("authorization", signed).body(Body::empty()).unwrap();
     assert_eq!(send(&router, message).await.status(), 200);
+    for path in ["/path", "/session", "/assets/nothing.js"] {
+        assert_eq!(get(&router, path, "gzip").await.0, 401, "{path}");
+    }
     let open = bench.router(quick());
     let foreign = http::Request::get("/").header("host", "evil.example").body(Body::empty()).unwrap();
     assert_eq!(send(&open, foreign).await.status(), 403);
