@@ -11,10 +11,22 @@ class Cx {
 
   /** Opens another page, which is closed at the end of the group. */
   async open(url = this.server.url, context = {}) {
-    const credentials = this.server.password ? { httpCredentials: { username: "opencode", password: this.server.password } } : {};
-    const page = await openPage(this.browser, url, { ...credentials, ...context });
+    const page = await openPage(this.browser, url, { ...(await this.credentials()), ...context });
     this.extra.push(page);
     return page;
+  }
+
+  /** Returns what makes a page signed in. The user signs in once; later pages have the cookie and the key. */
+  async credentials() {
+    if (!this.server.password) return {};
+    if (!this.server.signedIn) {
+      const page = await openPage(this.browser, this.server.url, { signIn: { username: "opencode", password: this.server.password } });
+      const { cookies, origins } = await page.context().storageState();
+      const keys = origins.map((one) => ({ ...one, localStorage: one.localStorage.filter(({ name }) => name === "codewright.key") }));
+      this.server.signedIn = { cookies, origins: keys };
+      await page.context().close();
+    }
+    return { storageState: this.server.signedIn };
   }
 
   async shows(text, page = this.page) {
@@ -81,7 +93,8 @@ export function ok(what, value) {
   if (!value) throw new Error(what);
 }
 
-function seed(stage) {
+/** Writes the project of the acts. */
+export function seed(stage) {
   stage.write("src/sum.ts", "export function sum(values: number[]): number {\n  let total = 1;\n  for (const value of values) total += value;\n  return total;\n}\n");
   stage.write("src/util.py", "def add(a, b):\n    return a + b\n");
   stage.write("docs/read.md", "# Read\n\nSome *text*.\n");

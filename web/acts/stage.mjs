@@ -123,6 +123,11 @@ export class Stage {
     writeFileSync(join(folder, "opencode.json"), JSON.stringify({ model: "mock/plain-model", permission: { bash: "ask" }, provider: { mock: provider }, ...config }));
   }
 
+  /** Returns the configuration of the user. */
+  config() {
+    return readFileSync(join(this.root, "home/.config/opencode/opencode.json"), "utf8");
+  }
+
   /** Starts a server for tools that wants a sign-in, and returns its address. Without Python there is none. */
   async toolServer() {
     const path = fileURLToPath(new URL("../../crates/testkit/servers/mcp.py", import.meta.url));
@@ -180,8 +185,15 @@ export async function launch(settings, name = "chromium") {
   return playwright.chromium.launch({ executablePath: settings.chromium, args: FLAGS });
 }
 
+/** Enters a user name and a password on the page for the sign-in. */
+export async function enter(page, { username, password }) {
+  await page.getByLabel("User name").fill(username);
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+}
+
 /** Opens a page that records what must not happen: errors, refused policies, and requests to other origins. */
-export async function openPage(browser, url, { width = 1280, height = 800, dark = false, allowed = [], ...context } = {}) {
+export async function openPage(browser, url, { width = 1280, height = 800, dark = false, allowed = [], signIn = null, ...context } = {}) {
   const isFirefox = browser.browserType().name() === "firefox";
   const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", serviceWorkers: "block" };
   const opened = await browser.newContext({ viewport: { width, height }, ...emulated, ...context });
@@ -200,8 +212,15 @@ export async function openPage(browser, url, { width = 1280, height = 800, dark 
     const target = request.url();
     if (origins && !/^(data|blob|about):/.test(target) && !origins.includes(new URL(target).origin)) page.troubles.push(`requested ${target}`);
   });
+  const unsigned = /401/;
+  if (signIn) page.expected.push(unsigned);
   await page.goto(url);
   // The app draws nothing until it has its lists, and handles no keys before.
   await page.waitForFunction(() => document.getElementById("app")?.hasChildNodes() ?? true);
+  if (signIn) {
+    await enter(page, signIn);
+    await page.locator("#main").waitFor();
+    page.expected = page.expected.filter((pattern) => pattern !== unsigned);
+  }
   return page;
 }

@@ -4,6 +4,8 @@ import "./ui/css/ui.css";
 import "./app/css/shell.css";
 import "./app/css/session.css";
 import "./app/css/views.css";
+// The last one, because it changes the sizes of all others.
+import "./app/css/touch.css";
 import { createSignal, Show } from "solid-js";
 import { render } from "solid-js/web";
 import { whenUnauthorized } from "./api";

@@ -18,6 +18,11 @@ const CHECKING: (&str, &str) = ("axe-core", "4.14.1");
 /// The names of browsers.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const FIREFOX: [&str; 2] = ["firefox-esr", "firefox"];
+/// The driver of WebKit, and the display that its browser needs.
+const WEBKIT_DRIVER: [&str; 1] = ["WebKitWebDriver"];
+const DISPLAY: [&str; 1] = ["Xvfb"];
+/// The directory below which distributions install the browser of WebKitGTK: `ARCHITECTURE/webkit2gtk-VERSION/MiniBrowser`.
+const LIBRARIES: &str = "/usr/lib";
 /// The deadline of all acts.
 const ACTS_SECONDS: &str = "600";
 
@@ -45,9 +50,30 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     if let Some(path) = browser(&FIREFOX) {
         node.arg("--firefox-path").arg(path);
     }
+    if let (Some(driver), Some(display), Some(page)) =
+        (browser(&WEBKIT_DRIVER), browser(&DISPLAY), webkit_browser(Path::new(LIBRARIES)))
+    {
+        node.arg("--webkit").arg(driver).arg("--xvfb").arg(display).arg("--browser").arg(page);
+    }
     node.args(passed).env_clear().env("PATH", search());
     let done = node.status().context("cannot start node")?;
     Ok(if done.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the browser that WebKit's driver starts.
+fn webkit_browser(libraries: &Path) -> Option<PathBuf> {
+    let directories = |path: &Path| {
+        let entries = path.read_dir().ok().into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    let all = directories(libraries).into_iter().flat_map(|architecture| directories(&architecture));
+    let mut found: Vec<_> = all
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("webkit2gtk-")))
+        .map(|path| path.join("MiniBrowser"))
+        .filter(|path| path.is_file())
+        .collect();
+    found.sort();
+    found.pop()
 }
 
 /// Returns the first installed browser.

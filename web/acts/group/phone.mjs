@@ -19,6 +19,19 @@ async function axe(cx, page, what) {
   ok(`${what}: ${problems.join("; ")}`, problems.length === 0);
 }
 
+/** What a finger cannot hit: everything that can be tapped and has less than 44 points, except links in texts and numbers of lines. */
+const tooSmall = (page) => page.evaluate(() => {
+  const targets = 'button, a[href], input, select, textarea, summary, [role="option"], [role="treeitem"], [role="menuitem"], [role="menuitemcheckbox"], [role="tab"], [role="separator"][tabindex]';
+  const inText = ".markdown a, .prompt-text a, p a, p button.link, .diff-line button.n, .line-number, .file-link, .hit, .skip, .divider, [hidden]";
+  return [...document.querySelectorAll(targets)].flatMap((element) => {
+    const own = element.closest("label") ?? element;
+    const box = own.getBoundingClientRect();
+    const isVisible = box.width > 0 && box.height > 0 && getComputedStyle(element).visibility === "visible" && box.bottom > 0 && box.top < innerHeight;
+    if (!isVisible || element.matches(inText) || element.closest(".xterm, .visually-hidden, .markdown")) return [];
+    return box.width >= 43.5 && box.height >= 43.5 ? [] : [`${element.tagName.toLowerCase()}.${element.className || element.type} "${(element.getAttribute("aria-label") ?? element.textContent).trim().slice(0, 30)}" ${Math.round(box.width)}x${Math.round(box.height)}`];
+  });
+});
+
 const views = [
   ["home", async (cx, page) => { await page.evaluate(() => { location.hash = "#/"; }); await page.locator(".home h1").waitFor(); }],
   ["a new session", async (cx, page) => { await page.evaluate(() => { location.hash = "#/new"; }); await page.locator(".new-session").waitFor(); }],
@@ -27,6 +40,7 @@ const views = [
   ["files", async (cx, page) => { await page.evaluate((id) => { location.hash = `#/session/${id}?panel=files`; }, cx.rich); await page.getByRole("treeitem").first().waitFor(); }],
   ["a file", async (cx, page) => { await page.getByRole("treeitem", { name: /^\.gitignore/ }).click(); await page.locator(".lines .line").first().waitFor(); }],
   ["the terminal", async (cx, page) => { await page.evaluate((id) => { location.hash = `#/session/${id}?panel=terminal`; }, cx.rich); await page.locator(".terminals .empty, .xterm").first().waitFor(); }],
+  ["context and cost", async (cx, page) => { await page.evaluate((id) => { location.hash = `#/session/${id}?panel=context`; }, cx.rich); await page.locator(".context-bar").waitFor(); }],
   ["tasks", async (cx, page) => { await page.evaluate((id) => { location.hash = `#/session/${id}?panel=tasks`; }, cx.rich); await page.locator(".panel .facts").waitFor(); }],
   ["the status", async (cx, page) => { await page.evaluate((id) => { location.hash = `#/session/${id}?panel=status`; }, cx.rich); await page.locator(".panel h3").first().waitFor(); }],
   ["settings", async (cx, page) => { await page.evaluate(() => { location.hash = "#/settings"; }); await page.locator(".settings").waitFor(); }],
@@ -74,11 +88,57 @@ export const table = [
     await fits(cx.phone);
   } },
   { name: "the panel covers a phone and closes", run: async (cx) => {
-    await cx.phone.locator(".head").getByRole("button", { name: "Changes" }).tap();
+    await cx.phone.locator(".head").getByRole("button", { name: "Panels" }).tap();
+    await cx.phone.getByRole("menuitemcheckbox", { name: "Changes" }).tap();
     await cx.phone.locator(".panel").waitFor();
     await fits(cx.phone);
     await cx.phone.locator(".panel").getByRole("button", { name: "Close", exact: true }).tap();
     await cx.phone.locator(".panel").waitFor({ state: "detached" });
+  } },
+  { name: "every panel, the search and the settings are reached on a phone by taps", run: async (cx) => {
+    const page = await cx.open(`${cx.server.url}/#/session/${cx.rich}`, { width: 390, height: 844, hasTouch: true, isMobile: true });
+    await cx.shows("Read more in", page);
+    for (const name of ["Changes", "Files", "Terminal", "Tasks", "Status", "Context"]) {
+      await page.locator(".head").getByRole("button", { name: "Panels" }).tap();
+      await page.getByRole("menuitemcheckbox", { name }).tap();
+      await page.locator(`.panel[aria-label="${name}"]`).waitFor();
+      await fits(page);
+      await page.locator(".panel-head").getByRole("button", { name: "Close", exact: true }).tap();
+      await page.locator(".panel").waitFor({ state: "detached" });
+    }
+    await page.locator(".head").getByRole("button", { name: "Search this session" }).tap();
+    await page.getByRole("searchbox", { name: "Search this session" }).fill("Only the first");
+    await cx.shows("1 of 1", page);
+    await page.locator(".session-search").getByRole("button", { name: "Close" }).tap();
+    for (const name of ["Settings", "Home"]) {
+      await page.getByRole("button", { name: "Show or hide the sidebar" }).tap();
+      await page.locator(".sidebar-foot").getByRole("button", { name }).tap();
+      await page.locator(name === "Home" ? ".home" : ".settings").waitFor();
+    }
+    cx.finger = page;
+  } },
+  ...["home", "a new session", "a session", "changes", "files", "tasks", "context and cost", "the status", "settings", "providers", "shortcuts"].map((name) => ({
+    name: `what can be tapped in ${name} has 44 points`, run: async (cx) => {
+      await views.find(([view]) => view === name)[1](cx, cx.finger);
+      await cx.finger.waitForTimeout(150);
+      equal("too small", await tooSmall(cx.finger), []);
+      await fits(cx.finger);
+    },
+  })),
+  { name: "what can be tapped in the sidebar and the models has 44 points", run: async (cx) => {
+    await cx.finger.evaluate(() => { location.hash = "#/"; });
+    await cx.finger.locator(".home h1").waitFor();
+    await cx.finger.getByRole("button", { name: "Show or hide the sidebar" }).tap();
+    await cx.finger.locator(".sidebar").waitFor();
+    await cx.finger.waitForTimeout(400);
+    equal("sidebar", await tooSmall(cx.finger), []);
+    await cx.finger.locator(".sidebar-shade").tap({ position: { x: 360, y: 400 } });
+    await cx.finger.locator(".pill", { hasText: "Plain Model" }).tap();
+    await cx.finger.locator("dialog [role=option]").first().waitFor();
+    // The dialog grows to its size.
+    await cx.finger.waitForTimeout(300);
+    equal("models", await tooSmall(cx.finger), []);
+    await cx.finger.keyboard.press("Escape");
   } },
   { name: "settings fit a phone", run: async (cx) => {
     await cx.phone.evaluate(() => { location.hash = "#/settings"; });
@@ -119,7 +179,7 @@ export const table = [
     // The sidebar has two stops for each session.
     for (let presses = 0; presses < 300 && wanted.size > 0; presses += 1) {
       await cx.page.keyboard.press("Tab");
-      wanted.delete(await cx.page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? ""));
+      wanted.delete(await cx.page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent ?? ""));
     }
     equal("not reached", [...wanted], []);
   } },

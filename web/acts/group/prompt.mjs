@@ -138,4 +138,34 @@ export const table = [
     await cx.page.unrouteAll();
     await prompt(cx).fill("");
   } },
+  { name: "an unknown command is an error with the nearest name, and is not sent", run: async (cx) => {
+    const sent = [];
+    const note = (request) => request.method() === "POST" && sent.push(request.url());
+    cx.page.on("request", note);
+    await prompt(cx).fill("/comapct now");
+    await prompt(cx).press("Enter");
+    await cx.shows("Unknown command /comapct. Did you mean /compact?");
+    equal("text", await prompt(cx).inputValue(), "/comapct now");
+    equal("sent", sent, []);
+    cx.page.off("request", note);
+    await prompt(cx).fill("");
+  } },
+  { name: "a path at the start of a prompt is no command", run: async (cx) => {
+    await cx.ask("/etc/hosts: say hello");
+    await cx.page.locator(".prompt", { hasText: "/etc/hosts: say hello" }).waitFor();
+    await cx.shows("Hello from the model");
+    await cx.idle();
+  } },
+  { name: "a command with a part of a name chooses the model", run: async (cx) => {
+    await prompt(cx).fill("/model other");
+    await prompt(cx).press("Enter");
+    await cx.page.locator(".pill", { hasText: "Other Model" }).waitFor();
+    await prompt(cx).fill("/model mock/plain-model");
+    await prompt(cx).press("Enter");
+    await cx.page.locator(".pill", { hasText: "Plain Model" }).waitFor();
+    await prompt(cx).fill("/model nosuch");
+    await prompt(cx).press("Enter");
+    await cx.shows("Model “nosuch” does not exist");
+    await prompt(cx).fill("");
+  } },
 ];

@@ -72,8 +72,57 @@ export const table = [
     await cx.page.locator(".status-row", { hasText: /groq/i }).first().getByRole("button", { name: "Sign out" }).click();
     await cx.page.locator(".status-row", { hasText: /groq/i }).first().getByRole("button", { name: "Connect" }).waitFor();
   } },
+  { name: "the default model is set with the word of the configuration", run: async (cx) => {
+    await cx.page.getByRole("tab", { name: "Models" }).click();
+    await cx.page.locator(".setting code", { hasText: "small_model" }).waitFor();
+    await cx.page.getByRole("combobox", { name: "Small model" }).selectOption("mock/other-model");
+    await cx.shows("Written to your configuration");
+    equal("config", (await cx.server.call("GET", "/global/config")).small_model, "mock/other-model");
+  } },
+  { name: "a permission rule is added, changed and followed", run: async (cx) => {
+    await cx.page.getByRole("tab", { name: "Permissions" }).click();
+    await cx.page.getByLabel("Permission", { exact: true }).selectOption("bash");
+    await cx.page.getByLabel("Pattern").fill("make test *");
+    await cx.press("Add rule");
+    const row = cx.page.locator(".status-row", { hasText: "make test *" });
+    await row.waitFor();
+    await row.getByRole("combobox").selectOption("deny");
+    await cx.until(() => [...document.querySelectorAll(".status-row")].some((one) => one.textContent.includes("make test *") && one.querySelector("select").value === "deny"));
+    const { permission } = await cx.server.call("GET", "/global/config");
+    equal("rules", permission, { bash: { "*": "ask", "make test *": "deny" } });
+  } },
+  { name: "a server of tools is added and listed with its failure", run: async (cx) => {
+    await cx.page.getByRole("tab", { name: "MCP servers" }).click();
+    await cx.page.getByLabel("Name", { exact: true }).fill("no good");
+    await cx.shows("A name has letters");
+    await cx.page.getByLabel("Name", { exact: true }).fill("absent");
+    await cx.page.getByRole("textbox", { name: /^Command/ }).fill('/nonexistent/server --name "two words"');
+    await cx.page.getByLabel(/^Variables/).fill("A_TOKEN=secret");
+    await cx.page.getByRole("button", { name: "Add a server" }).click();
+    await cx.page.locator(".status-row", { hasText: "absent" }).getByText("failed").waitFor();
+    const { mcp } = await cx.server.call("GET", "/global/config");
+    equal("command", mcp.absent.command, ["/nonexistent/server", "--name", "two words"]);
+  } },
+  { name: "an agent is added and can be chosen", run: async (cx) => {
+    await cx.page.getByRole("tab", { name: "Agents" }).click();
+    await cx.page.locator(".status-row", { hasText: "build" }).first().waitFor();
+    await cx.page.getByLabel("Name", { exact: true }).fill("reviewer");
+    await cx.page.getByLabel(/^Description/).fill("Reads changes");
+    await cx.page.getByRole("button", { name: "Add an agent" }).click();
+    await cx.page.locator(".status-row", { hasText: "Reads changes" }).waitFor();
+    await cx.command("Choose an agent");
+    await cx.page.locator("dialog").getByRole("option", { name: /reviewer/ }).waitFor();
+    await cx.page.keyboard.press("Escape");
+  } },
+  { name: "the palette does not offer what is only for developers", run: async (cx) => {
+    await cx.page.keyboard.press("Control+k");
+    await cx.page.getByRole("combobox", { name: "Type a command" }).fill("components");
+    equal("found", await cx.page.locator("dialog").getByRole("option", { name: /omponents/ }).count(), 0);
+    await cx.page.keyboard.press("Escape");
+    await cx.page.evaluate(() => { location.hash = "#/settings"; });
+  } },
   { name: "the server and its version are shown", run: async (cx) => {
-    await cx.page.getByRole("tab", { name: "Server" }).click();
+    await cx.page.getByRole("tab", { name: "Server", exact: true }).click();
     await cx.page.locator(".setting", { hasText: "Version" }).locator("code", { hasText: /\d+\.\d+/ }).waitFor();
   } },
   { name: "the shortcuts are listed", run: async (cx) => {

@@ -82,7 +82,7 @@ export const table = [
   { name: "another server is used only after a confirmation", run: async (cx) => {
     cx.second = await cx.stage.serve({ password: "another secret" });
     const url = `${cx.server.url}/?server=${encodeURIComponent(cx.second.url)}`;
-    cx.third = await openPage(cx.browser, url, { allowed: [cx.second.url], httpCredentials: { username: "opencode", password: cx.server.password, origin: cx.server.url } });
+    cx.third = await openPage(cx.browser, url, { allowed: [cx.second.url], ...(await cx.credentials()) });
     cx.third.expected.push(/401/);
     cx.extra.push(cx.third);
     await cx.shows("names another server", cx.third);
@@ -92,13 +92,13 @@ export const table = [
     equal("requests", before, 0);
   } },
   { name: "a wrong password is refused", run: async (cx) => {
-    await cx.third.getByLabel("Password").fill("wrong");
-    await cx.third.getByLabel("Password").press("Enter");
+    await cx.third.getByLabel("Password", { exact: true }).fill("wrong");
+    await cx.third.getByLabel("Password", { exact: true }).press("Enter");
     await cx.shows("The user name or the password is wrong", cx.third);
   } },
   { name: "the right password opens the other server", run: async (cx) => {
-    await cx.third.getByLabel("Password").fill("another secret");
-    await cx.third.getByLabel("Password").press("Enter");
+    await cx.third.getByLabel("Password", { exact: true }).fill("another secret");
+    await cx.third.getByLabel("Password", { exact: true }).press("Enter");
     await cx.third.locator(".home h1").waitFor();
     await cx.third.locator("#prompt").fill("say hello");
     await cx.third.locator("#prompt").press("Enter");
@@ -133,7 +133,7 @@ export const table = [
     const hash = createHash("sha256").update(token).digest("hex");
     const auth = { users: { alice: { token: `sha256:${hash}`, role: "member", teams: ["core"] } }, quotas: { user: { tokens: 5_000_000 }, teams: { core: { cost: 0.01 } } } };
     const server = await cx.stage.serve({ env: { OPENCODE_CONFIG_CONTENT: JSON.stringify({ auth }), XDG_DATA_HOME: `${cx.stage.root}/users` } });
-    const page = await openPage(cx.browser, server.url, { httpCredentials: { username: "alice", password: token } });
+    const page = await openPage(cx.browser, server.url, { signIn: { username: "alice", password: token } });
     // A member may not list terminals and the like.
     page.expected.push(/403/);
     await page.locator("#prompt").fill("say hello");
@@ -161,7 +161,7 @@ export const table = [
       incoming.pipe(passed);
     });
     await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-    const page = await cx.open(`http://127.0.0.1:${proxy.address().port}/code/`);
+    const page = await cx.open(`http://127.0.0.1:${proxy.address().port}/code/`, { storageState: undefined, signIn: { username: "opencode", password: cx.server.password } });
     page.expected.push(/ERR_|Failed to load/);
     await page.locator(".home h1").waitFor();
     await page.locator("#prompt").fill("say hello");

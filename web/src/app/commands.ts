@@ -12,6 +12,7 @@ import { openAgents, openModels, openSessions, openSkills, openThemes, openVaria
 import { openDirectoryDialog } from "./directory";
 import { openInEditor } from "./editor";
 import { openPalette } from "./palette";
+import { isSignedIn, signOut } from "../api/server";
 import { go, openSession, route, showPanel, type Panel } from "./router";
 import { redraw } from "./lists";
 import { renameDialog, shareDialog } from "./session-menu";
@@ -44,6 +45,8 @@ const withSession = (run: (id: string) => void) => () => {
 const withPrompts = (open: (dialogs: typeof import("../views/session/timeline"), id: string) => void) =>
   withSession((id) => void attempt(async () => open(await import("../views/session/timeline"), id)));
 const hasSession = () => openId() !== null;
+/** In the field of the search itself, the same key opens the browser's own search. */
+const canSearch = () => hasSession() && document.activeElement?.id !== "session-search";
 const panel = (name: Panel) => () => {
   const now = route();
   showPanel(now.name === "session" && now.panel === name ? null : name);
@@ -56,6 +59,12 @@ async function undo(id: string): Promise<void> {
   // The text comes back, so that it can be changed and sent again.
   if (text && !draftOf(id).text()) draftOf(id).setText(text);
   focusPrompt();
+}
+
+/** Signs out, and loads the page again, so that nothing of the user stays in its memory. */
+export async function leave(): Promise<void> {
+  await attempt(signOut);
+  location.replace(location.pathname + location.search);
 }
 
 async function copyLast(id: string): Promise<void> {
@@ -87,6 +96,7 @@ export const COMMANDS: Command[] = [
   { id: "session.share", label: t.share, group: "session", icon: "globe", slash: ["share"], when: hasSession, run: withSession(shareDialog) },
   { id: "session.unshare", label: t.unshare, group: "session", icon: "globe", slash: ["unshare"], when: () => Boolean(state.sessions[openId() ?? ""]?.share), run: withSession(unshare) },
   { id: "session.move", label: t.moveSession, group: "session", icon: "folder", slash: ["move"], when: hasSession, run: withPrompts((dialogs, id) => dialogs.openMove(id)) },
+  { id: "session.search", label: t.searchSession, group: "session", keys: "Ctrl F", icon: "search", slash: ["search", "find"], when: canSearch, run: () => void attempt(async () => (await import("../views/session/search")).openSearch()) },
   { id: "session.pin", label: `${t.pin} / ${t.unpin}`, group: "session", icon: "pin", when: hasSession, run: withSession(togglePin) },
   { id: "session.delete", label: t.deleteSession, group: "session", icon: "trash", when: hasSession, run: withSession((id) => remove(id, redraw)) },
   { id: "session.interrupt", label: t.stop, group: "session", keys: "Esc Esc", icon: "stop", when: () => isBusy(openId() ?? ""), run: withSession(abort) },
@@ -98,6 +108,7 @@ export const COMMANDS: Command[] = [
   { id: "view.terminal", label: t.terminal, group: "view", keys: "Ctrl Alt T", icon: "terminal", when: hasSession, run: panel("terminal") },
   { id: "view.tasks", label: t.tasks, group: "view", icon: "list", when: hasSession, run: panel("tasks") },
   { id: "view.status", label: t.status, group: "view", keys: "Ctrl Alt S", icon: "plug", slash: ["status", "mcps", "mcp"], when: hasSession, run: panel("status") },
+  { id: "view.context", label: t.contextAndCost, group: "view", icon: "spark", slash: ["context", "cost", "usage"], when: hasSession, run: panel("context") },
   { id: "view.sidebar", label: t.toggleSidebar, group: "view", keys: "Ctrl B", icon: "sidebar", run: () => setPrefs("sidebar", !prefs.sidebar) },
   { id: "view.thinking", label: t.showThinking, group: "view", slash: ["thinking"], run: () => setPrefs("thinking", !prefs.thinking) },
   { id: "view.outputs", label: t.showOutputs, group: "view", keys: "Ctrl O", slash: ["details"], run: () => setPrefs("outputs", !prefs.outputs) },
@@ -114,7 +125,7 @@ export const COMMANDS: Command[] = [
   { id: "settings", label: t.settings, group: "system", keys: "Ctrl ,", icon: "settings", run: () => go({ name: "settings", page: "" }) },
   { id: "shortcuts", label: t.shortcuts, group: "system", keys: "Ctrl /", icon: "question", slash: ["help"], run: () => go({ name: "shortcuts" }) },
   { id: "home", label: t.home, group: "system", icon: "home", run: () => go({ name: "home" }) },
-  { id: "gallery", label: t.gallery, group: "system", run: () => go({ name: "gallery" }) },
+  { id: "sign.out", label: t.signOutHere, group: "system", icon: "key", when: isSignedIn, slash: ["sign-out"], run: () => void leave() },
 ];
 
 export function isDark(): boolean {

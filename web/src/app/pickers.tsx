@@ -1,8 +1,8 @@
 // Pickers of models, variants, agents, sessions, skills and themes.
 import { createMemo, createResource, createSignal, lazy, onCleanup, Suspense } from "solid-js";
-import { call } from "../api";
+import { call, type Model } from "../api";
 import { currentDirectory, remove, togglePin } from "../state/actions";
-import { chooseAgent, chooseModel, chooseVariant, currentAgent, currentModel, currentVariant, findModel, modelName, parseModel, primaryAgents, variantsOf } from "../state/choice";
+import { chooseAgent, chooseModel, chooseVariant, currentAgent, currentModel, currentVariant, findModel, isAgentic, modelName, parseModel, primaryAgents, variantsOf } from "../state/choice";
 import { putSession, state } from "../state/mirror";
 import { placeOf } from "../state/place";
 import { prefs, setPrefs } from "../state/prefs";
@@ -27,21 +27,31 @@ function here() {
   return { session, place: placeOf(session?.directory ?? currentDirectory()) };
 }
 
-export function openModels(): void {
+/** The context and the price of a model, such as `200K · $3 / $15`. */
+function modelFacts(model: Model): string | undefined {
+  const { input, output } = model.cost;
+  const price = input + output > 0 ? `$${input} / $${output}` : "";
+  return [model.limit.context ? count(model.limit.context) : "", price].filter(Boolean).join(" · ") || undefined;
+}
+
+/** Opens the list of models, or of those of one provider. */
+export function openModels(providerID?: string): void {
   const { session, place } = here();
   openDialog((dialog) => {
+    const [showsAll, setShowsAll] = createSignal(false);
     const items = createMemo<PickerItem[]>(() => {
       const current = currentModel(place, session);
-      const all = (place.providers()?.providers ?? []).flatMap((provider) =>
-        Object.entries(provider.models).map(([id, model]) => ({ ref: { providerID: provider.id, modelID: id }, provider, model })),
-      );
+      const providers = (place.providers()?.providers ?? []).filter((provider) => providerID === undefined || provider.id === providerID);
+      const all = providers
+        .flatMap((provider) => Object.entries(provider.models).map(([id, model]) => ({ ref: { providerID: provider.id, modelID: id }, provider, model })))
+        .filter(({ model }) => showsAll() || isAgentic(model));
       const item = (entry: (typeof all)[number], group: string): PickerItem => ({
         id: modelName(entry.ref),
         label: prose(entry.model.name || entry.ref.modelID),
         detail: prose(entry.provider.name || entry.provider.id),
         group,
         words: modelName(entry.ref),
-        badge: entry.model.limit.context ? count(entry.model.limit.context) : undefined,
+        badge: modelFacts(entry.model),
         current: current !== undefined && modelName(current) === modelName(entry.ref),
       });
       const named = (names: readonly string[]) => names.flatMap((name) => all.filter((entry) => modelName(entry.ref) === name));
@@ -62,7 +72,7 @@ export function openModels(): void {
     return (
       <Picker
         title={t.chooseModel} items={items()} onPick={pick} onClose={dialog.close} loading={place.providers() === undefined} empty={`${t.noModel}. ${t.noModelHint}`}
-        actions={[{ key: "f", label: t.favourite, run: favour }]}
+        actions={[{ key: "f", label: t.favourite, run: favour }, { key: "a", label: showsAll() ? t.onlyAgents : t.allModels, run: () => setShowsAll(!showsAll()) }]}
       />
     );
   });

@@ -1,8 +1,9 @@
 // The address of a view is in the fragment, so the app works below any path and behind any proxy.
 import { createSignal } from "solid-js";
 
-export type Panel = "changes" | "files" | "terminal" | "tasks" | "status";
-const PANELS: readonly Panel[] = ["changes", "files", "terminal", "tasks", "status"];
+export type Panel = "changes" | "files" | "terminal" | "tasks" | "status" | "context";
+/** The panels, in the order of their tabs. */
+export const PANELS: readonly Panel[] = ["changes", "files", "terminal", "tasks", "status", "context"];
 
 export type Route =
   | { name: "home" }

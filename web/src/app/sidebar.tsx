@@ -71,10 +71,9 @@ export function Sidebar(): JSX.Element {
         </Show>
       </div>
       <div class="sidebar-foot">
-        <Button kind="quiet" icon="home" label={t.home} aria-pressed={route().name === "home"} onClick={() => go({ name: "home" })} />
-        <Button kind="quiet" icon="settings" label={t.settings} aria-pressed={route().name === "settings"} onClick={() => go({ name: "settings", page: "" })} />
-        <Button kind="quiet" icon="question" label={t.shortcuts} keys="Ctrl /" aria-pressed={route().name === "shortcuts"} onClick={() => go({ name: "shortcuts" })} />
-        <span class="grow" />
+        <Button kind="quiet" icon="home" aria-pressed={route().name === "home"} onClick={() => go({ name: "home" })}>{t.home}</Button>
+        <Button kind="quiet" icon="settings" aria-pressed={route().name === "settings"} onClick={() => go({ name: "settings", page: "" })}>{t.settings}</Button>
+        <Button kind="quiet" icon="question" keys="Ctrl /" aria-pressed={route().name === "shortcuts"} onClick={() => go({ name: "shortcuts" })}>{t.keys}</Button>
         <Connection />
       </div>
     </nav>

@@ -39,27 +39,67 @@ export function parseModel(name: string | undefined): ModelRef | null {
   return name && at > 0 ? { providerID: name.slice(0, at), modelID: name.slice(at + 1) } : null;
 }
 
-export function currentModel(place: Place, session?: Session): ModelRef | undefined {
+/** The key of a provider that serves everybody. Its service receives prompts without a sign-in. */
+const PUBLIC_KEY = "public";
+
+/** Whether a provider can be used without a key, so that only an explicit choice may send it a prompt. */
+export function isPublic(provider: Provider): boolean {
+  return provider.options["apiKey"] === PUBLIC_KEY;
+}
+
+/** Whether a model can work as an agent: it calls tools and writes text. */
+export function isAgentic(model: Model): boolean {
+  return model.capabilities.toolcall && model.capabilities.output.text;
+}
+
+/** The models that the user chose, or that a session or the configuration names, the most specific first. */
+function chosenModels(place: Place, session?: Session): (ModelRef | null | undefined)[] {
   const agent = place.agents()?.find((one) => one.name === currentAgent(place, session));
-  const providers = place.providers();
-  const first = providers?.providers.find((provider) => Object.keys(provider.models).length > 0);
-  const refs: (ModelRef | null | undefined)[] = [
+  /** Stored models of a service for everybody count only if the user chose them, because earlier ones may have been guessed. */
+  const allowed = (ref: ModelRef | null) => {
+    const provider = findModel(place, ref)?.provider;
+    return ref && provider && (!isPublic(provider) || prefs.publicModels.includes(modelName(ref))) ? ref : null;
+  };
+  return [
     chosen()[key(place, session)]?.model,
     session?.model && { providerID: session.model.providerID, modelID: session.model.id },
     agent?.model,
-    session ? null : prefs.model,
+    session ? null : allowed(prefs.model),
     parseModel(place.config()?.model),
-    ...prefs.recent.map(parseModel),
-    first && { providerID: first.id, modelID: providers?.default[first.id] ?? Object.keys(first.models)[0] ?? "" },
+    ...prefs.recent.map((name) => allowed(parseModel(name))),
   ];
-  const ref = refs.find((one) => findModel(place, one) !== undefined);
+}
+
+/** The model that is used if nothing was chosen: the default of the first provider that the user has a key for. */
+function guess(place: Place): ModelRef | undefined {
+  const all = place.providers();
+  const provider = all?.providers.find((one) => !isPublic(one) && Object.keys(one.models).length > 0);
+  if (!provider) return undefined;
+  const agentic = Object.entries(provider.models).find(([, model]) => isAgentic(model))?.[0];
+  return { providerID: provider.id, modelID: all?.default[provider.id] ?? agentic ?? Object.keys(provider.models)[0] ?? "" };
+}
+
+export function currentModel(place: Place, session?: Session): ModelRef | undefined {
+  const ref = [...chosenModels(place, session), guess(place)].find((one) => findModel(place, one) !== undefined);
   return ref ? { providerID: ref.providerID, modelID: ref.modelID } : undefined;
+}
+
+/** Whether the model was guessed, because nothing names one. */
+export function isGuessed(place: Place, session?: Session): boolean {
+  return currentModel(place, session) !== undefined && !chosenModels(place, session).some((one) => findModel(place, one) !== undefined);
+}
+
+/** Whether the server's models are known, and none of them may be used without a choice. */
+export function needsChoice(place: Place, session?: Session): boolean {
+  return place.providers() !== undefined && place.config() !== undefined && currentModel(place, session) === undefined;
 }
 
 export function chooseModel(place: Place, session: Session | undefined, model: ModelRef): void {
   setChosen((all) => ({ ...all, [key(place, session)]: { ...all[key(place, session)], model } }));
   if (!session) setPrefs("model", model);
   setPrefs("recent", toFront(prefs.recent, modelName(model), 8));
+  const provider = findModel(place, model)?.provider;
+  if (provider && isPublic(provider)) setPrefs("publicModels", toFront(prefs.publicModels, modelName(model), 8));
 }
 
 export function modelName(ref: ModelRef): string {

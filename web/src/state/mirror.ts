@@ -6,6 +6,7 @@ import {
   type SessionStatus, type Todo,
 } from "../api";
 import { FIRST, PAGE } from "../api/first";
+import { forgetSignIn } from "../api/server";
 import { follow, type StreamState } from "../api/stream";
 import { afterFirstView, idle } from "../ui/idle";
 import { fail, toast } from "../ui/toast";
@@ -386,8 +387,9 @@ export function connect(): Promise<void> {
   return listing;
 }
 
-/** Stops following the events, because the server wants a password. */
+/** Stops following the events, because the server wants a password or does not know the sign-in any more. */
 export function refuse(): void {
   ending?.abort();
+  forgetSignIn();
   set("connection", "refused");
 }

@@ -103,7 +103,8 @@ export function placeOf(directory: string): Place {
     mcp: lazy(() => call("GET /mcp", { query, long: true })),
     lsp: lazy(() => call("GET /lsp", { query })),
     formatters: lazy(() => call("GET /formatter", { query })),
-    sandbox: lazy(() => call("GET /experimental/sandbox", { query })),
+    // Before a command has run, the server looks for the mechanism only if it is asked to.
+    sandbox: lazy(() => call("GET /experimental/sandbox", { query: { directory, probe: "true" } })),
     trust: lazy(() => call("GET /trust", { query })),
   };
   places.set(directory, place);

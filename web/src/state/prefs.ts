@@ -24,6 +24,8 @@ export interface Prefs {
   pinned: string[];
   favourites: string[];
   recent: string[];
+  /** The models of services for everybody that the user chose. */
+  publicModels: string[];
   /** The variant of each model. */
   variants: Record<string, string>;
   /** The chosen model and agent, by agent and by directory. */
@@ -42,7 +44,7 @@ const MAX_DRAFT = 200_000;
 
 const DEFAULTS: Prefs = {
   theme: "codewright", scheme: "system", themes: {}, textSize: 100, split: false, thinking: false, outputs: false, times: false,
-  notify: false, enterSends: true, sidebar: true, panelWidth: 440, pinned: [], favourites: [], recent: [], variants: {}, model: null,
+  notify: false, enterSends: true, sidebar: true, panelWidth: 440, pinned: [], favourites: [], recent: [], publicModels: [], variants: {}, model: null,
   agent: "", directories: [], editor: "", history: [],
 };
 

@@ -1,11 +1,13 @@
 // Home: a prompt, what waits or runs, and the sessions of all directories.
-import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, For, lazy, on, onCleanup, onMount, Show, Suspense, type JSX } from "solid-js";
 import { openDirectoryDialog } from "../../app/directory";
 import { groups as allGroups, groupSessions, rootSessions, waitsFor, type Group } from "../../app/lists";
 import { format, openSession } from "../../app/router";
 import { SessionMenu } from "../../app/session-menu";
 import { currentDirectory } from "../../state/actions";
+import { needsChoice } from "../../state/choice";
 import { loadMoreSessions, searchSessions, state, type KnownSession } from "../../state/mirror";
+import { placeOf } from "../../state/place";
 import { prefs, setPrefs, toFront } from "../../state/prefs";
 import { ago, baseName, money, shortPath } from "../../text/format";
 import { t } from "../../text";
@@ -14,6 +16,9 @@ import { filter } from "../../ui/fuzzy";
 import { Icon } from "../../ui/icon";
 import { plain, prose } from "../../ui/text";
 import { Composer } from "../session/composer";
+
+/** Most users have a model. */
+const FirstRunCard = lazy(() => import("./first-run"));
 
 /** Directories that are displayed as buttons. */
 const MAX_DIRECTORIES = 6;
@@ -62,6 +67,7 @@ export function HomeView(): JSX.Element {
             </For>
             <button type="button" class="place" onClick={() => openDirectoryDialog()}><Icon name="add" />{t.openDirectory}</button>
           </div>
+          <Show when={currentDirectory()} keyed>{(directory) => <Show when={needsChoice(placeOf(directory))}><Suspense><FirstRunCard directory={directory} /></Suspense></Show>}</Show>
           <Show when={currentDirectory()} keyed>
             {(directory) => <Composer id="" directory={directory} onSent={(id) => openSession(id)} />}
           </Show>

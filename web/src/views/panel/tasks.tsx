@@ -8,7 +8,8 @@ import { count, money } from "../../text/format";
 import { t } from "../../text";
 import { Icon } from "../../ui/icon";
 import { prose } from "../../ui/text";
-import { lastAnswer, usedTokens } from "../session/meter";
+import { usedTokens } from "../../state/context";
+import { lastAnswer } from "../session/meter";
 import { TodoList } from "../session/tools";
 
 export function TasksPanel(props: { id: string }): JSX.Element {

@@ -1,9 +1,9 @@
 // The prompt: text with completion, attachments, the shell mode, the history, and the choice of agent and model.
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
-import { COMMANDS } from "../../app/commands";
 import { cycleAgent, openAgents, openModels, openVariants } from "../../app/pickers";
 import { abort, createSession, sendPrompt } from "../../state/actions";
-import { currentAgent, currentModel, currentVariant, findModel, variantsOf } from "../../state/choice";
+import { currentAgent, currentModel, currentVariant, findModel, isGuessed, needsChoice, variantsOf } from "../../state/choice";
+import { runSlash } from "./slash";
 import { isBusy, state } from "../../state/mirror";
 import { placeOf } from "../../state/place";
 import { prefs } from "../../state/prefs";
@@ -123,16 +123,17 @@ export function Composer(props: Props): JSX.Element {
   const canSend = () => (draft.text().trim() !== "" || draft.attachments().length > 0 || draft.comments().length > 0) && !isSending();
   const send = async () => {
     if (!canSend()) return;
-    const text = draft.text().trim();
-    const slash = /^\/(\S+)$/.exec(text)?.[1];
-    const own = slash && COMMANDS.find((command) => command.slash?.includes(slash));
-    if (own && !(await place().commands.load())?.some((command) => command.name === slash)) {
-      draft.setText("");
-      own.run();
-      return;
-    }
     setSending(true);
     try {
+      const slash = draft.isShell() ? "prompt" : await runSlash(draft.text().trim(), place(), session());
+      if (slash === "done") draft.setText("");
+      if (slash !== "prompt") return;
+      // What was typed stays until there is a model. A shell command needs none.
+      if (!draft.isShell()) await Promise.all([place().providers.load(), place().config.load(), place().agents.load()]);
+      if (!draft.isShell() && needsChoice(place(), session())) {
+        explainModels();
+        return;
+      }
       const id = props.id || (await createSession(props.directory)).id;
       const prompt = { text: draft.text(), parts: partsOf(draft, props.directory), isShell: draft.isShell() };
       await sendPrompt(id, prompt);
@@ -229,6 +230,9 @@ export function Composer(props: Props): JSX.Element {
     const ref = model();
     return ref ? currentVariant(place(), ref) : undefined;
   };
+  /** Explains how to get a model. Its code is loaded when it is needed. */
+  const explainModels = () => void import("../home/first-run").then(({ firstRunDialog }) => firstRunDialog(props.directory), fail);
+  const isUnchosen = () => needsChoice(place(), session());
   const hasVariants = () => variantsOf(place(), model()).length > 0;
 
   return (
@@ -310,7 +314,7 @@ export function Composer(props: Props): JSX.Element {
         <input ref={picker} type="file" multiple hidden tabindex={-1} aria-label={t.attachFile} onChange={(event) => { addFiles(event.currentTarget.files ?? []); event.currentTarget.value = ""; }} />
         <Show when={!draft.isShell()} fallback={<span class="badge accent">{t.shellMode}</span>}>
           <button type="button" class="pill" aria-label={`${t.agent}: ${agent() ?? ""}`} onClick={() => openAgents()}>{prose(agent() ?? "…")}</button>
-          <button type="button" class="pill clip" aria-label={`${t.model}: ${modelTitle()}`} onClick={() => openModels()}>{modelTitle()}</button>
+          <button type="button" class="pill clip" classList={{ warn: isUnchosen() }} aria-label={`${t.model}: ${modelTitle()}`} onClick={() => (isUnchosen() ? explainModels() : openModels())}>{modelTitle()}</button>
           <Show when={hasVariants()}>
             <button type="button" class="pill" aria-label={`${t.variant}: ${variant() ?? t.defaultVariant}`} onClick={() => openVariants()}>{variant() ?? t.defaultVariant}</button>
           </Show>
@@ -322,6 +326,9 @@ export function Composer(props: Props): JSX.Element {
         </Show>
         <Button small kind="primary" icon="send" label={t.send} keys={prefs.enterSends ? "Enter" : "Ctrl Enter"} disabled={!canSend()} onClick={() => void send()} />
       </div>
+      <Show when={isGuessed(place(), session())}>
+        <p class="composer-note muted" role="status">{t.modelGuessed(modelTitle())} <button type="button" class="link" onClick={() => openModels()}>{t.chooseModel}</button></p>
+      </Show>
       <Show when={isDropping()}><div class="drop-hint" aria-hidden="true">{t.dropHere}</div></Show>
     </div>
   );

@@ -1,7 +1,9 @@
 // The context and the cost of a session.
 import { createMemo, Show, type JSX } from "solid-js";
 import type { AssistantMessage } from "../../api";
+import { showPanel } from "../../app/router";
 import { findModel } from "../../state/choice";
+import { usedTokens } from "../../state/context";
 import { state, transcriptOf } from "../../state/mirror";
 import { placeOf } from "../../state/place";
 import { count, money } from "../../text/format";
@@ -22,11 +24,6 @@ export function lastAnswer(id: string): AssistantMessage | undefined {
   return undefined;
 }
 
-export function usedTokens(info: AssistantMessage): number {
-  const { input, output, reasoning, cache } = info.tokens;
-  return input + output + reasoning + cache.read + cache.write;
-}
-
 export function Meter(props: { id: string }): JSX.Element {
   const answer = createMemo(() => lastAnswer(props.id));
   const limit = () => {
@@ -43,19 +40,20 @@ export function Meter(props: { id: string }): JSX.Element {
   const text = () => (limit() > 0 ? t.tokensOf(count(used()), count(limit())) : t.tokensUsed(count(used())));
   return (
     <Show when={used() > 0}>
-      <div
-        class="meter-box tabular"
-        role="img"
-        aria-label={`${t.context}: ${text()}, ${t.cost}: ${money(cost())}`}
+      <button
+        type="button"
+        class="button quiet meter-box tabular"
+        onClick={() => showPanel("context")}
         ref={(element) => tooltip(element, () => ({ text: `${t.context}: ${text()} · ${t.cost}: ${money(cost())}` }))}
       >
+        <span class="visually-hidden">{t.contextAndCost}: {text()}</span>
         <svg class={`meter ${part() > HIGH ? "high" : ""}`} viewBox="0 0 16 16" aria-hidden="true">
           <circle cx="8" cy="8" r="6" />
           <circle cx="8" cy="8" r="6" stroke-dasharray={`${part() * 37.7} 37.7`} />
         </svg>
         <span>{limit() > 0 ? `${Math.round(part() * 100)}%` : count(used())}</span>
         <Show when={cost() > 0}><span class="muted">{money(cost())}</span></Show>
-      </div>
+      </button>
     </Show>
   );
 }

@@ -1,7 +1,7 @@
 // A session: the transcript, what waits for the user, the prompt, and the panel next to them. Also a new session, which
 // exists on the server once its first prompt is sent.
-import { createEffect, createMemo, createSignal, lazy, on, Show, Suspense, type JSX } from "solid-js";
-import { showPanel, openSession, replace, route, type Panel } from "../../app/router";
+import { createEffect, createMemo, createSignal, For, lazy, on, Show, Suspense, type JSX } from "solid-js";
+import { openSession, PANELS, replace, route, showPanel, type Panel } from "../../app/router";
 import { SessionMenu } from "../../app/session-menu";
 import { currentDirectory, redo } from "../../state/actions";
 import { fetchSession, state, transcriptOf } from "../../state/mirror";
@@ -11,13 +11,18 @@ import { shortPath } from "../../text/format";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icon";
+import { Menu } from "../../ui/menu";
 import { plain, prose } from "../../ui/text";
 import { renameDialog } from "../../app/session-menu";
 import { openTrust } from "../trust/trust";
 import { Composer } from "./composer";
 import { Meter } from "./meter";
 import { Requests } from "./requests";
+import { openSearch } from "./search";
 import { TranscriptView } from "./transcript";
+
+/** The keys that open the panels. */
+const PANEL_KEYS: Partial<Record<Panel, string>> = { changes: "Ctrl Alt D", files: "Ctrl Alt F", terminal: "Ctrl Alt T", status: "Ctrl Alt S" };
 
 const SidePanel = lazy(() => import("../panel/panel"));
 
@@ -99,11 +104,13 @@ function Head(props: { id: string; directory: string; panel: Panel | null }): JS
       <Show when={props.id}>
         <div class="head-actions" role="group" aria-label={t.display}>
           <Meter id={props.id} />
-          <Button kind="quiet" icon="diff" label={t.changes} keys="Ctrl Alt D" aria-pressed={props.panel === "changes"} onClick={toggle("changes")} />
-          <Button kind="quiet" icon="folder" label={t.files} keys="Ctrl Alt F" aria-pressed={props.panel === "files"} onClick={toggle("files")} />
-          <Button kind="quiet" icon="terminal" label={t.terminal} keys="Ctrl Alt T" aria-pressed={props.panel === "terminal"} onClick={toggle("terminal")} />
-          <Button kind="quiet" icon="list" label={t.tasks} aria-pressed={props.panel === "tasks"} onClick={toggle("tasks")} />
-          <Button kind="quiet" icon="plug" label={t.status} keys="Ctrl Alt S" aria-pressed={props.panel === "status"} onClick={toggle("status")} />
+          <span class="head-panels row">
+            <For each={PANELS.filter((name) => name !== "context")}>
+              {(name) => <Button kind="quiet" keys={PANEL_KEYS[name]} aria-pressed={props.panel === name} onClick={toggle(name)}>{t[name]}</Button>}
+            </For>
+          </span>
+          <Button kind="quiet" icon="search" label={t.searchSession} keys="Ctrl F" onClick={() => openSearch()} />
+          <span class="head-menu"><Menu label={t.panels} icon="menu" entries={() => PANELS.map((name) => ({ label: t[name], keys: PANEL_KEYS[name], checked: props.panel === name, run: toggle(name) }))}>{t.panels}</Menu></span>
         </div>
       </Show>
     </header>

@@ -7,6 +7,7 @@ import { Button } from "../../ui/button";
 import { prose } from "../../ui/text";
 import { VirtualList, type VirtualHandle } from "../../ui/virtual";
 import { MessageRow } from "./message";
+import { Search } from "./search";
 
 /** Pages that are loaded to find a message that a link names. */
 const MAX_PAGES = 200;
@@ -42,6 +43,7 @@ export function TranscriptView(props: { id: string }): JSX.Element {
   };
   return (
     <div class="transcript">
+      <Search transcript={transcript()} keys={keys()} list={handle()} />
       <Show when={!transcript().error()} fallback={<div class="empty"><p class="notice bad" role="alert">{transcript().error()}</p><Button onClick={() => void transcript().refresh()}>{t.retry}</Button></div>}>
         <Show when={transcript().isLoaded() && keys().length === 0}>
           <div class="empty"><h2>{t.emptySession}</h2></div>

@@ -1,15 +1,14 @@
 // Providers: their models, keys and sign-ins.
 import { createMemo, createResource, createSignal, For, Show, type JSX } from "solid-js";
-import { openDialog } from "../../app/dialogs";
-import { call, type ProviderAuthMethod } from "../../api";
+import { call } from "../../api";
 import { attempt, currentDirectory } from "../../state/actions";
 import { placeOf } from "../../state/place";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
-import { Dialog } from "../../ui/dialog";
 import { filter } from "../../ui/fuzzy";
 import { prose } from "../../ui/text";
-import { toast } from "../../ui/toast";
+import { connectDialog } from "./connect";
+import { popularity } from "./popular";
 
 /** Providers that are displayed without a search. */
 const MAX_PROVIDERS = 40;
@@ -23,7 +22,7 @@ export function Providers(): JSX.Element {
   });
   const rows = createMemo(() => {
     const connected = new Set(found.latest?.connected ?? []);
-    const all = [...(found.latest?.all ?? [])].sort((a, b) => Number(connected.has(b.id)) - Number(connected.has(a.id)));
+    const all = [...(found.latest?.all ?? [])].sort((a, b) => Number(connected.has(b.id)) - Number(connected.has(a.id)) || popularity(a.id) - popularity(b.id));
     return filter(all, query(), (provider) => `${provider.name} ${provider.id}`).slice(0, MAX_PROVIDERS).map((provider) => ({ provider, isConnected: connected.has(provider.id) }));
   });
   const done = async () => {
@@ -50,69 +49,4 @@ export function Providers(): JSX.Element {
       </ul>
     </div>
   );
-}
-
-function connectDialog(providerID: string, name: string, methods: ProviderAuthMethod[], onDone: () => void): void {
-  openDialog((dialog) => {
-    const [key, setKey] = createSignal("");
-    const [begun, setBegun] = createSignal<{ url: string; instructions: string; method: string; index: number } | null>(null);
-    const [code, setCode] = createSignal("");
-    const [inputs, setInputs] = createSignal<Record<string, string>>({});
-    const finish = () => {
-      toast({ text: t.providerConnected(name), kind: "good" });
-      dialog.close();
-      onDone();
-    };
-    const save = () => attempt(async () => {
-      await call("PUT /auth/{providerID}", { path: { providerID }, body: { type: "api", key: key().trim() } });
-      finish();
-    });
-    const begin = (index: number) => attempt(async () => {
-      const reply = await call("POST /provider/{providerID}/oauth/authorize", { path: { providerID }, query: { directory: currentDirectory() }, body: { method: index, inputs: inputs() }, long: true });
-      if (!reply || !/^https?:/.test(reply.url)) return;
-      setBegun({ url: reply.url, instructions: reply.instructions, method: reply.method, index });
-      if (reply.method === "auto") void complete(index);
-    });
-    const complete = (index: number) => attempt(async () => {
-      await call("POST /provider/{providerID}/oauth/callback", { path: { providerID }, query: { directory: currentDirectory() }, body: { method: index, ...(code().trim() ? { code: code().trim() } : {}) }, long: true });
-      finish();
-    });
-    const prompts = (method: ProviderAuthMethod) => ("prompts" in method && Array.isArray(method.prompts) ? (method.prompts as { type: string; key: string; message: string; options?: { label: string; value: string }[] }[]) : []);
-    return (
-      <Dialog title={name} onClose={dialog.close}>
-        <Show when={begun()} fallback={
-          <>
-            <label class="column"><span>{t.apiKey}</span><input class="field" type="password" autocomplete="off" autofocus value={key()} onInput={(event) => setKey(event.currentTarget.value)} onKeyDown={(event) => event.key === "Enter" && key().trim() && void save()} /></label>
-            <div class="row"><Button kind="primary" disabled={!key().trim()} onClick={() => void save()}>{t.save}</Button></div>
-            <For each={methods.map((method, index) => ({ method, index })).filter(({ method }) => method.type === "oauth")}>
-              {({ method, index }) => (
-                <div class="column">
-                  <For each={prompts(method)}>
-                    {(prompt) => (
-                      <label class="column"><span>{prose(prompt.message)}</span>
-                        <Show when={prompt.options} fallback={<input class="field" onInput={(event) => { const value = event.currentTarget.value; setInputs((all) => ({ ...all, [prompt.key]: value })); }} />}>
-                          {(options) => <select class="field" onChange={(event) => { const value = event.currentTarget.value; setInputs((all) => ({ ...all, [prompt.key]: value })); }}><For each={options()}>{(option) => <option value={option.value}>{prose(option.label)}</option>}</For></select>}
-                        </Show>
-                      </label>
-                    )}
-                  </For>
-                  <Button onClick={() => void begin(index)}>{prose(method.label)}</Button>
-                </div>
-              )}
-            </For>
-          </>
-        }>
-          {(now) => (
-            <>
-              <p>{prose(now().instructions)}</p>
-              <a href={now().url} target="_blank" rel="noopener noreferrer">{t.openPage}</a>
-              <Show when={now().method === "code"} fallback={<p class="muted row"><span class="spinner" />{t.waitingForBrowser}</p>}>
-                <div class="row"><input class="field" aria-label={t.code} placeholder={t.pasteCode} value={code()} onInput={(event) => setCode(event.currentTarget.value)} /><Button kind="primary" disabled={!code().trim()} onClick={() => void complete(now().index)}>{t.done}</Button></div>
-              </Show>
-            </>
-          )}
-        </Show>
-      </Dialog>
-    );
-  });
 }

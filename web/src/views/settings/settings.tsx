@@ -1,9 +1,10 @@
-// Settings of this browser, the providers of the server, granted permissions and archived sessions.
+// Settings: of this browser, of the user's configuration, and of the server.
 import { createMemo, createResource, createSignal, For, Match, Show, Suspense, Switch, type JSX } from "solid-js";
 import { go, openSession, route } from "../../app/router";
 import { call, type GlobalSession } from "../../api";
-import { base } from "../../api/server";
-import { archive, attempt, currentDirectory } from "../../state/actions";
+import { base, isSignedIn } from "../../api/server";
+import { leave } from "../../app/commands";
+import { archive, currentDirectory } from "../../state/actions";
 import { putSession } from "../../state/mirror";
 import { EDITORS, isEditorAddress } from "../../state/editor";
 import { isVolatile, prefs, setPrefs } from "../../state/prefs";
@@ -16,11 +17,15 @@ import { plain, prose } from "../../ui/text";
 import { fail, toast } from "../../ui/toast";
 import { StatusPanel } from "../status/status";
 import { Page } from "./page";
+import { AgentSettings } from "./agents";
+import { ModelSettings } from "./models";
 import { Providers } from "./providers";
+import { PermissionSettings } from "./rules";
+import { ServerSettings } from "./servers";
 
-const PAGES = ["general", "providers", "permissions", "archive", "status", "server"] as const;
+const PAGES = ["general", "providers", "models", "permissions", "servers", "agents", "archive", "status", "server"] as const;
 type PageName = (typeof PAGES)[number];
-const TITLES: Record<PageName, string> = { general: t.appearance, providers: t.providers, permissions: t.savedPermissions, archive: t.archivedSessions, status: t.status, server: t.server };
+const TITLES: Record<PageName, string> = { general: t.appearance, providers: t.providers, models: t.models, permissions: t.permissions, servers: t.mcpServers, agents: t.agents, archive: t.archivedSessions, status: t.status, server: t.server };
 
 export default function SettingsView(): JSX.Element {
   const page = createMemo<PageName>(() => {
@@ -34,7 +39,10 @@ export default function SettingsView(): JSX.Element {
         <Switch>
           <Match when={page() === "general"}><General /></Match>
           <Match when={page() === "providers"}><Providers /></Match>
-          <Match when={page() === "permissions"}><Permissions /></Match>
+          <Match when={page() === "models"}><ModelSettings /></Match>
+          <Match when={page() === "permissions"}><PermissionSettings /></Match>
+          <Match when={page() === "servers"}><ServerSettings /></Match>
+          <Match when={page() === "agents"}><AgentSettings /></Match>
           <Match when={page() === "archive"}><Archive /></Match>
           <Match when={page() === "status"}><StatusPanel directory={currentDirectory()} /></Match>
           <Match when={page() === "server"}><Server /></Match>
@@ -153,21 +161,6 @@ function Notify(): JSX.Element {
   return <label class="switch"><input type="checkbox" role="switch" aria-label={t.notifyMe} checked={prefs.notify} onChange={(event) => void change(event.currentTarget.checked)} /></label>;
 }
 
-function Permissions(): JSX.Element {
-  const [saved, { refetch }] = createResource(() => call("GET /api/permission/saved"));
-  const revoke = (id: string) => void attempt(async () => {
-    await call("DELETE /api/permission/saved/{id}", { path: { id } });
-    await refetch();
-  });
-  return (
-    <ul class="rows settings">
-      <For each={saved.latest?.data ?? []} fallback={<p class="empty">{saved.loading ? t.loading : t.none}</p>}>
-        {(one) => <li class="status-row"><span class="badge">{plain(one.action)}</span><code class="grow clip">{plain(one.resource)}</code><Button small onClick={() => revoke(one.id)}>{t.revoke}</Button></li>}
-      </For>
-    </ul>
-  );
-}
-
 function Archive(): JSX.Element {
   const [found, { refetch }] = createResource(async () => {
     const all = await call("GET /experimental/session", { query: { roots: "true", archived: "true", limit: 500 } });
@@ -200,6 +193,7 @@ function Server(): JSX.Element {
   return (
     <div class="settings">
       <Setting label={t.server}><code>{base.href}</code></Setting>
+      <Show when={isSignedIn()}><Setting label={t.signedIn}><Button icon="key" onClick={() => void leave()}>{t.signOutHere}</Button></Setting></Show>
       <Setting label={t.version}><code>{health.latest?.version ?? "…"}</code></Setting>
       <Setting label={t.directory}><code>{plain(currentDirectory())}</code></Setting>
       <form class="row" onSubmit={(event) => (event.preventDefault(), use())}>

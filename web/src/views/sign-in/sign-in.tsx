@@ -1,47 +1,66 @@
 // The page that asks for the password of a server.
 import { createSignal, Show, type JSX } from "solid-js";
 import { Logo } from "../../app/sidebar";
-import { access, base, setCredentials } from "../../api/server";
-import { address } from "../../api";
+import { base, isOwn, signIn } from "../../api/server";
 import { connect } from "../../state/mirror";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 
+/** The user name of a server with one user. */
+const DEFAULT_USER = "opencode";
+
 export function SignIn(): JSX.Element {
-  const [username, setUsername] = createSignal("opencode");
+  const [username, setUsername] = createSignal(DEFAULT_USER);
   const [password, setPassword] = createSignal("");
+  const [isVisible, setVisible] = createSignal(false);
   const [problem, setProblem] = createSignal("");
   const [isTrying, setTrying] = createSignal(false);
+  let field!: HTMLInputElement;
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
+    if (!password()) {
+      setProblem(t.passwordMissing);
+      field.focus();
+      return;
+    }
     setTrying(true);
     setProblem("");
-    setCredentials({ username: username(), password: password() });
     try {
-      const { headers, credentials } = access();
-      const response = await fetch(address("GET /global/health"), { headers, credentials, signal: AbortSignal.timeout(15_000) });
-      if (response.ok) {
+      const { status, waitSeconds } = await signIn({ username: username().trim(), password: password() });
+      if (status === 200) {
+        setPassword("");
         void connect();
         return;
       }
-      setProblem(response.status === 401 ? t.passwordWrong : t.failedWith(response.status));
+      setProblem(status === 401 ? t.passwordWrong : status === 429 ? t.tooManyAttempts(waitSeconds) : t.failedWith(status));
+      field.select();
     } catch {
       setProblem(t.unreachable);
     } finally {
       setTrying(false);
     }
-    setCredentials(null);
   };
   return (
     <main class="gate">
       <form class="gate-box" onSubmit={(event) => void submit(event)}>
         <Logo />
         <h1>{t.signInTo(base.host)}</h1>
-        <label class="column"><span>{t.username}</span><input class="field" autocomplete="username" value={username()} onInput={(event) => setUsername(event.currentTarget.value)} /></label>
-        <label class="column"><span>{t.password}</span><input class="field" type="password" autocomplete="current-password" autofocus value={password()} onInput={(event) => setPassword(event.currentTarget.value)} /></label>
-        <Show when={problem()}><p class="notice bad" role="alert">{problem()}</p></Show>
-        <Button type="submit" kind="primary" disabled={isTrying()}>{t.signIn}</Button>
-        <p class="muted">{t.signInHint}</p>
+        <p class="muted">{t.signInWhy}</p>
+        <label class="column"><span>{t.password}</span>
+          <input
+            ref={field} class="field" type={isVisible() ? "text" : "password"} name="password" autocomplete="current-password" autofocus autocapitalize="off" spellcheck={false}
+            aria-invalid={problem() !== ""} aria-describedby={problem() ? "sign-in-problem" : undefined}
+            value={password()} onInput={(event) => setPassword(event.currentTarget.value)}
+          />
+        </label>
+        <label class="choice"><input type="checkbox" checked={isVisible()} onChange={(event) => setVisible(event.currentTarget.checked)} /><span>{t.showPassword}</span></label>
+        <label class="column"><span>{t.username}</span>
+          <input class="field" name="username" autocomplete="username" autocapitalize="off" spellcheck={false} value={username()} onInput={(event) => setUsername(event.currentTarget.value)} />
+          <small class="muted">{t.usernameHint(DEFAULT_USER)}</small>
+        </label>
+        <Show when={problem()}><p class="notice bad" id="sign-in-problem" role="alert">{problem()}</p></Show>
+        <Button type="submit" kind="primary" disabled={isTrying()}>{isTrying() ? t.signingIn : t.signIn}</Button>
+        <p class="muted">{isOwn ? t.signInHint : t.signInHintForeign}</p>
       </form>
     </main>
   );
