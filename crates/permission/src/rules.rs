@@ -300,7 +300,7 @@ impl PermissionRules {
     /// Does the same, but a rule that allows must match the pattern as it is spelled.
     pub(crate) fn decide_as_spelled(&self, permission: &str, pattern: &str) -> Action {
         let is_spelled = |rule: &&Rule| rule.action != Action::Allow || matches(&rule.pattern, pattern);
-        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, is_spelled)))
+        strictest(self.layers.iter().map(|layer| layer.decide(permission, pattern, is_spelled)))
     }
 
     fn decide_by_user(&self, permission: &str, pattern: &str, counts: impl Fn(&Rule) -> bool) -> Action {
