@@ -89,6 +89,7 @@ export const table = [
     const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==", "base64");
     await cx.page.locator('.composer input[type="file"]').setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: png });
     await cx.page.locator(".composer .chip", { hasText: "dot.png" }).waitFor();
+    await cx.shows("Plain Model cannot see pictures");
     await cx.say("what is this");
     await cx.page.locator('.prompt .chip-image img[alt="dot.png"]').waitFor();
   } },

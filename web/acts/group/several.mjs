@@ -1,7 +1,7 @@
 // Two browsers at once, lost connections, other servers, passwords, and a page that is older than the server.
 import { createHash, randomBytes } from "node:crypto";
 import { equal, ok } from "../acts.mjs";
-import { openPage } from "../stage.mjs";
+import { enter, openPage } from "../stage.mjs";
 
 export const table = [
   { name: "what one browser does appears in the other", run: async (cx) => {
@@ -195,7 +195,10 @@ export const table = [
     await page.addInitScript(() => {
       for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(globalThis, name, { get: () => { throw new DOMException("disabled", "SecurityError"); } });
     });
+    // Without storage, the page forgets its sign-in.
+    page.expected.push(/401/);
     await page.goto(cx.server.url);
+    await enter(page, { username: "opencode", password: cx.server.password });
     await page.locator(".home h1").waitFor();
     await page.locator("#prompt").fill("say hello");
     await page.locator("#prompt").press("Enter");

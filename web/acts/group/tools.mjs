@@ -63,6 +63,29 @@ export const table = [
     await row.locator(".fold").first().click();
     await row.getByText("export const one").waitFor();
   } },
+  { name: "a finished command shows its last lines and its exit code", run: async (cx) => {
+    await cx.ask("LONGOUT please");
+    await cx.press("Allow once");
+    await cx.shows("Counted.");
+    await cx.idle();
+    const shell = cx.page.locator(".shell").last();
+    await shell.locator(".badge", { hasText: "exit 0" }).waitFor();
+    await cx.until(() => {
+      const output = [...document.querySelectorAll(".shell .output")].at(-1);
+      return output.scrollHeight > output.clientHeight && output.scrollTop + output.clientHeight > output.scrollHeight - 4;
+    });
+    await shell.getByRole("button", { name: /All \d+ lines/ }).click();
+    await shell.getByRole("button", { name: "Hide the output" }).waitFor();
+  } },
+  { name: "sharing is not offered, because no server supports it", run: async (cx) => {
+    await cx.page.locator(".head").getByRole("button", { name: /^More actions/ }).click();
+    equal("menu", await cx.page.getByRole("menuitem", { name: "Share" }).count(), 0);
+    await cx.page.keyboard.press("Escape");
+    await cx.page.keyboard.press("Control+k");
+    await cx.page.getByRole("combobox", { name: "Type a command" }).fill("share");
+    equal("palette", await cx.page.locator("dialog").getByRole("option", { name: /share/i }).count(), 0);
+    await cx.page.keyboard.press("Escape");
+  } },
   { name: "a subagent is shown with its result", run: async (cx) => {
     await cx.ask("HANDOVER now");
     await cx.shows("Handed over.");

@@ -15,7 +15,7 @@ import { openPalette } from "./palette";
 import { isSignedIn, signOut } from "../api/server";
 import { go, openSession, route, showPanel, type Panel } from "./router";
 import { redraw } from "./lists";
-import { renameDialog, shareDialog } from "./session-menu";
+import { renameDialog } from "./session-menu";
 import { openTrust } from "../views/trust/trust";
 import { draftOf, focusPrompt } from "../views/session/draft";
 
@@ -93,7 +93,6 @@ export const COMMANDS: Command[] = [
   { id: "session.copy", label: t.copyLast, group: "session", keys: "Ctrl Alt Y", icon: "copy", slash: ["copy"], when: hasSession, run: withSession((id) => void copyLast(id)) },
   { id: "session.export", label: t.exportSession, group: "session", icon: "download", slash: ["export"], when: hasSession, run: withSession((id) => void attempt(() => exportSession(id, "markdown"))) },
   { id: "session.export.json", label: t.exportJson, group: "session", icon: "download", when: hasSession, run: withSession((id) => void attempt(() => exportSession(id, "json"))) },
-  { id: "session.share", label: t.share, group: "session", icon: "globe", slash: ["share"], when: hasSession, run: withSession(shareDialog) },
   { id: "session.unshare", label: t.unshare, group: "session", icon: "globe", slash: ["unshare"], when: () => Boolean(state.sessions[openId() ?? ""]?.share), run: withSession(unshare) },
   { id: "session.move", label: t.moveSession, group: "session", icon: "folder", slash: ["move"], when: hasSession, run: withPrompts((dialogs, id) => dialogs.openMove(id)) },
   { id: "session.search", label: t.searchSession, group: "session", keys: "Ctrl F", icon: "search", slash: ["search", "find"], when: canSearch, run: () => void attempt(async () => (await import("../views/session/search")).openSearch()) },

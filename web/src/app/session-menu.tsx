@@ -1,6 +1,6 @@
 // The actions on a session, in lists and in its head, and their dialogs.
 import { createSignal, type JSX } from "solid-js";
-import { archive, attempt, compact, fork, remove, rename, share, togglePin, unshare } from "../state/actions";
+import { archive, attempt, compact, fork, remove, rename, togglePin, unshare } from "../state/actions";
 import { state } from "../state/mirror";
 import { prefs } from "../state/prefs";
 import { t } from "../text";
@@ -30,15 +30,6 @@ export function renameDialog(id: string): void {
   });
 }
 
-/** Explains what sharing does, and shares after a confirmation. */
-export function shareDialog(id: string): void {
-  openDialog((dialog) => (
-    <Dialog title={t.share} onClose={dialog.close} foot={<><Button onClick={dialog.close}>{t.cancel}</Button><Button kind="primary" onClick={() => (dialog.close(), share(id))}>{t.share}</Button></>}>
-      <p>{t.shareHint}</p>
-    </Dialog>
-  ));
-}
-
 export function sessionEntries(id: string): MenuEntry[] {
   const session = state.sessions[id];
   const isArchived = session?.time.archived !== undefined;
@@ -50,7 +41,8 @@ export function sessionEntries(id: string): MenuEntry[] {
     "line",
     { label: t.exportSession, icon: "download", run: () => void attempt(() => exportSession(id, "markdown")) },
     { label: t.exportJson, icon: "download", run: () => void attempt(() => exportSession(id, "json")) },
-    session?.share ? { label: t.unshare, icon: "globe", run: () => unshare(id) } : { label: t.share, icon: "globe", run: () => shareDialog(id) },
+    // Sharing is not offered, because no server supports it. A session that is shared elsewhere can stop it.
+    ...(session?.share ? [{ label: t.unshare, icon: "globe" as const, run: () => unshare(id) }] : []),
     "line",
     { label: isArchived ? t.unarchive : t.archive, icon: "archive", run: () => archive(id, isArchived ? undefined : Date.now()) },
     { label: t.delete, icon: "trash", danger: true, run: () => remove(id, redraw) },

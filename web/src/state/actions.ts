@@ -199,14 +199,6 @@ export async function undoLast(id: string): Promise<string | null> {
   return (await revert(id, last)) ? last : null;
 }
 
-export function share(id: string): void {
-  void attempt(async () => {
-    const session = await call("POST /session/{sessionID}/share", { path: { sessionID: id } });
-    putSession(session);
-    if (session.share) toast({ text: session.share.url, kind: "good" });
-  });
-}
-
 export function unshare(id: string): void {
   void attempt(async () => putSession(await call("DELETE /session/{sessionID}/share", { path: { sessionID: id } })));
 }

@@ -1,5 +1,5 @@
 // The output of a command, with its colours.
-import { createEffect, type JSX } from "solid-js";
+import { createEffect, onCleanup, onMount, type JSX } from "solid-js";
 import { ansi } from "./text";
 
 /** Longer outputs show their end: a page with more text would be slow, and the file has all of it. */
@@ -10,8 +10,14 @@ export function ending(text: string): string {
   return text.length > MAX_OUTPUT ? `…\n${text.slice(-MAX_OUTPUT)}` : text;
 }
 
-export function Output(props: { text: string; label: string; follow?: boolean }): JSX.Element {
+export function Output(props: { text: string; label: string; follow?: boolean; fromEnd?: boolean }): JSX.Element {
   let element!: HTMLPreElement;
+  // The end of a command's output says how it went. The next frame knows its height.
+  onMount(() => {
+    if (!props.fromEnd) return;
+    const scrolling = requestAnimationFrame(() => (element.scrollTop = element.scrollHeight));
+    onCleanup(() => cancelAnimationFrame(scrolling));
+  });
   createEffect(() => {
     const text = props.text;
     const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 24;

@@ -232,6 +232,8 @@ export function Composer(props: Props): JSX.Element {
   };
   /** Explains how to get a model. Its code is loaded when it is needed. */
   const explainModels = () => void import("../home/first-run").then(({ firstRunDialog }) => firstRunDialog(props.directory), fail);
+  /** Whether a picture is attached that the model cannot see. */
+  const isBlind = () => draft.attachments().some((file) => file.mime.startsWith("image/")) && findModel(place(), model())?.model.capabilities.input.image === false;
   const isUnchosen = () => needsChoice(place(), session());
   const hasVariants = () => variantsOf(place(), model()).length > 0;
 
@@ -326,6 +328,7 @@ export function Composer(props: Props): JSX.Element {
         </Show>
         <Button small kind="primary" icon="send" label={t.send} keys={prefs.enterSends ? "Enter" : "Ctrl Enter"} disabled={!canSend()} onClick={() => void send()} />
       </div>
+      <Show when={isBlind()}><p class="composer-note warn" role="alert">{t.cannotSee(modelTitle())} <button type="button" class="link" onClick={() => openModels()}>{t.chooseModel}</button></p></Show>
       <Show when={isGuessed(place(), session())}>
         <p class="composer-note muted" role="status">{t.modelGuessed(modelTitle())} <button type="button" class="link" onClick={() => openModels()}>{t.chooseModel}</button></p>
       </Show>

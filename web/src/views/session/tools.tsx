@@ -109,8 +109,17 @@ function Row(props: RowProps): JSX.Element {
   );
 }
 
+/** What follows in a refusal is for the model: the rules as JSON. */
+const RULES = " Rules that speak of it:";
+
 function ErrorText(props: { text: string }): JSX.Element {
-  return <pre class="tool-error" dir="auto">{prose(props.text.slice(0, 4_000))}</pre>;
+  const [sentence, rules] = props.text.slice(0, 4_000).split(RULES, 2);
+  return (
+    <>
+      <pre class="tool-error" dir="auto">{prose(sentence ?? "")}</pre>
+      <Show when={rules}><details class="tool-rules muted"><summary>{t.rulesOfRefusal}</summary><pre dir="ltr">{prose(rules ?? "")}</pre></details></Show>
+    </>
+  );
 }
 
 function time(call: Call): string {
@@ -130,11 +139,11 @@ function Bash(props: { call: Call }): JSX.Element {
         <Show when={!props.call.isRunning} fallback={<span class="spinner" role="img" aria-label={t.working} />}><Icon name="terminal" /></Show>
         <code class="shell-command" dir="ltr">{cleanCode(text(props.call.input, "command")) || "…"}</code>
         <span class="tool-note muted tabular">{time(props.call)}</span>
-        <Show when={exit()}><span class="badge bad">exit {exit()}</span></Show>
+        <Show when={exit() !== null}><span class="badge" classList={{ bad: exit() !== 0 }}>exit {exit()}</span></Show>
         <CopyButton text={() => text(props.call.input, "command")} />
       </div>
       <Show when={output()}>
-        <Output text={output()} label={t.showOutput} follow={props.call.isRunning} />
+        <Output text={output()} label={t.showOutput} follow={props.call.isRunning} fromEnd />
         <Show when={lines() > 10}>
           <button type="button" class="shell-more" aria-expanded={all()} onClick={() => setAll(!all())}>{all() ? t.hideOutput : t.allLines(lines())}</button>
         </Show>
