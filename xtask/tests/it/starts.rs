@@ -2,10 +2,18 @@
 
 use std::path::Path;
 
-/// The files of the engine that run a tool, with the check before it.
+/// The files of the engine that run a tool, or a command as the tool `bash` does, with the check before it.
 const STARTS: &[(&str, &str)] = &[
+    (
+        "session/shell.rs",
+        "a command that the user types; on a server with users only an administrator has this route",
+    ),
     ("toolbox/call.rs", "every call: `work` asks the hooks, then the rules, then runs"),
     ("toolbox/cx.rs", "a file that the user attaches to the own prompt, read with the tool `read`"),
+    (
+        "worktrees/create.rs",
+        "the start command of a worktree, after the project is trusted and in the sandbox of commands",
+    ),
 ];
 
 #[test]
@@ -14,7 +22,7 @@ fn a_tool_starts_only_where_rules_and_hooks_were_asked() {
     let mut found = Vec::new();
     visit(&root, &mut |path, text| {
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        if code.contains("tool.run(") {
+        if code.contains("tool.run(") || code.contains("run_for_user(") {
             found.push(path.strip_prefix(&root).unwrap_or(path).display().to_string());
         }
     });
