@@ -82,6 +82,7 @@ pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
 pub use error::{Error, Resource};
 pub use generate::Generated;
+pub use hosts::names_private_host;
 pub use instance::Instance;
 pub use instance::vcs::Against;
 pub use interface::events::Following;

@@ -178,6 +178,15 @@ impl Call {
         Err(ErrorKind::InvalidFilename.into())
     }
 
+    /// Copies memory that an argument points to. Returns the number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the memory cannot be read.
+    pub fn bytes(&self, argument: usize, into: &mut [u8]) -> Result<usize, Error> {
+        self.read(*self.args.get(argument).ok_or(ErrorKind::InvalidInput)?, into)
+    }
+
     /// Copies memory of the caller. Returns the number of bytes.
     #[expect(unsafe_code, reason = "no safe interface exists")]
     fn read(&self, address: u64, into: &mut [u8]) -> Result<usize, Error> {

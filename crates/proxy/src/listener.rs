@@ -17,7 +17,7 @@ use crate::http1::Session;
 use crate::{Deadlines, Outside, socks};
 
 /// The connections of one proxy at a time. Further ones are closed at once.
-pub const MAX_CONNECTIONS: usize = 128;
+pub const MAX_CONNECTIONS: usize = 320;
 /// The connections of all proxies at a time.
 const MAX_OF_ALL: usize = 1024;
 /// The pause after a failed accept, for example without free descriptors.

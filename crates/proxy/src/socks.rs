@@ -40,9 +40,24 @@ where
         Ok(target) => target,
         Err(reply) => return answer(&mut client, reply).await,
     };
-    match outside.connect(target).await {
+    let (connected, early) = {
+        let mut connecting = outside.connect(target);
+        let mut early = [0; 1];
+        // A reply may take minutes. A client that has gone needs none.
+        tokio::select! {
+            connected = &mut connecting => (connected, None),
+            read = client.read(&mut early) => match read? {
+                0 => return Ok(()),
+                _ => (connecting.await, Some(early)),
+            },
+        }
+    };
+    match connected {
         Ok(mut server) => {
             answer(&mut client, Reply::Granted).await?;
+            if let Some(early) = early {
+                server.write_all(&early).await?;
+            }
             copy_bidirectional(&mut client, &mut server).await.map(drop)
         }
         Err(refusal) => {

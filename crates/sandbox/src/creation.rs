@@ -13,6 +13,7 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use crate::Error;
 use crate::guard::{folded_name, is_match};
 use crate::names::{Entry, Names};
+use crate::ports::{Connector, Ports};
 use crate::privilege::Users;
 
 /// The stack of the thread.
@@ -66,17 +68,17 @@ pub(crate) fn is_supported(users: Users) -> bool {
 /// # Errors
 ///
 /// Fails if no thread can be started.
-pub(crate) fn start(mut names: Names) -> Result<SyncSender<Listener>, Error> {
+pub(crate) fn start(mut names: Names, ports: Option<Ports>) -> Result<SyncSender<Listener>, Error> {
     let (sender, receiver) = sync_channel(1);
     names.prepare();
     let thread = std::thread::Builder::new().name("creation".to_owned()).stack_size(STACK_BYTES);
     let failed = |error: std::io::Error| Error::Kernel(format!("a thread for new files: {error}"));
-    thread.spawn(move || serve(names, &receiver)).map_err(failed)?;
+    thread.spawn(move || serve(names, ports, &receiver)).map_err(failed)?;
     Ok(sender)
 }
 
 /// Answers calls until the process ends.
-fn serve(names: Names, receiver: &Receiver<Listener>) {
+fn serve(names: Names, ports: Option<Ports>, receiver: &Receiver<Listener>) {
     // The supervisor handles signals.
     let _ = SigSet::all().thread_block();
     // It sees every process of the sandbox, also one that does not want to be seen. Other rights it does not need, and
@@ -93,8 +95,10 @@ fn serve(names: Names, receiver: &Receiver<Listener>) {
     }
     let mask = rustix::process::umask(Mode::empty());
     let Ok(listener) = receiver.recv() else { return };
+    let listener = Arc::new(listener);
     let mut maker = Maker {
         names,
+        ports: ports.map(|ports| Connector::new(ports, &listener)),
         listener,
         mask: Some(mask),
         read: None,
@@ -115,7 +119,9 @@ fn serve(names: Names, receiver: &Receiver<Listener>) {
 /// Decides about calls.
 struct Maker {
     names: Names,
-    listener: Listener,
+    /// Decides about connections, if they are watched.
+    ports: Option<Connector>,
+    listener: Arc<Listener>,
     /// The mask of all processes. `None` after one of them has changed its own.
     mask: Option<Mode>,
     /// The last mask that was read, of which thread and when.
@@ -179,6 +185,9 @@ impl Place {
 
 impl Maker {
     fn handle(&mut self, call: &Call) {
+        if let (libc::SYS_connect, Some(ports)) = (call.number, &self.ports) {
+            return ports.handle(call);
+        }
         let outcome = match self.decide(call) {
             Ok(outcome) => outcome,
             Err(Failure::Error(error)) => return self.answer(call, Err(error.raw_os_error())),

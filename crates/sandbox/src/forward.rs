@@ -4,18 +4,18 @@
 //! TCP port, so a thread inside accepts connections on [`PROXY_PORT`] and copies their bytes.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 /// The port inside the namespace, which is otherwise empty.
 const PROXY_PORT: u16 = 17_171;
-/// The largest number of connections at a time. Further ones are closed at once.
-const MAX_CONNECTIONS: usize = 128;
+/// The largest number of connections at a time, to hosts and to ports of the machine. Further ones to hosts are closed at
+/// once, and those to ports wait. The proxy accepts some more.
+const MAX_CONNECTIONS: usize = 256;
 /// The stack of a thread that copies bytes.
 const STACK_BYTES: usize = 64 * 1024;
 /// The size of one read.
@@ -40,41 +40,78 @@ pub(crate) fn proxy_variables() -> Vec<(String, String)> {
     variables
 }
 
+/// The address of the port inside.
+pub(crate) fn proxy_address() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, PROXY_PORT).into()
+}
+
+/// The connections of a command that may be open at a time. Clones share the number.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Slots(Arc<(Mutex<usize>, Condvar)>);
+
+/// A connection that counts, until it is dropped.
+pub(crate) struct Slot(Slots);
+
+impl Slots {
+    /// Takes a slot. `None` if all are taken.
+    fn try_take(&self) -> Option<Slot> {
+        let mut open = self.open();
+        (*open < MAX_CONNECTIONS).then(|| self.counted(&mut open))
+    }
+
+    /// Takes a slot. Waits while all are taken; the proxy closes connections that are idle.
+    pub(crate) fn take(&self) -> Slot {
+        let open = self.open();
+        let full = |open: &mut usize| *open >= MAX_CONNECTIONS;
+        let mut open = self.0.1.wait_while(open, full).unwrap_or_else(PoisonError::into_inner);
+        self.counted(&mut open)
+    }
+
+    fn counted(&self, open: &mut usize) -> Slot {
+        *open += 1;
+        Slot(self.clone())
+    }
+
+    fn open(&self) -> MutexGuard<'_, usize> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        *self.0.open() -= 1;
+        self.0.0.1.notify_one();
+    }
+}
+
 /// Starts the thread that accepts connections.
 ///
 /// # Errors
 ///
 /// Fails if the port is in use or no thread can be started.
-pub(crate) fn start(socket: PathBuf) -> std::io::Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))?;
-    spawn(move || accept(&listener, &socket))
+pub(crate) fn start(socket: PathBuf, slots: Slots) -> std::io::Result<()> {
+    let listener = TcpListener::bind(proxy_address())?;
+    spawn(move || accept(&listener, &socket, &slots))
 }
 
-fn accept(listener: &TcpListener, socket: &Path) {
-    let open = Arc::new(AtomicUsize::new(0));
+fn accept(listener: &TcpListener, socket: &Path, slots: &Slots) {
     loop {
         let Ok((client, _)) = listener.accept() else {
             thread::sleep(PAUSE);
             continue;
         };
-        if open.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
-            open.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let (counter, socket) = (Arc::clone(&open), socket.to_owned());
-        let connect = move || {
-            // A connection that cannot be made is closed, which the client sees.
+        let Some(slot) = slots.try_take() else { continue };
+        let socket = socket.to_owned();
+        // Without a thread, and if the connection cannot be made, it is closed, which the client sees.
+        drop(spawn(move || {
             drop(UnixStream::connect(&socket).and_then(|server| copy_both(client, server)));
-            counter.fetch_sub(1, Ordering::Relaxed);
-        };
-        if spawn(connect).is_err() {
-            open.fetch_sub(1, Ordering::Relaxed);
-        }
+            drop(slot);
+        }));
     }
 }
 
 /// Copies in both directions until both are closed.
-fn copy_both(client: TcpStream, server: UnixStream) -> std::io::Result<()> {
+pub(crate) fn copy_both(client: TcpStream, server: UnixStream) -> std::io::Result<()> {
     let (from_client, to_server) = (client.try_clone()?, server.try_clone()?);
     let up = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
         copy(&from_client, &to_server);
@@ -98,6 +135,6 @@ fn copy(mut from: impl Read, mut to: impl Write) {
     }
 }
 
-fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     thread::Builder::new().stack_size(STACK_BYTES).spawn(work).map(drop)
 }

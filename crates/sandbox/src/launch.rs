@@ -21,8 +21,9 @@ use crate::{
     mounts::Frame,
     names::Names,
     opened::{Exact, Opened},
+    ports::Ports,
     privilege::Users,
-    seccomp::{self, Sockets},
+    seccomp::{self, Sockets, Watched},
     steps::{Kind, PROXY, Step, can_write, steps},
 };
 
@@ -373,26 +374,34 @@ fn apply(text: &OsStr, args: &mut impl Iterator<Item = OsString>) -> Result<(), 
     for exact in &inner.exact {
         exact.identity.open(&exact.path)?;
     }
-    if let Some(socket) = inner.forward {
-        forward::start(socket).map_err(|error| Error::Kernel(format!("the proxy's port: {error}")))?;
+    let ports = inner.forward.as_ref().map(|socket| Ports::new(socket));
+    if let (Some(socket), Some(ports)) = (inner.forward, &ports) {
+        let started = forward::start(socket, ports.slots());
+        started.map_err(|error| Error::Kernel(format!("the proxy's port: {error}")))?;
     }
     let users = if inner.paths.is_some() { Users::Shared } else { Users::Own };
     if let Some(paths) = &inner.paths {
         crate::privilege::reduce(users)?;
         paths.restrict()?;
     }
-    let Some(names) = inner.names else {
+    if inner.names.is_none() && ports.is_none() {
         crate::privilege::reduce(users)?;
         return seccomp::restrict(inner.sockets);
-    };
-    let free = names.free.clone();
-    let removal = if names.links.is_empty() { Removal::Permitted } else { Removal::Prevented };
+    }
+    let connections = ports.is_some();
+    let free = inner.names.as_ref().map(|names| names.free.clone());
+    let creation = inner
+        .names
+        .as_ref()
+        .map(|names| if names.links.is_empty() { Removal::Permitted } else { Removal::Prevented });
     // The thread keeps a right of its own user namespace, and is not restricted below.
-    let creation = creation::start(names)?;
+    let thread = creation::start(inner.names.unwrap_or_default(), ports)?;
     crate::privilege::reduce(users)?;
-    prevent_creation(&free, removal)?;
-    let listener = seccomp::restrict_creation(inner.sockets, removal)?;
-    creation.send(listener).map_err(|_| Error::Kernel("the thread for new files has ended".to_owned()))
+    if let (Some(free), Some(removal)) = (free, creation) {
+        prevent_creation(&free, removal)?;
+    }
+    let listener = seccomp::restrict_watched(inner.sockets, Watched { creation, connections })?;
+    thread.send(listener).map_err(|_| Error::Kernel("the thread for new files has ended".to_owned()))
 }
 
 /// Applies nothing: other systems restrict the process from outside.

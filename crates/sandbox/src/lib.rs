@@ -19,6 +19,7 @@ mod forward;
 mod guard;
 mod launch;
 mod light;
+mod listeners;
 mod mechanism;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only the helper on Linux uses it"))]
 mod names;
@@ -34,6 +35,8 @@ mod landlock;
 #[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
+mod ports;
+#[cfg(target_os = "linux")]
 mod privilege;
 #[cfg(target_os = "linux")]
 mod seccomp;
@@ -45,6 +48,7 @@ pub use bubblewrap::Mounter;
 pub use guard::{Guarded, folded_name};
 pub use launch::{CONFINE, Inner, Launch, plan, restrict};
 pub use light::with_writes;
+pub use listeners::listeners;
 pub use mechanism::{Creation, Mechanism, Probe, Strongest, detect};
 pub use names::{Below, OutsidePackages};
 pub use opened::Opened;

@@ -131,6 +131,11 @@ const REMOVING: &[i64] = &[libc::SYS_unlinkat];
 /// Calls that fail as if the kernel did not have them while new entries are checked. `openat2` has its flags in memory. What a
 /// program forbids itself with Landlock would not hold for entries that are created for it.
 const MISSING_IF_CHECKED: &[i64] = &[libc::SYS_openat2, libc::SYS_landlock_create_ruleset];
+/// The lengths of addresses with which programs connect sockets of the internet protocols: of version 4 and 6, and of the
+/// type that holds any address. A call with another length is not seen, and reaches no port of the machine.
+const ADDRESS_BYTES: [u32; 3] = [16, 28, 128];
+/// The argument of `connect` with the length of the address.
+const ADDRESS_LENGTH: u32 = 2;
 /// The flags of an open call that may change something.
 const WRITING: i32 = libc::O_CREAT | libc::O_WRONLY | libc::O_RDWR | libc::O_TRUNC;
 
@@ -169,14 +174,24 @@ pub(crate) fn restrict(sockets: Sockets) -> Result<(), Error> {
     apply_filter(&program).map_err(|error| Error::Kernel(format!("system call filter: {error}")))
 }
 
-/// Does the same, and makes the calls wait that create entries, or remove them if that is prevented.
+/// The calls that wait until a thread of the helper has decided about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Watched {
+    /// Those that create entries, or remove them if that is prevented. `None` if no name is guarded.
+    pub(crate) creation: Option<Removal>,
+    /// Those that connect a socket of the internet protocols.
+    pub(crate) connections: bool,
+}
+
+/// Does the same, and makes some calls wait.
 ///
 /// # Errors
 ///
 /// Fails if the kernel or the processor is not supported.
-pub(crate) fn restrict_creation(sockets: Sockets, removal: Removal) -> Result<Listener, Error> {
-    let absent: Vec<i64> = MISSING.iter().chain(MISSING_IF_CHECKED).copied().collect();
-    let program = missing(&absent)?.into_iter().chain(waiting(removal)?).chain(denied(sockets)?);
+pub(crate) fn restrict_watched(sockets: Sockets, watched: Watched) -> Result<Listener, Error> {
+    let also: &[i64] = if watched.creation.is_some() { MISSING_IF_CHECKED } else { &[] };
+    let absent: Vec<i64> = MISSING.iter().chain(also).copied().collect();
+    let program = missing(&absent)?.into_iter().chain(waiting(watched)?).chain(denied(sockets)?);
     let program: Vec<Instruction> = program
         .map(|one| Instruction { code: one.code, if_true: one.jt, if_false: one.jf, value: one.k })
         .collect();
@@ -184,14 +199,16 @@ pub(crate) fn restrict_creation(sockets: Sockets, removal: Removal) -> Result<Li
 }
 
 /// The part of the filter for the calls that wait. The rest follows.
-fn waiting(removal: Removal) -> Result<BpfProgram, Error> {
-    let removing = match removal {
-        Removal::Permitted => &[],
-        Removal::Prevented => REMOVING,
+fn waiting(watched: Watched) -> Result<BpfProgram, Error> {
+    let (always, opening): (Vec<i64>, &[(i64, u32)]) = match watched.creation {
+        None => (Vec::new(), &[]),
+        Some(Removal::Permitted) => (CREATING.to_vec(), OPENING),
+        Some(Removal::Prevented) => ([CREATING, REMOVING].concat(), OPENING),
     };
-    let always: Vec<i64> = CREATING.iter().chain(removing).copied().collect();
-    // Three instructions for each call that opens, and two at the end.
-    let length = always.len() + 3 * OPENING.len() + 2;
+    let connecting: &[u32] = if watched.connections { &ADDRESS_BYTES } else { &[] };
+    // Three instructions for each call that opens, two and one for each length for those that connect, and two at the end.
+    let of_connections = if connecting.is_empty() { 0 } else { 2 + connecting.len() };
+    let length = always.len() + 3 * opening.len() + of_connections + 2;
     let distance = |from: usize, to: usize| {
         u8::try_from(to - from - 1).map_err(|_| Error::Kernel("too many system calls".to_owned()))
     };
@@ -208,13 +225,23 @@ fn waiting(removal: Removal) -> Result<BpfProgram, Error> {
     for (at, call) in always.iter().enumerate() {
         program.push(sock_filter { jt: distance(at, wait)?, jf: 0, ..jump(libc::BPF_JEQ, number(*call)?)? });
     }
-    for (index, (call, argument)) in OPENING.iter().enumerate() {
+    for (index, (call, argument)) in opening.iter().enumerate() {
         let at = always.len() + 3 * index;
         program.push(sock_filter { jt: 0, jf: 2, ..jump(libc::BPF_JEQ, number(*call)?)? });
         program.push(load(ARGUMENTS + ARGUMENT_BYTES * argument)?);
         let flags = WRITING.unsigned_abs();
         let (jt, jf) = (distance(at + 2, wait)?, distance(at + 2, rest)?);
         program.push(sock_filter { jt, jf, ..jump(libc::BPF_JSET, flags)? });
+    }
+    if !connecting.is_empty() {
+        let at = always.len() + 3 * opening.len();
+        let other = distance(at, rest)?;
+        program.push(sock_filter { jt: 0, jf: other, ..jump(libc::BPF_JEQ, number(libc::SYS_connect)?)? });
+        program.push(load(ARGUMENTS + ARGUMENT_BYTES * ADDRESS_LENGTH)?);
+        for (index, bytes) in connecting.iter().enumerate() {
+            let jt = distance(at + 2 + index, wait)?;
+            program.push(sock_filter { jt, jf: 0, ..jump(libc::BPF_JEQ, *bytes)? });
+        }
     }
     // Beyond the value.
     program.push(instruction(libc::BPF_JMP | libc::BPF_JA, 1)?);

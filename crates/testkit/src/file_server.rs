@@ -47,6 +47,12 @@ impl FileServer {
         }
     }
 
+    /// Starts a server at a loopback address.
+    pub fn on(address: IpAddr) -> Result<Self> {
+        let name = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+        Self::at(address, name)
+    }
+
     fn at(address: IpAddr, name: String) -> Result<Self> {
         let listener = TcpListener::bind((address, 0))?;
         let port = listener.local_addr()?.port();

@@ -138,8 +138,10 @@ fn private_addresses_need_their_exact_name() -> Result<()> {
     if !is_enforced(&stage)? {
         return Ok(());
     }
-    let done = stage.run(["--auto", "go"])?.success()?;
-    assert!(!done.stderr.contains("permission requested"), "{}", done.stderr);
+    let done = stage.run(["go"])?.success()?;
+    // A program listens there, so the user is asked about the port in the first two commands, and about nothing else.
+    let asked = format!("permission requested: network ({}); auto-rejecting", origin.host());
+    assert!(!done.stderr.replace(&asked, "").contains("permission requested"), "{}", done.stderr);
     let results = stage.results(1)?;
     assert!(!results.concat().contains("hello from outside"), "{results:#?}");
     assert!(!results[1].contains(" 200 "), "{}", results[1]);
@@ -153,7 +155,6 @@ fn private_addresses_need_their_exact_name() -> Result<()> {
             "The sandbox refused connections",
             &rule,
             "`169.254.169.254:",
-            "`localhost:",
         ],
     );
     check_has(&results[2], &["HTTP/1.1 50"]);
@@ -336,9 +337,9 @@ fn a_repository_cannot_allow_hosts() -> Result<()> {
     }
     let rules = json!({ "permission": { "network": { "*": "allow", origin.host(): "allow" } } });
     stage.project.write("opencode.json", rules.to_string())?;
-    let run = stage.program(["run", "--auto", "go"]).env("OPENCODE_TRUST", "all");
+    let run = stage.program(["run", "go"]).env("OPENCODE_TRUST", "all");
     run.finish()?.success()?;
-    check_has(&stage.results(1)?[0], &["The sandbox refused", "only a rule of the user"]);
+    check_has(&stage.results(1)?[0], &["The sandbox refused", "the permission request was rejected"]);
     assert_eq!(origin.connections(), 0);
     Ok(())
 }

@@ -61,6 +61,7 @@ mod permissions;
 mod place;
 mod plugin;
 mod plugins;
+mod ports;
 mod postgres;
 mod prompt;
 mod prompts;

@@ -1,11 +1,13 @@
 //! Resolves a permitted target and connects to it.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use codewright_proxy::{Refusal, RefusalKind, Stream, Target};
 use codewright_tools::{Web, WebError};
+use codewright_workspace::listeners;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -92,34 +94,39 @@ async fn is_own(port: u16) -> bool {
 }
 
 fn listens(port: u16) -> io::Result<bool> {
-    let mut own: Vec<String> = Vec::new();
-    for entry in std::fs::read_dir("/proc/self/fd")? {
-        // The descriptor of the directory itself is gone by now.
-        let Ok(link) = std::fs::read_link(entry?.path()) else { continue };
-        let link = link.to_string_lossy();
-        own.extend(link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).map(str::to_owned));
-    }
-    for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
-        // A machine without IPv6 has no second table.
-        let Ok(text) = std::fs::read_to_string(table) else { continue };
-        let is_ours = |line: &str| {
-            /// The state of a socket that listens.
-            const LISTENS: &str = "0A";
-            let fields: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
-            let [_, local, _, LISTENS, .., inode] = fields[..] else { return false };
-            let local = local.rsplit(':').next().and_then(|port| u16::from_str_radix(port, 16).ok());
-            local == Some(port) && own.iter().any(|own| own == inode)
-        };
-        if text.lines().any(is_ours) {
+    let own = own_sockets()?;
+    // A socket at any address counts.
+    let every = [Ipv4Addr::LOCALHOST.into(), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    for address in every {
+        let found = listeners(SocketAddr::new(address, port))?;
+        if found.iter().any(|number| own.contains(number)) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
+/// The numbers of the sockets of this process.
+pub(super) fn own_sockets() -> io::Result<Vec<u64>> {
+    sockets_in(Path::new("/proc/self/fd"))
+}
+
+/// The numbers of the sockets in a directory with the descriptors of a process.
+pub(super) fn sockets_in(descriptors: &Path) -> io::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(descriptors)? {
+        // The descriptor of the directory itself is gone by now.
+        let Ok(link) = std::fs::read_link(entry?.path()) else { continue };
+        let link = link.to_string_lossy();
+        let number = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        found.extend(number.and_then(|number| number.parse::<u64>().ok()));
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, TcpListener};
+    use std::net::TcpListener;
     use std::sync::Mutex;
 
     use codewright_tools::{Sent, WebAnswer, WebRequest};

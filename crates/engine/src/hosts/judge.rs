@@ -12,6 +12,13 @@ use crate::permission::rules::PermissionRules;
 /// The key of the permission. Its patterns are `host:port`.
 pub(super) use crate::permission::gate::NETWORK as PERMISSION;
 
+/// Reports whether a permission and a pattern name this machine or a host in a private network. A pattern with a wildcard
+/// never grants one.
+#[must_use]
+pub fn names_private_host(permission: &str, pattern: &str) -> bool {
+    permission == PERMISSION && Target::of_authority(pattern, None).is_ok_and(|target| is_private(&target))
+}
+
 /// Reports whether a target is known not to be on the internet before its name is resolved.
 pub(super) fn is_private(target: &Target) -> bool {
     target.is_localhost() || target.address().is_some_and(|address: IpAddr| !is_public(address))
@@ -93,6 +100,22 @@ mod tests {
             (&[("*", Allow)], "1.1.1.1:53", (false, Allow, false)),
         ] {
             check(rules, target, expected);
+        }
+    }
+
+    #[test]
+    fn a_pattern_without_a_wildcard_can_name_this_machine() {
+        for (permission, pattern, expected) in [
+            ("network", "localhost:3000", true),
+            ("network", "127.0.0.1:3000", true),
+            ("network", "[::1]:3000", true),
+            ("network", "10.0.0.1:80", true),
+            ("network", "example.com:80", false),
+            ("network", "*", false),
+            ("network", "localhost:*", false),
+            ("read", "localhost:3000", false),
+        ] {
+            assert_eq!(names_private_host(permission, pattern), expected, "{permission} {pattern}");
         }
     }
 

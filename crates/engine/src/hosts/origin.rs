@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use codewright_proto::{SessionId, ToolRef};
-use codewright_proxy::Target;
 use codewright_workspace::RefusedHost;
 
 use super::judge::PERMISSION;
@@ -68,6 +67,8 @@ pub(crate) enum User {
 pub(crate) enum Reason {
     /// The address is not on the internet.
     Private,
+    /// A server of this program, or the database of its sessions, listens at the port.
+    OfProgram,
     /// A rule denies it.
     Denied,
     /// The user rejected it, perhaps with a message.
@@ -82,10 +83,13 @@ pub(crate) enum Reason {
 
 impl Reason {
     /// The record of a refused connection.
-    pub(super) fn of(self, target: &Target) -> RefusedHost {
-        let host = target.to_string();
+    pub(super) fn of(self, host: &str) -> RefusedHost {
+        let host = host.to_owned();
         let rule = Some(format!("`\"permission\": {{\"{PERMISSION}\": {{\"{host}\": \"allow\"}}}}`"));
         let (reason, rule) = match self {
+            Self::OfProgram => {
+                ("a server of this program listens there, and no command may use it".to_owned(), None)
+            }
             Self::Private => (
                 "it is this machine or in a private network, and only a rule of the user that names exactly this \
                  host and port allows that"

@@ -48,6 +48,11 @@ pub(crate) async fn check_reply(
         return Err(engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() }.into());
     };
     let session = app.engine.sessions().get(&request.session_id).await?;
+    // A client that makes a request chooses its policy, but an approval would count for the connections of commands.
+    let mut patterns = request.patterns.iter().chain(&request.always);
+    if patterns.any(|pattern| engine::names_private_host(&request.permission, pattern)) {
+        return Err(WIDER);
+    }
     if !names_permitted_paths(app, caller, &request, Path::new(&session.directory)).await? {
         return Err(WIDER);
     }

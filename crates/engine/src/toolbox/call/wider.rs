@@ -13,6 +13,7 @@ use codewright_workspace::Workspace;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::hosts::Port;
 use crate::permission::gate::NETWORK;
 
 /// The name of the argument.
@@ -118,11 +119,12 @@ fn always_asking(command: &str, lift: Lift) -> Ask {
 }
 
 impl Place<'_> {
-    /// The request for a network. The whole network needs a reply, and hosts what the rules about them require.
-    fn connections(&self, hosts: &Hosts, command: &str) -> Result<Option<Ask>, String> {
+    /// The requests for a network. The whole network needs a reply, and hosts what the rules about them require. Ports of this
+    /// machine need a rule or a reply with exactly the port.
+    fn connections(&self, hosts: &Hosts, command: &str) -> Result<Vec<Ask>, String> {
         let entries = match hosts {
             Hosts::Named(entries) => entries,
-            Hosts::Whole(Open::Open) if self.network == NetworkAccess::Open => return Ok(None),
+            Hosts::Whole(Open::Open) if self.network == NetworkAccess::Open => return Ok(Vec::new()),
             // Services of the machine could write for the command.
             Hosts::Whole(Open::Open) if self.mode == SandboxMode::ReadOnly => {
                 return Err(
@@ -140,12 +142,9 @@ impl Place<'_> {
                 let mut ask = always_asking(command, Lift::Network);
                 // Clients that do not know the metadata show it.
                 ask.patterns.insert(0, OPEN_NETWORK.to_owned());
-                return Ok(Some(ask));
+                return Ok(vec![ask]);
             }
         };
-        if entries.is_empty() {
-            return Ok(None);
-        }
         if self.network == NetworkAccess::Off {
             return Err("The configuration switches the network of commands off. Only `\"network\": \"open\"` can be \
                         requested."
@@ -154,14 +153,18 @@ impl Place<'_> {
         if entries.len() > MAX_ENTRIES {
             return Err(format!("The argument `sandbox` has more than {MAX_ENTRIES} hosts."));
         }
-        let host = |entry: &String| {
-            let target = Target::of_authority(entry, None).map(|target| target.to_string());
-            target.map_err(|_| format!("`{}` is not a host with a port.", entry.escape_debug()))
-        };
-        let patterns = entries.iter().map(host).collect::<Result<Vec<_>, _>>()?;
-        let mut ask = Ask::new(NETWORK, patterns);
-        ask.always.clone_from(&ask.patterns);
-        Ok(Some(ask))
+        let (mut hosts, mut ports) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let target = Target::of_authority(entry, None)
+                .map_err(|_| format!("`{}` is not a host with a port.", entry.escape_debug()))?;
+            match Port::of(&target) {
+                Some(port) => ports.push(port.name().to_owned()),
+                None => hosts.push(target.to_string()),
+            }
+        }
+        let ask = |patterns: Vec<String>| Ask { always: patterns.clone(), ..Ask::new(NETWORK, patterns) };
+        let asks = [ask(hosts), ask(ports).under(Policy::Exact)];
+        Ok(asks.into_iter().filter(|ask| !ask.patterns.is_empty()).collect())
     }
 
     /// The requests to write files and directories, and to use the directories outside that contain them.
