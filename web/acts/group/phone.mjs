@@ -28,7 +28,8 @@ const tooSmall = (page) => page.evaluate(() => {
     const box = own.getBoundingClientRect();
     const isVisible = box.width > 0 && box.height > 0 && getComputedStyle(element).visibility === "visible" && box.bottom > 0 && box.top < innerHeight;
     if (!isVisible || element.matches(inText) || element.closest(".xterm, .visually-hidden, .markdown")) return [];
-    return box.width >= 43.5 && box.height >= 43.5 ? [] : [`${element.tagName.toLowerCase()}.${element.className || element.type} "${(element.getAttribute("aria-label") ?? element.textContent).trim().slice(0, 30)}" ${Math.round(box.width)}x${Math.round(box.height)}`];
+    const isCut = element.matches(".button, .tab, .segments button") && element.scrollWidth > element.clientWidth + 1;
+    return box.width >= 43.5 && box.height >= 43.5 && !isCut ? [] : [`${element.tagName.toLowerCase()}.${element.className || element.type} "${(element.getAttribute("aria-label") ?? element.textContent).trim().slice(0, 30)}" ${Math.round(box.width)}x${Math.round(box.height)}`];
   });
 });
 
@@ -45,6 +46,10 @@ const views = [
   ["the status", async (cx, page) => { await page.evaluate((id) => { location.hash = `#/session/${id}?panel=status`; }, cx.rich); await page.locator(".panel h3").first().waitFor(); }],
   ["settings", async (cx, page) => { await page.evaluate(() => { location.hash = "#/settings"; }); await page.locator(".settings").waitFor(); }],
   ["providers", async (cx, page) => { await page.evaluate(() => { location.hash = "#/settings/providers"; }); await page.locator(".status-row").first().waitFor(); }],
+  ["the models of the settings", async (cx, page) => { await page.evaluate(() => { location.hash = "#/settings/models"; }); await page.locator(".setting").first().waitFor(); }],
+  ["the permissions", async (cx, page) => { await page.evaluate(() => { location.hash = "#/settings/permissions"; }); await page.locator(".form-row").first().waitFor(); }],
+  ["the servers of tools", async (cx, page) => { await page.evaluate(() => { location.hash = "#/settings/servers"; }); await page.locator(".settings form").first().waitFor(); }],
+  ["the agents", async (cx, page) => { await page.evaluate(() => { location.hash = "#/settings/agents"; }); await page.locator(".agent-text").first().waitFor(); }],
   ["shortcuts", async (cx, page) => { await page.evaluate(() => { location.hash = "#/shortcuts"; }); await page.locator(".keys").first().waitFor(); }],
   ["the gallery", async (cx, page) => { await page.evaluate(() => { location.hash = "#/gallery"; }); await page.locator(".gallery-list").waitFor(); }],
   ["the palette", async (cx, page) => { await page.keyboard.press("Control+k"); await page.locator("dialog [role=option]").first().waitFor(); }],
@@ -117,7 +122,7 @@ export const table = [
     }
     cx.finger = page;
   } },
-  ...["home", "a new session", "a session", "changes", "files", "tasks", "context and cost", "the status", "settings", "providers", "shortcuts"].map((name) => ({
+  ...["home", "a new session", "a session", "changes", "files", "tasks", "context and cost", "the status", "settings", "providers", "the models of the settings", "the permissions", "the servers of tools", "the agents", "shortcuts"].map((name) => ({
     name: `what can be tapped in ${name} has 44 points`, run: async (cx) => {
       await views.find(([view]) => view === name)[1](cx, cx.finger);
       await cx.finger.waitForTimeout(150);

@@ -119,7 +119,7 @@ export const en = {
   sandboxMode: "Mode", mechanism: "Mechanism", network: "Network", unknownYet: "not known yet", notEnforced: "not enforced", sandboxModes: { off: "off: commands run without a sandbox" } as Record<string, string>,
 
   // Settings
-  permissions: "Permissions", agents: "Agents", written: "Written to your configuration", notSet: "not set",
+  permissions: "Permissions", agents: "Agents", written: "Written to your configuration", notSet: "not set", modelOfPrompt: "the model of the prompt",
   writtenTo: "Changes are written to codewright.json in your configuration directory (codewright debug paths prints it). A rule or an entry is removed there.",
   modelSettingHint: "Answers prompts unless a session or an agent has another one", smallModel: "Small model", smallModelHint: "Writes titles and summaries", defaultAgent: "Default agent",
   permissionRules: "Rules", permissionRulesHint: "The last rule that fits decides. A pattern can contain * for any text.", noRules: "No rules of your own. The defaults ask before what can do harm.",
@@ -133,7 +133,7 @@ export const en = {
   appearance: "Appearance", theme: "Theme", scheme: "Colours", system: "System", light: "Light", dark: "Dark", textSize: "Text size", providers: "Providers", notifyMe: "Notify me when a session waits or is done", notificationsBlocked: "The browser blocks notifications of this page",
   importTheme: "Import a theme file", chooseFile: "Choose a file…", apiKey: "API key", connected: "connected", openPage: "Open the page of the provider", code: "Code", waitingForBrowser: "Waiting for the browser…", providerConnected: (name: string) => `${name} is connected`, searchSettings: "Search settings",
   editor: "Editor", noEditor: "Ask", editorAddress: "Address that opens a file", editorAddressHint: "An address of your editor with {path} and {line}, such as myeditor://open?file={path}&line={line}", editorAddressBad: "The address needs a scheme, such as myeditor://, and {path}",
-  enterSends: "Enter sends the prompt", diffsSplit: "Diffs side by side", prompts: "Prompt", display: "Display", notTheme: "The file is not a theme", models: "Models", archivedSessions: "Archived sessions",
+  enterSends: "Enter sends the prompt", diffsSplit: "Diffs side by side", prompts: "Prompt", display: "Display", notTheme: "The file is not a theme", models: "Models", archivedSessions: "Archive",
   newVersion: "A new version of the app is available", reload: "Reload", storageOff: "This browser stores nothing: drafts and settings end with the page",
   waitingTitle: (count: number) => `(${count})`, notifyPermission: "needs your permission", notifyQuestion: "has a question", notifyDone: "is done", notifyFailed: "failed",
 };

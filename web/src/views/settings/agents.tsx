@@ -38,7 +38,7 @@ export function AgentSettings(): JSX.Element {
       <section>
         <h2>{t.agents} <code class="muted">agent</code></h2>
         <ul class="rows">
-          <For each={agents()} fallback={<p class="empty">{t.loading}</p>}>
+          <For each={agents()} fallback={<li class="empty">{t.loading}</li>}>
             {(agent) => <AgentRow agent={agent} onModel={(model) => void change({ agent: { [agent.name]: { model } } })} />}
           </For>
         </ul>
@@ -63,7 +63,7 @@ function AgentRow(props: { agent: Agent; onModel: (name: string) => void }): JSX
   return (
     <li class="status-row wrap">
       <span class="grow column agent-text"><span><strong>{plain(props.agent.name)}</strong> <span class="badge">{props.agent.mode}</span></span><small class="muted">{prose(props.agent.description ?? "")}</small></span>
-      <ModelField label={`${t.model}: ${props.agent.name}`} value={props.agent.model ? modelName(props.agent.model) : ""} onChange={props.onModel} />
+      <ModelField label={`${t.model}: ${props.agent.name}`} value={props.agent.model ? modelName(props.agent.model) : ""} empty={t.modelOfPrompt} onChange={props.onModel} />
     </li>
   );
 }

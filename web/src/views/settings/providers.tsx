@@ -33,7 +33,7 @@ export function Providers(): JSX.Element {
     <div class="settings">
       <input class="field" type="search" aria-label={t.search} placeholder={t.search} value={query()} onInput={(event) => setQuery(event.currentTarget.value)} />
       <ul class="rows">
-        <For each={rows()} fallback={<p class="empty">{found.loading ? t.loading : t.nothingFound}</p>}>
+        <For each={rows()} fallback={<li class="empty">{found.loading ? t.loading : t.nothingFound}</li>}>
           {({ provider, isConnected }) => (
             <li class="status-row">
               <span class={`dot ${isConnected ? "good" : ""}`} />

@@ -26,7 +26,7 @@ export function PermissionSettings(): JSX.Element {
         <h2>{t.permissionRules} <code class="muted">permission</code></h2>
         <p class="muted">{t.permissionRulesHint}</p>
         <ul class="rows">
-          <For each={rules()} fallback={<p class="empty">{own.loading ? t.loading : t.noRules}</p>}>
+          <For each={rules()} fallback={<li class="empty">{own.loading ? t.loading : t.noRules}</li>}>
             {(rule) => (
               <li class="status-row">
                 <span class="badge">{plain(rule.permission)}</span><code class="grow clip">{plain(rule.pattern)}</code>
@@ -68,7 +68,7 @@ function Granted(): JSX.Element {
   });
   return (
     <ul class="rows">
-      <For each={saved.latest?.data ?? []} fallback={<p class="empty">{saved.loading ? t.loading : t.none}</p>}>
+      <For each={saved.latest?.data ?? []} fallback={<li class="empty">{saved.loading ? t.loading : t.none}</li>}>
         {(one) => <li class="status-row"><span class="badge">{plain(one.action)}</span><code class="grow clip">{plain(one.resource)}</code><Button small onClick={() => revoke(one.id)}>{t.revoke}</Button></li>}
       </For>
     </ul>

@@ -173,7 +173,7 @@ function Archive(): JSX.Element {
   };
   return (
     <ul class="rows settings">
-      <For each={found.latest ?? []} fallback={<p class="empty">{found.loading ? t.loading : t.none}</p>}>
+      <For each={found.latest ?? []} fallback={<li class="empty">{found.loading ? t.loading : t.none}</li>}>
         {(session) => (
           <li class="status-row">
             <button type="button" class="link grow clip" onClick={() => openSession(session.id)}>{prose(session.title) || t.untitled}</button>
