@@ -17,10 +17,11 @@ if (settings.pictures) {
 const browsers = settings.firefox ? ["firefox"] : ["chromium", ...(existsSync(settings["firefox-path"] ?? "") ? ["firefox"] : [])];
 let failed = 0;
 for (const browser of browsers) failed += await acts(settings, browser);
-if (existsSync(settings.webkit ?? "") && existsSync(settings.browser ?? "") && settings.only === "") {
+const wantsWebkit = !settings.firefox && ["", "webkit"].includes(settings.only);
+if (wantsWebkit && existsSync(settings.webkit ?? "") && existsSync(settings.browser ?? "")) {
   const { webkit } = await import("./webkit.mjs");
   failed += await webkit(settings);
-} else if (settings.only === "") {
+} else if (wantsWebkit) {
   console.log("skipped: the smoke set in WebKit, because its driver (webkit2gtk-driver) or Xvfb is not installed");
 }
 if (browsers.length === 1 && !settings.firefox) console.log("skipped: the smoke set in Firefox, because firefox-esr is not installed");
