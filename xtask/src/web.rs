@@ -24,7 +24,7 @@ const DISPLAY: [&str; 1] = ["Xvfb"];
 /// The directory below which distributions install the browser of WebKitGTK: `ARCHITECTURE/webkit2gtk-VERSION/MiniBrowser`.
 const LIBRARIES: &str = "/usr/lib";
 /// The deadline of all acts.
-const ACTS_SECONDS: &str = "600";
+const ACTS_SECONDS: &str = "900";
 
 /// Runs the acts, or with `--bench` the measurements, or with `--pictures` the pictures.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {

@@ -85,4 +85,26 @@ export const table = [
     await cx.page.locator(".context-bar").waitFor();
     await cx.page.locator(".panel").getByRole("button", { name: "Close", exact: true }).click();
   } },
+  { name: "every command of the palette leads somewhere", run: async (cx) => {
+    const names = async () => {
+      await cx.page.keyboard.press("Control+k");
+      await cx.page.locator("dialog [role=option]").first().waitFor();
+      const found = await cx.page.locator("dialog [role=option] > .clip").allInnerTexts();
+      await cx.page.keyboard.press("Escape");
+      return found;
+    };
+    const known = new Set(await names());
+    // What changes the session for good has acts of its own.
+    const skipped = /^(Delete|Sign out|Summarize|Undo|Redo|Fork|Export|A long session|Scripted title|Long outputs|A better title)/;
+    const address = cx.page.url();
+    for (const name of [...known].filter((one) => !skipped.test(one))) {
+      await cx.command(name);
+      await cx.page.waitForTimeout(120);
+      equal(`errors of ${name}`, await cx.page.locator(".toast.bad").allInnerTexts(), []);
+      await cx.page.keyboard.press("Escape");
+      await cx.page.evaluate((url) => { location.href = url; }, address);
+      for (let at = 0; at < 3 && (await cx.page.locator("dialog").count()) > 0; at += 1) await cx.page.keyboard.press("Escape");
+    }
+    ok("commands", known.size > 25);
+  } },
 ];
