@@ -21,9 +21,9 @@ use crate::clients::{self, package};
 /// The program that is compared.
 const ORIGINAL: (&str, &str) = ("opencode-ai", "1.18.33");
 /// The deadline of one start of a program, with the installation of a package.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_secs(300);
 /// The deadline of everything. Packages that were not reached count nothing.
-const TOTAL: Duration = Duration::from_secs(45 * 60);
+const TOTAL: Duration = Duration::from_secs(90 * 60);
 /// The answer of the model.
 const ANSWER: &str = "The day is over.";
 /// The largest number of tools of a package that the model calls.
@@ -38,27 +38,34 @@ enum Kind {
     Plugin,
     /// A server of `mcp`, started with `npx`.
     Server,
+    /// A program that reads the usage from the disk, started with `npx`.
+    Reader,
 }
 
 /// A published package.
-struct Package {
-    name: &'static str,
-    version: &'static str,
+#[derive(Clone, Copy)]
+struct Package<'a> {
+    name: &'a str,
+    version: &'a str,
     kind: Kind,
 }
 
-impl Package {
-    const fn plugin(name: &'static str, version: &'static str) -> Self {
+impl<'a> Package<'a> {
+    const fn plugin(name: &'a str, version: &'a str) -> Self {
         Self { name, version, kind: Kind::Plugin }
     }
 
-    const fn server(name: &'static str, version: &'static str) -> Self {
+    const fn reader(name: &'a str, version: &'a str) -> Self {
+        Self { name, version, kind: Kind::Reader }
+    }
+
+    const fn server(name: &'a str, version: &'a str) -> Self {
         Self { name, version, kind: Kind::Server }
     }
 }
 
 /// The packages, most used first.
-const PACKAGES: [Package; 20] = [
+const PACKAGES: [Package<'static>; 21] = [
     Package::plugin("oh-my-opencode", "4.19.4"),
     Package::plugin("oh-my-opencode-slim", "2.2.24"),
     Package::plugin("@tarquinen/opencode-dcp", "3.1.14"),
@@ -79,6 +86,13 @@ const PACKAGES: [Package; 20] = [
     Package::server("@modelcontextprotocol/server-everything", "2026.8.31"),
     Package::server("@modelcontextprotocol/server-filesystem", "2026.8.31"),
     Package::server("@modelcontextprotocol/server-memory", "2026.8.31"),
+    Package::reader("ccusage", "20.0.24"),
+];
+
+/// Points that are missing on purpose, because the program is safer there. `docs/api-differences.md` states each.
+const SAFER: [(&str, &str); 1] = [
+    // A package must not change which plugins the clients load.
+    ("oh-my-opencode", "file .config/opencode/tui.json"),
 ];
 
 /// What a user sees.
@@ -91,12 +105,20 @@ struct Program {
     usual: Seen,
 }
 
-/// Plays the days. `--only NAME` plays those of packages whose name contains a text.
+/// Plays the days. `--only NAME` plays those of packages whose name contains a text, and `--also NAME@VERSION` that of
+/// another plugin.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
-    let (only, rest) = match rest {
-        [flag, name, rest @ ..] if flag == "--only" => (name.as_str(), rest),
-        rest => ("", rest),
-    };
+    let (mut only, mut also, mut rest) = ("", Vec::new(), rest);
+    while let [flag, value, more @ ..] = rest
+        && ["--only", "--also"].contains(&flag.as_str())
+    {
+        match value.rsplit_once('@') {
+            Some((name, version)) if flag == "--also" => also.push(Package::plugin(name, version)),
+            Some(_) | None if flag == "--only" => only = value.as_str(),
+            Some(_) | None => bail!("`--also` needs NAME@VERSION, not `{value}`"),
+        }
+        rest = more;
+    }
     let ours = clients::program(rest)?;
     let until = Instant::now() + TOTAL;
     let [original, ours] = [original()?, ours].map(|path| -> Result<Program> {
@@ -104,24 +126,56 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         Ok(Program { path, usual })
     });
     let (original, ours) = (original?, ours?);
-    let mut out = std::io::stdout();
-    let (mut reached, mut points) = (0, 0);
-    for package in PACKAGES.iter().filter(|package| package.name.contains(only)) {
+    let chosen = PACKAGES.into_iter().filter(|package| package.name.contains(only));
+    let chosen = chosen.filter(|_| also.is_empty() || !only.is_empty());
+    let mut total = Score::default();
+    for package in chosen.chain(also.iter().copied()) {
         if Instant::now() > until {
             bail!("the days took longer than {} minutes", TOTAL.as_secs() / 60);
         }
-        let expected = of_package(&original, package)?;
-        let found = of_package(&ours, package)?;
-        let missing: Vec<_> = expected.difference(&found).collect();
-        let got = expected.len() - missing.len();
-        (reached, points) = (reached + got, points + expected.len());
-        writeln!(out, "{:<45} ours {got:>3}  original {:>3}", package.name, expected.len())?;
-        for missing in missing {
-            writeln!(out, "    missing: {missing}")?;
-        }
+        let score = compare(&original, &ours, &package)?;
+        total.reached += score.reached;
+        total.safer += score.safer;
+        total.points += score.points;
     }
-    writeln!(out, "{:<45} ours {reached:>3}  original {points:>3}", "total")?;
-    Ok(if reached == points { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    total.print("total")?;
+    Ok(if total.reached + total.safer == total.points { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The points of the program.
+#[derive(Default)]
+struct Score {
+    reached: usize,
+    /// Those that are missing on purpose.
+    safer: usize,
+    /// Those of OpenCode.
+    points: usize,
+}
+
+impl Score {
+    fn print(&self, name: &str) -> Result<()> {
+        let Self { reached, safer, points } = self;
+        writeln!(std::io::stdout(), "{name:<45} ours {reached:>3}  safer {safer:>2}  original {points:>3}")?;
+        Ok(())
+    }
+}
+
+/// Plays a day on both programs, and prints the points.
+fn compare(original: &Program, ours: &Program, package: &Package<'_>) -> Result<Score> {
+    let expected = of_package(original, package)?;
+    let found = of_package(ours, package)?;
+    let is_safer = |point: &&String| SAFER.contains(&(package.name, point.as_str()));
+    let (safer, missing): (Vec<_>, Vec<_>) = expected.difference(&found).partition(is_safer);
+    let points = expected.len();
+    let score = Score { reached: points - missing.len() - safer.len(), safer: safer.len(), points };
+    score.print(package.name)?;
+    for point in missing {
+        writeln!(std::io::stdout(), "    missing: {point}")?;
+    }
+    for point in safer {
+        writeln!(std::io::stdout(), "    safer on purpose: {point}")?;
+    }
+    Ok(score)
 }
 
 /// Installs OpenCode. Its package has the program in a package for each machine.
@@ -137,9 +191,15 @@ fn original() -> Result<PathBuf> {
     bail!("{} has no program for this machine", ORIGINAL.0)
 }
 
-/// What a package adds. A day that fails shows its failure.
+/// What a package adds. A day that fails is reported and adds nothing.
 fn of_package(program: &Program, package: &Package) -> Result<Seen> {
-    let seen = day(&program.path, Some(package)).unwrap_or_default();
+    let seen = match day(&program.path, Some(package)) {
+        Ok(seen) => seen,
+        Err(error) => {
+            writeln!(std::io::stdout(), "    the day with {} failed: {error:#}", program.path.display())?;
+            Seen::new()
+        }
+    };
     let mut added: Seen = seen.difference(&program.usual).cloned().collect();
     // These count again: a package must not break them.
     added.extend(seen.iter().filter(|seen| seen.starts_with("day: ")).cloned());
@@ -147,36 +207,48 @@ fn of_package(program: &Program, package: &Package) -> Result<Seen> {
 }
 
 /// Lives a day with a package.
-fn day(program: &Path, package: Option<&Package>) -> Result<Seen> {
+fn day(program: &Path, package: Option<&Package<'_>>) -> Result<Seen> {
     let project = Project::git()?;
     let mut seen = Seen::new();
-    let idle = BlockingServer::start(Script::new().text(ANSWER).repeat())?;
-    configure(&project, &idle.url(), package)?;
-    let tools = morning(program, &project, &mut seen)?;
-    drop(idle);
-    // The first prompt of a new process, after the package was added by hand.
+    let model = BlockingServer::start(Script::new().text(ANSWER).repeat())?;
+    configure(&project, &model.url(), package)?;
+    // The first prompt after the package was added by hand.
+    let offered = prompt(program, &project, &model, &mut seen)?;
+    seen.extend(offered.iter().map(|tool| format!("first offered {tool}")));
+    noon(program, &project, &mut seen)?;
+    drop(model);
     let mut script = Script::new()
         .turn(
             Turn::steps().tool("bash", json!({"command": "echo of-the-day > made.txt", "description": "x"})),
         )
         .turn(Turn::steps().tool("read", json!({"filePath": project.path("made.txt")})));
-    for tool in tools.iter().take(if package.is_some() { MAX_CALLS } else { 0 }) {
-        script = script.turn(Turn::steps().tool(tool, json!({})));
+    let of_package: Vec<_> = offered.iter().filter(|tool| !BUILT_IN.contains(&tool.as_str())).collect();
+    for tool in of_package.iter().take(if package.is_some() { MAX_CALLS } else { 0 }) {
+        script = script.turn(Turn::steps().tool(tool.as_str(), json!({})));
     }
     let model = BlockingServer::start(script.text(ANSWER).repeat())?;
     configure(&project, &model.url(), package)?;
-    evening(program, &project, &model, &mut seen)?;
+    let offered = prompt(program, &project, &model, &mut seen)?;
+    seen.extend(offered.iter().map(|tool| format!("offered {tool}")));
+    let last = model.main_requests().pop().map(|request| request.body["messages"].to_string());
+    if last.is_some_and(|messages| messages.contains("of-the-day")) {
+        seen.insert("day: commands and files work".to_owned());
+    }
     files(project.home(), MAX_DEPTH, project.home(), &mut seen);
+    if let Some(package) = package.filter(|package| package.kind == Kind::Reader) {
+        read_usage(program, &project, package, &mut seen)?;
+    }
     Ok(seen)
 }
 
-fn configure(project: &Project, url: &str, package: Option<&Package>) -> Result<()> {
+fn configure(project: &Project, url: &str, package: Option<&Package<'_>>) -> Result<()> {
     let mut config = Project::config(url);
     config["autoupdate"] = json!(false);
     if let Some(Package { name, version, kind }) = package {
         let spec = format!("{name}@{version}");
         match kind {
             Kind::Plugin => config["plugin"] = json!([spec]),
+            Kind::Reader => {}
             Kind::Server => {
                 let command = json!(["npx", "-y", spec, project.directory()]);
                 config["mcp"] = json!({"server": {"type": "local", "command": command, "timeout": 60_000}});
@@ -204,8 +276,8 @@ fn start(program: &Path, project: &Project, args: &[&str]) -> Run {
     run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1")
 }
 
-/// Starts the server, and looks at everything that it lists. Returns the names of the tools of the package.
-fn morning(program: &Path, project: &Project, seen: &mut Seen) -> Result<Vec<String>> {
+/// Starts the server, and looks at everything that it lists.
+fn noon(program: &Path, project: &Project, seen: &mut Seen) -> Result<()> {
     let mut server = start(program, project, &["serve", "--port", "0"]).start()?;
     let line = server.line_that(|line| line.contains("listening on"))?;
     let address = line.split_once("http://").context("no address")?.1.trim().to_owned();
@@ -232,12 +304,11 @@ fn morning(program: &Path, project: &Project, seen: &mut Seen) -> Result<Vec<Str
     for (name, status) in get("/mcp").as_object().into_iter().flatten() {
         seen.insert(format!("server {name}: {}", status["status"].as_str().unwrap_or_default()));
     }
-    let tools: Vec<String> = listed(&get("/experimental/tool/ids"));
-    seen.extend(tools.iter().map(|name| format!("tool {name}")));
+    seen.extend(listed(&get("/experimental/tool/ids")).into_iter().map(|name| format!("tool {name}")));
     server.terminate()?;
     // A program that does not end in time is killed with this value.
     drop(server);
-    Ok(tools.into_iter().filter(|tool| !BUILT_IN.contains(&tool.as_str())).collect())
+    Ok(())
 }
 
 /// Tools that both programs have.
@@ -260,26 +331,44 @@ const BUILT_IN: [&str; 16] = [
     "lsp",
 ];
 
-/// Runs one prompt in a new process.
-fn evening(program: &Path, project: &Project, model: &BlockingServer, seen: &mut Seen) -> Result<()> {
-    let done = start(program, project, &["run", "hello"]).finish()?;
+/// Runs one prompt in a new process. Returns the offered tools.
+fn prompt(program: &Path, project: &Project, model: &BlockingServer, seen: &mut Seen) -> Result<Seen> {
+    let done = start(program, project, &["run", "--format", "json", "hello"]).finish()?;
     if done.code == Some(0) {
         seen.insert("day: the prompt ends".to_owned());
     }
     if done.stdout.contains(ANSWER) {
         seen.insert("day: the answer is shown".to_owned());
     }
+    for line in done.stdout.lines() {
+        let line: Value = serde_json::from_str(line).unwrap_or_default();
+        if let (Some(tool), Some(status)) =
+            (line["part"]["tool"].as_str(), line["part"]["state"]["status"].as_str())
+        {
+            seen.insert(format!("call {tool}: {status}"));
+        }
+    }
     let requests = model.main_requests();
     ensure!(!requests.is_empty(), "the model got no prompt: {}", done.stderr);
-    let mut tools = Seen::new();
-    for request in &requests {
-        let offered = request.body["tools"].as_array().into_iter().flatten();
-        tools.extend(offered.filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned));
-    }
-    seen.extend(tools.into_iter().map(|tool| format!("offered {tool}")));
-    let last = requests.last().map(|request| request.body["messages"].to_string()).unwrap_or_default();
-    if last.contains("of-the-day") {
-        seen.insert("day: commands and files work".to_owned());
+    let offered = requests.iter().flat_map(|request| request.body["tools"].as_array().into_iter().flatten());
+    Ok(offered.filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned).collect())
+}
+
+/// Lets a program read the usage. The program of this repository writes a view for it when the user runs a command.
+fn read_usage(program: &Path, project: &Project, package: &Package<'_>, seen: &mut Seen) -> Result<()> {
+    // OpenCode has no such command.
+    drop(start(program, project, &["db", "view"]).finish()?);
+    let spec = format!("{}@{}", package.name, package.version);
+    let npx = clients::search();
+    let npx = std::env::split_paths(&npx).map(|path| path.join("npx")).find(|path| path.is_file());
+    let npx = npx.context("`npx` is missing")?;
+    for report in ["daily", "session"] {
+        let args = ["-y", &spec, "opencode", report, "--json"];
+        let done = start(&npx, project, &args).finish()?;
+        let totals: Value = serde_json::from_str(&done.stdout).unwrap_or_default();
+        for key in ["inputTokens", "outputTokens"] {
+            seen.insert(format!("{report} {key}: {}", totals["totals"][key]));
+        }
     }
     Ok(())
 }
@@ -290,7 +379,12 @@ fn files(directory: &Path, depth: usize, home: &Path, seen: &mut Seen) {
         ".cache",
         ".npm",
         ".local",
+        // OpenCode installs its library for plugins here; this program provides it.
         ".config/opencode/node_modules",
+        ".config/opencode/package.json",
+        ".config/opencode/package-lock.json",
+        ".config/opencode/bun.lock",
+        ".config/opencode/.gitignore",
         ".config/codewright",
         "project",
         ".bun",
@@ -298,8 +392,12 @@ fn files(directory: &Path, depth: usize, home: &Path, seen: &mut Seen) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let below = path.strip_prefix(home).unwrap_or(&path).display().to_string();
+        // The names of some files are a time, or the hash of a path.
+        let is_varying = below
+            .split(|sign: char| !sign.is_ascii_hexdigit())
+            .any(|word| word.len() >= 8 && word.bytes().any(|byte| byte.is_ascii_digit()));
         let is_dated = below.bytes().filter(u8::is_ascii_digit).count() > 4;
-        if own.contains(&below.as_str()) || is_dated {
+        if own.contains(&below.as_str()) || is_dated || is_varying {
             continue;
         }
         if path.is_dir() && depth > 1 {

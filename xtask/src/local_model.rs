@@ -23,6 +23,8 @@ const SERVE: &str = include_str!("local_model/serve.py");
 const USUAL_PORT: u16 = 8080;
 /// The deadline of one turn. The model is slow on a busy machine.
 const TURN: Duration = Duration::from_secs(300);
+/// The deadline of a turn with the usual agent, whose prompt and tools fill most of the context.
+const USUAL_TURN: Duration = Duration::from_secs(900);
 /// The longest time in which an aborted turn ends.
 const ABORT: Duration = Duration::from_secs(5);
 /// The library of each protocol, and its provider in the configuration.
@@ -145,7 +147,7 @@ impl Stage {
             "llama.cpp/smollm2",
             "Say hi",
         ]);
-        let done = run.env("OPENCODE_DISABLE_MODELS_FETCH", "1").deadline(TURN).finish()?;
+        let done = run.env("OPENCODE_DISABLE_MODELS_FETCH", "1").deadline(USUAL_TURN).finish()?;
         check_answer(&done)
     }
 

@@ -132,10 +132,10 @@ Commands:
   pictures [--bin PATH]
       Draw the pictures of docs/tui.md again: the terminal client with the scripted
       model. The files change only if the client has changed.
-  ecosystem [--only NAME] [--bin PATH]
-      Live a day with each of twenty published packages of npm, unmodified, on OpenCode 1.18.33
-      and on this program. Print the points of both for each package, and what is missing.
-      Needs npm. Exit with 1 if a point is missing.
+  ecosystem [--only NAME] [--also NAME@VERSION]... [--bin PATH]
+      Live a day with each of twenty-one published packages of npm, unmodified, on OpenCode 1.18.33
+      and on this program, or with other plugins. Print the points of both for each package, and
+      what is missing. Needs npm. Exit with 1 if a point is missing that is not safer on purpose.
 
   plugins [--bin PATH]
       Run published plugins of npm, unmodified, each alone and all together, and check the

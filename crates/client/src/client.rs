@@ -40,6 +40,8 @@ use crate::{Error, SessionQuery};
 const LAST_SESSIONS: usize = 100;
 /// The time limit of calls that work on files or wait for another server.
 const SLOW_DEADLINE: Duration = Duration::from_secs(300);
+/// The deadline of a list that plugins change: longer than the server waits for an installation.
+const LIST_DEADLINE: Duration = Duration::from_secs(150);
 
 /// A client of a server, for one directory and one user. Clones are cheap.
 #[derive(Clone)]
@@ -210,12 +212,12 @@ impl Client {
 
     /// Returns the skills of the directory.
     pub async fn skills(&self) -> Result<Value, Error> {
-        self.get("/skill").await
+        self.list("/skill").await
     }
 
     /// Returns the MCP servers and their states.
     pub async fn mcp(&self) -> Result<Value, Error> {
-        self.get("/mcp").await
+        self.list("/mcp").await
     }
 
     /// Adds an MCP server to the directory until the server of the API ends, and returns the states of all.
@@ -292,12 +294,12 @@ impl Client {
 
     /// Returns all providers, and which of them are available.
     pub async fn all_providers(&self) -> Result<Value, Error> {
-        self.get("/provider").await
+        self.list("/provider").await
     }
 
     /// Returns the sign-in methods of every provider.
     pub async fn sign_in_methods(&self) -> Result<Value, Error> {
-        self.get("/provider/auth").await
+        self.list("/provider/auth").await
     }
 
     /// Starts a sign-in. Returns the URL to open, and whether the user must enter a code.
@@ -348,7 +350,7 @@ impl Client {
 
     /// Returns the commands of the directory.
     pub async fn commands(&self) -> Result<Value, Error> {
-        self.get("/command").await
+        self.list("/command").await
     }
 
     /// Sends a prompt without waiting for its turn. Events report the turn's progress.
@@ -518,7 +520,7 @@ impl Client {
 
     /// Returns the configuration of the directory.
     pub async fn config(&self) -> Result<Value, Error> {
-        self.get("/config").await
+        self.list("/config").await
     }
 
     /// Changes the configuration of the directory. Returns the changed configuration.
@@ -532,12 +534,12 @@ impl Client {
 
     /// Returns the agents of the directory.
     pub async fn agents(&self) -> Result<Value, Error> {
-        self.get("/agent").await
+        self.list("/agent").await
     }
 
     /// Returns the available providers, with their models and default models.
     pub async fn providers(&self) -> Result<Value, Error> {
-        self.get("/config/providers").await
+        self.list("/config/providers").await
     }
 
     /// Opens the event stream of the directory.
@@ -578,6 +580,11 @@ impl Client {
     /// Sends a call that may take longer than an ordinary one.
     async fn slow<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
         self.0.value_within(call, SLOW_DEADLINE).await
+    }
+
+    /// Returns a list that plugins change. The server waits for a plugin that is being installed.
+    async fn list<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.0.value_within(Call::new(Method::GET, path), LIST_DEADLINE).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {

@@ -36,8 +36,9 @@ pub struct PluginHostConfig {
     pub confine: Vec<String>,
     /// More files and directories that the user's plugins can write, as they are written: absolute, or below `~/`.
     pub write: Vec<String>,
-    /// Whether bun is installed from the npm registry if there is no runtime.
-    pub installs_runtime: bool,
+    /// Whether bun is installed from the npm registry. `None` is only for a plugin that needs it; `true` is also without any
+    /// runtime.
+    pub installs_runtime: Option<bool>,
 }
 
 impl Default for PluginHostConfig {
@@ -61,7 +62,7 @@ impl PluginHostConfig {
             grant: list("grant"),
             confine: list("confine"),
             write: list("write"),
-            installs_runtime: section.get("install") == Some(&Value::Bool(true)),
+            installs_runtime: section.get("install").and_then(Value::as_bool),
         }
     }
 }

@@ -54,12 +54,18 @@ pub(crate) struct PluginEntry {
     pub(crate) source: Result<Source, String>,
 }
 
+/// An installation that is running.
+struct Running {
+    began: Instant,
+    is_announced: bool,
+}
+
 /// The installations of this process.
 pub(crate) struct PackageTable {
     pub(crate) cache: Packages,
     /// One installation at a time, so that the deadline of one does not include the others.
     pub(crate) turn: tokio::sync::Mutex<()>,
-    running: Mutex<HashMap<String, Instant>>,
+    running: Mutex<HashMap<String, Running>>,
     failed: Mutex<HashMap<String, (String, Instant)>>,
     /// Increases when a package has been installed or has failed.
     changed: watch::Sender<u64>,
@@ -90,13 +96,20 @@ impl PackageTable {
         if running.contains_key(spec) {
             return false;
         }
-        running.insert(spec.to_owned(), Instant::now());
+        running.insert(spec.to_owned(), Running { began: Instant::now(), is_announced: false });
         true
     }
 
     /// When the installation of a package began, if it is running.
     pub(crate) fn began(&self, spec: &str) -> Option<Instant> {
-        lock(&self.running).get(spec).copied()
+        lock(&self.running).get(spec).map(|running| running.began)
+    }
+
+    /// Returns whether the user has to be told that a package is being installed. `true` once for each installation.
+    pub(crate) fn announce(&self, spec: &str) -> bool {
+        lock(&self.running)
+            .get_mut(spec)
+            .is_some_and(|running| !std::mem::replace(&mut running.is_announced, true))
     }
 
     pub(crate) fn end(&self, spec: &str, failure: Option<String>) {

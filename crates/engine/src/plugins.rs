@@ -71,6 +71,8 @@ pub(crate) struct PluginTable {
     lists: OnceLock<PluginLists>,
     url: OnceLock<String>,
     is_disabled: AtomicBool,
+    /// Whether a plugin of the user cannot be loaded without bun.
+    needs_bun: AtomicBool,
     /// What plugins have changed, by directory.
     changed: Mutex<HashMap<PathBuf, Changed>>,
     /// The sign-ins of plugins that wait for their end.
@@ -109,6 +111,16 @@ struct Entry {
 impl PluginTable {
     fn changed(&self) -> MutexGuard<'_, HashMap<PathBuf, Changed>> {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a plugin of the user cannot be loaded without bun.
+    pub(crate) fn needs_bun(&self) -> bool {
+        self.needs_bun.load(Ordering::Relaxed)
+    }
+
+    /// Records that a plugin cannot be loaded without bun.
+    pub(crate) fn need_bun(&self) {
+        self.needs_bun.store(true, Ordering::Relaxed);
     }
 
     /// Returns what the plugins of a directory have changed in its configuration.

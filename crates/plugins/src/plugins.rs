@@ -78,7 +78,8 @@ pub struct Setup {
     pub search: ProgramSearch,
     /// The runtime that the user chose.
     pub runtime: Option<RuntimeKind>,
-    /// The runtime that is used if none is installed.
+    /// A runtime that the program has installed. It is used if none is installed, and bun in place of another runtime that
+    /// the user did not choose.
     pub fallback: Option<Runtime>,
     /// The limit for the memory of the process.
     pub memory_bytes: u64,
@@ -402,7 +403,7 @@ impl Shared {
 
     fn prepare(&self) -> Result<codewright_workspace::Command, String> {
         let Setup { search, runtime, fallback, .. } = &self.setup;
-        let runtime = Runtime::find(search, *runtime).or_else(|why| fallback.clone().ok_or(why))?;
+        let runtime = Runtime::choose(Runtime::find(search, *runtime), *runtime, fallback.clone())?;
         let script = script::prepare(&self.setup.cache)?;
         self.host.command(&runtime, &script)
     }

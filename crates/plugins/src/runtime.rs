@@ -46,6 +46,23 @@ pub struct Runtime {
 }
 
 impl Runtime {
+    /// Chooses between the runtime that was found and one that the program has installed. `named` is the user's choice.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason of the search if there is none.
+    pub(crate) fn choose(
+        found: Result<Self, String>,
+        named: Option<RuntimeKind>,
+        own: Option<Self>,
+    ) -> Result<Self, String> {
+        match (found, own) {
+            (Ok(found), Some(own)) if named.is_none() && found.kind != own.kind => Ok(own),
+            (Ok(found), _) => Ok(found),
+            (Err(reason), own) => own.ok_or(reason),
+        }
+    }
+
     /// Finds a runtime: the named one, or the first one that is installed. Programs of the project are never used.
     ///
     /// # Errors

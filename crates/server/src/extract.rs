@@ -49,8 +49,13 @@ struct Named {
 }
 
 /// The lists that plugins change. Their first answer waits for plugins that are starting.
-const PLUGIN_LISTS: [&str; 9] = [
+const PLUGIN_LISTS: [&str; 15] = [
     "/agent",
+    "/api/agent",
+    "/api/command",
+    "/api/model",
+    "/api/provider",
+    "/api/skill",
     "/command",
     "/config",
     "/config/providers",
@@ -58,6 +63,7 @@ const PLUGIN_LISTS: [&str; 9] = [
     "/experimental/tool/ids",
     "/mcp",
     "/provider",
+    "/provider/auth",
     "/skill",
 ];
 

@@ -499,8 +499,12 @@ fn runtime_package(node: &Path, more: &Value) -> Option<Value> {
         ("macos", "aarch64") => "@oven/bun-darwin-aarch64",
         _ => return None,
     };
-    // The first argument is one of bun.
-    let program = format!("#!/bin/sh\nshift\nexec '{}' --no-warnings \"$@\"\n", node.display());
+    // The first argument is one of bun, and bun finds a script without its extension.
+    let program = format!(
+        "#!/bin/sh\nshift\nscript=$1\nshift\n[ -e \"$script\" ] || script=$script.mjs\nIS_BUN=1; export IS_BUN\n\
+         exec '{}' --no-warnings \"$script\" \"$@\"\n",
+        node.display()
+    );
     let mut package = json!({
         "name": name, "version": "1.3.14", "files": {"bin/bun": program}, "executable": ["bin/bun"],
     });
@@ -517,13 +521,32 @@ fn installed(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file())
 }
 
+/// A plugin on a machine with npm and without bun.
+struct Fetching<'a> {
+    /// More fields of the package of bun.
+    package: &'a Value,
+    /// The setting, or `null` for none.
+    install: &'a Value,
+    /// The first statement of the plugin.
+    first: &'a str,
+    /// More programs of the path.
+    programs: &'a [&'a str],
+}
+
+/// Nothing but npm is installed, and the user allows a runtime.
+const ALONE: Fetching<'static> =
+    Fetching { package: &Value::Null, install: &Value::Bool(true), first: "", programs: &[] };
+
 /// Sends two prompts to a program whose path contains npm, but no runtime for plugins. Waits between them until `holds`.
-fn with_fetched_runtime(more: &Value, holds: impl Fn(&Stage, &str) -> bool) -> Result<Option<Stage>> {
+fn with_fetched_runtime(
+    fetching: &Fetching<'_>,
+    holds: impl Fn(&Stage, &str) -> bool,
+) -> Result<Option<Stage>> {
     let (Some(node), Some(npm)) = (installed("node"), installed("npm")) else {
         has_npm();
         return Ok(None);
     };
-    let Some(package) = runtime_package(&node.canonicalize()?, more) else { return Ok(None) };
+    let Some(package) = runtime_package(&node.canonicalize()?, fetching.package) else { return Ok(None) };
     let shop = Shop::new(&json!([package]))?;
     let stage = Stage::plain(Script::new().title("T").text("One.").text("Two."))?;
     let home = stage.project.home();
@@ -531,13 +554,16 @@ fn with_fetched_runtime(more: &Value, holds: impl Fn(&Stage, &str) -> bool) -> R
     fs::write(home.join(".npmrc"), format!("registry=http://{registry}/\n"))?;
     let own = home.join(".config/codewright");
     fs::create_dir_all(own.join("plugin"))?;
-    let settings = json!({"sandbox": {"mode": "off"}, "plugin_host": {"install": true}});
+    let mut settings = json!({"sandbox": {"mode": "off"}, "plugin_host": {}});
+    if !fetching.install.is_null() {
+        settings["plugin_host"]["install"] = fetching.install.clone();
+    }
     fs::write(own.join("codewright.json"), settings.to_string())?;
-    let plugin = "export const P = async () => ({ 'chat.headers': async (i, o) => { o.headers['x-plugin'] = 'ran'; } });";
-    fs::write(own.join("plugin/mark.js"), plugin)?;
+    let plugin = "\nexport const P = async () => ({ 'chat.headers': async (i, o) => { o.headers['x-plugin'] = 'ran'; } });";
+    fs::write(own.join("plugin/mark.js"), format!("{}{plugin}", fetching.first))?;
     let programs = home.join("programs");
     fs::create_dir_all(&programs)?;
-    for name in ["sh", "git", "env", "cat"] {
+    for name in ["sh", "git", "env", "cat"].iter().chain(fetching.programs) {
         if let Some(path) = installed(name) {
             std::os::unix::fs::symlink(path, programs.join(name))?;
         }
@@ -576,8 +602,19 @@ fn a_runtime_for_plugins_is_installed_if_the_user_allows_it() -> Result<()> {
         let mut entries = fs::read_dir(cache).into_iter().flatten().flatten();
         entries.any(|entry| entry.path().join("package-lock.json").is_file())
     };
-    let Some(stage) = with_fetched_runtime(&json!({}), is_there)? else { return Ok(()) };
+    let Some(stage) = with_fetched_runtime(&ALONE, is_there)? else { return Ok(()) };
     assert_eq!(marks(&stage), [None, Some("ran".to_owned())]);
+    Ok(())
+}
+
+#[test]
+fn bun_is_installed_for_a_plugin_that_needs_it_before_the_first_prompt() -> Result<()> {
+    let first = "if (!process.env.IS_BUN) await import('bun:ffi');";
+    for (install, expected) in [(json!(null), Some("ran".to_owned())), (json!(false), None)] {
+        let fetching = Fetching { install: &install, first, programs: &["node"], ..ALONE };
+        let Some(stage) = with_fetched_runtime(&fetching, |_, _| true)? else { return Ok(()) };
+        assert_eq!(marks(&stage), [expected.clone(), expected], "{install}");
+    }
     Ok(())
 }
 
@@ -587,7 +624,8 @@ fn a_runtime_whose_archive_was_changed_is_refused() -> Result<()> {
         let log = get(url, "/log?limit=1000").map(|log| log.to_string()).unwrap_or_default();
         log.contains("the runtime for plugins cannot be installed")
     };
-    let Some(stage) = with_fetched_runtime(&json!({"tampered": true}), is_reported)? else { return Ok(()) };
+    let fetching = Fetching { package: &json!({"tampered": true}), ..ALONE };
+    let Some(stage) = with_fetched_runtime(&fetching, is_reported)? else { return Ok(()) };
     assert_eq!(marks(&stage), [None, None]);
     let cache = stage.project.home().join(".cache/codewright/packages/@oven");
     assert!(fs::read_dir(cache).into_iter().flatten().next().is_none());

@@ -427,6 +427,39 @@ fn a_denied_file_of_a_plugin_breaks_no_call_and_is_shown_once() -> Result<()> {
 }
 
 #[test]
+fn a_plugin_keeps_its_state_in_the_directory_of_the_project_and_configures_nothing() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let stage = stage(Script::new().text("Done."), &json!({}))?;
+    if !is_enforced(&stage)? {
+        return Ok(());
+    }
+    let text = "import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+export const P = async ({ directory }) => {
+  const own = directory + '/.opencode';
+  mkdirSync(own + '/state', { recursive: true });
+  writeFileSync(own + '/state/todo.md', 'x');
+  const attempts = {
+    plugin: () => mkdirSync(own + '/plugin'),
+    agent: () => mkdirSync(own + '/agent/a', { recursive: true }),
+    settings: () => writeFileSync(own + '/opencode.json', '{}'),
+    renamed: () => renameSync(own + '/state', own + '/skills'),
+  };
+  const done = [];
+  for (const [name, attempt] of Object.entries(attempts)) try { attempt(); done.push(name); } catch {}
+  writeFileSync(own + '/done', done.join(' ') || 'nothing');
+  return {};
+};";
+    plugin(&stage, "a.js", text)?;
+    let done = stage.run(["go"])?.success()?;
+    ensure!(!warned(&done).contains("plugin_host"), "{}", warned(&done));
+    assert_eq!(stage.project.read(".opencode/done")?, "nothing");
+    assert_eq!(stage.project.read(".opencode/state/todo.md")?, "x");
+    Ok(())
+}
+
+#[test]
 fn a_confined_plugin_has_the_project_alone() -> Result<()> {
     if !has_node() {
         return Ok(());

@@ -19,7 +19,7 @@ use crate::journal::Level;
 const LOOK_UP_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 /// The longest time that a turn waits for an installation, from its beginning. A prompt without a plugin that was just
 /// added is not what the user wanted, so this is longer than most installations.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The time after which the user sees what a turn waits for.
 const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
@@ -84,18 +84,31 @@ fn plugin(table: &PackageTable, entry: &PluginEntry) -> Plugin {
     Plugin { spec: entry.spec.clone(), name, options: entry.options.clone(), owner: entry.owner, state }
 }
 
-/// Returns the plugins of a directory. Missing packages are installed in the background; the first minute of an
-/// installation is waited for, with a notice. [`PackageTable::changes`] reports the end of later ones.
+/// Returns the plugins of a directory. Missing packages are installed in the background; the first two minutes of an
+/// installation are waited for, with a notice. [`PackageTable::changes`] reports the end of later ones.
 pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Plugin> {
-    let missing = refresh(inner, instance);
-    for spec in missing {
-        if !is_over(inner, &spec, NOTICE_AFTER).await {
-            let message = format!("Installing the plugin {spec}. The prompt waits for it.");
-            show(inner, instance, message, ToastVariant::Info);
-            is_over(inner, &spec, PATIENCE).await;
-        }
-    }
+    installed(inner, instance).await;
     plugins(inner, instance)
+}
+
+/// Installs missing packages in the background, and waits as [`ready`] does.
+pub(crate) async fn installed(inner: &Arc<Inner>, instance: &Arc<Instance>) {
+    for spec in refresh(inner, instance) {
+        let message = format!("Installing the plugin {spec}. The prompt waits for it.");
+        wait_for(inner, instance, &spec, &message).await;
+    }
+}
+
+/// Waits for the end of an installation, but not long. A longer one is announced with a message.
+pub(crate) async fn wait_for(inner: &Inner, instance: &Instance, spec: &str, message: &str) {
+    if is_over(inner, spec, NOTICE_AFTER).await {
+        return;
+    }
+    // Prompts and lists wait together, and the user needs one notice.
+    if inner.packages.announce(spec) {
+        show(inner, instance, message.to_owned(), ToastVariant::Info);
+    }
+    is_over(inner, spec, PATIENCE).await;
 }
 
 /// Waits for the end of an installation, for a time from its beginning. Returns whether it has ended.

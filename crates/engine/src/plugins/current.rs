@@ -8,9 +8,10 @@ use super::open::extensions;
 use crate::Error;
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::packages::install::installed;
 
-/// The longest time that a list waits for plugins that are starting.
-const LIST_PATIENCE: Duration = Duration::from_secs(5);
+/// The longest time that a list waits for plugins that are starting, after their packages are installed.
+const LIST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Returns the instance of a directory. If a file with code was added, changed or removed, the directory is opened again,
 /// so that a repository's new code waits for the user's trust.
@@ -28,7 +29,9 @@ pub(crate) async fn current(inner: &Arc<Inner>, directory: &Path) -> Result<Arc<
     inner.instance(directory).await
 }
 
-/// Returns a directory with the changes of its plugins, if they are loaded within [`LIST_PATIENCE`].
+/// Returns a directory with the changes of its plugins, if they are loaded within [`LIST_PATIENCE`]. An installation is
+/// waited for as long as a prompt waits, because a client that gets a list without the agents of a plugin that was just
+/// added would use others.
 pub(crate) async fn loaded(inner: &Arc<Inner>, instance: Arc<Instance>) -> Arc<Instance> {
     if !instance.has_plugins() || inner.plugins.is_disabled() {
         return instance;
@@ -38,6 +41,7 @@ pub(crate) async fn loaded(inner: &Arc<Inner>, instance: Arc<Instance>) -> Arc<I
     // The work goes on if the caller stops waiting.
     let loading =
         inner.tasks.spawn(async move { ending.run_until_cancelled(current(&owned, &directory)).await });
+    installed(inner, &instance).await;
     match tokio::time::timeout(LIST_PATIENCE, loading).await {
         Ok(Ok(Some(Ok(changed)))) => changed,
         // Late, or ending, or a directory that cannot be opened again, which the next request reports.

@@ -11,6 +11,7 @@ use codewright_workspace::{Author, Command, Confined};
 use serde_json::{Value, json};
 
 use super::access::{self, Restricted};
+use super::runtime::would_help;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
@@ -203,6 +204,14 @@ impl Host for EngineHost {
     }
 
     fn failed(&self, plugin: &str, message: &str) {
+        if self.owner == Owner::User
+            && let Some(inner) = self.inner.upgrade()
+            && would_help(&inner, &self.instance, message)
+        {
+            inner.plugins.need_bun();
+            self.note(Level::Info, Some(plugin), &format!("{plugin}: {message}"));
+            return;
+        }
         // What would permit an access is reported, too.
         self.is_denied(plugin, message);
         self.show(Level::Error, plugin, message);

@@ -14,7 +14,7 @@ use super::PluginTable;
 use super::configure::configure;
 use super::extension::HostExtension;
 use super::host::{EngineHost, Reload};
-use super::runtime::fallback;
+use super::runtime::{awaited, fallback};
 use super::wanted::Wanted;
 use crate::extension::Extension;
 use crate::inner::Inner;
@@ -33,14 +33,24 @@ pub(crate) async fn extensions(inner: &Arc<Inner>, instance: &Arc<Instance>) -> 
     if !(instance.has_plugins() || inner.plugins.has(&instance.directory)) {
         return Vec::new();
     }
+    let mut opened = loaded(inner, instance).await;
+    if awaited(inner, instance).await {
+        // With bun the processes are others.
+        opened = loaded(inner, instance).await;
+    }
+    configure(inner, instance, &opened).await;
+    opened.into_iter().map(|extension| -> Arc<dyn Extension> { extension }).collect()
+}
+
+/// Returns the processes of a directory, which have loaded their plugins.
+async fn loaded(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<HostExtension>> {
     let opened = open(inner, instance).await;
     let waiting = opened.iter().map(|extension| async move {
         extension.plugins.ready().await;
         extension.report_refused();
     });
     futures_util::future::join_all(waiting).await;
-    configure(inner, instance, &opened).await;
-    opened.into_iter().map(|extension| -> Arc<dyn Extension> { extension }).collect()
+    opened
 }
 
 /// Starts the plugins of a directory soon, so that the first prompt does not wait for them. Not at once, because a client

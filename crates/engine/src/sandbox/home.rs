@@ -378,6 +378,11 @@ const CONFIGURATION: &[&str] = &[
     "bunfig.toml",
 ];
 
+/// OpenCode's directory in a project.
+const PROJECT: &str = ".opencode";
+/// The entries of it that also configure this program. Skills of the user are at home.
+const PROJECT_CONFIGURATION: &[&str] = &["skill", "skills", "bin"];
+
 /// The entries of the original's data directory with sign-ins, which no program reads or writes.
 const SIGN_INS: &[&str] = &["auth.json", "mcp-auth.json", "auth.json.*"];
 /// The sessions in the original's data directory, which no program writes.
@@ -452,6 +457,24 @@ fn places(dirs: &Dirs, row: &str) -> Vec<PathBuf> {
     places
 }
 
+/// Lets programs create OpenCode's directory of a project and keep their state there, but none of the names that configure
+/// this program. `write` are exceptions that the user configured.
+pub(super) fn free_project_directory(guarded: &mut Vec<Guarded>, write: &[PathBuf]) {
+    let mut directories = Vec::new();
+    for row in guarded.iter_mut() {
+        let count = row.patterns.len();
+        row.patterns.retain(|pattern| pattern != PROJECT);
+        if row.patterns.len() < count {
+            directories.push(row.directory.join(PROJECT));
+        }
+    }
+    let names = || CONFIGURATION.iter().chain(PROJECT_CONFIGURATION);
+    let inside = |directory: &PathBuf| -> Vec<PathBuf> { names().map(|name| directory.join(name)).collect() };
+    let mut paths: Vec<PathBuf> = directories.iter().flat_map(inside).collect();
+    paths.retain(|path| !write.iter().any(|write| path.starts_with(write)));
+    guarded.extend(by_directory(paths.iter(), write));
+}
+
 /// The names of paths by the directory that contains them. `except` are paths that stay free.
 fn by_directory<'a>(paths: impl Iterator<Item = &'a PathBuf>, except: &[PathBuf]) -> Vec<Guarded> {
     let mut rows: std::collections::BTreeMap<PathBuf, Vec<String>> = std::collections::BTreeMap::new();
@@ -483,13 +506,14 @@ mod tests {
 
     fn is_kept(dirs: &Dirs, write: &[PathBuf], path: &str) -> bool {
         let kept = kept(dirs, &["/home/ann/tools/bin".into(), "/usr/bin".into(), "/home/ann".into()], write);
-        Path::new(path).ancestors().any(|path| {
-            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
-            let name = folded_name(&name.to_string_lossy());
-            kept.iter().filter(|row| row.directory == parent && !row.except.contains(&name)).any(|row| {
-                row.patterns.iter().any(|pattern| crate::permission::control::matches_name(pattern, &name))
-            })
-        })
+        Path::new(path).ancestors().any(|path| kept.iter().any(|row| is_in(row, path)))
+    }
+
+    fn is_in(row: &Guarded, path: &Path) -> bool {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        let name = folded_name(&name.to_string_lossy());
+        let matches = |pattern: &String| crate::permission::control::matches_name(pattern, &name);
+        row.directory == parent && !row.except.contains(&name) && row.patterns.iter().any(matches)
     }
 
     #[test]
@@ -553,6 +577,27 @@ mod tests {
         assert!(!is_kept(&dirs, &write, "/home/ann/.claude/settings.json"));
         assert!(is_kept(&dirs, &write, "/home/ann/.claude/settings.local.json"));
         assert!(!is_kept(&dirs, &["/home/ann/.config/nvim".into()], "/home/ann/.config/nvim/init.lua"));
+    }
+
+    #[test]
+    fn state_is_kept_in_a_project_and_configuration_is_not() {
+        let mut rows = crate::permission::control::guarded(Path::new("/work"));
+        free_project_directory(&mut rows, &["/work/.opencode/tool".into()]);
+        let is_guarded = |path: &str| rows.iter().any(|row| is_in(row, Path::new(path)));
+        for path in ["/work/.opencode", "/work/.opencode/todo.md", "/work/.opencode/tool"] {
+            assert!(!is_guarded(path), "{path}");
+        }
+        for path in [
+            "/work/opencode.json",
+            "/work/.codewright",
+            "/work/.opencode/opencode.jsonc",
+            "/work/.opencode/plugin",
+            "/work/.opencode/skills",
+            "/work/.opencode/agent",
+            "/work/.opencode/AGENTS.md",
+        ] {
+            assert!(is_guarded(path), "{path}");
+        }
     }
 
     #[test]
