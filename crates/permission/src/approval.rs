@@ -25,6 +25,10 @@ pub const MAX_PATTERN_BYTES: usize = 8 * 1024;
 const CONTROL: &str = "control file";
 /// The entry of [`AskingRules`] for a command that this machine cannot restrict.
 const UNENFORCED: &str = "sandbox not enforced";
+/// The entry of [`AskingRules`] for a command that cannot be undone.
+const IRREVERSIBLE: &str = "irreversible";
+/// The entry of [`AskingRules`] for files and directories with secrets.
+const SECRET: &str = "secret";
 /// The entry of [`AskingRules`] for a layer in which no rule matches.
 const NO_RULE: &str = "no rule";
 /// The start of the entry that names the user. The entries of rules start with a permission key, which contains no
@@ -62,6 +66,20 @@ impl AskingRules {
     #[must_use]
     pub fn without_sandbox(mut self) -> Self {
         self.0.insert(UNENFORCED.to_owned());
+        self
+    }
+
+    /// Adds that the command cannot be undone. An approval of other commands does not cover it.
+    #[must_use]
+    pub fn irreversible(mut self) -> Self {
+        self.0.insert(IRREVERSIBLE.to_owned());
+        self
+    }
+
+    /// Adds that the target may have secrets. A general approval does not cover it.
+    #[must_use]
+    pub fn secret(mut self) -> Self {
+        self.0.insert(SECRET.to_owned());
         self
     }
 

@@ -16,6 +16,8 @@ pub struct Ask {
     pub always: Vec<String>,
     /// Which rules, approvals and replies can allow it.
     pub policy: Policy,
+    /// Why something in it cannot be undone. An approval of anything else does not cover it.
+    pub irreversible: Option<&'static str>,
     /// Facts that help the user to decide, with the policy for display. No decision reads them.
     pub metadata: Map,
     /// Effects that come with the call. They can only make the decision stricter.
@@ -55,13 +57,13 @@ pub enum Lift {
 
 impl Policy {
     /// The metadata key that tells clients that a target must be named.
-    const NAMED: &'static str = "named";
+    pub(crate) const NAMED: &'static str = "named";
     /// The metadata key that tells clients that only exactly this target can be granted.
-    const EXACT: &'static str = "exact";
+    pub(crate) const EXACT: &'static str = "exact";
     /// The metadata key that tells clients that another file has the normal form of the name.
     const SPELLED: &'static str = "spelled";
     /// The metadata key of the reason why a command cannot be restricted.
-    const UNENFORCED: &'static str = "sandbox";
+    pub(crate) const UNENFORCED: &'static str = "sandbox";
     /// The metadata key of the wider network.
     const NETWORK: &'static str = "network";
 
@@ -130,6 +132,8 @@ pub struct Implied {
     pub always: Option<String>,
     /// How certain the effect is.
     pub certainty: Certainty,
+    /// Why it cannot be undone. Then only a rule of the user or a reply allows it.
+    pub irreversible: Option<&'static str>,
 }
 
 impl Implied {
@@ -141,6 +145,7 @@ impl Implied {
             spelled: None,
             always: None,
             certainty: Certainty::Stated,
+            irreversible: None,
         }
     }
 
@@ -151,6 +156,9 @@ impl Implied {
 }
 
 impl Ask {
+    /// The metadata key of the reason why a command cannot be undone.
+    pub const IRREVERSIBLE: &'static str = "irreversible";
+
     /// The metadata key of the reason why the call could not be analysed.
     pub const REASON: &'static str = "reason";
 
@@ -161,6 +169,7 @@ impl Ask {
             patterns,
             always: vec!["*".to_owned()],
             policy: Policy::default(),
+            irreversible: None,
             metadata: Map::new(),
             implied: Vec::new(),
         }

@@ -3,11 +3,12 @@
 use codewright_proto::Action;
 
 use crate::approval::{Approvals, AskingRules, Control};
-use crate::ask::{Ask, Certainty, Implied, Policy};
+use crate::ask::{Ask, Certainty, Implied, Policy, UNKNOWN};
 use crate::control::Roots;
 use crate::evaluate::{Subject, strictest};
 use crate::kind::Permission;
 use crate::rules::PermissionRules;
+use crate::secret::is_secret;
 
 /// The rules that decide: those of the session and the built-in one about control files.
 #[derive(Debug, Clone, Copy)]
@@ -188,6 +189,12 @@ impl Rulebook<'_> {
         if is_held {
             return self.rules.held_by_kernel(implied.certainty).judge(implied);
         }
+        if implied.irreversible.is_some() {
+            // The kernel does not hold it, and built-in rules do not know of it.
+            let decide = |pattern| self.rules.decide_by_chosen(&implied.permission, pattern);
+            let (own, spelled) = (decide(implied.pattern.as_str()), implied.spelled.as_deref().map(decide));
+            return if own == Action::Ask { spelled.unwrap_or(own) } else { own };
+        }
         let subject = Subject::new(&implied.permission, &implied.pattern);
         self.roots.decide(self.rules.judge(implied), subject, self.rules.user_layers())
     }
@@ -199,7 +206,10 @@ impl Rulebook<'_> {
     fn asking_about(&self, request: &Ask, pattern: &str) -> AskingRules {
         let is_control = self.is_control(&request.permission, pattern);
         let control = if is_control { Control::Yes } else { Control::No };
-        let asking = AskingRules::of(self.rules, Subject::new(&request.permission, pattern), control);
+        let subject = Subject::new(&request.permission, pattern);
+        let asking = AskingRules::of(self.rules, subject, control);
+        let asking = if is_secret(subject) { asking.secret() } else { asking };
+        let asking = if request.irreversible.is_some() { asking.irreversible() } else { asking };
         match request.policy {
             Policy::Unenforced { .. } => asking.without_sandbox(),
             Policy::Rules | Policy::Named | Policy::Exact | Policy::Spelled | Policy::Reply(_) => asking,
@@ -213,7 +223,8 @@ impl Rulebook<'_> {
 
     fn is_remembered(&self, approvals: &Approvals, implied: &Implied) -> bool {
         let allows = |pattern: &str| {
-            let request = Ask::new(&implied.permission, Vec::new());
+            let irreversible = implied.irreversible;
+            let request = Ask { irreversible, ..Ask::new(&implied.permission, Vec::new()) };
             let subject = Subject::new(&implied.permission, pattern);
             approvals.allow(subject, &self.asking_about(&request, pattern), &Policy::Rules)
         };
@@ -242,6 +253,7 @@ fn questions(request: &Ask, open: &[&Implied]) -> Vec<Ask> {
             ..Ask::new(kind, Vec::new())
         };
         open.iter().filter(|implied| implied.permission == *kind).for_each(|one| add_to(&mut question, one));
+        narrow(&mut question, open);
         question
     };
     kinds.into_iter().map(question).collect()
@@ -253,7 +265,33 @@ fn with_implied(request: &Ask, open: &[&Implied]) -> Ask {
     for implied in open.iter().filter(|implied| implied.permission == request.permission) {
         add_to(&mut question, implied);
     }
+    narrow(&mut question, open);
     question
+}
+
+/// Makes "always" cover only what is asked if something of it cannot be undone: those commands by their own pattern, and
+/// the others exactly.
+fn narrow(question: &mut Ask, open: &[&Implied]) {
+    let is_grave =
+        |implied: &&&Implied| implied.permission == question.permission && implied.irreversible.is_some();
+    let grave: Vec<_> = open.iter().filter(is_grave).collect();
+    let Some(reason) = grave.iter().find_map(|implied| implied.irreversible) else { return };
+    let is_other = |pattern: &&String| !grave.iter().any(|implied| implied.display() == **pattern);
+    let others: Vec<_> = question.patterns.iter().filter(is_other).cloned().collect();
+    question.always = exact(&others);
+    for always in grave.iter().filter_map(|implied| implied.always.clone()) {
+        if !question.always.contains(&always) {
+            question.always.push(always);
+        }
+    }
+    question.metadata.insert(Ask::IRREVERSIBLE.to_owned(), reason.into());
+    question.irreversible = Some(reason);
+}
+
+/// Returns the patterns that match only themselves.
+pub fn exact(patterns: &[String]) -> Vec<String> {
+    let is_exact = |pattern: &&String| !pattern.contains(['*', '?', UNKNOWN, '\u{2026}']);
+    patterns.iter().filter(is_exact).cloned().collect()
 }
 
 fn add_to(question: &mut Ask, implied: &Implied) {

@@ -16,6 +16,14 @@ use crate::evaluate::{allows_all, evaluate, is_named, is_off, matches, strictest
 use crate::implied::judge;
 use crate::principal::{Power, Principal, may, principal_of};
 
+/// Who wrote a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    BuiltIn,
+    User,
+    Repository,
+}
+
 /// Rules in layers: the session's own, then those of each caller, up to the user's session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionRules {
@@ -158,6 +166,22 @@ impl Layer {
         limits.combine(action, own, rule.as_ref())
     }
 
+    /// Returns whether a rule of the user, or one of a repository that the user accepted, allows a pattern. Built-in rules
+    /// do not count.
+    fn decide_by_chosen(&self, permission: &str, pattern: &str) -> Action {
+        let of = |rules: &[Rule], built_in: usize| {
+            let chosen = rules.get(built_in..).unwrap_or_default();
+            evaluate(chosen.iter(), permission, pattern).map_or(Action::Ask, |rule| rule.action)
+        };
+        let Some(limits) = &self.limits else { return of(&self.rules, self.built_in) };
+        let accepted = evaluate(limits.repository.iter(), permission, pattern);
+        let is_accepted = accepted.is_some_and(|rule| limits.exceptions.contains(rule));
+        match of(&limits.user, limits.built_in) {
+            Action::Ask if is_accepted => Action::Allow,
+            action => action,
+        }
+    }
+
     fn judge(&self, implied: &Implied) -> Action {
         let bounds = self.bounds.iter().map(|bound| judge(&bound.rules, implied));
         let action = strictest(bounds.chain([judge(&self.rules, implied)]));
@@ -191,6 +215,20 @@ impl Layer {
             .iter()
             .map(|bound| Bound { rules: relaxed(&bound.rules, bound.built_in), ..bound.clone() });
         Self { rules: relaxed(&self.rules, self.built_in), limits, bounds: bounds.collect(), ..self.clone() }
+    }
+
+    fn asking(&self, permission: &str, pattern: &str) -> Option<(Rule, Author)> {
+        let find = |rules: &[Rule], built_in: usize| {
+            let about = |(_, rule): &(usize, &Rule)| {
+                matches(&rule.permission, permission) && matches(&rule.pattern, pattern)
+            };
+            let (at, rule) = rules.iter().enumerate().rev().find(about)?;
+            let author = if at < built_in { Author::BuiltIn } else { Author::User };
+            (rule.action == Action::Ask).then(|| (rule.clone(), author))
+        };
+        let Some(limits) = &self.limits else { return find(&self.rules, self.built_in) };
+        let of_repository = || find(&limits.repository, 0).map(|(rule, _)| (rule, Author::Repository));
+        find(&limits.user, limits.built_in).or_else(of_repository)
     }
 
     fn is_off(&self, permission: &str) -> bool {
@@ -301,6 +339,17 @@ impl PermissionRules {
     pub(crate) fn decide_as_spelled(&self, permission: &str, pattern: &str) -> Action {
         let is_spelled = |rule: &&Rule| rule.action != Action::Allow || matches(&rule.pattern, pattern);
         strictest(self.layers.iter().map(|layer| layer.decide(permission, pattern, is_spelled)))
+    }
+
+    /// Decides about an effect that cannot be undone: only a rule that the user wrote or accepted can allow it.
+    pub(crate) fn decide_by_chosen(&self, permission: &str, pattern: &str) -> Action {
+        let chosen = self.layers.iter().map(|layer| layer.decide_by_chosen(permission, pattern));
+        strictest(chosen.chain([self.decide(permission, pattern)]))
+    }
+
+    /// Returns the rule that asks about a pattern, and who wrote it. `None` if no rule asks.
+    pub(crate) fn asking(&self, permission: &str, pattern: &str) -> Option<(Rule, Author)> {
+        self.layers.iter().find_map(|layer| layer.asking(permission, pattern))
     }
 
     fn decide_by_user(&self, permission: &str, pattern: &str, counts: impl Fn(&Rule) -> bool) -> Action {

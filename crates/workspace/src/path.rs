@@ -121,6 +121,11 @@ impl Workspace {
             || (self.real_worktree != Path::new("/") && real.starts_with(&self.real_worktree))
     }
 
+    /// Whether git ignores a real path of the worktree, or a directory that contains it.
+    pub fn is_ignored(&self, real: &Path) -> bool {
+        self.real_worktree != Path::new("/") && crate::watch::is_ignored(&self.real_worktree, real)
+    }
+
     /// The path relative to the worktree, with `..` if it is outside.
     pub fn title(&self, path: &Path) -> String {
         relative(&self.worktree, path)

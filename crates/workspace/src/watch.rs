@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use rules::is_ignored;
+
 pub use tree::{Limit, Tree, TreeChange, TreeChanges, TreeOptions};
 
 /// The interval for checking directories that cannot be watched.

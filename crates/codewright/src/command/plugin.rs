@@ -92,15 +92,18 @@ fn table(plugins: &[ListedPlugin]) -> String {
         for line in plugin.error.iter().flat_map(|error| error.lines()) {
             text.push_str(&format!("│      {}\n", clean_line(line)));
         }
-        text.push_str(&format!("│      may use: {}\n", plugin.access));
-        for path in &plugin.denied {
-            text.push_str(&format!("│      was denied: {}\n", clean_line(path)));
-        }
+        text.push_str(&access(plugin.access, &plugin.denied));
         text.push_str("│\n");
     }
     let count = plugins.len();
     text.push_str(&format!("└  {count} {}\n", if count == 1 { "plugin" } else { "plugins" }));
     text
+}
+
+/// What a plugin may use, and what was kept from it.
+fn access(may: &str, denied: &[String]) -> String {
+    let denied = denied.iter().map(|path| format!("│      was denied: {}\n", clean_line(path)));
+    format!("│      may use: {may}\n") + &denied.collect::<String>()
 }
 
 async fn add(
@@ -114,11 +117,17 @@ async fn add(
     let version = added.version.map(|version| format!(" {version}")).unwrap_or_default();
     let name = clean_line(&format!("{}{version}", added.name));
     let place = place(scope);
-    Ok(crate::print(&if added.is_new {
+    let mut text = if added.is_new {
         format!("◆  Added the plugin {name} to {place}\n")
     } else {
         format!("◆  The plugin {name} is already in {place}\n")
-    }))
+    };
+    text.push_str(&access(added.access, &added.denied));
+    if scope == PluginScope::User {
+        let confine = serde_json::json!({ "plugin_host": { "confine": [clean_line(&added.name)] } });
+        text.push_str(&format!("│      to confine it further, in your configuration: {confine}\n"));
+    }
+    Ok(crate::print(&text))
 }
 
 fn place(scope: PluginScope) -> String {

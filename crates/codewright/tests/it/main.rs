@@ -8,6 +8,7 @@ mod access;
 mod acp;
 mod acp_client;
 mod anthropic;
+mod asked;
 mod attach;
 mod attacks;
 mod authority;

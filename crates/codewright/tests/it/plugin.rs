@@ -117,6 +117,10 @@ fn a_package_is_installed_updated_and_removed() -> Result<()> {
     )?;
     let done = shop.plugin(&["add", "tiny@^1.0"])?.success()?;
     check_has(&done.stdout, &["Added the plugin tiny 1.1.0 to codewright.json of your configuration"]);
+    check_has(
+        &done.stdout,
+        &["may use: network and home directory", r#"{"plugin_host":{"confine":["tiny"]}}"#],
+    );
     shop.plugin(&["add", "@scope/outer"])?.success()?;
     let text = fs::read_to_string(shop.config())?;
     assert_eq!(

@@ -58,6 +58,10 @@ pub struct AddedPlugin {
     pub version: Option<String>,
     /// Whether the configuration was changed.
     pub is_new: bool,
+    /// What it may do, in words.
+    pub access: &'static str,
+    /// The files that the sandbox kept from it when it ran before.
+    pub denied: Vec<String>,
 }
 
 /// A plugin that was looked up again.
@@ -71,6 +75,15 @@ pub struct UpdatedPlugin {
     pub now: Result<String, String>,
     /// Whether the configuration names an exact version, which is not changed.
     pub is_pinned: bool,
+}
+
+/// What a plugin with one of these names may do, in words.
+fn access(instance: &Instance, owner: Owner, names: [&str; 2]) -> &'static str {
+    let is_confined = instance.plugin_host.confine.iter().any(|name| names.contains(&name.as_str()));
+    match owner {
+        Owner::User if !is_confined => ACCESS_OF_USER,
+        Owner::User | Owner::Repository => ACCESS_OF_PROJECT,
+    }
 }
 
 impl Packages<'_> {
@@ -89,12 +102,7 @@ impl Packages<'_> {
                 Owner::User => "user",
                 Owner::Repository => "project",
             };
-            let confine = &instance.plugin_host.confine;
-            let is_confined = confine.iter().any(|name| *name == plugin.name || *name == plugin.spec);
-            let access = match plugin.owner {
-                Owner::User if !is_confined => ACCESS_OF_USER,
-                Owner::User | Owner::Repository => ACCESS_OF_PROJECT,
-            };
+            let access = access(instance, plugin.owner, [&plugin.name, &plugin.spec]);
             let denied = denials::stored(&self.0.dirs, &plugin.name);
             ListedPlugin {
                 name: plugin.name,
@@ -151,7 +159,13 @@ impl Packages<'_> {
                 }
             })
             .await?;
-        Ok(AddedPlugin { name, version, is_new })
+        let owner = match scope {
+            PluginScope::User => Owner::User,
+            PluginScope::Project => Owner::Repository,
+        };
+        let access = access(instance, owner, [&name, spec]);
+        let denied = denials::stored(&self.0.dirs, &name);
+        Ok(AddedPlugin { name, version, is_new, access, denied })
     }
 
     /// Removes a plugin from the user's and the project's `codewright.json`. Returns in which of them it was.

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use codewright_permission::{
-    AskingRules, By, Containment, Decision, Policy, Power, Principal, Rulebook, Target, answered_by,
-    control::Roots, decide, decide_granted, evaluate::Subject, may, needed,
+    ASKED, AskingRules, By, Containment, Decision, Policy, Power, Principal, Rulebook, Target, answered_by,
+    control::Roots, decide, decide_granted, evaluate::Subject, exact, explanation, is_secret, may, needed,
 };
 use codewright_proto::{
     Action, Clock, Event, Ids, PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, ProjectId,
@@ -314,6 +314,12 @@ impl Gate {
             request.always = ask.patterns.iter().filter(is_exact).cloned().collect();
             request.metadata.insert(Target::CONTROL.to_owned(), reason.into());
         }
+        let subject = |pattern| Subject::new(&ask.permission, pattern);
+        if ask.permission == Permission::Read
+            && ask.patterns.iter().any(|pattern| is_secret(subject(pattern)))
+        {
+            request.always = exact(&ask.patterns);
+        }
         let pending = self.pending(ask.clone(), request, asker.rules, asker.instance);
         self.put(pending, asker.cancel, || {}).await
     }
@@ -322,7 +328,7 @@ impl Gate {
     pub(super) fn pending(
         &self,
         ask: Ask,
-        request: PermissionRequest,
+        mut request: PermissionRequest,
         rules: &PermissionRules,
         instance: &Instance,
     ) -> Pending {
@@ -330,7 +336,10 @@ impl Gate {
         let book = Rulebook { rules, roots: &roots };
         let target = if book.control_reason(&ask).is_some() { Target::ControlFile } else { Target::Ordinary };
         let (asking, needed) = (book.asking(&ask), needed(&ask.permission, &ask.policy, target));
-        Pending { request, ask, scope: Scope::of(instance), asking, needed }
+        let scope = Scope::of(instance);
+        let explained = explanation(&request, rules, &scope.directory);
+        request.metadata.insert(ASKED.to_owned(), explained);
+        Pending { request, ask, scope, asking, needed }
     }
 
     /// Publishes a request and waits for the reply. `stored` is called as soon as clients can see the request.

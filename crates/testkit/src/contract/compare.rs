@@ -28,8 +28,8 @@ const GLOBAL_EVENTS: [&str; 10] = [
 const TIMES: [&str; 8] = ["time", "created", "updated", "completed", "start", "end", "next", "initialized"];
 
 /// Keys that are not compared: headers depend on the HTTP library, slugs are random, and only Codewright
-/// stores the tree after a patch.
-const IGNORED: [&str; 3] = ["responseHeaders", "slug", "after"];
+/// stores the tree after a patch and explains permission requests.
+const IGNORED: [&str; 4] = ["responseHeaders", "slug", "after", "asked"];
 
 /// Ids, hashes, dates and addresses.
 static VARYING: LazyLock<Regex> = LazyLock::new(|| {

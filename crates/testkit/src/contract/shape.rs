@@ -8,6 +8,7 @@
 //! - The numbers at the keys of [`COUNTS`] may differ: the lines and files that a turn changed.
 //! - The lists at the keys of [`CHANGES`] may differ in length. Then each element of one must have the shape
 //!   of an element of the other, except for the file it names. An empty list matches every list.
+//! - `always` may be the patterns of a permission request where OpenCode covers everything.
 
 use serde_json::Value;
 
@@ -34,7 +35,12 @@ fn at(key: &str, recorded: &Value, replayed: &Value) -> bool {
             let alike = |(name, a): (&String, &Value)| {
                 // The text of a part is the model's or the user's, unless the part is synthetic.
                 let as_key = if is_ours && name == "text" { TEXTS[0] } else { name };
-                b.get(name).is_some_and(|b| at(as_key, a, b))
+                // "Always" for a file with secrets covers this file instead of every file.
+                let is_narrower = name == "always"
+                    && *a == serde_json::json!(["*"])
+                    && b.get(name).is_some()
+                    && b.get(name) == b.get("patterns");
+                is_narrower || b.get(name).is_some_and(|b| at(as_key, a, b))
             };
             a.len() == b.len() && a.iter().all(alike)
         }

@@ -3,6 +3,7 @@
 mod arity;
 mod braces;
 mod git;
+mod irreversible;
 mod limits;
 mod line;
 mod nested;

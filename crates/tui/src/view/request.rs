@@ -48,7 +48,18 @@ fn permission(
             let reason =
                 special_reason(request).map(|reason| wrap::words(&[Span::styled(reason, warning)], room));
             let mut lines = reason.unwrap_or_default();
+            let line = |text: String| wrap::words(&[Span::styled(text, muted)], room);
+            if !request.metadata.contains_key("controlFile") {
+                lines.extend(
+                    asked(request, "because")
+                        .into_iter()
+                        .flat_map(|why| line(format!("Asked because {why}."))),
+                );
+            }
             lines.extend(details(&look, request, room));
+            lines.extend(
+                asked(request, "always").into_iter().flat_map(|what| line(format!("Always allows: {what}."))),
+            );
             ("△ Permission required", lines)
         }
         Stage::Always => ("△ Always allow", always(state, request, room)),
@@ -121,7 +132,19 @@ fn always(state: &State, request: &PermissionRequest, room: usize) -> Vec<Line<'
     let text = format!("Allow always {name} {place}, until you revoke it:");
     let mut lines = wrap::words(&[Span::styled(text, style)], room);
     lines.extend(patterns(&request.always, room, style));
+    let wider = request.metadata.get("asked").and_then(|asked| asked["wider"].as_array());
+    let wider: Vec<_> = wider.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    if !wider.is_empty() {
+        let text = format!("Rules of the configuration can allow more ({name}):");
+        lines.extend(wrap::words(&[Span::styled(text, Style::new().fg(state.theme.muted))], room));
+        lines.extend(patterns(&wider, room, Style::new().fg(state.theme.muted)));
+    }
     lines
+}
+
+/// Returns a part of the explanation of a request: why it is asked, or what "always" covers.
+fn asked(request: &PermissionRequest, key: &str) -> Option<String> {
+    request.metadata.get("asked")?.get(key)?.as_str().map(clean_line)
 }
 
 /// Describes where an approval applies: in the worktree, or outside a repository in the directory.
@@ -209,7 +232,8 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
         }
         name => {
             let mut lines = line(format!("⚙ {}", clean_line(name)));
-            for (key, value) in request.metadata.iter().take(MAX_PATTERNS) {
+            let facts = request.metadata.iter().filter(|(key, _)| *key != "asked");
+            for (key, value) in facts.take(MAX_PATTERNS) {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 let entry = format!("{}: {}", clean_line(key), wrap::cut(&clean_line(&value), 400));
                 lines.extend(wrap::words(&[Span::styled(entry, muted)], room));

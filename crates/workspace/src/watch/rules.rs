@@ -89,6 +89,25 @@ impl Rules {
     }
 }
 
+/// Reports whether git ignores a path of a worktree, or a directory above it. Only the files of git count.
+pub(crate) fn is_ignored(worktree: &Path, path: &Path) -> bool {
+    let Ok(rest) = path.strip_prefix(worktree) else { return false };
+    let mut budget = budget();
+    let exclude = git_dirs(worktree).map(|dirs| dirs.common.join("info/exclude"));
+    let mut files: Vec<_> = exclude.and_then(|file| read(&file, worktree, &mut budget)).into_iter().collect();
+    let mut at = worktree.to_owned();
+    for name in rest.components() {
+        files.extend(read(&at.join(FILES[0]), &at, &mut budget));
+        at.push(name);
+        let is_directory = at.is_dir();
+        let matched = files.iter().rev().map(|file| file.matched(&at, is_directory));
+        if matched.into_iter().find(|matched| !matched.is_none()).is_some_and(|matched| matched.is_ignore()) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Reads an ignore file. Pipes, devices and files beyond the budget are not read.
 fn read(file: &Path, directory: &Path, budget: &mut usize) -> Option<Gitignore> {
     if *budget == 0 {
@@ -142,6 +161,29 @@ mod tests {
             (&deep, "a/b/keep.log", false, false),
         ] {
             assert_eq!(rules.ignore(&at(path), is_directory), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_files_of_git_make_a_path_ignored() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        std::fs::create_dir_all(at("out/deep")).unwrap();
+        std::fs::create_dir_all(at("a/keep")).unwrap();
+        std::fs::create_dir_all(at("a/gone")).unwrap();
+        std::fs::write(at(".gitignore"), "out/\n/a/*\n").unwrap();
+        std::fs::write(at("a/.gitignore"), "!keep\n").unwrap();
+        std::fs::write(at(".ignore"), "private\n").unwrap();
+        for (path, expected) in [
+            ("out", true),
+            ("out/deep", true),
+            ("a", false),
+            ("a/gone", true),
+            ("a/keep", false),
+            ("private", false),
+            ("..", false),
+        ] {
+            assert_eq!(is_ignored(root.path(), &at(path)), expected, "{path}");
         }
     }
 

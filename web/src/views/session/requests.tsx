@@ -69,6 +69,7 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
     }
   };
   const reason = () => meta("controlFile") || meta("sandbox");
+  const asked = () => (props.request.metadata.asked ?? {}) as { because?: string; always?: string; wider?: string[] };
   return (
     <section class="request" role="group" aria-label={t.permissionTitle(props.request.permission)} tabindex={-1} onKeyDown={keys}>
       <div class="request-head">
@@ -82,6 +83,7 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
       </div>
       <div class="request-body">
         <Show when={reason()}><p class="notice warn"><Icon name="warn" /><span>{prose(reason())}</span></p></Show>
+        <Show when={asked().because}>{(why) => <p class="muted">{t.askedBecause(plain(why()))}</p>}</Show>
         <Details request={props.request} meta={meta} />
       </div>
       <Show
@@ -102,7 +104,7 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
         }
       >
         <div class="request-foot">
-          <Show when={props.request.always.length > 0}><span class="muted grow always-hint">{t.alwaysHint(plain(props.request.always.slice(0, MAX_ALWAYS).join(", ")), Math.max(0, props.request.always.length - MAX_ALWAYS))}</span></Show>
+          <Show when={props.request.always.length > 0}><span class="muted grow always-hint">{asked().always ? t.alwaysAllows(plain(asked().always ?? ""), plain((asked().wider ?? []).join(", "))) : t.alwaysHint(plain(props.request.always.slice(0, MAX_ALWAYS).join(", ")), Math.max(0, props.request.always.length - MAX_ALWAYS))}</span></Show>
           <Button class="push" kind="danger" disabled={isSending()} keys="N" onClick={() => setRejecting(true)}>{t.reject}</Button>
           <Show when={props.request.always.length > 0}><Button disabled={isSending()} keys="A" onClick={() => void reply("always")}>{t.allowAlways}</Button></Show>
           <Button kind="primary" disabled={isSending()} keys="Y" onClick={() => void reply("once")}>{t.allowOnce}</Button>

@@ -27,10 +27,7 @@ pub(super) async fn permission(
     for pattern in request.patterns.iter().take(MAX_PATTERNS) {
         text.push_str(&format!("  {}\n", clean_line(pattern)));
     }
-    let always = request.always.iter().map(|pattern| clean_line(pattern)).collect::<Vec<_>>().join(", ");
-    if !always.is_empty() {
-        text.push_str(&format!("  \"always\" allows: {always}\n"));
-    }
+    text.push_str(&explanation(request));
     loop {
         print_prompt(&format!("{text}Allow once [y], always [a], or reject [n]? "));
         let Some(answer) = lines.next_line().await? else { return Ok(PermissionReply::Reject) };
@@ -41,6 +38,19 @@ pub(super) async fn permission(
             _ => text.clear(),
         }
     }
+}
+
+/// Why a request is asked, what "always" covers, and what would cover more.
+fn explanation(request: &PermissionRequest) -> String {
+    let Some(asked) = request.metadata.get("asked") else { return String::new() };
+    let part = |key: &str| asked[key].as_str().map(clean_line).unwrap_or_default();
+    let mut text = format!("Asked because {}.\nAlways allows: {}.\n", part("because"), part("always"));
+    let wider: Vec<_> =
+        asked["wider"].as_array().into_iter().flatten().filter_map(Value::as_str).map(clean_line).collect();
+    if !wider.is_empty() {
+        text.push_str(&format!("A rule of your configuration can allow more: {}.\n", wider.join(", ")));
+    }
+    text
 }
 
 /// Prompts for answers. Returns `None` if the user dismisses them.

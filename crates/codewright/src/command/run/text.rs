@@ -21,6 +21,8 @@ use crate::style::{self, Style};
 const OUTPUT_LINES: usize = 30;
 /// How many lines of a diff are printed.
 const DIFF_LINES: usize = 200;
+/// How many rules that would allow a request are printed.
+const MAX_RULES: usize = 8;
 /// How many characters of a call's arguments are printed.
 const ARGUMENT_CHARS: usize = 200;
 
@@ -353,9 +355,29 @@ pub(super) fn warn_permission(request: &PermissionRequest, allowed: bool) {
     }
     let patterns = clean_line(&request.patterns.join(", "));
     style::warning(&format!("permission requested: {} ({patterns}); auto-rejecting", request.permission));
+    let asked = request.metadata.get("asked").and_then(|asked| asked["because"].as_str());
+    if let Some(because) = asked {
+        style::warning(&format!("asked because {}", clean_line(because)));
+    }
+    if let Some(rule) = allowing(request) {
+        style::warning(&format!("a rule in your own configuration allows it: {rule}"));
+    }
     if let Some(reason) = request.metadata.get("sandbox").and_then(Value::as_str) {
         style::warning(&clean_line(reason));
     }
+}
+
+/// The line of the configuration that allows a request, if a rule can.
+fn allowing(request: &PermissionRequest) -> Option<String> {
+    if request.permission == "sandbox" {
+        return None;
+    }
+    // The narrow patterns, also where "always" would cover everything.
+    let is_narrow = !request.always.is_empty() && !request.always.iter().any(|pattern| pattern == "*");
+    let patterns = if is_narrow { &request.always } else { &request.patterns };
+    let rules = patterns.iter().take(MAX_RULES).map(|pattern| (clean_line(pattern), Value::from("allow")));
+    let rules = rules.collect::<serde_json::Map<_, _>>();
+    Some(serde_json::json!({ "permission": { &request.permission: rules } }).to_string())
 }
 
 /// A short description of a call.

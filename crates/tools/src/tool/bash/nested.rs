@@ -10,7 +10,7 @@ use super::parse::{Setting, parse, parse_with};
 use super::variable;
 use super::word::{Values, Variables, Word};
 use super::wrapper::{self, Inner};
-use super::{arity, git, scan};
+use super::{arity, git, irreversible, scan};
 use crate::{Certainty, Implied, UNKNOWN};
 
 /// The limit of nesting.
@@ -135,6 +135,10 @@ impl Search<'_> {
         plain.extend(words[1..].iter().cloned());
         self.imply(&written(&plain), spelled, &known(&plain));
         self.builtin(&name, &words);
+        if let Some(effect) = irreversible::found(&words, &simple.input) {
+            let spelled = Some(simple.text.clone()).filter(|text| *text != effect.pattern);
+            self.push(Implied { spelled, ..effect });
+        }
         if name == "git" {
             let sub = git::subcommand(&words);
             let short: Vec<Word> = plain[..1].iter().chain(sub).cloned().collect();

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use codewright_workspace::{Place, Workspace, normalize, physical};
 
+use super::irreversible::{removal, removed};
 use super::limits::{Limit, Limits, Reason};
 use super::nested::Effects;
 use super::options::values_of;
@@ -60,6 +61,22 @@ const DEVICES: &[&str] = &[
 const MAX_PATH_BYTES: usize = 4096;
 /// The longest file that names the directory of a repository.
 const MAX_GITFILE_BYTES: u64 = 4096;
+/// Directories below which everything is temporary.
+const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
+/// Names of directories that programs create again.
+const REGENERATED: &[&str] = &[
+    "node_modules",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".tox",
+    ".next",
+    ".nuxt",
+    ".turbo",
+    ".parcel-cache",
+    ".svelte-kit",
+];
 /// The limit of paths for one wildcard.
 const MAX_MATCHES: usize = 2048;
 /// The limit of directories that a line changes to. Later paths are resolved from each of them.
@@ -174,6 +191,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn command(&mut self, words: &[Word]) -> Result<(), ToolError> {
         let name = name_of(words);
+        self.remove(words);
         self.arguments(name, words.get(1..).unwrap_or_default())?;
         let is_move = matches!(name, "cd" | "pushd");
         let targets = entered(name, words);
@@ -198,6 +216,48 @@ impl Search<'_> {
             self.touch(usage, path.as_deref())?;
         }
         Ok(())
+    }
+
+    /// Records that a command deletes directories which nothing creates again.
+    fn remove(&mut self, words: &[Word]) {
+        let Some(operands) = removed(words) else { return };
+        let is_known =
+            |word: &&Word| word.is_closed && word.values.iter().all(|path| self.is_disposable(path));
+        let effect = removal(words);
+        if !operands.iter().all(is_known) && !self.found.implied.contains(&effect) {
+            self.found.implied.push(effect);
+        }
+    }
+
+    /// Whether everything that a path names is temporary, ignored by git, or no directory with content.
+    fn is_disposable(&self, path: &str) -> bool {
+        if path.len() > MAX_PATH_BYTES || (self.is_lost && !path.starts_with('/')) {
+            return false;
+        }
+        let limits = self.start.limits;
+        self.bases.iter().all(|base| {
+            let paths = if path.contains(['*', '?', '[']) {
+                expanded(base, path, limits).into_iter().map(|matched| matched.path).collect()
+            } else {
+                vec![path.to_owned()]
+            };
+            paths.iter().all(|path| limits.take(Limit::Paths, 1) && self.is_disposable_at(&base.join(path)))
+        })
+    }
+
+    fn is_disposable_at(&self, path: &Path) -> bool {
+        let is_directory = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        // An unreadable directory may have content.
+        let is_empty = || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        if !is_directory || is_empty() {
+            return true;
+        }
+        let Ok(real) = physical(path) else { return false };
+        let is_below = |above: &&str| real.starts_with(above) && real != Path::new(above);
+        let workspace = self.start.workspace;
+        let is_temporary = !workspace.contains(&real) && TEMPORARY.iter().any(is_below);
+        let is_regenerated = real.iter().any(|name| REGENERATED.iter().any(|known| name == *known));
+        is_temporary || is_regenerated || workspace.is_ignored(&real)
     }
 
     /// Checks the arguments of a command for paths.

@@ -1,0 +1,257 @@
+//! What permission requests say about themselves, and commands that cannot be undone.
+
+use anyhow::{Context, Result};
+use codewright_testkit::{Script, Turn};
+use serde_json::{Value, json};
+
+use crate::permissions::{begin, question, reply, rules};
+use crate::support::{Stage, check_has};
+
+fn call(tool: &str, input: Value) -> Turn {
+    Turn::steps().tool(tool, input).into()
+}
+
+fn bash(command: &str) -> Turn {
+    call("bash", json!({ "command": command }))
+}
+
+/// A repository whose `.gitignore` names `target`, with directories and files that commands may delete.
+fn stage(calls: impl IntoIterator<Item = Turn>) -> Result<Stage> {
+    prepared(calls.into_iter().fold(Script::new(), |script, call| script.turn(call).text("done")))
+}
+
+fn prepared(script: Script) -> Result<Stage> {
+    let stage = Stage::git(script)?;
+    let files = [
+        ".env",
+        "a/.env",
+        "secrets/x.txt",
+        "notes.txt",
+        "src/a.rs",
+        "target/debug/x",
+        "sub/node_modules/m/x",
+    ];
+    for name in files {
+        stage.project.write(name, "x\n")?;
+    }
+    stage.project.write(".gitignore", "target/\n")?;
+    Ok(stage)
+}
+
+/// Runs each call in a session of its own. Returns the requests, `None` for calls that needed none. Each is answered
+/// with `with`.
+fn requests(stage: &Stage, count: usize, with: &str) -> Result<Vec<Option<Value>>> {
+    let here = stage.project.directory().canonicalize()?;
+    let (server, url) = stage.serve()?;
+    let mut found = Vec::new();
+    for _ in 0..count {
+        let session = begin(&url, &here)?;
+        let asked = question(&url, &session)?;
+        if let Some(asked) = &asked {
+            reply(&url, asked, with)?;
+            if with != "reject" {
+                anyhow::ensure!(
+                    question(&url, &session)?.is_none(),
+                    "there is a second request after {asked:#}"
+                );
+            }
+        }
+        found.push(asked);
+    }
+    server.terminate()?;
+    server.finish()?.success()?;
+    Ok(found)
+}
+
+#[test]
+fn always_for_a_file_with_secrets_covers_this_file_only() -> Result<()> {
+    let read = |path: &str| call("read", json!({ "filePath": path }));
+    let stage = stage([read(".env"), read(".env"), read("a/.env"), read("notes.txt")])?;
+    let found = requests(&stage, 4, "always")?;
+    let first = found[0].as_ref().context("no request")?;
+    assert_eq!(first["always"], json!([".env"]));
+    let asked = &first["metadata"]["asked"];
+    let place = stage.project.directory().canonicalize()?.display().to_string();
+    assert_eq!(
+        *asked,
+        json!({"because": "the file may have secrets", "always": format!("read `.env` in {place}"), "wider": ["*.env"]})
+    );
+    assert!(found[1].is_none(), "the file was allowed");
+    let other = found[2].as_ref().context("another file was not asked about")?;
+    assert_eq!(other["patterns"], json!(["a/.env"]));
+    assert!(found[3].is_none());
+    Ok(())
+}
+
+#[test]
+fn always_for_all_reads_does_not_cover_files_with_secrets() -> Result<()> {
+    let read = |path: &str| call("read", json!({ "filePath": path }));
+    let stage = stage([read("notes.txt"), read("src/a.rs"), read(".env")])?;
+    rules(&stage, json!({"read": "ask"}))?;
+    let found = requests(&stage, 3, "always")?;
+    let first = found[0].as_ref().context("no request")?;
+    assert_eq!(first["always"], json!(["*"]));
+    assert_eq!(first["metadata"]["asked"]["because"], "your rule `read *: ask` asks");
+    assert!(found[1].is_none());
+    assert_eq!(
+        found[2].as_ref().context("the secret was read without a request")?["always"],
+        json!([".env"])
+    );
+    Ok(())
+}
+
+#[test]
+fn a_command_offers_its_prefix_first() -> Result<()> {
+    let stage = stage([bash("git log --oneline"), bash("git log"), bash("git branch")])?;
+    rules(&stage, json!({"bash": "ask"}))?;
+    let found = requests(&stage, 3, "always")?;
+    let first = found[0].as_ref().context("no request")?;
+    assert_eq!(
+        (&first["always"], &first["metadata"]["asked"]["wider"]),
+        (&json!(["git log *"]), &json!(["git *"]))
+    );
+    assert!(found[1].is_none());
+    assert!(found[2].is_some());
+    Ok(())
+}
+
+/// Commands that ask by default, and what "always" covers.
+const GRAVE: [(&str, &[&str]); 16] = [
+    ("git push --force", &["git push --force *"]),
+    ("git push origin +main", &["git push origin +main"]),
+    ("git push -q --force-with-lease", &["git push -q --force-with-lease *"]),
+    ("git -C src push -f", &["git -C src push -f *"]),
+    ("sh -c 'git push \"-f\" origin main'", &["git push -f *"]),
+    ("timeout 5 env A=1 git push --delete origin x", &["git push --delete *"]),
+    ("echo origin | xargs git push --mirror", &["git push --mirror *"]),
+    ("f=--force; git push $f", &["git push --force *"]),
+    ("git clean -fdx", &["git clean -fdx *"]),
+    ("true && npm publish", &["npm publish *"]),
+    ("nice cargo publish --token x", &["cargo publish *"]),
+    ("psql shop <<< 'DROP  TABLE orders'", &["psql shop"]),
+    ("rm -rf src", &["rm -rf src"]),
+    ("rm -r target src", &["rm -r target src"]),
+    ("cd src/.. && /bin/rm -fr ./src", &["rm -fr ./src"]),
+    ("rm -rf s*", &[]),
+];
+
+#[test]
+fn a_command_that_cannot_be_undone_asks_by_default() -> Result<()> {
+    // A rejection ends the turn.
+    let stage =
+        prepared(GRAVE.iter().fold(Script::new(), |script, (command, _)| script.turn(bash(command))))?;
+    let found = requests(&stage, GRAVE.len(), "reject")?;
+    for ((command, always), asked) in GRAVE.iter().zip(found) {
+        let asked = asked.with_context(|| format!("`{command}` did not ask"))?;
+        assert_eq!(asked["permission"], "bash", "{command}: {asked:#}");
+        assert_eq!(asked["always"], json!(always), "{command}");
+        let because = asked["metadata"]["asked"]["because"].as_str().unwrap_or_default();
+        assert!(because.ends_with("and this cannot be undone"), "{command}: {because}");
+        assert_eq!(asked["metadata"]["asked"]["wider"], json!([]), "{command}");
+    }
+    assert!(stage.project.path("src/a.rs").exists());
+    Ok(())
+}
+
+/// Ordinary commands, whose failure does not matter.
+const ORDINARY: [&str; 15] = [
+    "git push || true",
+    "git push --force --dry-run || true",
+    "git clean -n",
+    "npm publish --dry-run || true",
+    "rm -rf target",
+    "rm -rf target/debug",
+    "rm -rf sub/node_modules",
+    "cd sub && rm -rf node_modules/m",
+    "rm -rf missing",
+    "rm -rf target*",
+    "mkdir -p /tmp/x/y && rm -rf /tmp/x",
+    "mkdir empty && rm -r empty",
+    "rm -f notes.txt",
+    "echo git push --force",
+    "git commit -m 'push --force' || true",
+];
+
+#[test]
+fn ordinary_commands_do_not_ask() -> Result<()> {
+    let stage = stage(ORDINARY.iter().map(|command| bash(command)))?;
+    let found = requests(&stage, ORDINARY.len(), "reject")?;
+    for (command, asked) in ORDINARY.iter().zip(found) {
+        assert!(asked.is_none(), "`{command}` asked: {:#}", asked.unwrap_or_default());
+    }
+    Ok(())
+}
+
+#[test]
+fn a_rule_of_the_user_replaces_the_question() -> Result<()> {
+    let command = "rm -rf src";
+    for (permission, asks) in [
+        (json!({"bash": "allow"}), false),
+        (json!("allow"), false),
+        (json!({"*": "allow"}), false),
+        (json!({"bash": {"rm *": "allow"}}), false),
+        (json!({"bash": {"git *": "allow"}}), true),
+        (json!({"edit": "allow"}), true),
+        (json!({"bash": {"*": "allow", "rm -rf *": "ask"}}), true),
+    ] {
+        let stage = stage([bash(command)])?;
+        rules(&stage, permission.clone())?;
+        let found = requests(&stage, 1, "once")?;
+        assert_eq!(found[0].is_some(), asks, "{permission}");
+        assert!(!stage.project.path("src").exists(), "{permission}");
+    }
+    Ok(())
+}
+
+#[test]
+fn always_covers_the_same_command_and_no_other() -> Result<()> {
+    let commands =
+        ["rm -rf src", "rm -rf src", "rm -rf secrets", "rm notes.txt && rm -rf sub", "rm -rf secrets a"];
+    let stage = stage(commands.map(bash))?;
+    let found = requests(&stage, commands.len(), "always")?;
+    let asks: Vec<_> = found.iter().map(Option::is_some).collect();
+    // The second finds no directory any more.
+    assert_eq!(asks, [true, false, true, true, true]);
+    Ok(())
+}
+
+#[test]
+fn an_approval_of_the_prefix_does_not_cover_what_cannot_be_undone() -> Result<()> {
+    let commands =
+        ["git push", "git push origin", "git push --force", "git push --force origin", "git push -f"];
+    let stage = stage(commands.map(bash))?;
+    rules(&stage, json!({"bash": {"git push *": "ask"}}))?;
+    let found = requests(&stage, commands.len(), "always")?;
+    let asks: Vec<_> = found.iter().map(Option::is_some).collect();
+    assert_eq!(asks, [true, false, true, false, true]);
+    Ok(())
+}
+
+#[test]
+fn a_rule_of_a_repository_needs_trust() -> Result<()> {
+    for (arguments, runs) in [(&["go"][..], false), (&["--trust", "go"], true)] {
+        let stage = stage([bash("rm -rf src")])?;
+        stage.project.write("opencode.json", json!({"permission": {"bash": "allow"}}).to_string())?;
+        let done = stage.run(arguments)?.success()?;
+        let asked = "permission requested: bash (rm -rf src); auto-rejecting";
+        assert_eq!(done.stderr.contains(asked), !runs, "{arguments:?}: {}", done.stderr);
+        assert_eq!(stage.project.path("src/a.rs").exists(), !runs, "{arguments:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn run_says_why_it_rejects_and_which_line_allows_it() -> Result<()> {
+    let stage = stage([bash("git clean -fd && echo never")])?;
+    let done = stage.run(["go"])?.success()?;
+    check_has(
+        &done.stderr,
+        &[
+            "! permission requested: bash (git clean -fd); auto-rejecting\n",
+            "! asked because it deletes files that git does not have, and this cannot be undone\n",
+            r#"! a rule in your own configuration allows it: {"permission":{"bash":{"git clean -fd *":"allow"}}}"#,
+        ],
+    );
+    assert!(stage.project.path("notes.txt").exists());
+    Ok(())
+}
