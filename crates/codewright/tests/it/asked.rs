@@ -232,7 +232,7 @@ fn a_rule_of_a_repository_needs_trust() -> Result<()> {
     for (arguments, runs) in [(&["go"][..], false), (&["--trust", "go"], true)] {
         let stage = stage([bash("rm -rf src")])?;
         stage.project.write("opencode.json", json!({"permission": {"bash": "allow"}}).to_string())?;
-        let done = stage.run(arguments)?.success()?;
+        let done = stage.run(arguments.iter().copied())?.success()?;
         let asked = "permission requested: bash (rm -rf src); auto-rejecting";
         assert_eq!(done.stderr.contains(asked), !runs, "{arguments:?}: {}", done.stderr);
         assert_eq!(stage.project.path("src/a.rs").exists(), !runs, "{arguments:?}");
