@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use codewright_config::Dirs;
-use codewright_workspace::{Guarded, folded_name};
+use codewright_workspace::{Below, Guarded, folded_name};
 
 use super::paths::SECRETS;
 
@@ -459,7 +459,8 @@ fn places(dirs: &Dirs, row: &str) -> Vec<PathBuf> {
 
 /// Lets programs create OpenCode's directory of a project and keep their state there, but none of the names that configure
 /// this program. `write` are exceptions that the user configured.
-pub(super) fn free_project_directory(guarded: &mut Vec<Guarded>, write: &[PathBuf]) {
+pub(super) fn free_project_directory(guarded: &mut Vec<Guarded>, below: &mut Below, write: &[PathBuf]) {
+    let names = || CONFIGURATION.iter().chain(PROJECT_CONFIGURATION);
     let mut directories = Vec::new();
     for row in guarded.iter_mut() {
         let count = row.patterns.len();
@@ -468,11 +469,17 @@ pub(super) fn free_project_directory(guarded: &mut Vec<Guarded>, write: &[PathBu
             directories.push(row.directory.join(PROJECT));
         }
     }
-    let names = || CONFIGURATION.iter().chain(PROJECT_CONFIGURATION);
     let inside = |directory: &PathBuf| -> Vec<PathBuf> { names().map(|name| directory.join(name)).collect() };
     let mut paths: Vec<PathBuf> = directories.iter().flat_map(inside).collect();
     paths.retain(|path| !write.iter().any(|write| path.starts_with(write)));
     guarded.extend(by_directory(paths.iter(), write));
+    let rows = &mut below.outside_packages.rows;
+    let count = rows.len();
+    rows.retain(|row| row.as_slice() != [PROJECT]);
+    if rows.len() < count {
+        rows.extend(names().map(|name| vec![PROJECT.to_owned(), folded_name(name)]));
+        below.except.extend(write.iter().cloned());
+    }
 }
 
 /// The names of paths by the directory that contains them. `except` are paths that stay free.
@@ -581,9 +588,12 @@ mod tests {
 
     #[test]
     fn state_is_kept_in_a_project_and_configuration_is_not() {
-        let mut rows = crate::permission::control::guarded(Path::new("/work"));
-        free_project_directory(&mut rows, &["/work/.opencode/tool".into()]);
-        let is_guarded = |path: &str| rows.iter().any(|row| is_in(row, Path::new(path)));
+        let row = |name: &str| vec![name.to_owned()];
+        let mut guarded = crate::permission::control::guarded(Path::new("/work"));
+        let mut below = Below::default();
+        below.outside_packages.rows = vec![row(".opencode"), row(".codewright")];
+        free_project_directory(&mut guarded, &mut below, &["/work/.opencode/tool".into()]);
+        let is_guarded = |path: &str| guarded.iter().any(|row| is_in(row, Path::new(path)));
         for path in ["/work/.opencode", "/work/.opencode/todo.md", "/work/.opencode/tool"] {
             assert!(!is_guarded(path), "{path}");
         }
@@ -598,6 +608,9 @@ mod tests {
         ] {
             assert!(is_guarded(path), "{path}");
         }
+        let deeper = &below.outside_packages.rows;
+        assert!(!deeper.contains(&row(".opencode")) && deeper.contains(&row(".codewright")));
+        assert!(deeper.contains(&[".opencode", "plugin"].map(str::to_owned).to_vec()));
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn widen(confined: &mut Confined, inner: &Inner, server: ServerProgram<'_>, name
     }
     let sandbox = &mut confined.sandbox;
     sandbox.network = Network::Open;
-    home::free_project_directory(&mut sandbox.guarded, server.write);
+    home::free_project_directory(&mut sandbox.guarded, &mut sandbox.below, server.write);
     let is_original = |path: &PathBuf| *path == dirs.opencode_data || *path == dirs.config;
     sandbox.hide.retain(|path| !is_original(path));
     sandbox.hide.extend(home::sign_ins(dirs));
