@@ -117,6 +117,26 @@ for (const runtime of runtimes()) {
   );
 
   test(
+    `${runtime.name}: the port of a server is known at once`,
+    withHost(runtime, async (host) => {
+      const plugin = host.file(
+        "server.js",
+        `export const P = async () => ({ "shell.env": async (input, output) => {
+          for (const hostname of ["127.0.0.1", "localhost"]) {
+            const server = Bun.serve({ port: 0, hostname, fetch: () => new Response("answer") });
+            output.env[hostname] = String(server.port > 0 && new URL(server.url).port === String(server.port));
+            output.env[hostname] += await (await fetch("http://127.0.0.1:" + server.port)).text();
+            await server.stop(true);
+          }
+        } });`,
+      );
+      await host.initialize([plugin]);
+      const { output } = await host.request("hook", { name: "shell.env", input: {}, output: { env: {} }, plugins: [0] });
+      assert.deepEqual(output.env, { "127.0.0.1": "trueanswer", localhost: "trueanswer" });
+    }),
+  );
+
+  test(
     `${runtime.name}: an answer arrives that is larger than the socket`,
     withHost(runtime, async (host) => {
       const plugin = host.file(

@@ -1,6 +1,6 @@
 /** `Bun.serve` on Node: a small HTTP server, as sign-ins use it for their callback. WebSockets are not supported. */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type Server } from "node:http";
+import net, { isIPv4, type AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 
 interface ServeOptions {
@@ -36,7 +36,7 @@ export function serve(options: ServeOptions): unknown {
       .catch(() => outgoing.destroy());
   });
   server.on("error", (error) => console.error("Bun.serve failed:", error));
-  server.listen(port, options.hostname);
+  listen(server, port, options.hostname);
   const handle = {
     hostname: options.hostname ?? "localhost",
     get port() {
@@ -53,4 +53,17 @@ export function serve(options: ServeOptions): unknown {
     unref: () => void server.unref(),
   };
   return handle;
+}
+
+/**
+ * Listens at once, because plugins read the port of `Bun.serve` in the same moment. Node binds a named host only after it has
+ * looked the name up, so an address is bound by a function that Node does not document; without it the port is known later.
+ */
+function listen(server: Server, port: number, hostname: string | undefined): void {
+  const address = hostname === "localhost" ? "127.0.0.1" : hostname;
+  const bind = (net as unknown as { _createServerHandle?: (address: string, port: number, family: number) => unknown })._createServerHandle;
+  const bound = address !== undefined && isIPv4(address) ? bind?.(address, port, 4) : undefined;
+  // A number is an error, which the usual way reports.
+  if (typeof bound === "object" && bound !== null) server.listen(bound);
+  else server.listen(port, hostname);
 }
