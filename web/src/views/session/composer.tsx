@@ -324,7 +324,7 @@ export function Composer(props: Props): JSX.Element {
         <span class="grow" />
         <Show when={escaped() > 0}><span class="muted" role="status">{t.interruptHint}</span></Show>
         <Show when={busy()}>
-          <Button small kind="quiet" icon="stop" label={t.stop} keys="Esc Esc" class="stop" onClick={() => abort(props.id)} />
+          <Button small kind="quiet" icon="stop" keys="Esc Esc" class="stop" onClick={() => abort(props.id)}>{t.stop}</Button>
         </Show>
         <Button small kind="primary" icon="send" label={t.send} keys={prefs.enterSends ? "Enter" : "Ctrl Enter"} disabled={!canSend()} onClick={() => void send()} />
       </div>

@@ -1,7 +1,8 @@
 // The transcript: the messages that are visible, from the newest on.
-import { createEffect, createMemo, createSignal, on, Show, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, on, onCleanup, Show, type JSX } from "solid-js";
 import { replace, route } from "../../app/router";
 import { isBusy, state, transcriptOf } from "../../state/mirror";
+import { duration } from "../../text/format";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { prose } from "../../ui/text";
@@ -11,6 +12,9 @@ import { Search } from "./search";
 
 /** Pages that are loaded to find a message that a link names. */
 const MAX_PAGES = 200;
+const TICK_MS = 1_000;
+/** A longer time means that the clocks of the server and the browser differ. */
+const MAX_ELAPSED_MS = 24 * 3_600_000;
 
 export function TranscriptView(props: { id: string }): JSX.Element {
   const transcript = createMemo(() => transcriptOf(props.id));
@@ -78,10 +82,24 @@ function Working(props: { id: string }): JSX.Element {
     const now = status();
     return now?.type === "retry" ? now : null;
   };
+  const [now, setNow] = createSignal(Date.now());
+  createEffect(on(() => isBusy(props.id), (busy) => {
+    if (!busy) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+    onCleanup(() => clearInterval(timer));
+  }));
+  /** The time since the prompt that is answered. A clock that is behind counts as none. */
+  const elapsed = createMemo(() => {
+    const transcript = transcriptOf(props.id);
+    const last = transcript.order().findLast((id) => transcript.message(id)?.info().role === "user");
+    const since = last ? transcript.message(last)?.info().time.created : undefined;
+    return since !== undefined && now() - since >= TICK_MS && now() - since < MAX_ELAPSED_MS ? duration(now() - since) : "";
+  });
   return (
     <Show when={isBusy(props.id)}>
       <div class="working row">
-        <Show when={retry()} fallback={<><span class="dot busy" /><span class="muted">{t.working}</span></>}>
+        <Show when={retry()} fallback={<><span class="dot busy" /><span class="muted tabular">{t.working} {elapsed()}</span></>}>
           {(now) => <><span class="dot warn" /><span>{t.retrying(now().attempt, prose(now().message))}</span></>}
         </Show>
       </div>
