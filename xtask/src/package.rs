@@ -137,7 +137,7 @@ fn terminal(program: &Path) -> Result<()> {
     terminal.shows("plain-model")?;
     terminal.send("hi\r")?;
     terminal.shows("Hello there.")?;
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     terminal.ended()?;
     Ok(())
 }

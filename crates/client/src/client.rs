@@ -468,6 +468,17 @@ impl Client {
         self.get("/experimental/sandbox?probe=true").await
     }
 
+    /// Returns the setting of the sandbox of commands, without starting a process.
+    pub async fn sandbox_setting(&self) -> Result<Value, Error> {
+        self.get("/experimental/sandbox").await
+    }
+
+    /// Returns the tools that a model is offered, with their schemas.
+    pub async fn tools(&self, provider: &str, model: &str) -> Result<Value, Error> {
+        let query = vec![("provider", provider.to_owned()), ("model", model.to_owned())];
+        self.0.value(Call { query, ..Call::new(Method::GET, "/experimental/tool") }).await
+    }
+
     /// Returns the trust of the directory.
     pub async fn trust(&self) -> Result<TrustReply, Error> {
         self.get("/trust").await

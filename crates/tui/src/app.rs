@@ -18,6 +18,7 @@ use crate::link::FileReference;
 use crate::local::Files;
 use crate::msg::ShownChange;
 use crate::msg::{Cmd, EditTarget, Msg, Reply};
+use crate::notification::Focus;
 use crate::opener::{self, Opening};
 use crate::review::apply::{Version, other};
 use crate::runner::Runner;
@@ -182,7 +183,8 @@ impl App {
             Event::Paste(text) => Msg::Paste(text),
             Event::Mouse(mouse) => Msg::Mouse(mouse),
             Event::Resize(width, height) => Msg::Resize(width, height),
-            Event::FocusGained | Event::FocusLost => return Ok(()),
+            Event::FocusGained => Msg::Focus(Focus::Gained),
+            Event::FocusLost => Msg::Focus(Focus::Lost),
         };
         self.urgent = true;
         self.apply(msg).await
@@ -222,6 +224,7 @@ impl App {
             Cmd::Enter(directory) => self.runner.enter(directory),
             Cmd::Title(title) => self.terminal.set_title(&title)?,
             Cmd::Mouse(on) => self.terminal.set_mouse(on)?,
+            Cmd::Notify(notification) => self.terminal.notify(&notification)?,
             Cmd::Copy(text) => {
                 let via_terminal = self.terminal.copy(&text)?;
                 self.runner.begin(Cmd::CopyToDesktop {

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
+mod preset;
+
 /// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Stroke {
@@ -75,13 +77,13 @@ macro_rules! actions {
 actions! {
     SessionList Session "session_list" "<leader>l" "session.list" ["sessions" "resume" "continue"] "Switch session";
     SessionNew Session "session_new" "<leader>n" "session.new" ["new" "clear"] "New session";
-    SessionRename Session "session_rename" "ctrl+r" "session.rename" ["rename"] "Rename session";
+    SessionRename Session "session_rename" "none" "session.rename" ["rename"] "Rename session";
     SessionTimeline Session "session_timeline" "<leader>g" "session.timeline" ["timeline"] "Jump to message";
+    SearchTranscript Session "messages_search" "<leader>/" "session.search" ["search" "find"] "Search the transcript";
+    SearchHere Keys "messages_search_here" "/" "session.search.here" [] "Search the transcript while reading older text";
     SessionFork Session "session_fork" "none" "session.fork" ["fork"] "Fork session";
     SessionCompact Session "session_compact" "<leader>c" "session.compact" ["compact" "summarize"] "Compact session";
-    Move Session "session_move" "none" "session.move" ["move" "workspaces"] "Move session";
-    Share Session "session_share" "none" "session.share" ["share"] "Share session";
-    Unshare Session "session_unshare" "none" "session.unshare" ["unshare"] "Stop sharing";
+    Move Session "session_move" "none" "session.move" ["move"] "Move session";
     Undo Session "messages_undo" "<leader>u" "session.undo" ["undo"] "Undo previous message";
     Redo Session "messages_redo" "<leader>r" "session.redo" ["redo"] "Redo";
     Diff Session "diff_open" "none" "session.diff" ["diff"] "Review changes";
@@ -109,6 +111,8 @@ actions! {
     MessageNext Keys "messages_next" "none" "session.message.next" [] "Go to the next message";
     MessagePrevious Keys "messages_previous" "none" "session.message.previous" [] "Go to the previous message";
     Editor Prompt "editor_open" "<leader>e" "prompt.editor" ["editor"] "Open editor";
+    HistorySearch Prompt "history_search" "ctrl+r" "prompt.history.search" ["history"] "Search earlier prompts";
+    TakeBack Prompt "prompt_take_back" "alt+up" "prompt.take.back" [] "Edit the prompt that waits";
     Skills Prompt "skill_list" "none" "prompt.skills" ["skills"] "Skills";
     Submit Keys "input_submit" "return" "prompt.submit" [] "Send the prompt";
     Newline Keys "input_newline" "shift+return,ctrl+return,alt+return,ctrl+j" "input.newline" [] "New line";
@@ -137,10 +141,14 @@ actions! {
     VariantCycle Agent "variant_cycle" "ctrl+t" "variant.cycle" ["variant"] "Next variant";
     AgentList Agent "agent_list" "<leader>a" "agent.list" ["agents" "agent"] "Switch agent";
     AgentCycle Agent "agent_cycle" "tab" "agent.cycle" [] "Next agent";
-    AgentCycleBack Agent "agent_cycle_reverse" "shift+tab" "agent.cycle.reverse" [] "Previous agent";
+    AgentCycleBack Agent "agent_cycle_reverse" "none" "agent.cycle.reverse" [] "Previous agent";
+    PermissionMode Agent "permission_mode_cycle" "shift+tab" "permission.mode.cycle" ["mode"] "Next permission mode";
     McpList Agent "mcp_list" "none" "mcp.list" ["mcps" "mcp"] "MCP servers";
     Connect Agent "provider_connect" "none" "provider.connect" ["connect" "login"] "Connect provider";
     Palette System "command_list" "ctrl+p,ctrl+k,super+k,<leader>p" "command.palette" [] "Commands";
+    ShowKeys System "keys_show" "?" "keys.show" ["keys"] "Keys of the moment";
+    Cost System "cost_show" "none" "cost.show" ["cost"] "Cost of the session";
+    Context System "context_show" "none" "context.show" ["context"] "What fills the context";
     Status System "status_view" "<leader>s" "status.show" ["status"] "View status";
     Trust System "workspace_trust" "none" "workspace.trust" ["trust"] "Workspace trust";
     ThemeList System "theme_list" "<leader>t" "theme.list" ["themes" "theme"] "Switch theme";
@@ -153,9 +161,34 @@ actions! {
 }
 
 impl Action {
+    /// Whether the action scrolls the transcript.
+    pub(crate) fn scrolls(self) -> bool {
+        matches!(
+            self,
+            Self::PageUp | Self::PageDown | Self::LineUp | Self::LineDown | Self::HalfUp | Self::HalfDown
+        )
+    }
+
     pub(crate) fn row(self) -> &'static Row {
         ACTIONS.iter().find(|row| row.action == self).expect("every action has a row")
     }
+}
+
+/// The actions that OpenCode does not have. They give way to keys that a configuration binds to other actions.
+const OWN: [Action; 6] = [
+    Action::SearchTranscript,
+    Action::SearchHere,
+    Action::HistorySearch,
+    Action::TakeBack,
+    Action::PermissionMode,
+    Action::ShowKeys,
+];
+
+/// How many presses of the key interrupt a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presses {
+    One,
+    Two,
 }
 
 /// The key bindings.
@@ -163,6 +196,7 @@ impl Action {
 pub(crate) struct Keys {
     leader: Vec<Stroke>,
     bindings: Vec<(Action, Vec<Binding>)>,
+    pub(crate) interrupts_with: Presses,
 }
 
 impl Default for Keys {
@@ -171,19 +205,22 @@ impl Default for Keys {
         Self {
             leader: vec![plain_stroke("ctrl+x").expect("it is a valid key")],
             bindings: bindings.collect(),
+            interrupts_with: Presses::One,
         }
     }
 }
 
 impl Keys {
-    /// Applies the `keybinds` of a configuration. Returns a warning for each invalid entry, whose keys do
-    /// not change.
+    /// Applies the `keybinds` of a configuration: first its preset, then its other entries. Returns a warning for each
+    /// invalid entry, whose keys do not change.
     pub(crate) fn configure(&mut self, config: &Value) -> Vec<String> {
-        let mut warnings = Vec::new();
         let Some(entries) = config.as_object() else {
             return vec!["`keybinds` is not an object; using the default keys".to_owned()];
         };
-        for (name, value) in entries {
+        let mut warnings: Vec<String> =
+            entries.get(preset::KEY).and_then(|preset| self.apply_preset(preset)).into_iter().collect();
+        let mut chosen = Vec::new();
+        for (name, value) in entries.iter().filter(|(name, _)| *name != preset::KEY) {
             let Some(text) = binding_text(value) else {
                 warnings.push(format!("`keybinds.{name}` is not a string; using the default keys"));
                 continue;
@@ -199,14 +236,45 @@ impl Keys {
             let Some(row) = ACTIONS.iter().find(|row| row.name == name) else { continue };
             match parse_all(&text) {
                 Ok(bindings) => {
-                    if let Some(entry) = self.bindings.iter_mut().find(|(action, _)| *action == row.action) {
-                        entry.1 = bindings;
-                    }
+                    self.bind(row.action, bindings);
+                    chosen.push(row.action);
                 }
                 Err(key) => warnings.push(unknown_key(name, &key)),
             }
         }
+        self.give_way(&chosen);
         warnings
+    }
+
+    fn bind(&mut self, action: Action, bindings: Vec<Binding>) {
+        if let Some(entry) = self.bindings.iter_mut().find(|(bound, _)| *bound == action) {
+            entry.1 = bindings;
+        }
+    }
+
+    /// Removes the keys of chosen actions from the actions that OpenCode does not have.
+    fn give_way(&mut self, chosen: &[Action]) {
+        let taken = self.bindings.iter().filter(|(action, _)| chosen.contains(action));
+        let taken: Vec<Binding> = taken.flat_map(|(_, bindings)| bindings.clone()).collect();
+        let own = self.bindings.iter_mut();
+        for (_, bindings) in own.filter(|(action, _)| OWN.contains(action) && !chosen.contains(action)) {
+            bindings.retain(|binding| !taken.contains(binding));
+        }
+    }
+
+    fn apply_preset(&mut self, value: &Value) -> Option<String> {
+        let Some(preset) = value.as_str().and_then(preset::named) else {
+            let names = preset::NAMES.join("`, `");
+            return Some(format!("`keybinds.preset` is not one of `{names}`; using the default keys"));
+        };
+        for (name, keys) in preset.keys {
+            let row = ACTIONS.iter().find(|row| row.name == *name);
+            if let (Some(row), Ok(bindings)) = (row, parse_all(keys)) {
+                self.bind(row.action, bindings);
+            }
+        }
+        self.interrupts_with = preset.interrupts_with;
+        None
     }
 
     pub(crate) fn is_leader(&self, key: KeyEvent) -> bool {
@@ -376,10 +444,13 @@ impl Stroke {
     }
 }
 
-/// Returns the keys and titles of all actions by group, for the help page.
-pub(crate) fn by_group(keys: &Keys) -> BTreeMap<&'static str, Vec<(String, &'static str)>> {
+/// Returns the keys and titles of the listed actions by group.
+pub(crate) fn by_group(
+    keys: &Keys,
+    is_listed: impl Fn(Action) -> bool,
+) -> BTreeMap<&'static str, Vec<(String, &'static str)>> {
     let mut groups: BTreeMap<&'static str, Vec<(String, &'static str)>> = BTreeMap::new();
-    for row in ACTIONS {
+    for row in ACTIONS.iter().filter(|row| is_listed(row.action)) {
         let shown = keys.label(row.action);
         let slash = row.slash.first().map(|slash| format!("/{slash}"));
         let how = [Some(shown).filter(|shown| !shown.is_empty()), slash].into_iter().flatten();
@@ -460,11 +531,11 @@ mod tests {
     fn keys_match_in_every_form_that_terminals_report() {
         let keys = Keys::default();
         let actions = |code, modifiers| keys.actions(key(code, modifiers), false).collect::<Vec<_>>();
-        assert_eq!(actions(KeyCode::BackTab, KeyModifiers::NONE), [Action::AgentCycleBack]);
-        assert_eq!(actions(KeyCode::Tab, KeyModifiers::SHIFT), [Action::AgentCycleBack]);
+        assert_eq!(actions(KeyCode::BackTab, KeyModifiers::NONE), [Action::PermissionMode]);
+        assert_eq!(actions(KeyCode::Tab, KeyModifiers::SHIFT), [Action::PermissionMode]);
         assert_eq!(actions(KeyCode::Char('P'), KeyModifiers::CONTROL), []);
         assert_eq!(actions(KeyCode::Char('p'), KeyModifiers::CONTROL), [Action::Palette]);
-        assert_eq!(actions(KeyCode::Char('?'), KeyModifiers::SHIFT), []);
+        assert_eq!(actions(KeyCode::Char('?'), KeyModifiers::SHIFT), [Action::ShowKeys]);
         assert!(keys.is_leader(key(KeyCode::Char('x'), KeyModifiers::CONTROL)));
         let after_leader: Vec<_> = keys.actions(key(KeyCode::Char('m'), KeyModifiers::NONE), true).collect();
         assert_eq!(after_leader, [Action::ModelList]);
@@ -496,5 +567,50 @@ mod tests {
         assert_eq!(keys.label(Action::AgentList), "f6, ctrl+a z");
         assert_eq!(keys.first(Action::SessionNew), "ctrl+a n");
         assert_eq!(keys.configure(&json!([])).len(), 1);
+    }
+
+    #[test]
+    fn a_preset_changes_keys_and_other_entries_override_it() {
+        for (preset, action, keys) in [
+            ("opencode", Action::AgentCycleBack, "shift+tab"),
+            ("opencode", Action::PermissionMode, ""),
+            ("opencode", Action::SessionRename, "ctrl+r"),
+            ("opencode", Action::HistorySearch, ""),
+            ("claude", Action::PermissionMode, "shift+tab"),
+            ("claude", Action::Editor, "ctrl+g, ctrl+x e"),
+            ("codex", Action::Expand, "ctrl+t, ctrl+o"),
+            ("vim", Action::HalfDown, "ctrl+d"),
+        ] {
+            let mut keys_of = Keys::default();
+            assert_eq!(keys_of.configure(&json!({"preset": preset})), [] as [String; 0]);
+            assert_eq!(keys_of.label(action), keys, "{preset} {action:?}");
+        }
+        let mut keys = Keys::default();
+        keys.configure(&json!({"session_rename": "f9", "preset": "opencode"}));
+        assert_eq!(keys.label(Action::SessionRename), "f9");
+        let warnings = Keys::default().configure(&json!({"preset": "emacs"}));
+        assert!(warnings[0].contains("`keybinds.preset`") && warnings[0].contains("`vim`"), "{warnings:?}");
+    }
+
+    #[test]
+    fn every_preset_names_known_actions_and_valid_keys() {
+        for name in preset::NAMES {
+            for (action, keys) in preset::named(name).unwrap().keys {
+                assert!(ACTIONS.iter().any(|row| row.name == *action), "{name}: {action}");
+                assert!(parse_all(keys).is_ok(), "{name}: {keys}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_configured_key_is_taken_from_the_actions_that_opencode_does_not_have() {
+        let mut keys = Keys::default();
+        keys.configure(&json!({"agent_cycle_reverse": "shift+tab", "session_rename": "ctrl+r"}));
+        for (code, modifiers, action) in [
+            (KeyCode::BackTab, KeyModifiers::NONE, Action::AgentCycleBack),
+            (KeyCode::Char('r'), KeyModifiers::CONTROL, Action::SessionRename),
+        ] {
+            assert_eq!(keys.actions(key(code, modifiers), false).collect::<Vec<_>>(), [action]);
+        }
     }
 }

@@ -19,6 +19,7 @@ use crate::state::State;
 pub(crate) mod agents;
 pub(crate) mod children;
 pub(crate) mod directories;
+pub(crate) mod history;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod page;
@@ -27,7 +28,6 @@ pub(crate) mod providers;
 pub(crate) mod rename;
 pub(crate) mod review;
 pub(crate) mod sessions;
-pub(crate) mod share;
 pub(crate) mod sign_in;
 pub(crate) mod skills;
 pub(crate) mod themes;
@@ -58,6 +58,7 @@ pub(crate) enum Kind {
     /// The themes, with the theme that was active before.
     Themes(String),
     Timeline,
+    History,
     Fork,
     Skills,
     Providers,
@@ -109,6 +110,8 @@ pub(crate) enum Pick {
     Session(SessionId),
     Theme(String),
     Message(MessageId),
+    /// A prompt of the history, by its index.
+    Draft(usize),
     Fork(Option<MessageId>),
     Skill(String),
     Provider {
@@ -147,16 +150,15 @@ pub(crate) struct Line {
     pub(crate) purpose: Purpose,
 }
 
-/// A confirmation before a command is executed.
+/// A confirmation before a prompt is sent.
 #[derive(Debug)]
 pub(crate) struct Confirm {
     pub(crate) title: &'static str,
-    pub(crate) about: &'static str,
-    /// The label of the button that executes the command.
+    pub(crate) about: String,
+    /// The label of the button that confirms.
     pub(crate) button: &'static str,
     /// Whether that button is selected.
     pub(crate) sure: bool,
-    pub(crate) cmd: Cmd,
 }
 
 /// The purpose of a typed line.
@@ -339,9 +341,9 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
                 Vec::new()
             }
             KeyCode::Enter => {
-                let cmd = confirm.sure.then(|| confirm.cmd.clone());
+                let is_sure = confirm.sure;
                 state.layers.pop();
-                cmd.into_iter().collect()
+                if is_sure { crate::update::send_anyway(state) } else { Vec::new() }
             }
             _ => Vec::new(),
         },
@@ -406,6 +408,7 @@ fn other_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
         | Kind::Agents
         | Kind::Themes(_)
         | Kind::Timeline
+        | Kind::History
         | Kind::Fork
         | Kind::Providers
         | Kind::SignIns
@@ -446,6 +449,10 @@ pub(crate) fn pick(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
             Vec::new()
         }
         Pick::Message(_) => Vec::new(),
+        Pick::Draft(at) => {
+            history::pick(state, at);
+            Vec::new()
+        }
         Pick::Fork(until) => match state.session_id().cloned() {
             Some(session) => vec![Cmd::Fork { session, until }],
             None => Vec::new(),

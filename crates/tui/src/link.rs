@@ -181,7 +181,7 @@ mod tests {
 
     fn rows(lines: Vec<Line<'static>>) -> Vec<Row> {
         let place = Place { entry: 0, part: 0, block: 0 };
-        lines.into_iter().map(|line| Row { place, line }).collect()
+        (0..).zip(lines).map(|(at, line)| Row { place, at, line }).collect()
     }
 
     /// A row, and columns in it.

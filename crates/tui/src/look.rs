@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use codewright_proto::{AssistantMessage, Message, MessageError, PartBody, PartId, UserMessage};
+use codewright_proto::{AssistantMessage, Message, MessageError, MessageId, PartBody, PartId, UserMessage};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -13,6 +13,7 @@ use crate::mirror::Mirror;
 use crate::panel::{SIDES, indent, panel};
 use crate::theme::{self, Theme};
 use crate::transcript::{Body, Draw, Entry, PartEntry, Place, Text, Transcript};
+use crate::update::queue;
 use crate::zone::Zone;
 use crate::{link, markdown, wrap};
 
@@ -49,6 +50,8 @@ pub(crate) struct Show {
     pub(crate) times: bool,
     /// Whether outputs are displayed in full.
     pub(crate) outputs: bool,
+    /// Whether parts can be folded, which the scrollback of a terminal cannot.
+    pub(crate) folds: bool,
 }
 
 impl Look<'_> {
@@ -180,7 +183,7 @@ impl Look<'_> {
 
     /// Returns the lines at the end of an answer: its error, and the agent, the model and the duration.
     fn end(&self, transcript: &Transcript, at: usize, info: &AssistantMessage) -> Vec<Line<'static>> {
-        let mut lines = Vec::new();
+        let mut lines = self.retries(&info.id);
         let aborted = matches!(info.error, Some(MessageError::MessageAbortedError { .. }));
         if let Some(error) = info.error.as_ref().filter(|_| !aborted) {
             let style = Style::new().fg(self.theme.error);
@@ -218,8 +221,14 @@ impl Look<'_> {
         if aborted {
             spans.push(Span::styled(" · interrupted", muted));
         }
-        if info.finish.as_deref() == Some("length") {
-            spans.push(Span::styled(" · cut at the output limit", Style::new().fg(self.theme.warning)));
+        let warning = Style::new().fg(self.theme.warning);
+        match info.finish.as_deref() {
+            Some("length") => spans.push(Span::styled(" · cut at the output limit", warning)),
+            Some("content-filter") => {
+                spans.push(Span::styled(" · stopped by the provider's filter", warning));
+            }
+            Some("stop" | "tool-calls" | "unknown" | "error") | None => {}
+            Some(other) => spans.push(Span::styled(format!(" · ended: {}", clean_line(other)), warning)),
         }
         lines.push(Line::from(spans));
         lines
@@ -227,6 +236,17 @@ impl Look<'_> {
 }
 
 impl Look<'_> {
+    /// Returns the reasons why the request of an answer was repeated.
+    fn retries(&self, message: &MessageId) -> Vec<Line<'static>> {
+        let style = Style::new().fg(self.theme.warning);
+        let reasons = self.mirror.retries.get(message).into_iter().flatten();
+        let lines = reasons.flat_map(|(attempt, reason)| {
+            let text = format!("Attempt {attempt} failed: {reason}");
+            indent(wrap::words(&[Span::styled(text, style)], self.room()), INDENT)
+        });
+        lines.collect()
+    }
+
     /// Whether a message is the last one of a turn that has ended.
     fn ends_turn(&self, transcript: &Transcript, at: usize, info: &AssistantMessage) -> bool {
         let is_last = at + 1 >= transcript.end || matches!(transcript.entries[at + 1].info, Message::User(_));
@@ -244,7 +264,8 @@ impl Draw for Look<'_> {
             return usize::from(part == message.parts.len());
         };
         let Some(part) = message.parts.get(part) else {
-            return usize::from(info.error.is_some() || self.ends_turn(transcript, entry, info));
+            let has_end = info.error.is_some() || self.ends_turn(transcript, entry, info);
+            return usize::from(has_end || self.mirror.retries.contains_key(&info.id));
         };
         match &part.body {
             Body::Text { text, .. } => text.blocks.len(),
@@ -267,7 +288,16 @@ impl Draw for Look<'_> {
     fn lines(&self, transcript: &Transcript, place: Place) -> Vec<Line<'static>> {
         let entry = &transcript.entries[place.entry];
         let info = match &entry.info {
-            Message::User(info) => return self.user(entry, info),
+            Message::User(info) => {
+                let is_waiting = queue::is_waiting(self.mirror, transcript, place.entry);
+                let mut lines = self.user(entry, info);
+                if is_waiting && !lines.is_empty() {
+                    let text = format!("{:INDENT$}queued", "");
+                    let style = Style::new().fg(self.theme.warning);
+                    lines.push(Line::from(Span::styled(text, style)));
+                }
+                return lines;
+            }
             Message::Assistant(info) => info,
         };
         let Some(part) = entry.parts.get(place.part) else {
@@ -279,7 +309,7 @@ impl Draw for Look<'_> {
                 None => Vec::new(),
             },
             Body::Reasoning { .. } => self.thought(part, place.block),
-            Body::Tool(tool) => self.tool(part, tool),
+            Body::Tool(tool) => self.tool(part, tool, &info.agent),
             Body::Other(PartBody::Retry { attempt, error, .. }) => {
                 let text = format!("Attempt {attempt} failed: {}", clean_line(error.message()));
                 let style = Style::new().fg(self.theme.warning);
@@ -305,6 +335,7 @@ impl Draw for Look<'_> {
             },
         };
         let open = entry.parts.get(place.part).is_some_and(|part| self.is_open(part));
+        let open = open || queue::is_waiting(self.mirror, transcript, place.entry);
         let mut hasher = DefaultHasher::new();
         (version, self.width, self.generation, self.show, open).hash(&mut hasher);
         Some(hasher.finish())
@@ -376,6 +407,11 @@ pub(crate) fn duration(millis: u64) -> String {
         60_000..3_600_000 => format!("{}m {}s", millis / 60_000, millis % 60_000 / 1_000),
         _ => format!("{}h {}m", millis / 3_600_000, millis % 3_600_000 / 60_000),
     }
+}
+
+/// Formats the time of something that is running.
+pub(crate) fn seconds(millis: u64) -> String {
+    if millis < 60_000 { format!("{}s", millis / 1_000) } else { duration(millis) }
 }
 
 /// Returns the text with an upper-case first letter.

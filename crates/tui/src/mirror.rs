@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use codewright_proto::{
-    Event, Fact, MessageError, Notice, PermissionRequest, QuestionRequest, Session, SessionId, SessionStatus,
-    Signal, Todo,
+    Event, Fact, Message, MessageError, MessageId, Notice, Part, PartBody, PermissionRequest,
+    QuestionRequest, Rule, Session, SessionId, SessionStatus, Signal, Todo,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::progress::{Calls, call_title};
 use crate::resource::Resource;
 use crate::transcript::Transcript;
 
@@ -16,6 +17,13 @@ use crate::transcript::Transcript;
 const MAX_TRANSCRIPTS: usize = 8;
 /// The maximum number of notices that are kept during a fetch.
 const MAX_RECENT: usize = 1_024;
+
+/// The maximum number of answers whose retries are kept.
+const MAX_RETRIED: usize = 256;
+/// The maximum number of reasons of an answer.
+const MAX_REASONS: usize = 20;
+/// The maximum number of subagents whose calls are kept.
+const MAX_PROGRESS: usize = 64;
 
 /// An agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -27,6 +35,9 @@ pub(crate) struct Agent {
     pub(crate) mode: String,
     #[serde(default)]
     pub(crate) hidden: bool,
+    /// The rules of the agent, the last of which that matches decides.
+    #[serde(default)]
+    pub(crate) permission: Vec<Rule>,
     #[serde(default)]
     pub(crate) native: bool,
     #[serde(default)]
@@ -61,6 +72,8 @@ pub(crate) struct Model {
     pub(crate) name: String,
     pub(crate) context: u64,
     pub(crate) is_free: bool,
+    /// Whether it reads pictures; `None` if the server does not know.
+    pub(crate) sees: Option<bool>,
     pub(crate) variants: Vec<String>,
 }
 
@@ -115,6 +128,14 @@ pub(crate) struct Mirror {
     pub(crate) formatters: Vec<(String, String)>,
     /// The state of the sandbox of commands, as names and values. Empty if it is not known.
     pub(crate) sandbox: Vec<(String, String)>,
+    /// Whether commands have a sandbox, for the line of the prompt. `None` if it is not known.
+    pub(crate) sandbox_label: Option<&'static str>,
+    /// The size of the descriptions of the tools, if it was fetched.
+    pub(crate) tool_bytes: Option<usize>,
+    /// The reasons why requests were repeated, with the number of the attempt, by the answer.
+    pub(crate) retries: HashMap<MessageId, Vec<(u32, String)>>,
+    /// The calls of subagents, the oldest subagent first.
+    calls: VecDeque<(SessionId, Calls)>,
     pub(crate) branch: Option<String>,
     pub(crate) directory: String,
     pub(crate) worktree: String,
@@ -191,6 +212,7 @@ impl Mirror {
                 }
             }
             Event::PartUpdated { session_id, part, .. } => {
+                self.note_call(&session_id, &part);
                 if let Some(transcript) = self.transcripts.get_mut(&session_id) {
                     transcript.update_part(part);
                 }
@@ -218,7 +240,10 @@ impl Mirror {
                     transcript.append(&message_id, &part_id, &delta);
                 }
             }
-            Signal::SessionStatus { session_id, status } => drop(self.statuses.insert(session_id, status)),
+            Signal::SessionStatus { session_id, status } => {
+                self.note_retry(&session_id, &status);
+                self.statuses.insert(session_id, status);
+            }
             Signal::SessionIdle { session_id } => {
                 self.statuses.remove(&session_id);
             }
@@ -231,6 +256,50 @@ impl Mirror {
             }
             _ => {}
         }
+    }
+
+    /// Keeps the reason why a request is repeated, because the server only reports it while it waits.
+    fn note_retry(&mut self, session: &SessionId, status: &SessionStatus) {
+        let SessionStatus::Retry { attempt, message, .. } = status else { return };
+        let transcript = self.transcripts.get(session);
+        let entries = transcript.into_iter().flat_map(|transcript| transcript.entries.iter().rev());
+        let answers = entries.filter_map(|entry| match &entry.info {
+            Message::Assistant(answer) => Some(answer),
+            Message::User(_) => None,
+        });
+        let Some(answer) = answers.into_iter().next() else { return };
+        if self.retries.len() >= MAX_RETRIED && !self.retries.contains_key(&answer.id) {
+            self.retries.clear();
+        }
+        let reasons = self.retries.entry(answer.id.clone()).or_default();
+        let is_known = reasons.iter().any(|(known, _)| known == attempt);
+        if !is_known && reasons.len() < MAX_REASONS {
+            reasons.push((*attempt, crate::clean::clean_line(message)));
+        }
+    }
+
+    /// Notes a call of a subagent.
+    fn note_call(&mut self, session: &SessionId, part: &Part) {
+        let PartBody::Tool(tool) = &part.body else { return };
+        let is_child = self.sessions.get(session).is_some_and(|session| session.parent_id.is_some());
+        if !is_child {
+            return;
+        }
+        let title = call_title(tool, &self.directory);
+        if let Some((_, calls)) = self.calls.iter_mut().find(|(known, _)| known == session) {
+            return calls.add(&part.id, title);
+        }
+        let mut calls = Calls::default();
+        calls.add(&part.id, title);
+        self.calls.push_back((session.clone(), calls));
+        if self.calls.len() > MAX_PROGRESS {
+            self.calls.pop_front();
+        }
+    }
+
+    /// Returns the calls of a subagent that events have told.
+    pub(crate) fn progress(&self, session: &SessionId) -> Option<&Calls> {
+        self.calls.iter().find(|(known, _)| known == session).map(|(_, calls)| calls)
     }
 
     /// Stores a session.
@@ -342,7 +411,18 @@ impl Mirror {
             let reasons = reasons.flat_map(|key| value[key].as_array().into_iter().flatten());
             lines.extend(reasons.map(|reason| ("", text(reason))));
         }
+        self.put_sandbox_label(value);
         self.sandbox = lines.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    }
+
+    /// Stores whether commands have a sandbox.
+    pub(crate) fn put_sandbox_label(&mut self, value: &Value) {
+        self.sandbox_label = Some(match value["mode"].as_str() {
+            None => return,
+            Some("off") => "no sandbox",
+            Some(_) if value["enforced"] == false && value["outer"] != true => "sandbox not enforced",
+            Some(_) => "sandbox on",
+        });
     }
 
     /// Stores the answer of `GET /config/providers`.
@@ -383,6 +463,7 @@ fn provider(value: &Value) -> Provider {
             name: Some(text(model, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| id.clone()),
             context: model["limit"]["context"].as_u64().unwrap_or(0),
             is_free: cost("input") == Some(0.0) && cost("output") == Some(0.0) && value["source"] != "config",
+            sees: model["capabilities"]["input"]["image"].as_bool(),
             variants: variants.collect(),
         }
     });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use codewright_proto::{
     CommandInput, MessageId, MessageWithParts, Notice, PathReply, PermissionAnswer, PermissionId,
-    PermissionRequest, PromptInput, QuestionId, QuestionRequest, Session, SessionId, SessionStatus,
+    PermissionRequest, PromptInput, QuestionId, QuestionRequest, Rule, Session, SessionId, SessionStatus,
     ShellInput, Todo, TrustChoice, TrustDismissal, TrustInput, TrustReply,
 };
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::channel::{Attachment, Context};
 use crate::clipboard::{Clip, Desktop};
 use crate::link::FileReference;
+use crate::notification::{Focus, Notification};
 use crate::opener::CommandLine;
 use crate::prompt::Draft;
 use crate::review::{Change, Source};
@@ -24,6 +25,7 @@ pub(crate) enum Msg {
     Paste(String),
     Mouse(MouseEvent),
     Resize(u16, u16),
+    Focus(Focus),
     /// A time limit has passed.
     Tick,
     /// An event of the server.
@@ -99,13 +101,17 @@ pub(crate) enum Reply {
     },
     /// The sandbox of commands. Servers of other versions have none.
     Sandbox(Value),
+    /// The setting of the sandbox.
+    SandboxSetting(Value),
+    /// The size of the descriptions of the tools in bytes.
+    ToolBytes(usize),
     /// The directories and workspaces of the project.
     Directories {
         directories: Value,
         workspaces: Value,
     },
-    /// A session was published.
-    Shared(Box<Session>),
+    /// A prompt that waited was removed. It can be edited and sent again.
+    TakenBack(Draft),
     /// How a text was copied, or why it was not.
     Copied {
         note: String,
@@ -206,19 +212,22 @@ pub(crate) enum Cmd {
     },
     LoadTodos(SessionId),
     LoadSession(SessionId),
-    /// Send a prompt, to a new session if there is no id.
+    /// Send a prompt, to a new session if there is no id. The session gets the rules first.
     Send {
         session: Option<SessionId>,
+        rules: Vec<Rule>,
         input: Box<PromptInput>,
         draft: Draft,
     },
     Command {
         session: Option<SessionId>,
+        rules: Vec<Rule>,
         input: Box<CommandInput>,
         draft: Draft,
     },
     Shell {
         session: Option<SessionId>,
+        rules: Vec<Rule>,
         input: Box<ShellInput>,
         draft: Draft,
     },
@@ -270,6 +279,13 @@ pub(crate) enum Cmd {
     LoadChanges(Source),
     LoadServers,
     LoadSandbox,
+    /// Fetches the setting of the sandbox, without starting a process.
+    LoadSandboxSetting,
+    /// Fetches the tools that a model is offered, for the size of their descriptions.
+    LoadTools {
+        provider: String,
+        model: String,
+    },
     SwitchMcp {
         name: String,
         on: bool,
@@ -293,8 +309,17 @@ pub(crate) enum Cmd {
     Follow(String),
     /// Receives the events of another directory from now on.
     Enter(String),
-    Share(SessionId),
-    Unshare(SessionId),
+    /// Adds permission rules to a session.
+    SetRules {
+        session: SessionId,
+        rules: Vec<Rule>,
+    },
+    /// Removes a prompt that waits, to edit it.
+    TakeBack {
+        session: SessionId,
+        message: MessageId,
+        draft: Draft,
+    },
     PutKey {
         provider: String,
         key: String,
@@ -340,6 +365,7 @@ pub(crate) enum Cmd {
     /// Add a prompt to the history.
     Remember(Draft),
     Mouse(bool),
+    Notify(Notification),
     /// Set the title of the terminal.
     Title(String),
     Suspend,

@@ -99,6 +99,11 @@ impl Draft {
         self.text.len() + self.chips.iter().map(held).sum::<usize>()
     }
 
+    /// Returns the text with pasted texts in the place of their labels.
+    pub(crate) fn whole_text(&self) -> String {
+        whole_text(&self.text, &self.chips)
+    }
+
     /// Returns the draft without pictures and their labels.
     pub(crate) fn without_pictures(mut self) -> Self {
         let (pictures, kept): (Vec<Chip>, Vec<Chip>) =
@@ -149,6 +154,17 @@ impl Prompt {
     /// Returns the current text and attachments.
     pub(crate) fn draft(&self) -> Draft {
         Draft { text: self.editor.text().to_owned(), chips: self.chips.clone(), shell: self.shell }
+    }
+
+    /// Whether a picture is attached.
+    pub(crate) fn has_picture(&self) -> bool {
+        let text = self.editor.text();
+        let attached = self.chips.iter().filter(|chip| text.contains(&chip.label));
+        attached.into_iter().any(|chip| match &chip.body {
+            Body::Picture { .. } => true,
+            Body::File(path) => media_type(lines_of(path).0).starts_with("image/"),
+            Body::Paste(_) | Body::Symbol(_) | Body::Resource(_) | Body::Agent(_) => false,
+        })
     }
 
     /// Restores a draft.
@@ -219,13 +235,7 @@ impl Prompt {
 
     /// Returns the text with pasted texts in the place of their labels.
     pub(crate) fn whole_text(&self) -> String {
-        let mut text = self.editor.text().to_owned();
-        for chip in &self.chips {
-            if let Body::Paste(body) = &chip.body {
-                text = text.replacen(&chip.label, body, 1);
-            }
-        }
-        text
+        whole_text(self.editor.text(), &self.chips)
     }
 
     /// Returns the parts to send.
@@ -327,6 +337,17 @@ impl Prompt {
         let name = before.strip_prefix('/')?;
         (!self.shell && !name.contains(char::is_whitespace)).then_some(name)
     }
+}
+
+/// Returns a text with pasted texts in the place of their labels.
+fn whole_text(text: &str, chips: &[Chip]) -> String {
+    let mut text = text.to_owned();
+    for chip in chips {
+        if let Body::Paste(body) = &chip.body {
+            text = text.replacen(&chip.label, body, 1);
+        }
+    }
+    text
 }
 
 fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {

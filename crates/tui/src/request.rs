@@ -37,8 +37,9 @@ struct KeyGuard(u64);
 
 impl KeyGuard {
     fn new(state: &State) -> Self {
-        // A user who is typing may be about to press enter, which must not answer an unread request.
-        Self(if state.prompt.is_empty() { 0 } else { state.now + GUARD_MILLIS })
+        // A user who is typing may be about to press enter or a letter, which must not answer an unread request.
+        let typed = state.typed_at.is_some_and(|at| state.now.saturating_sub(at) < GUARD_MILLIS);
+        Self(if state.prompt.is_empty() && !typed { 0 } else { state.now + GUARD_MILLIS })
     }
 
     /// Whether a key was meant for the prompt. Each such key prolongs the time.
@@ -118,11 +119,54 @@ pub(crate) fn refresh(state: &mut State) {
     }
 }
 
+/// The answer that a letter or a digit gives.
+#[derive(Debug, Clone, Copy)]
+enum Letter {
+    Yes,
+    Always,
+    No,
+}
+
+impl Letter {
+    fn of(key: KeyEvent) -> Option<Self> {
+        match key.code {
+            _ if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => None,
+            KeyCode::Char('y' | 'Y' | '1') => Some(Self::Yes),
+            KeyCode::Char('a' | 'A' | '2') => Some(Self::Always),
+            KeyCode::Char('n' | 'N' | '3') => Some(Self::No),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the reply of a letter. `None` if the dialog shows something else first.
+fn letter_reply(
+    dialog: &mut PermissionDialog,
+    letter: Letter,
+    patterns: &[String],
+) -> Option<PermissionReply> {
+    match (&dialog.stage, letter) {
+        (Stage::Always, Letter::Yes | Letter::Always) => Some(PermissionReply::Always),
+        (Stage::Always, Letter::No) => {
+            (dialog.stage, dialog.selected) = (Stage::Choose, 0);
+            None
+        }
+        (Stage::Choose | Stage::Reject(_), Letter::Yes) => Some(PermissionReply::Once),
+        (Stage::Choose | Stage::Reject(_), Letter::Always) if !patterns.is_empty() => {
+            (dialog.stage, dialog.selected) = (Stage::Always, 0);
+            None
+        }
+        (Stage::Choose | Stage::Reject(_), Letter::Always) => Some(PermissionReply::Always),
+        (Stage::Choose | Stage::Reject(_), Letter::No) => Some(PermissionReply::Reject),
+    }
+}
+
 /// Handles a key in the permission dialog. Returns `None` if the dialog does not use the key.
 pub(crate) fn permission_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     let now = state.now;
     let request = permission(state)?;
-    let has_always = !request.always.is_empty();
+    let always = request.always.clone();
+    let has_always = !always.is_empty();
     let has_diff =
         request.metadata.get("diff").and_then(serde_json::Value::as_str).is_some_and(|diff| !diff.is_empty());
     let dialog = state.requests.permission.as_mut()?;
@@ -145,6 +189,12 @@ pub(crate) fn permission_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd
         return Some(Vec::new());
     }
     let count = if matches!(dialog.stage, Stage::Always) { 2 } else { 3 };
+    if let Some(letter) = Letter::of(key) {
+        return match letter_reply(dialog, letter, &always) {
+            Some(reply) => answer(reply, None),
+            None => Some(Vec::new()),
+        };
+    }
     match key.code {
         KeyCode::Left | KeyCode::BackTab | KeyCode::Char('h') => {
             dialog.selected = (dialog.selected + count - 1) % count;

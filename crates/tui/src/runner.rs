@@ -16,7 +16,7 @@ use crate::{clipboard, opener};
 mod change;
 mod load;
 
-use change::Input;
+use change::{Input, Target};
 
 /// The pauses before the event stream is opened again, after one failure, two failures, and so on.
 const RECONNECT_PAUSES: [Duration; 4] =
@@ -165,6 +165,11 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::LoadChanges(source) => load::changes(client, source).await,
         Cmd::LoadServers => load::servers(client).await,
         Cmd::LoadSandbox => client.sandbox().await.ok().map(Reply::Sandbox),
+        Cmd::LoadSandboxSetting => client.sandbox_setting().await.ok().map(Reply::SandboxSetting),
+        Cmd::LoadTools { provider, model } => {
+            let tools = client.tools(&provider, &model).await.ok()?;
+            Some(Reply::ToolBytes(tools.to_string().len()))
+        }
         Cmd::LoadDirectories => load::directories(client).await,
         Cmd::FindFiles(query) => load::files(client, query).await,
         Cmd::FindResources => client.resources().await.ok().map(Reply::Resources),
@@ -173,14 +178,18 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
             load::symbols(client, query).await
         }
         Cmd::LoadTrust(directory) => load::trust(client, directory).await,
-        Cmd::Send { session, input, draft } => {
-            change::send(client, session, Input::Prompt(input), draft, sender).await
+        Cmd::Send { session, rules, input, draft } => {
+            change::send(client, Target { session, rules }, Input::Prompt(input), draft, sender).await
         }
-        Cmd::Command { session, input, draft } => {
-            change::send(client, session, Input::Command(input), draft, sender).await
+        Cmd::Command { session, rules, input, draft } => {
+            change::send(client, Target { session, rules }, Input::Command(input), draft, sender).await
         }
-        Cmd::Shell { session, input, draft } => {
-            change::send(client, session, Input::Shell(input), draft, sender).await
+        Cmd::Shell { session, rules, input, draft } => {
+            change::send(client, Target { session, rules }, Input::Shell(input), draft, sender).await
+        }
+        Cmd::SetRules { session, rules } => change::set_rules(client, &session, rules).await,
+        Cmd::TakeBack { session, message, draft } => {
+            change::take_back(client, &session, &message, draft).await
         }
         Cmd::Abort(session) => change::abort(client, &session).await,
         Cmd::Permission { id, answer } => change::reply_permission(client, &id, &answer).await,
@@ -207,8 +216,6 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::Follow(directory) => load::follow(client, directory).await,
         // The main loop executes this itself.
         Cmd::Enter(_) => None,
-        Cmd::Share(session) => change::share(client, &session).await,
-        Cmd::Unshare(session) => change::unshare(client, &session).await,
         Cmd::DecideTrust { directory, input } => change::decide_trust(client, directory, &input).await,
         Cmd::DismissTrust { directory, dismissal } => {
             change::dismiss_trust(client, directory, &dismissal).await
@@ -221,7 +228,7 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         // The main loop executes these itself.
         Cmd::ReadContext(_) | Cmd::ShowChange(_) => None,
         Cmd::Copy(_) | Cmd::Edit { .. } | Cmd::OpenFile(_) | Cmd::Save(_) | Cmd::Remember(_) => None,
-        Cmd::Mouse(_) | Cmd::Title(_) | Cmd::Suspend | Cmd::Quit => None,
+        Cmd::Mouse(_) | Cmd::Notify(_) | Cmd::Title(_) | Cmd::Suspend | Cmd::Quit => None,
     }
 }
 

@@ -34,7 +34,7 @@ impl RenderedBlock {
         self.lines.len() + usize::from(self.gap)
     }
 
-    fn line(&self, at: usize) -> Line<'static> {
+    pub(crate) fn line(&self, at: usize) -> Line<'static> {
         let at = if self.gap { at.checked_sub(1) } else { Some(at) };
         at.and_then(|at| self.lines.get(at)).cloned().unwrap_or_default()
     }
@@ -51,6 +51,8 @@ pub(crate) struct Position<P> {
 #[derive(Debug, Clone)]
 pub(crate) struct Row<P> {
     pub(crate) place: P,
+    /// The number of the line in the block.
+    pub(crate) at: usize,
     pub(crate) line: Line<'static>,
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn rows_from<S: Scrollable>(
     while let Some(place) = at {
         let block = of.block(place);
         let count = block.len().saturating_sub(skip).min(height - rows.len());
-        rows.extend((skip..skip + count).map(|at| Row { place, line: block.line(at) }));
+        rows.extend((skip..skip + count).map(|at| Row { place, at, line: block.line(at) }));
         if rows.len() >= height {
             break;
         }
@@ -89,7 +91,7 @@ pub(crate) fn last_rows<S: Scrollable>(of: &S, height: usize) -> Vec<Row<S::Plac
     while let Some(place) = at {
         let block = of.block(place);
         let from = block.len().saturating_sub(height - rows.len());
-        rows.extend((from..block.len()).rev().map(|at| Row { place, line: block.line(at) }));
+        rows.extend((from..block.len()).rev().map(|at| Row { place, at, line: block.line(at) }));
         if rows.len() >= height {
             break;
         }
@@ -97,6 +99,30 @@ pub(crate) fn last_rows<S: Scrollable>(of: &S, height: usize) -> Vec<Row<S::Plac
     }
     rows.reverse();
     rows
+}
+
+/// Returns the lines from a position to another one, both included, at most `limit`.
+pub(crate) fn lines_between<S: Scrollable>(
+    of: &S,
+    (from, to): (Position<S::Place>, Position<S::Place>),
+    limit: usize,
+) -> Vec<Line<'static>>
+where
+    S::Place: PartialEq,
+{
+    let mut lines = Vec::new();
+    let (mut at, mut skip) = (Some(from.place), from.line);
+    while let Some(place) = at {
+        let block = of.block(place);
+        let end = if place == to.place { (to.line + 1).min(block.len()) } else { block.len() };
+        lines.extend((skip..end).take(limit - lines.len()).map(|at| block.line(at)));
+        if place == to.place || lines.len() >= limit {
+            break;
+        }
+        skip = 0;
+        at = of.next(place);
+    }
+    lines
 }
 
 /// Returns the position from which the last rows fill a screen of a height, or the start if there are fewer.

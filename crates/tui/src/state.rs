@@ -19,9 +19,13 @@ use crate::link::Roots;
 use crate::look::{Look, Show};
 use crate::mirror::{Agent, Mirror};
 use crate::msg::Cmd;
+use crate::notification::Sequence;
 use crate::opener::Ide;
+use crate::permission_mode::{self, PermissionMode};
 use crate::prompt::Prompt;
 use crate::request::Requests;
+use crate::search::Search;
+use crate::selection::Selection;
 use crate::theme::{Depth, Mode, Theme, built_in};
 use crate::trust::Trusts;
 use crate::view::Screen;
@@ -95,6 +99,10 @@ pub struct Options {
     pub model: Option<String>,
     /// Whether permission requests of sessions that are prompted here are allowed automatically.
     pub auto: bool,
+    /// How the desktop is notified, or `None` if the terminal cannot.
+    pub notification: Option<Sequence>,
+    /// Whether the terminal is known to ignore texts that programs copy (OSC 52).
+    pub ignores_copies: bool,
     /// Notes for the start.
     pub notes: Vec<String>,
 }
@@ -214,8 +222,25 @@ pub(crate) struct State {
     pub(crate) choice: Choice,
     /// Until when the client waits for the key after the leader.
     pub(crate) leader: Option<u64>,
-    /// Until when a second escape interrupts the turn.
+    /// Until when a second press of the key interrupts the turn, if one does not.
     pub(crate) interrupt: Option<u64>,
+    /// Until when a second press of the key ends the client.
+    pub(crate) leaving: Option<u64>,
+    /// When the user last typed into the prompt.
+    pub(crate) typed_at: Option<u64>,
+    /// The permission mode that the user chose here.
+    pub(crate) chosen_mode: Option<PermissionMode>,
+    pub(crate) agent_before_plan: Option<String>,
+    /// The search in the transcript, while it is open.
+    pub(crate) search: Option<Search>,
+    /// Whether the terminal has the focus; `None` if it does not report it.
+    pub(crate) has_focus: Option<bool>,
+    /// When the user last pressed a key.
+    pub(crate) pressed_at: u64,
+    /// Whether the title of the window has a mark, because something happened while it had no focus.
+    pub(crate) is_marked: bool,
+    /// The rows that are selected with the mouse.
+    pub(crate) selection: Option<Selection>,
     pub(crate) show_outputs: bool,
     pub(crate) expanded: HashSet<PartId>,
     pub(crate) screen: Screen,
@@ -271,6 +296,15 @@ impl State {
             followed: String::new(),
             is_entering: false,
             interrupt: None,
+            leaving: None,
+            typed_at: None,
+            chosen_mode: None,
+            agent_before_plan: None,
+            search: None,
+            has_focus: None,
+            pressed_at: now,
+            is_marked: false,
+            selection: None,
             show_outputs: false,
             expanded: HashSet::new(),
             screen: Screen::default(),
@@ -468,6 +502,7 @@ impl State {
                 thinking: self.local.thinking,
                 times: self.local.times,
                 outputs: self.show_outputs,
+                folds: self.options.mini.is_none(),
             },
             expanded: &self.expanded,
             generation: self.generation,
@@ -488,14 +523,12 @@ impl State {
         self.prompted.iter().any(|root| self.mirror.is_below(id, root))
     }
 
-    /// Returns the automatic approvals of requests: with `--auto`, those of sessions that were prompted here.
+    /// Returns the automatic approvals of requests by the permission mode.
     pub(crate) fn auto_approvals<'a>(
         &self,
         requests: impl IntoIterator<Item = &'a PermissionRequest>,
     ) -> Vec<Cmd> {
-        let allowed = requests
-            .into_iter()
-            .filter(|request| self.options.auto && self.is_prompted_here(&request.session_id));
+        let allowed = requests.into_iter().filter(|request| permission_mode::accepts(self, request));
         let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
         allowed.map(|request| Cmd::Permission { id: request.id.clone(), answer: answer.clone() }).collect()
     }
@@ -509,8 +542,12 @@ impl State {
     /// Returns the time of the next change of the screen that time causes.
     pub(crate) fn next_change(&self) -> Option<u64> {
         let notes = self.notes.iter().map(|note| note.until);
-        let waits = [self.leader, self.interrupt].into_iter().flatten();
-        notes.chain(waits).chain(self.is_animated().then_some(self.now + 80)).min()
+        let waits = [self.leader, self.interrupt, self.leaving].into_iter().flatten();
+        let work = self.search.as_ref().is_some_and(Search::is_running).then_some(self.now + 1);
+        let drag = self.selection.as_ref().is_some_and(|selection| selection.pull.is_some());
+        let drag = drag.then_some(self.now + crate::selection::PULL_MILLIS);
+        let animation = self.is_animated().then_some(self.now + 80);
+        notes.chain(waits).chain(work).chain(drag).chain(animation).min()
     }
 
     /// Returns the choices to store for the next start.

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::cursor::Show;
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
-    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
+    EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::style::Print;
 use crossterm::terminal::{
@@ -24,6 +24,7 @@ use ratatui::backend::CrosstermBackend;
 use crate::clipboard::{self, Multiplexer};
 use crate::link::{self, Cells, Link, Linked, Targets};
 use crate::mini::Mini;
+use crate::notification::Notification;
 use crate::state::{Links, Options, State};
 use crate::view;
 
@@ -122,6 +123,13 @@ impl Terminal {
         execute!(self.inner.backend_mut(), SetTitle(window_title(title)))
     }
 
+    pub(crate) fn notify(&mut self, notification: &Notification) -> io::Result<()> {
+        let bytes = notification.bytes(self.multiplexer);
+        let writer = self.inner.backend_mut();
+        writer.write_all(bytes.as_bytes())?;
+        Write::flush(writer)
+    }
+
     /// Copies a text to the terminal's clipboard. Returns `false` if it is too long.
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<bool> {
         let Some(sequence) = clipboard::sequence(text, self.multiplexer) else { return Ok(false) };
@@ -174,6 +182,7 @@ fn enter(mouse: bool, whole: bool) -> io::Result<()> {
     let entered = execute!(
         stdout,
         EnableBracketedPaste,
+        EnableFocusChange,
         // The client reorders right-to-left text itself. A terminal would also reorder borders.
         Print("\u{1b}[8l"),
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
@@ -196,6 +205,7 @@ fn restore() {
         stdout,
         PopKeyboardEnhancementFlags,
         DisableMouseCapture,
+        DisableFocusChange,
         DisableBracketedPaste,
         Print("\u{1b}[8h"),
         Show
@@ -256,6 +266,7 @@ mod tests {
         for (on, off) in [
             ("\u{1b}[?1049h", "\u{1b}[?1049l"),
             ("\u{1b}[?2004h", "\u{1b}[?2004l"),
+            ("\u{1b}[?1004h", "\u{1b}[?1004l"),
             ("\u{1b}[?1000h", "\u{1b}[?1000l"),
             ("\u{1b}[>1u", "\u{1b}[<1u"),
             ("\u{1b}[8l", "\u{1b}[8h"),

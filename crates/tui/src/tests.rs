@@ -21,6 +21,7 @@ mod changes;
 mod cost;
 mod dialogs;
 mod grid;
+mod hands;
 mod screens;
 mod small;
 mod steps;
@@ -58,6 +59,8 @@ pub(crate) fn options() -> Options {
         agent: None,
         model: None,
         auto: false,
+        notification: Some(crate::notification::Sequence::Osc9),
+        ignores_copies: false,
         notes: Vec::new(),
     }
 }
@@ -105,6 +108,8 @@ impl Stage {
             ..StartData::default()
         };
         self.msg(Msg::Reply(Reply::Started(Box::new(started))));
+        // Every start fetches it. Tests are about the other commands.
+        self.cmds.retain(|cmd| *cmd != Cmd::LoadSandboxSetting);
     }
 
     /// Returns a client with an empty session.
@@ -160,6 +165,11 @@ impl Stage {
     fn leader(&mut self, c: char) {
         self.control('x');
         self.press(KeyCode::Char(c));
+    }
+
+    fn click(&mut self, column: u16, row: u16) {
+        self.msg(mouse(MouseEventKind::Down(MouseButton::Left), column, row));
+        self.msg(mouse(MouseEventKind::Up(MouseButton::Left), column, row));
     }
 
     fn write(&mut self, text: &str) {
@@ -300,7 +310,6 @@ fn tool(name: &str, input: Value, output: &str, metadata: Value) -> Value {
     }})
 }
 
-fn click(column: u16, row: u16) -> Msg {
-    let kind = MouseEventKind::Down(MouseButton::Left);
+fn mouse(kind: MouseEventKind, column: u16, row: u16) -> Msg {
     Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
 }

@@ -1,33 +1,34 @@
 //! Applies messages to the state and returns the commands to execute. Nothing here waits.
 
 use codewright_proto::{Event, Fact, MessageId, Notice, SessionId, Signal, ToastVariant};
-use crossterm::event::{
-    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::keys::{ACTIONS, Action};
-use crate::layer::{self, Layer};
-use crate::link::{self, Reference};
+use crate::layer;
 use crate::msg::{Cmd, Msg};
+use crate::notification;
 use crate::request;
 use crate::state::{Link, Route, State};
-use crate::transcript::Body;
 use crate::trust;
 
 mod act;
 mod complete;
+pub(crate) mod mouse;
+pub(crate) mod queue;
 mod reply;
+pub(crate) mod search;
 mod send;
 mod write;
 
-pub(crate) use act::{act, applies};
+pub(crate) use act::{act, applies, is_offered, is_reading};
+pub(crate) use send::send_anyway;
 
 /// How long the client waits for the key after the leader, in milliseconds.
 const LEADER_MILLIS: u64 = 2_000;
 /// How long a second escape interrupts the turn, in milliseconds.
 pub(crate) const INTERRUPT_MILLIS: u64 = 5_000;
-/// How many lines a step of the mouse wheel scrolls.
-const WHEEL_LINES: isize = 3;
+/// How long a second press of a key ends the client, in milliseconds.
+const LEAVE_MILLIS: u64 = 3_000;
 
 /// Applies a message at a time, in milliseconds since 1970.
 pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
@@ -37,11 +38,12 @@ pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
         Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Msg::Key(key) => press_key(state, key),
         Msg::Paste(text) => paste(state, &text),
-        Msg::Mouse(mouse) => mouse_event(state, mouse),
+        Msg::Mouse(mouse) => mouse::event(state, mouse),
         Msg::Resize(width, height) => {
             state.size = (width, height);
             Vec::new()
         }
+        Msg::Focus(focus) => notification::focus(state, focus),
         Msg::Tick => Vec::new(),
         Msg::Notice(notice) => apply_notice(state, *notice),
         Msg::Connected => on_connected(state),
@@ -51,6 +53,8 @@ pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
         }
         Msg::Reply(reply) => reply::apply(state, reply),
     };
+    cmds.extend(search::advance(state));
+    cmds.extend(mouse::pull(state));
     cmds.extend(follow(state));
     cmds.extend(trust::refresh(state));
     request::refresh(state);
@@ -63,6 +67,7 @@ fn expire(state: &mut State) {
     state.notes.retain(|note| note.until > now);
     state.leader = state.leader.filter(|until| *until > now);
     state.interrupt = state.interrupt.filter(|until| *until > now);
+    state.leaving = state.leaving.filter(|until| *until > now);
 }
 
 /// Starts a fetch of all data.
@@ -111,7 +116,7 @@ fn on_connected(state: &mut State) -> Vec<Cmd> {
 }
 
 fn apply_notice(state: &mut State, notice: Notice) -> Vec<Cmd> {
-    let mut cmds = Vec::new();
+    let mut cmds = notification::notify(state, &notice);
     match &notice.fact {
         Fact::Event(Event::PermissionAsked(request)) => cmds.extend(state.auto_approvals([request])),
         Fact::Event(Event::SessionDeleted { session_id, .. }) if state.session_id() == Some(session_id) => {
@@ -119,7 +124,10 @@ fn apply_notice(state: &mut State, notice: Notice) -> Vec<Cmd> {
             state.route = Route::Home;
             cmds.push(Cmd::Title(String::new()));
         }
-        Fact::Event(Event::SessionUpdated { info, .. }) if state.session_id() == Some(&info.id) => {
+        // A mark in the title stays until the user returns.
+        Fact::Event(Event::SessionUpdated { info, .. })
+            if state.session_id() == Some(&info.id) && !state.is_marked =>
+        {
             cmds.push(Cmd::Title(info.title.clone()));
         }
         Fact::Signal(Signal::SessionError { session_id: None, error }) => state.fail(error.message()),
@@ -167,6 +175,10 @@ fn paste(state: &mut State, text: &str) -> Vec<Cmd> {
         layer::paste(state, text);
         return Vec::new();
     }
+    if state.search.is_some() {
+        search::paste(state, text);
+        return Vec::new();
+    }
     if let Some(dialog) = &mut state.requests.permission
         && let request::Stage::Reject(editor) = &mut dialog.stage
     {
@@ -184,12 +196,16 @@ fn paste(state: &mut State, text: &str) -> Vec<Cmd> {
 }
 
 fn press_key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
+    state.pressed_at = state.now;
     if state.leader.take().is_some() {
         let bound: Vec<Action> = state.keys.actions(key, true).collect();
         return match bound.into_iter().find(|action| applies(state, *action)) {
             Some(action) => act(state, action),
             None => Vec::new(),
         };
+    }
+    if state.search.is_some() {
+        return search::key(state, key);
     }
     if !state.layers.is_empty() {
         return layer::key(state, key);
@@ -210,9 +226,10 @@ fn press_key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
         state.leader = Some(state.now + LEADER_MILLIS);
         return Vec::new();
     }
-    let bound: Vec<Action> = state.keys.actions(key, false).collect();
-    if let Some(action) = bound.into_iter().find(|action| applies(state, *action)) {
-        return act(state, action);
+    let leaving = state.leaving.take();
+    if let Some(action) = bound_action(state, key) {
+        let ends_at_once = leaving.is_some() || !may_be_pressed_by_accident(key);
+        return if action == Action::Exit && !ends_at_once { leave(state, key) } else { act(state, action) };
     }
     if state.requests.permission.is_some() || state.requests.question.is_some() || is_child(state) {
         return Vec::new();
@@ -224,6 +241,29 @@ fn press_key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
         }
         None => Vec::new(),
     }
+}
+
+/// Returns the action of a key. While the prompt has text, a key that edits it does not scroll.
+fn bound_action(state: &State, key: KeyEvent) -> Option<Action> {
+    let bound: Vec<Action> = state.keys.actions(key, false).collect();
+    let mut fitting = bound.into_iter().filter(|action| applies(state, *action));
+    let first = fitting.next()?;
+    let edits = |action: &Action| action.row().name.starts_with("input_");
+    let is_writing = !state.prompt.is_empty() && first.scrolls();
+    Some(fitting.find(|action| is_writing && edits(action)).unwrap_or(first))
+}
+
+/// Whether a key that ends the client also has other common uses, so that a second press is needed.
+fn may_be_pressed_by_accident(key: KeyEvent) -> bool {
+    key.modifiers.contains(KeyModifiers::CONTROL) && matches!(key.code, KeyCode::Char('c' | 'd'))
+}
+
+/// Handles the first press of a key that ends the client: interrupts the turn, if one runs.
+fn leave(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
+    state.leaving = Some(state.now + LEAVE_MILLIS);
+    let is_interrupt = key.code == KeyCode::Char('c') && state.is_busy();
+    let id = state.session_id().cloned().filter(|_| is_interrupt);
+    id.map(Cmd::Abort).into_iter().collect()
 }
 
 /// Handles a key that was meant for the prompt when a dialog appeared over it. It never sends the prompt.
@@ -270,6 +310,7 @@ pub(crate) fn open(state: &mut State, id: SessionId) -> Vec<Cmd> {
         cmds.extend([Cmd::LoadMessages(id.clone()), Cmd::LoadTodos(id.clone())]);
     }
     if state.session_id() != Some(&id) {
+        (state.search, state.selection) = (None, None);
         // The first escape was meant for the turn of the other session.
         state.interrupt = None;
         // Another session has its own agent and model.
@@ -321,62 +362,5 @@ fn older(state: &mut State) -> Vec<Cmd> {
             vec![Cmd::LoadOlder { session: id, before }]
         }
         Some(_) | None => Vec::new(),
-    }
-}
-
-fn mouse_event(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
-    let wheel = match mouse.kind {
-        MouseEventKind::ScrollUp => -WHEEL_LINES,
-        MouseEventKind::ScrollDown => WHEEL_LINES,
-        MouseEventKind::Down(MouseButton::Left) => return click(state, mouse.column, mouse.row),
-        _ => return Vec::new(),
-    };
-    if let Some(layer) = state.layers.last_mut() {
-        let code = if wheel < 0 { KeyCode::Up } else { KeyCode::Down };
-        match layer {
-            Layer::List(_) | Layer::Page(_) | Layer::Trust(_) => {
-                return layer::key(state, KeyEvent::new(code, KeyModifiers::NONE));
-            }
-            Layer::Review(_) => return layer::review::wheel(state, wheel),
-            Layer::Line(_) | Layer::Confirm(_) => return Vec::new(),
-        }
-    }
-    scroll(state, wheel)
-}
-
-/// Handles a click: opens a file or a subagent, or folds or unfolds a part.
-fn click(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
-    if let Some(Layer::Review(_)) = state.layers.last() {
-        return layer::review::click(state, column, row);
-    }
-    let area = state.screen.layout.transcript;
-    if !state.layers.is_empty() || !area.contains((column, row).into()) {
-        return Vec::new();
-    }
-    let (column, row) = (column - area.x, row - area.y);
-    if let Some(Reference::File(file)) = link::at(&state.screen.links, column, row)
-        && state.options.has_local_files
-    {
-        return vec![Cmd::OpenFile(file.clone())];
-    }
-    let Some(row) = state.screen.rows.get(usize::from(row)) else { return Vec::new() };
-    let place = row.place;
-    let Some(id) = state.session_id().cloned() else { return Vec::new() };
-    let Some(transcript) = state.mirror.transcripts.get(&id) else { return Vec::new() };
-    let part = transcript.entries.get(place.entry).and_then(|entry| entry.parts.get(place.part));
-    let Some(part) = part else { return Vec::new() };
-    match &part.body {
-        Body::Tool(tool) if tool.tool == "task" => match act::child_of(tool) {
-            Some(child) => open(state, child),
-            None => Vec::new(),
-        },
-        Body::Tool(_) | Body::Reasoning { .. } => {
-            let part = part.id.clone();
-            if !state.expanded.remove(&part) {
-                state.expanded.insert(part);
-            }
-            Vec::new()
-        }
-        Body::Text { .. } | Body::Other(_) => Vec::new(),
     }
 }

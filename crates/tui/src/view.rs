@@ -5,10 +5,11 @@
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Style};
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::link::{self, Link};
+use crate::scroll::Position;
 use crate::state::{Link as Connection, Route, State};
 use crate::transcript::Row;
 
@@ -19,8 +20,12 @@ mod page;
 mod prompt;
 mod request;
 mod review;
+mod search;
 pub(crate) mod sidebar;
 pub(crate) mod trust;
+mod usage;
+
+pub(crate) use prompt::thousands;
 
 /// The minimum width of a screen with a sidebar.
 pub(crate) const SIDEBAR_FROM: u16 = 120;
@@ -75,7 +80,9 @@ pub(crate) fn arrange(state: &mut State) {
             let is_enabled = state.local.sidebar.unwrap_or(true);
             let sidebar = (width >= SIDEBAR_FROM && is_enabled).then_some(SIDEBAR_WIDTH);
             let main = width - sidebar.unwrap_or(0);
-            let bottom = if state.requests.permission.is_some() || state.requests.question.is_some() {
+            let bottom = if state.search.is_some() {
+                search::lines(state, main)
+            } else if state.requests.permission.is_some() || state.requests.question.is_some() {
                 request::lines(state, main, height)
             } else {
                 prompt::lines(state, main, height / 3)
@@ -147,12 +154,30 @@ fn session(state: &State, buffer: &mut Buffer) {
     if rows.is_empty() {
         empty(state, buffer, layout.transcript);
     }
+    search::mark(state, buffer);
+    selected(state, buffer);
     for (at, line) in (0..).zip(&state.screen.bottom.lines) {
         put(buffer, layout.bottom, at, line);
     }
     put(buffer, layout.footer, 0, &prompt::footer(state, layout.footer.width));
     if let Some(area) = layout.sidebar {
         sidebar::view(state, buffer, area);
+    }
+}
+
+/// Marks the cells that are selected with the mouse.
+fn selected(state: &State, buffer: &mut Buffer) {
+    let Some(selection) = &state.selection else { return };
+    let area = state.screen.layout.transcript.intersection(buffer.area);
+    for (y, row) in (area.y..area.y + area.height).zip(&state.screen.rows) {
+        let position = Position { place: row.place, line: row.at };
+        let Some((from, to)) = selection.columns(position) else { continue };
+        for x in area.x.saturating_add(from)
+            ..=area.x.saturating_add(to).min((area.x + area.width).saturating_sub(1))
+        {
+            let cell = &mut buffer[(x, y)];
+            cell.modifier.insert(Modifier::REVERSED);
+        }
     }
 }
 

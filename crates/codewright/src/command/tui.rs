@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env, TerminalConfig, Trust, env, terminal_config};
 use codewright_proto::Clock;
 use codewright_tui::{
-    Channel, Depth, Desktop, Ended, First, Ide, Links, Mode, Multiplexer, Options, Signs, Zone,
+    Channel, Depth, Desktop, Ended, First, Ide, Links, Mode, Multiplexer, Options, Sequence, Signs, Zone,
 };
 
 use super::STACK_BYTES;
@@ -197,6 +197,8 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
         agent: None,
         model: None,
         auto: false,
+        notification: notification(env),
+        ignores_copies: ignores_copies(env),
         notes: problems,
     })
 }
@@ -313,6 +315,31 @@ fn has_links(env: &Env) -> bool {
         || TERMINALS.iter().any(|name| term.contains(name))
         || vte.is_some_and(|version| version >= VTE)
         || is_marked
+}
+
+/// The sequence with which the terminal notifies the desktop. A console has no desktop.
+fn notification(env: &Env) -> Option<Sequence> {
+    let term = env.filled(env::TERM).unwrap_or_default();
+    let program = env.filled(env::TERM_PROGRAM).unwrap_or_default();
+    if term == "dumb" || term == "linux" {
+        return None;
+    }
+    Some(if term.contains("kitty") {
+        Sequence::Osc99
+    } else if term.contains("rxvt") || term.contains("foot") || program == "WarpTerminal" {
+        Sequence::Osc777
+    } else {
+        Sequence::Osc9
+    })
+}
+
+/// Whether the terminal is known to ignore texts that programs copy (OSC 52). A multiplexer keeps them itself.
+fn ignores_copies(env: &Env) -> bool {
+    let has = |name| env.filled(name).is_some();
+    let program = env.filled(env::TERM_PROGRAM).unwrap_or_default();
+    let term = env.filled(env::TERM).unwrap_or_default();
+    let is_inside = has(env::TMUX) || has(env::STY);
+    !is_inside && (program == "Apple_Terminal" || term == "linux" || has(env::VTE_VERSION))
 }
 
 /// The number of colours of the terminal.

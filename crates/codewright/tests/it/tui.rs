@@ -87,7 +87,7 @@ fn a_prompt_is_answered_a_call_allowed_and_the_terminal_restored() -> Result<()>
 }
 
 #[test]
-fn a_turn_is_interrupted_by_two_escapes() -> Result<()> {
+fn a_turn_is_interrupted_by_one_escape() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::text("Begun.\n").hang()))?;
     let mut terminal = start(&stage, &["--prompt", "go"])?;
     terminal.shows("plain-model")?;
@@ -95,14 +95,153 @@ fn a_turn_is_interrupted_by_two_escapes() -> Result<()> {
     terminal.shows("Begun.")?;
     terminal.shows("esc interrupt")?;
     terminal.send(ESCAPE)?;
-    terminal.shows("esc again to interrupt")?;
-    terminal.send(ESCAPE)?;
     terminal.shows("interrupted")?;
-    // With an empty prompt the key quits.
+    // With an empty prompt the second press exits.
+    terminal.send("\u{3}\u{3}")?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    check_restored(&written);
+    Ok(())
+}
+
+#[test]
+fn ctrl_c_interrupts_the_turn_and_a_second_press_exits() -> Result<()> {
+    let stage = Stage::plain(Script::new().turn(Turn::text("Begun.\n").hang()))?;
+    let mut terminal = start(&stage, &["--prompt", "go"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Begun.")?;
+    terminal.send("\u{3}")?;
+    let screen = terminal.shows("interrupted")?;
+    check_has(&screen, &["ctrl+c again to exit", "Begun."]);
     terminal.send("\u{3}")?;
     let (code, written) = terminal.ended()?;
     assert_eq!(code, 0);
     check_restored(&written);
+    Ok(())
+}
+
+/// A session whose model writes a file and then ends.
+fn writing() -> Result<Stage> {
+    let edit = json!({"filePath": "note.txt", "content": "written\n"});
+    Stage::git(Script::new().tool("write", edit).text("All done."))
+}
+
+#[test]
+fn in_the_mode_ask_an_edit_asks_and_a_letter_allows_it() -> Result<()> {
+    let stage = writing()?;
+    let mut terminal = start(&stage, &["--prompt", "write a note"])?;
+    terminal.shows("accept edits")?;
+    terminal.send("\u{1b}[Z")?;
+    terminal.shows("Plan · plain-model")?;
+    terminal.send("\u{1b}[Z")?;
+    terminal.shows("Build · plain-model")?;
+    terminal.send(ENTER)?;
+    let asked = terminal.shows("Permission required")?;
+    check_has(&asked, &["← Edit note.txt", "y a n"]);
+    assert!(!stage.project.path("note.txt").exists());
+    terminal.send("y")?;
+    terminal.shows("All done.")?;
+    assert!(stage.project.path("note.txt").exists());
+    Ok(())
+}
+
+#[test]
+fn in_the_mode_accept_edits_a_rule_that_asks_is_answered() -> Result<()> {
+    let stage = writing()?;
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["permission"] = json!({"edit": "ask"});
+    stage.project.write_config(&config)?;
+    let mut terminal = start(&stage, &["--prompt", "write a note"])?;
+    terminal.shows("ask")?;
+    terminal.send("\u{1b}[Z")?;
+    terminal.shows("accept edits")?;
+    terminal.send(ENTER)?;
+    terminal.shows("All done.")?;
+    assert!(stage.project.path("note.txt").exists());
+    Ok(())
+}
+
+#[test]
+fn a_refused_call_is_one_sentence() -> Result<()> {
+    let stage = writing()?;
+    let mut terminal = start(&stage, &["--agent", "plan", "--prompt", "write a note"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("All done.")?;
+    check_has(&screen, &["The agent plan may not edit files."]);
+    assert!(!screen.contains("\"permission\""), "{screen}");
+    Ok(())
+}
+
+#[test]
+fn without_the_focus_the_end_of_a_turn_rings_and_notifies() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
+    let mut terminal = start(&stage, &["--prompt", "go"])?;
+    terminal.shows("plain-model")?;
+    terminal.send("\u{1b}[I")?;
+    terminal.send(ENTER)?;
+    terminal.shows("▣  Build")?;
+    assert!(!terminal.written().contains("\u{1b}]9;"), "the terminal has the focus");
+    terminal.send("more")?;
+    terminal.shows("┃  more")?;
+    terminal.send("\r\u{1b}[O")?;
+    terminal.shows("Second answer.")?;
+    terminal.until("the notification", |_| terminal.written().contains("\u{1b}]9;done: "))?;
+    Ok(())
+}
+
+#[test]
+fn text_that_is_selected_with_the_mouse_is_copied() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("The answer is 42."))?;
+    let mut terminal = start(&stage, &["--prompt", "go"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("▣  Build")?;
+    let screen = terminal.shows("The answer is 42.")?;
+    let (row, line) =
+        screen.lines().enumerate().find(|(_, line)| line.contains("The answer")).context("no row")?;
+    let column = line.split("The answer").next().unwrap_or_default().chars().count() + 1;
+    let at = |column: usize| format!("{column};{}", row + 1);
+    let (from, to) = (at(column), at(column + 16));
+    terminal.send(&format!("\u{1b}[<0;{from}M\u{1b}[<32;{to}M\u{1b}[<0;{to}m"))?;
+    terminal.shows("sent to the terminal's clipboard")?;
+    assert!(terminal.written().contains("\u{1b}]52;c;VGhlIGFuc3dlciBpcyA0Mi4=\u{7}"));
+    Ok(())
+}
+
+#[test]
+fn a_queued_prompt_is_taken_back_and_edited() -> Result<()> {
+    let stage = Stage::plain(Script::new().turn(Turn::text("Begun.\n").hang()))?;
+    let mut terminal = start(&stage, &["--prompt", "go"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Begun.")?;
+    terminal.send("and then this")?;
+    terminal.shows("┃  and then this")?;
+    terminal.send(ENTER)?;
+    terminal.shows("queued")?;
+    terminal.send("\u{1b}[1;3A")?;
+    terminal.hides("queued")?;
+    terminal.shows("┃  and then this")?;
+    let stored = stage.stored()?;
+    assert!(!serde_json::to_string(&stored)?.contains("and then this"));
+    Ok(())
+}
+
+#[test]
+fn the_transcript_is_searched_from_the_keyboard() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("The needle is here.").text("Second answer."))?;
+    let mut terminal = start(&stage, &["--prompt", "go"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("The needle is here.")?;
+    terminal.send("\u{18}/")?;
+    terminal.shows("esc close")?;
+    terminal.send("NEEDLE")?;
+    terminal.shows("1 of 1")?;
+    terminal.send(ESCAPE)?;
+    terminal.shows("Ask anything…")?;
     Ok(())
 }
 
@@ -156,7 +295,7 @@ fn a_client_that_was_stopped_by_a_signal_restores_its_screen() -> Result<()> {
     terminal.until("the terminal to be taken again", |_| taken(&terminal) == 2)?;
     terminal.send("still here")?;
     terminal.shows("┃  still here")?;
-    terminal.send("\u{3}\u{3}")?;
+    terminal.send("\u{3}\u{3}\u{3}")?;
     let (code, written) = terminal.ended()?;
     assert_eq!(code, 0);
     check_restored(&written);
@@ -174,7 +313,7 @@ fn text_of_models_and_tools_cannot_control_the_terminal() -> Result<()> {
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     terminal.until("the answer", |screen| screen.contains("onetwothree") && screen.contains("abc"))?;
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     let (_, written) = terminal.ended()?;
     for harmful in ["owned\u{7}", "\u{1b}]52", "\u{9b}", "\u{202e}"] {
         assert!(!written.contains(harmful), "{harmful:?} was written");
@@ -193,7 +332,7 @@ fn a_client_attaches_to_a_server_and_continues_its_session() -> Result<()> {
     terminal.send("more")?;
     terminal.send(ENTER)?;
     terminal.shows("Second answer.")?;
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     assert_eq!(terminal.ended()?.0, 0);
     Ok(())
 }
@@ -326,7 +465,7 @@ fn choices_are_kept_for_the_next_start() -> Result<()> {
     terminal.until("the list to go", |screen| {
         !screen.contains("Select model") && screen.contains("claude-mock")
     })?;
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     terminal.ended()?;
     let chosen = std::fs::read_to_string(stage.project.home().join(".local/state/codewright/tui.json"))?;
     check_has(&chosen, &["\"theme\": \"nord\"", "mockanth/claude-mock"]);
@@ -429,7 +568,7 @@ fn a_suspended_client_resumes_unchanged() -> Result<()> {
     terminal.until("the terminal to be lent", |_| given_back(&terminal) == 1)?;
     terminal.send(" and more")?;
     terminal.shows("half a prompt and more")?;
-    terminal.send("\u{3}\u{3}")?;
+    terminal.send("\u{3}\u{3}\u{3}")?;
     let (code, written) = terminal.ended()?;
     assert_eq!(code, 0);
     check_restored(&written);
@@ -455,7 +594,7 @@ fn changes_of_the_directory_can_be_reviewed() -> Result<()> {
     terminal.shows("▸ src")?;
     terminal.send("q")?;
     terminal.shows("Ask anything…")?;
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     let (code, written) = terminal.ended()?;
     assert_eq!(code, 0);
     check_restored(&written);
@@ -485,7 +624,7 @@ fn an_answer_is_copied_to_the_terminal_and_to_the_desktop() -> Result<()> {
     terminal.send("\u{18}y")?;
     terminal.shows("copied with xclip")?;
     assert_eq!(std::fs::read_to_string(stage.project.home().join("copied"))?, "The answer is 42.");
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     let (_, written) = terminal.ended()?;
     check_has(&written, &["\u{1b}]52;c;VGhlIGFuc3dlciBpcyA0Mi4=\u{7}"]);
     Ok(())
@@ -502,7 +641,7 @@ fn without_a_desktop_the_terminal_gets_the_text() -> Result<()> {
     terminal.shows("sent to the terminal's clipboard")?;
     terminal.send("\u{16}")?;
     terminal.shows("no desktop clipboard is available here")?;
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     let (_, written) = terminal.ended()?;
     check_has(&written, &["\u{1b}P\u{1b}]52;c;VGhlIGFuc3dlciBpcyA0Mi4=\u{7}\u{1b}\\"]);
     Ok(())
@@ -520,6 +659,8 @@ fn an_image_of_the_clipboard_is_sent_with_the_prompt() -> Result<()> {
     terminal.send("\u{16}")?;
     terminal.shows("what is this? [Image 1]")?;
     terminal.send(ENTER)?;
+    terminal.shows("plain-model cannot see pictures")?;
+    terminal.send("\t\r")?;
     let screen = terminal.shows("Seen.")?;
     check_has(&screen, &["Image"]);
     let stored = stage.stored()?;
@@ -528,7 +669,7 @@ fn an_image_of_the_clipboard_is_sent_with_the_prompt() -> Result<()> {
 }
 
 #[test]
-fn dialogs_of_unsupported_features_say_so() -> Result<()> {
+fn what_is_not_supported_is_not_offered() -> Result<()> {
     let stage = Stage::git(Script::new().text("Done."))?;
     let mut config = codewright_testkit::Project::config(&stage.server.url());
     config["mcp"] = json!({"helper": {"type": "local", "command": ["/nonexistent"], "enabled": false}});
@@ -543,13 +684,11 @@ fn dialogs_of_unsupported_features_say_so() -> Result<()> {
     check_has(&screen, &["helper", "disabled"]);
     terminal.send(ESCAPE)?;
     terminal.until("the list to go", |screen| !screen.contains("MCP servers"))?;
+    // What the server does not have is not offered.
     terminal.send("/share")?;
+    terminal.shows("┃  /share")?;
     terminal.send(ENTER)?;
-    terminal.shows("Everyone who has the URL")?;
-    terminal.send("\t")?;
-    terminal.shows("[Share]")?;
-    terminal.send(ENTER)?;
-    terminal.shows("cannot share the session")?;
+    terminal.shows("unknown command `/share`")?;
     Ok(())
 }
 
@@ -609,7 +748,7 @@ fn a_terminal_without_utf_8_gets_ascii_only() -> Result<()> {
     terminal.send(ENTER)?;
     let screen = terminal.shows("#  Build : plain-model")?;
     check_has(&screen, &["Na?ve ???? and a list:", "- one"]);
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     let (code, written) = terminal.ended()?;
     assert_eq!(code, 0);
     // After the end the title is printed unchanged.
@@ -636,7 +775,7 @@ fn a_shell_has_its_terminal_while_the_client_is_stopped() -> Result<()> {
     terminal.shows("┃  half a prompt")?;
     terminal.send(" and more")?;
     terminal.shows("half a prompt and more")?;
-    terminal.send("\u{3}\u{3}")?;
+    terminal.send("\u{3}\u{3}\u{3}")?;
     terminal.until("the shell", |screen| screen.contains("ikanon") && !screen.contains('┃'))?;
     terminal.send("exit\r")?;
     let (_, written) = terminal.ended()?;
@@ -723,7 +862,8 @@ fn click_on(terminal: &mut Terminal, text: &str) -> Result<()> {
     let screen = terminal.shows(text)?;
     let (row, line) = screen.lines().enumerate().find(|(_, line)| line.contains(text)).context("no row")?;
     let column = line.split(text).next().unwrap_or_default().chars().count();
-    terminal.send(&format!("\u{1b}[<0;{};{}M", column + 1, row + 1))
+    let at = format!("{};{}", column + 1, row + 1);
+    terminal.send(&format!("\u{1b}[<0;{at}M\u{1b}[<0;{at}m"))
 }
 
 #[test]
@@ -753,7 +893,7 @@ fn references_are_links_and_a_click_opens_the_editor_of_the_terminal() -> Result
     let expected = format!("--goto\n{}:3:7\npassword=\n", file.display());
     let recorded = std::fs::read_to_string(&opened)?;
     assert!(recorded.ends_with(&expected), "{recorded}");
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     let (_, written) = terminal.ended()?;
     check_has(
         &written,
@@ -783,7 +923,7 @@ fn a_terminal_without_links_gets_none_and_a_click_opens_the_users_editor() -> Re
     check_has(&recorded, &[&format!("-n\n+3\n{}\n", file.display())]);
     // The screen is drawn again after the editor.
     terminal.shows("Look at src/add.rs:3")?;
-    terminal.send("\u{3}")?;
+    terminal.send("\u{3}\u{3}")?;
     let (_, written) = terminal.ended()?;
     check_restored(&written);
     assert!(!written.contains("\u{1b}]8;"), "{written:?}");

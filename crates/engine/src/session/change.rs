@@ -130,13 +130,46 @@ impl Sessions<'_> {
         self.0.update_session(id, change).await
     }
 
-    /// Removes a message and its parts. Files are not changed.
+    /// Removes a message and its parts. Files are not changed. While a turn runs, only a prompt can be removed that the
+    /// model has not read.
     pub async fn remove_message(self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
         self.0.session(id).await?;
-        let _alone = self.0.session_locks.exclusive(&self.0.runs, &self.0.store, id).await?;
+        match self.0.session_locks.exclusive(&self.0.runs, &self.0.store, id).await {
+            Ok(_alone) => self.remove_found(id, message).await,
+            Err(busy) => {
+                let _entered = self.0.session_locks.shared(id).await?;
+                if !self.waits(id, message).await? {
+                    return Err(busy);
+                }
+                self.remove_found(id, message).await
+            }
+        }
+    }
+
+    async fn remove_found(self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
         let Some(found) = self.0.store.message(id, message).await? else { return Ok(true) };
         remove_messages(self.0, id, &[found.info], Vec::new(), |_| {}).await?;
         Ok(true)
+    }
+
+    /// Reports whether a message is a prompt that waits while the model answers an earlier one.
+    async fn waits(self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
+        let transcript = self.0.store.transcript(id).await?;
+        let Some(at) = transcript.iter().position(|known| known.info.id() == message) else {
+            return Ok(false);
+        };
+        let answer = transcript.iter().rposition(|known| matches!(known.info, Message::Assistant(_)));
+        let is_prompt = matches!(transcript[at].info, Message::User(_));
+        let Some(answer) = answer.filter(|answer| is_prompt && *answer < at) else { return Ok(false) };
+        Ok(match &transcript[answer].info {
+            // After an answer with tool calls the same turn continues.
+            Message::Assistant(answer) => {
+                let is_open =
+                    answer.time.completed.is_none() || answer.finish.as_deref() == Some("tool-calls");
+                is_open && answer.error.is_none()
+            }
+            Message::User(_) => false,
+        })
     }
 
     /// Removes a part of a message.

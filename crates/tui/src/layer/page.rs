@@ -1,4 +1,4 @@
-//! Pages to read: help, status, bug report and the text of a skill.
+//! Pages to read: help, keys, cost, context, status, bug report and the text of a skill.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -6,6 +6,12 @@ use crossterm::event::{KeyCode, KeyEvent};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topic {
     Help,
+    /// The keys that have an effect now.
+    Keys,
+    /// The cost of the session.
+    Cost,
+    /// What fills the context.
+    Context,
     Status,
     Bug,
     /// The text of the skill with this name.

@@ -1,6 +1,6 @@
 //! Draws tool calls: most as one line, some with their results.
 
-use codewright_proto::{Map, ToolPart, ToolState};
+use codewright_proto::{Map, SessionId, ToolPart, ToolState};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use serde_json::Value;
@@ -10,8 +10,11 @@ use crate::clean::{clean, clean_code, clean_line};
 use crate::diff::{self, View};
 use crate::highlight::{self, Inside};
 use crate::panel::{SIDES, indent, panel};
+use crate::progress::{Calls, call_title};
 use crate::transcript::{Body, PartEntry};
 use crate::{link, markdown, wrap};
+
+mod refusal;
 
 /// The number of lines of a folded output.
 const OUTPUT_LINES: usize = 10;
@@ -19,6 +22,8 @@ const OUTPUT_LINES: usize = 10;
 const DIFF_LINES: usize = 60;
 /// The maximum number of lines of an unfolded output.
 const ALL_LINES: usize = 2_000;
+/// The number of calls of a subagent that is opened in place.
+const MAX_TASK_CALLS: usize = 10;
 /// The maximum number of arguments in a title.
 const MAX_ARGUMENTS: usize = 8;
 /// The frames of the spinner.
@@ -39,6 +44,8 @@ struct Call<'a> {
     output: &'a str,
     error: Option<&'a str>,
     is_open: bool,
+    /// When it started, while it runs.
+    began: Option<u64>,
     took: u64,
 }
 
@@ -51,11 +58,13 @@ impl<'a> Call<'a> {
             output: "",
             error: None,
             is_open: tool.state.is_open(),
+            began: None,
             took: 0,
         };
         match &tool.state {
             ToolState::Pending { .. } => {}
-            ToolState::Running { input, metadata, .. } => {
+            ToolState::Running { input, metadata, time, .. } => {
+                call.began = Some(time.start);
                 call.input = input;
                 call.metadata = metadata.as_ref();
             }
@@ -97,7 +106,7 @@ impl Look<'_> {
         call.error.is_none() && self.details(part, &call).is_none()
     }
 
-    pub(super) fn tool(&self, part: &PartEntry, tool: &ToolPart) -> Vec<Line<'static>> {
+    pub(super) fn tool(&self, part: &PartEntry, tool: &ToolPart, agent: &str) -> Vec<Line<'static>> {
         let call = Call::of(tool);
         if call.name == "bash" && call.error.is_none() {
             return self.shell(part, &call);
@@ -108,7 +117,8 @@ impl Look<'_> {
         if let Some(error) = call.error {
             let style = Style::new().fg(self.theme.error);
             let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
-            let text = clean(error);
+            let refusal = refusal::sentence(error, agent).filter(|_| !self.is_open(part));
+            let text = refusal.unwrap_or_else(|| clean(error));
             for line in text.lines().take(limit) {
                 let spans = link::mark(&[Span::styled(wrap::expand_tabs(line), style)]);
                 lines.extend(indent(wrap::words(&spans, self.room()), INDENT + 2));
@@ -207,7 +217,7 @@ impl Look<'_> {
             }
             "todowrite" => self.todos(call),
             "question" => self.answers(call),
-            "task" => Some(self.task(call)),
+            "task" => Some(self.task(part, call)),
             _ if call.error.is_none() && self.is_open(part) && !call.output.is_empty() => {
                 let text = clean(call.output);
                 let lines: Vec<Line<'static>> = self.output(&text, ALL_LINES);
@@ -238,21 +248,26 @@ impl Look<'_> {
         if !output.is_empty() {
             lines.push(Line::default());
             let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
-            // While a command runs, its newest output matters.
-            let output = if call.is_open { self.tail(output, limit) } else { self.output(output, limit) };
-            lines.extend(output);
+            // The last lines have the result: the errors, and the summary of the tests.
+            lines.extend(self.tail(output, limit));
         } else if !call.is_open {
             lines.push(Line::default());
             lines.push(self.muted_line("(no output)".to_owned()));
         }
-        match call.meta("exit").and_then(Value::as_i64) {
-            Some(0) | None => {}
-            Some(code) => {
-                let text = format!("exit code {code}");
-                lines.push(Line::from(Span::styled(text, Style::new().fg(self.theme.error))));
-            }
-        }
+        lines.extend(self.exit_line(call));
         panel(lines, self.width, self.theme.border, self.theme)
+    }
+
+    /// Returns the line with the exit code of a command that has ended.
+    fn exit_line(&self, call: &Call<'_>) -> Option<Line<'static>> {
+        let code = call.meta("exit").and_then(Value::as_i64).filter(|_| !call.is_open)?;
+        let colour = if code == 0 { self.theme.muted } else { self.theme.error };
+        Some(Line::from(Span::styled(format!("exit code {code}"), Style::new().fg(colour))))
+    }
+
+    /// Returns the hint that an output can be unfolded, if it can.
+    fn unfold_hint(&self) -> &'static str {
+        if self.show.folds { " (ctrl+o or a click shows all)" } else { "" }
     }
 
     /// Returns the first lines of an output.
@@ -265,9 +280,7 @@ impl Look<'_> {
             lines.extend(wrap::exact(&link::mark(&[Span::styled(line, style)]), room));
         }
         if count > limit {
-            lines.push(
-                self.muted_line(format!("… {} more lines (ctrl+o or a click shows all)", count - limit)),
-            );
+            lines.push(self.muted_line(format!("… {}{}", more_lines(count - limit), self.unfold_hint())));
         }
         lines
     }
@@ -279,7 +292,9 @@ impl Look<'_> {
         let kept: Vec<&str> = text.lines().skip(skipped).collect();
         let mut lines = self.output(&kept.join("\n"), limit);
         if skipped > 0 {
-            lines.insert(0, self.muted_line(format!("… {skipped} lines before")));
+            let hint = self.unfold_hint();
+            let of = format!("… the last {limit} of {count} lines{hint}");
+            lines.insert(0, self.muted_line(of));
         }
         lines
     }
@@ -331,7 +346,7 @@ impl Look<'_> {
             lines.extend(wrap::prefix_lines(wrap::exact(&spans, room), &number, &blank));
         }
         if count > limit {
-            lines.push(self.muted_line(format!("… {} more lines", count - limit)));
+            lines.push(self.muted_line(format!("… {}", more_lines(count - limit))));
         }
         indent(lines, INDENT)
     }
@@ -381,33 +396,62 @@ impl Look<'_> {
         Some(panel(lines, self.width, self.theme.border, self.theme))
     }
 
-    fn task(&self, call: &Call<'_>) -> Vec<Line<'static>> {
+    /// Returns the progress of a subagent, and its calls if it is opened in place.
+    fn task(&self, part: &PartEntry, call: &Call<'_>) -> Vec<Line<'static>> {
         let style = Style::new().fg(self.theme.muted);
         let child = call.meta_text("sessionId").or_else(|| call.meta_text("sessionID"));
-        let child = child.and_then(|id| codewright_proto::SessionId::parse(id).ok());
-        let mut text = String::new();
-        let transcript = child.as_ref().and_then(|id| self.mirror.transcripts.get(id));
-        let calls = transcript.map(|transcript| {
-            let parts = transcript.entries.iter().flat_map(|entry| &entry.parts);
-            parts.filter(|part| matches!(part.body, Body::Tool(_))).count()
-        });
-        if let Some(calls) = calls {
-            text = format!("{calls} toolcall{}", if calls == 1 { "" } else { "s" });
+        let child = child.and_then(|id| SessionId::parse(id).ok());
+        let calls = child.as_ref().map(|id| self.calls_of(id)).unwrap_or_default();
+        let session = child.as_ref().and_then(|id| self.mirror.sessions.get(id));
+        let mut facts = Vec::new();
+        if call.is_open {
+            let took = call.began.map(|began| super::seconds(self.now.saturating_sub(began)));
+            facts.extend(took.or_else(|| Some("running".to_owned())));
+        } else if call.took > 0 {
+            facts.push(duration(call.took));
         }
-        if !call.is_open && call.took > 0 {
-            let took = duration(call.took);
-            text = if text.is_empty() { took } else { format!("{text} · {took}") };
+        if calls.count > 0 {
+            facts.push(format!("{} call{}", calls.count, if calls.count == 1 { "" } else { "s" }));
         }
-        if text.is_empty() && call.is_open {
-            text = "running".to_owned();
+        let tokens = session.map_or(0, |session| session.tokens.input + session.tokens.output);
+        if tokens > 0 {
+            facts.push(format!("{} tokens", crate::view::thousands(tokens)));
         }
-        let line = Line::from(Span::styled(format!("{:INDENT$}  ↳ {text}", ""), style));
-        let hint = format!("{:INDENT$}  ctrl+x down shows the subagent", "");
-        let mut lines = vec![line];
-        if child.is_some() {
-            lines.push(Line::from(Span::styled(hint, style)));
+        let mut text = facts.join(" · ");
+        if let Some(current) = calls.newest.last().filter(|_| call.is_open) {
+            let room = self.room().saturating_sub(wrap::width(&text) + 8);
+            text = format!("{text} · {}", wrap::cut(current, room));
+        }
+        let line = |text: String| Line::from(Span::styled(format!("{:INDENT$}  {text}", ""), style));
+        let mut lines = vec![line(format!("↳ {text}"))];
+        if self.is_open(part) && child.is_some() {
+            let shown = calls.newest.iter().rev().take(MAX_TASK_CALLS).rev();
+            lines.extend(
+                shown.map(|call| line(format!("  {}", wrap::cut(call, self.room().saturating_sub(6))))),
+            );
+            lines.push(line("  ctrl+x down opens the subagent".to_owned()));
         }
         lines
+    }
+
+    /// Returns the calls of a subagent, from its messages or from its events.
+    fn calls_of(&self, child: &SessionId) -> Calls {
+        let transcript = self.mirror.transcripts.get(child).filter(|transcript| transcript.loaded);
+        let Some(transcript) = transcript else {
+            return self.mirror.progress(child).cloned().unwrap_or_default();
+        };
+        let parts = transcript.entries.iter().flat_map(|entry| &entry.parts);
+        let tools = parts.filter_map(|part| match &part.body {
+            Body::Tool(tool) => Some((&part.id, tool)),
+            Body::Text { .. } | Body::Reasoning { .. } | Body::Other(_) => None,
+        });
+        let tools: Vec<_> = tools.collect();
+        let mut calls = Calls::default();
+        for (id, tool) in &tools[tools.len().saturating_sub(MAX_TASK_CALLS)..] {
+            calls.add(id, call_title(tool, &self.mirror.directory));
+        }
+        calls.count = tools.len();
+        calls
     }
 
     /// Returns the Markdown text of a question.
@@ -430,6 +474,11 @@ impl Look<'_> {
     pub(crate) fn waiting(&self) -> Color {
         self.theme.warning
     }
+}
+
+/// Returns the number of lines that are not displayed.
+fn more_lines(count: usize) -> String {
+    format!("{count} more line{}", if count == 1 { "" } else { "s" })
 }
 
 /// Formats the arguments of a call. Only simple values are included.

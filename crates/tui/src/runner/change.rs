@@ -6,8 +6,8 @@ use std::time::Duration;
 use codewright_client::{Client, Error};
 use codewright_proto::{
     CommandInput, MessageId, PermissionAnswer, PermissionId, PromptInput, QuestionAnswers, QuestionId,
-    RevertInput, Session, SessionId, SessionInput, SessionPatch, ShellInput, SummarizeInput, TrustDismissal,
-    TrustInput, UnrevertInput, WorktreeCreateInput,
+    RevertInput, Rule, Session, SessionId, SessionInput, SessionPatch, ShellInput, SummarizeInput,
+    TrustDismissal, TrustInput, UnrevertInput, WorktreeCreateInput,
 };
 use tokio::sync::mpsc;
 
@@ -27,15 +27,21 @@ pub(super) enum Input {
     Shell(Box<ShellInput>),
 }
 
+/// The session of a turn, or a new one, and the permission rules that it gets first.
+pub(super) struct Target {
+    pub(super) session: Option<SessionId>,
+    pub(super) rules: Vec<Rule>,
+}
+
 /// Sends a prompt, to a new session if it has no session yet.
 pub(super) async fn send(
     client: &Client,
-    session: Option<SessionId>,
+    target: Target,
     input: Input,
     draft: Draft,
     sender: &mpsc::Sender<Msg>,
 ) -> Option<Reply> {
-    match try_send(client, session, input, sender).await {
+    match try_send(client, target, input, sender).await {
         Ok(()) => None,
         Err(error) => Some(Reply::Unsent { draft, error: describe(&error) }),
     }
@@ -43,14 +49,22 @@ pub(super) async fn send(
 
 async fn try_send(
     client: &Client,
-    session: Option<SessionId>,
+    Target { session, rules }: Target,
     input: Input,
     sender: &mpsc::Sender<Msg>,
 ) -> Result<(), Error> {
+    let rules = Some(rules).filter(|rules| !rules.is_empty());
     let session = match session {
-        Some(session) => session,
+        Some(session) => {
+            if rules.is_some() {
+                let patch = SessionPatch { permission: rules, ..SessionPatch::default() };
+                client.update_session(&session, &patch).await?;
+            }
+            session
+        }
         None => {
-            let session = client.create_session(&SessionInput::default()).await?;
+            let input = SessionInput { permission: rules, ..SessionInput::default() };
+            let session = client.create_session(&input).await?;
             let id = session.id.clone();
             drop(sender.send(Msg::Reply(Reply::Opened(Box::new(session)))).await);
             id
@@ -65,6 +79,22 @@ async fn try_send(
 
 pub(super) async fn abort(client: &Client, session: &SessionId) -> Option<Reply> {
     client.abort(session).await.err().and_then(|error| failure("cannot abort the turn", &error))
+}
+
+pub(super) async fn set_rules(client: &Client, session: &SessionId, rules: Vec<Rule>) -> Option<Reply> {
+    let patch = SessionPatch { permission: Some(rules), ..SessionPatch::default() };
+    updated_session(client.update_session(session, &patch).await, "cannot change the permission mode")
+}
+
+/// Removes a prompt that waits. The server refuses that if the model has read it.
+pub(super) async fn take_back(
+    client: &Client,
+    session: &SessionId,
+    message: &MessageId,
+    draft: Draft,
+) -> Option<Reply> {
+    let removed = client.remove_message(session, message).await;
+    reply(removed, "cannot take the prompt back", |_| Reply::TakenBack(draft))
 }
 
 pub(super) async fn reply_permission(
@@ -220,15 +250,6 @@ pub(super) async fn move_to_new(client: &Client, session: &SessionId, name: Stri
             failure(&problem, &error)
         }
     }
-}
-
-pub(super) async fn share(client: &Client, session: &SessionId) -> Option<Reply> {
-    let shared = client.share(session).await;
-    reply(shared, "cannot share the session", |session| Reply::Shared(Box::new(session)))
-}
-
-pub(super) async fn unshare(client: &Client, session: &SessionId) -> Option<Reply> {
-    updated_session(client.unshare(session).await, "cannot stop sharing")
 }
 
 pub(super) async fn decide_trust(client: &Client, directory: String, input: &TrustInput) -> Option<Reply> {

@@ -136,29 +136,6 @@ fn a_session_is_moved_to_a_new_worktree_and_the_client_follows_it() {
 }
 
 #[test]
-fn sharing_is_explained_before_it_starts() {
-    let mut stage = Stage::in_session(100, 24);
-    stage.write("/share");
-    stage.press(KeyCode::Enter);
-    stage.check("share");
-    stage.press(KeyCode::Enter);
-    assert_eq!(stage.take_cmds(), []);
-    stage.write("/share");
-    stage.press(KeyCode::Enter);
-    stage.press(KeyCode::Right);
-    stage.press(KeyCode::Enter);
-    assert_eq!(stage.take_cmds(), [Cmd::Share(id(SESSION))]);
-    let mut shared = session(SESSION, None);
-    shared["share"] = json!({"url": "https://example.org/s/1"});
-    stage.reply(Reply::Shared(Box::new(serde_json::from_value(shared).unwrap())));
-    stage.shows("shared at https://example.org/s/1");
-    assert_eq!(stage.take_cmds(), [Cmd::Copy("https://example.org/s/1".to_owned())]);
-    stage.write("/unshare");
-    stage.press(KeyCode::Enter);
-    assert_eq!(stage.take_cmds(), [Cmd::Unshare(id(SESSION))]);
-}
-
-#[test]
 fn a_session_is_moved_to_another_directory() {
     let mut stage = Stage::in_session(100, 24);
     stage.write("/move");

@@ -92,8 +92,6 @@ fn an_answer_grows_on_the_screen() {
         stage.event("message.part.delta", delta);
     }
     stage.check("session-streaming");
-    stage.press(KeyCode::Esc);
-    stage.shows("esc again to interrupt");
 }
 
 fn ask(stage: &mut Stage, permission: &str, metadata: Value, always: Value) {

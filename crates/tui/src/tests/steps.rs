@@ -10,7 +10,7 @@ fn enter_sends_the_prompt_and_stores_it() {
     stage.write("do it");
     stage.press(KeyCode::Enter);
     let cmds = stage.take_cmds();
-    let Cmd::Send { session: to, input, draft } = &cmds[0] else { panic!("{cmds:?}") };
+    let Cmd::Send { session: to, input, draft, .. } = &cmds[0] else { panic!("{cmds:?}") };
     assert_eq!((to, draft.text.as_str()), (&None, "do it"));
     assert_eq!(input.parts, [PartInput::text("do it")]);
     assert_eq!(input.agent.as_deref(), Some("build"));
@@ -88,10 +88,23 @@ fn a_restored_prompt_keeps_its_files_and_shell_mode() {
 }
 
 #[test]
-fn two_escapes_interrupt_the_turn() {
+fn an_escape_interrupts_the_turn() {
     let mut stage = Stage::in_session(80, 24);
     stage.press(KeyCode::Esc);
     assert_eq!(stage.take_cmds(), []);
+    stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
+    // Escape first closes what is open.
+    stage.write("/");
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::Backspace);
+    assert_eq!(stage.take_cmds(), []);
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.take_cmds(), [Cmd::Abort(id(SESSION))]);
+}
+
+#[test]
+fn with_the_preset_of_opencode_two_escapes_interrupt_the_turn() {
+    let mut stage = with_preset("opencode");
     stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
     stage.press(KeyCode::Esc);
     assert_eq!(stage.take_cmds(), []);
@@ -99,8 +112,20 @@ fn two_escapes_interrupt_the_turn() {
     stage.now += 6_000;
     stage.press(KeyCode::Esc);
     assert_eq!(stage.take_cmds(), []);
+    stage.shows("esc again to interrupt");
     stage.press(KeyCode::Esc);
     assert_eq!(stage.take_cmds(), [Cmd::Abort(id(SESSION))]);
+}
+
+/// Returns a client with a preset of keys, in an empty session.
+fn with_preset(preset: &str) -> Stage {
+    let config = json!({"keybinds": {"preset": preset}});
+    let mut stage = Stage::with(Options { config, ..options() }, (80, 24));
+    stage.start(providers());
+    stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
+    stage.reply(Reply::Messages { session: id(SESSION), messages: Vec::new(), older: None });
+    stage.take_cmds();
+    stage
 }
 
 #[test]
@@ -220,15 +245,41 @@ fn auto_allows_calls_of_the_session_that_the_first_prompt_creates() {
 }
 
 #[test]
-fn ctrl_c_clears_first_and_then_exits() {
+fn ctrl_c_clears_first_then_interrupts_and_then_exits() {
     let mut stage = Stage::in_session(80, 24);
+    stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
     stage.write("text");
     stage.control('c');
     assert_eq!((stage.take_cmds(), stage.state.prompt.editor.text()), (vec![], ""));
     stage.control('c');
+    assert_eq!(stage.take_cmds(), [Cmd::Abort(id(SESSION))]);
+    stage.shows("ctrl+c again to exit");
+    stage.control('c');
     assert_eq!(stage.take_cmds(), [Cmd::Quit]);
+}
+
+#[test]
+fn one_ctrl_c_or_ctrl_d_never_exits() {
+    for c in ['c', 'd'] {
+        let mut stage = Stage::in_session(80, 24);
+        stage.control(c);
+        assert_eq!(stage.take_cmds(), []);
+        stage.shows("again to exit");
+        // A much later key, and one after another key, count as the first one.
+        stage.now += 10_000;
+        stage.control(c);
+        assert_eq!(stage.take_cmds(), []);
+        stage.press(KeyCode::Left);
+        stage.control(c);
+        assert_eq!(stage.take_cmds(), []);
+        stage.control(c);
+        assert_eq!(stage.take_cmds(), [Cmd::Quit]);
+    }
+    let mut stage = Stage::in_session(80, 24);
     stage.write("/exit");
     stage.press(KeyCode::Enter);
+    assert_eq!(stage.take_cmds(), [Cmd::Quit]);
+    stage.leader('q');
     assert_eq!(stage.take_cmds(), [Cmd::Quit]);
 }
 
@@ -241,7 +292,7 @@ fn tab_cycles_through_the_visible_agents() {
     assert_eq!(agent(&stage), "plan");
     stage.press(KeyCode::Tab);
     assert_eq!(agent(&stage), "build");
-    stage.key(KeyCode::BackTab, KeyModifiers::SHIFT);
+    stage.press(KeyCode::Tab);
     stage.write("x");
     stage.press(KeyCode::Enter);
     assert!(
@@ -486,6 +537,7 @@ fn an_invalid_theme_or_key_causes_a_warning_and_the_default_is_used() {
     stage.shows("no theme named `unknown`");
     stage.shows("`keybinds.app_exit`: `hyper+q` is not a key");
     stage.control('c');
+    stage.control('c');
     assert_eq!(stage.take_cmds(), [Cmd::Quit]);
 }
 
@@ -512,13 +564,14 @@ fn a_click_unfolds_an_output() {
     stage.message(assistant(2, Some("stop")));
     let output: String = (1..=15).map(|line| format!("line {line}\n")).collect();
     stage.part(part(2, 1, tool("bash", json!({"command": "seq"}), &output, json!({"output": output}))));
-    stage.shows("… 5 more lines");
-    stage.msg(click(10, 3));
+    stage.shows("… the last 10 of 15 lines");
     stage.shows("line 15");
-    stage.msg(click(10, 3));
-    stage.hides("line 15");
+    stage.click(10, 3);
+    stage.shows("line 4");
+    stage.click(10, 3);
+    stage.hides("line 4");
     stage.control('o');
-    stage.shows("line 15");
+    stage.shows("line 4");
 }
 
 /// Returns a session with an answer, and the position of a text in it.
@@ -540,16 +593,16 @@ fn a_click_on_a_file_opens_it() {
     let (mut stage, column, row) = answered(answer, "src/add.rs");
     let file = crate::link::FileReference { path: "src/add.rs".to_owned(), line: Some(3), column: Some(7) };
     for at in [column, column + 13] {
-        stage.msg(click(at, row));
+        stage.click(at, row);
         assert_eq!(stage.take_cmds(), [Cmd::OpenFile(file.clone())]);
     }
     for at in [column - 1, column + 14] {
-        stage.msg(click(at, row));
+        stage.click(at, row);
         assert_eq!(stage.take_cmds(), []);
     }
     // Files of another machine cannot be opened here.
     stage.state.options.has_local_files = false;
-    stage.msg(click(column, row));
+    stage.click(column, row);
     assert_eq!(stage.take_cmds(), []);
 }
 
@@ -645,7 +698,8 @@ fn a_note_disappears_after_a_while() {
 #[test]
 fn renaming_and_deleting_a_session_send_requests() {
     let mut stage = Stage::in_session(90, 30);
-    stage.control('r');
+    stage.write("/rename");
+    stage.press(KeyCode::Enter);
     stage.shows("Rename session");
     stage.control('u');
     stage.write("New title");
@@ -908,7 +962,7 @@ fn the_first_session_is_opened_also_after_a_failed_first_connection() {
 
 #[test]
 fn an_escape_in_one_session_does_not_count_in_another() {
-    let mut stage = Stage::in_session(80, 24);
+    let mut stage = with_preset("opencode");
     let other = "ses_000000000003aaaaaaaaaaaaaa";
     stage.event("session.created", json!({"sessionID": other, "info": session(other, None)}));
     for session in [SESSION, other] {

@@ -164,6 +164,46 @@ impl Transcript {
         }
     }
 
+    /// Returns the lines from a position to another one, at most `limit`.
+    pub(crate) fn lines_between(
+        &self,
+        draw: &dyn Draw,
+        ends: (Position<Place>, Position<Place>),
+        limit: usize,
+    ) -> Vec<Line<'static>> {
+        scroll::lines_between(&self.view(draw), ends, limit)
+    }
+
+    /// Scrolls so that an occurrence of a text in a part is on the screen. `count` returns the number of occurrences in
+    /// a row. If the rows differ from the text, the part itself is on the screen.
+    pub(crate) fn seek(
+        &mut self,
+        draw: &dyn Draw,
+        (place, nth): (Place, usize),
+        height: usize,
+        count: &dyn Fn(&str) -> usize,
+    ) {
+        let view = self.view(draw);
+        let (mut found, mut before) = (None, 0);
+        for block in 0..draw.blocks(self, place.entry, place.part) {
+            let place = Place { block, ..place };
+            let rendered = view.block(place);
+            for line in 0..rendered.len() {
+                let here = count(&rendered.line(line).to_string());
+                if here > 0 && before <= nth {
+                    found = Some(Position { place, line });
+                }
+                before += here;
+            }
+        }
+        let start = Position { place, line: 0 };
+        let exists = draw.blocks(self, place.entry, place.part) > 0;
+        let Some(target) = found.or(exists.then_some(start)) else { return };
+        let above = isize::try_from(height / 3).unwrap_or(0);
+        let (position, _) = scroll::move_by(&view, target, -above);
+        self.scroll = Scroll::At(position);
+    }
+
     /// Returns the entry that the first row of the screen belongs to.
     pub(crate) fn top_entry(&self, draw: &dyn Draw, height: usize) -> usize {
         self.view(draw).top(height).map_or(0, |position| position.place.entry)

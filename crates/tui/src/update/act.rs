@@ -3,7 +3,7 @@
 use codewright_proto::{Message, SessionId, ToastVariant, ToolPart, ToolState};
 
 use super::{INTERRUPT_MILLIS, complete, is_child, open, scroll, send, with_transcript, write};
-use crate::keys::Action;
+use crate::keys::{Action, Presses};
 use crate::layer::page::{Page, Topic};
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, EditTarget};
@@ -13,7 +13,14 @@ use crate::theme::Mode;
 use crate::transcript::{Body, Scroll};
 
 /// Whether an action applies in the current state.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line for each action, so that the compiler lists the missing ones"
+)]
 pub(crate) fn applies(state: &State, action: Action) -> bool {
+    if !is_offered(state, action) {
+        return false;
+    }
     let in_session = state.session_id().is_some();
     let child = is_child(state);
     let has_request = state.requests.permission.is_some() || state.requests.question.is_some();
@@ -42,9 +49,14 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::MessageNext
         | Action::MessagePrevious
         | Action::Move
-        | Action::Share
+        | Action::SearchTranscript
+        | Action::Cost
+        | Action::Context
         | Action::ChildFirst => in_session,
-        Action::Unshare => state.session().is_some_and(|session| session.share.is_some()),
+        Action::SearchHere => in_session && !has_request && !written && (child || is_reading(state)),
+        Action::ShowKeys => !has_request && !written && !state.prompt.shell,
+        Action::HistorySearch => writes && !state.prompt.history.is_empty(),
+        Action::TakeBack => writes && super::queue::last(state).is_some(),
         Action::Redo => state.session().is_some_and(|session| session.revert.is_some()),
         Action::First | Action::Last => in_session && !(writes && written),
         Action::ChildNext | Action::ChildPrevious | Action::Parent => child,
@@ -72,6 +84,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::InputUndo
         | Action::AgentCycle
         | Action::AgentCycleBack
+        | Action::PermissionMode
         | Action::Editor => writes,
         // With an empty prompt the key of `DeleteToEnd` opens the palette.
         Action::Delete | Action::DeleteToEnd => writes && written,
@@ -98,6 +111,19 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
     }
 }
 
+/// Whether an action can apply in some state of this client. The others are not offered.
+pub(crate) fn is_offered(state: &State, action: Action) -> bool {
+    // The scrollback of the terminal has its own search, selection and position.
+    let of_screen = [Action::SearchTranscript, Action::SearchHere, Action::Mouse, Action::Sidebar];
+    state.options.mini.is_none() || !of_screen.contains(&action)
+}
+
+/// Whether the end of the transcript is not on the screen.
+pub(crate) fn is_reading(state: &State) -> bool {
+    let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
+    transcript.is_some_and(|transcript| transcript.scroll != Scroll::End)
+}
+
 /// The direction of a move through a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -116,6 +142,10 @@ impl Step {
 }
 
 /// Performs an action.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line for each action, so that the compiler lists the missing ones"
+)]
 pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
     match action {
         Action::SessionList => layer::sessions::open(state),
@@ -193,8 +223,13 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::Diff => layer::review::open(state),
         Action::Move => layer::directories::open(state),
         Action::Trust => crate::trust::call(state),
-        Action::Share => layer::share::open(state),
-        Action::Unshare => state.session_id().cloned().map(Cmd::Unshare).into_iter().collect(),
+        Action::SearchTranscript | Action::SearchHere => no_command(state, super::search::open),
+        Action::HistorySearch => no_command(state, layer::history::open),
+        Action::TakeBack => super::queue::take_back(state),
+        Action::PermissionMode => crate::permission_mode::cycle(state),
+        Action::ShowKeys => no_command(state, |state| open_page(state, Topic::Keys)),
+        Action::Cost => no_command(state, |state| open_page(state, Topic::Cost)),
+        Action::Context => open_context(state),
     }
 }
 
@@ -225,6 +260,13 @@ fn open_and(state: &mut State, open: impl FnOnce(&mut State), fetch: Cmd) -> Vec
 fn open_status(state: &mut State) -> Vec<Cmd> {
     open_page(state, Topic::Status);
     vec![Cmd::LoadServers, Cmd::LoadSandbox]
+}
+
+/// Opens the page with the content of the context, and fetches the size of the tools.
+fn open_context(state: &mut State) -> Vec<Cmd> {
+    open_page(state, Topic::Context);
+    let model = state.model();
+    model.map(|(provider, model)| Cmd::LoadTools { provider, model }).into_iter().collect()
 }
 
 /// Changes the state without a command.
@@ -351,7 +393,7 @@ fn interrupt(state: &mut State) -> Vec<Cmd> {
         return Vec::new();
     }
     let Some(id) = state.session_id().cloned() else { return Vec::new() };
-    if state.interrupt.take().is_some() {
+    if state.interrupt.take().is_some() || state.keys.interrupts_with == Presses::One {
         return vec![Cmd::Abort(id)];
     }
     state.interrupt = Some(state.now + INTERRUPT_MILLIS);
@@ -390,7 +432,11 @@ fn toggle_mode(state: &mut State) -> Vec<Cmd> {
 fn toggle_mouse(state: &mut State) -> Vec<Cmd> {
     let on = !state.local.mouse.unwrap_or(true);
     state.local.mouse = Some(on);
-    let text = if on { "mouse on: it scrolls and folds" } else { "mouse off: the terminal handles it" };
+    let text = if on {
+        "mouse on: it scrolls, folds, and copies what is selected"
+    } else {
+        "mouse off: the terminal handles it"
+    };
     state.notify(text, ToastVariant::Info);
     vec![Cmd::Mouse(on), Cmd::Save(state.saved_choices())]
 }
@@ -438,7 +484,7 @@ pub(super) fn child_of(tool: &ToolPart) -> Option<SessionId> {
 }
 
 /// Returns the height of the transcript.
-fn page(state: &State) -> isize {
+pub(super) fn page(state: &State) -> isize {
     isize::try_from(state.screen.layout.transcript.height).unwrap_or(1).max(1)
 }
 

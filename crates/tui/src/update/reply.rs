@@ -29,11 +29,7 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
             return vec![Cmd::Enter(directory)];
         }
         Reply::Messages { session, messages, older } => put_messages(state, &session, messages, older),
-        Reply::Older { session, messages, older } => {
-            if let Some(transcript) = state.mirror.transcripts.get_mut(&session) {
-                transcript.load_older(messages, older);
-            }
-        }
+        Reply::Older { session, messages, older } => put_older(state, &session, messages, older),
         Reply::Unfetched { session, error } => {
             if let Some(transcript) = state.mirror.transcripts.get_mut(&session) {
                 transcript.fetching = false;
@@ -65,8 +61,15 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
             layer::directories::fill(state, &directories, &workspaces);
         }
         Reply::Changes { source, changes } => layer::review::show_changes(state, &source, changes),
-        Reply::Shared(session) => return copy_url(state, *session),
-        Reply::Copied { note, is_copied } => {
+        Reply::SandboxSetting(value) => state.mirror.put_sandbox_label(&value),
+        Reply::ToolBytes(bytes) => state.mirror.tool_bytes = Some(bytes),
+        Reply::TakenBack(draft) => super::queue::restore(state, draft),
+        Reply::Copied { mut note, is_copied } => {
+            if state.options.ignores_copies && note.contains("OSC 52") && !note.starts_with("copied with") {
+                note.push_str(
+                    "\nThis terminal is known to ignore it: hold shift to select with the terminal itself.",
+                );
+            }
             let variant = if is_copied { ToastVariant::Success } else { ToastVariant::Warning };
             state.notify(note, variant);
         }
@@ -121,6 +124,17 @@ fn put_messages(
     }
 }
 
+fn put_older(state: &mut State, session: &SessionId, messages: Vec<MessageWithParts>, older: Option<String>) {
+    let is_shown = state.session_id() == Some(session);
+    let Some(transcript) = state.mirror.transcripts.get_mut(session) else { return };
+    let before = transcript.entries.len();
+    transcript.load_older(messages, older);
+    let added = transcript.entries.len() - before;
+    if let Some(selection) = state.selection.as_mut().filter(|_| is_shown) {
+        selection.shift(added);
+    }
+}
+
 /// Restores the draft of a prompt that could not be sent, unless the user has typed another one.
 fn restore_draft(state: &mut State, draft: Draft, error: String) {
     state.opening = false;
@@ -150,14 +164,6 @@ fn put_skills(state: &mut State, value: &Value) {
         state.layers.pop();
         layer::skills::open(state);
     }
-}
-
-/// Copies the URL of a published session.
-fn copy_url(state: &mut State, session: Session) -> Vec<Cmd> {
-    let url = session.share.as_ref().map(|share| share.url.clone()).unwrap_or_default();
-    state.mirror.put_session(session);
-    state.notify(format!("shared at {url}"), ToastVariant::Success);
-    vec![Cmd::Copy(url)]
 }
 
 fn provider_names(value: &Value) -> Vec<(String, String)> {
@@ -214,7 +220,11 @@ fn apply_start(state: &mut State, started: StartData) -> Vec<Cmd> {
     {
         state.route = Route::Home;
     }
-    state.auto_approvals(&state.mirror.permissions)
+    let mut cmds = state.auto_approvals(&state.mirror.permissions);
+    if state.mirror.sandbox_label.is_none() {
+        cmds.push(Cmd::LoadSandboxSetting);
+    }
+    cmds
 }
 
 /// Applies the theme and the keys of the server's configuration, unless `tui.json` sets them.

@@ -2,11 +2,17 @@
 
 use codewright_proto::{CommandInput, PartInput, PromptInput, PromptModel, ShellInput};
 
-use super::act;
+use super::{act, applies, is_offered};
+use crate::fuzzy;
 use crate::keys::ACTIONS;
+use crate::layer::{Confirm, Layer};
 use crate::msg::Cmd;
+use crate::permission_mode::missing_rules;
 use crate::prompt::Draft;
 use crate::state::State;
+
+/// How many letters of a mistyped command may differ from the command that is suggested.
+const MAX_DISTANCE: usize = 2;
 
 pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
     let text = state.prompt.whole_text();
@@ -24,8 +30,18 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
         && let Some(row) = ACTIONS.iter().find(|row| row.slash.contains(&name))
         && !state.mirror.commands.iter().any(|command| command.name == name)
     {
+        let draft = state.prompt.draft();
         state.prompt.clear();
-        return act(state, row.action);
+        if applies(state, row.action) {
+            return act(state, row.action);
+        }
+        state.warn(format!("`/{name}` has no effect here"));
+        state.prompt.restore(draft);
+        return Vec::new();
+    }
+    if let Some(unknown) = unknown_command(state, &trimmed) {
+        state.warn(unknown);
+        return Vec::new();
     }
     if state.model().is_none() && state.mirror.ready {
         state.warn("no model is available yet: /connect stores the key of a provider");
@@ -35,11 +51,86 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
         state.warn("the session is being created");
         return Vec::new();
     }
+    if let Some(about) = unseen_picture(state) {
+        let confirm = Confirm { title: "Picture", about, button: "Send anyway", sure: false };
+        state.layers.push(Layer::Confirm(confirm));
+        return Vec::new();
+    }
+    send_prompt(state, &trimmed)
+}
+
+/// Sends the prompt although the model cannot see its pictures.
+pub(crate) fn send_anyway(state: &mut State) -> Vec<Cmd> {
+    let text = state.prompt.whole_text().trim().to_owned();
+    if text.is_empty() { Vec::new() } else { send_prompt(state, &text) }
+}
+
+/// Returns a warning if the prompt has a picture that the model cannot see.
+fn unseen_picture(state: &State) -> Option<String> {
+    let (provider, model) = state.model()?;
+    let (_, model) = state.mirror.model(&provider, &model)?;
+    let is_blind = model.sees == Some(false) && state.prompt.has_picture();
+    let key = state.keys.first(crate::keys::Action::ModelList);
+    is_blind.then(|| {
+        format!(
+            "{} cannot see pictures, so it gets only their names. {key} chooses another model.",
+            model.name
+        )
+    })
+}
+
+/// Returns an error for a slash command that does not exist. Paths are not commands.
+fn unknown_command(state: &State, text: &str) -> Option<String> {
+    let rest = text.strip_prefix('/')?;
+    let name = rest.split(char::is_whitespace).next().filter(|name| !name.is_empty())?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
+    // Until they are fetched, every name may be one of the server's commands.
+    if !is_name || !state.mirror.ready || state.mirror.commands.iter().any(|command| command.name == name) {
+        return None;
+    }
+    let own =
+        ACTIONS.iter().filter(|row| is_offered(state, row.action)).flat_map(|row| row.slash.iter().copied());
+    let served = state.mirror.commands.iter().map(|command| command.name.as_str());
+    let names: Vec<&str> = own.chain(served).collect();
+    if names.contains(&name) {
+        return Some(format!("`/{name}` takes no arguments"));
+    }
+    let mut near: Vec<(usize, &str)> = names.iter().map(|known| (distance(name, known), *known)).collect();
+    near.retain(|(distance, _)| *distance <= MAX_DISTANCE);
+    near.sort_by_key(|(distance, _)| *distance);
+    let scored = names.iter().filter_map(|known| Some((fuzzy::score(name, known)?, *known)));
+    let fitting = scored.max_by_key(|(score, _)| *score).map(|(_, known)| known);
+    let offered: Vec<&str> = near.into_iter().map(|(_, known)| known).take(2).collect();
+    let offered = if offered.is_empty() { fitting.into_iter().collect() } else { offered };
+    let hint = match offered[..] {
+        [] => "type / for the list".to_owned(),
+        _ => format!("did you mean `/{}`?", offered.join("` or `/")),
+    };
+    Some(format!("unknown command `/{}`: {hint}", crate::clean::clean_line(name)))
+}
+
+/// Returns the number of letters that differ between two words.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, a) in one.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = at + 1;
+        for (at, b) in other.iter().enumerate() {
+            let next = (corner + usize::from(a != *b)).min(row[at] + 1).min(row[at + 1] + 1);
+            corner = std::mem::replace(&mut row[at + 1], next);
+        }
+    }
+    row[other.len()]
+}
+
+fn send_prompt(state: &mut State, trimmed: &str) -> Vec<Cmd> {
     let session = state.session_id().cloned();
+    let rules = missing_rules(state, session.as_ref());
     let draft = state.prompt.draft();
     let parts = state.prompt.parts(&state.mirror.directory);
     let (agent, model, variant) = responder(state);
-    if let Some((name, arguments)) = command(state, &trimmed) {
+    if let Some((name, arguments)) = command(state, trimmed) {
         let input = CommandInput {
             command: name,
             arguments,
@@ -49,10 +140,11 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
             parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
             ..CommandInput::default()
         };
-        return enqueue(state, Cmd::Command { session, input: Box::new(input), draft: draft.clone() }, draft);
+        let cmd = Cmd::Command { session, rules, input: Box::new(input), draft: draft.clone() };
+        return enqueue(state, cmd, draft);
     }
     let input = PromptInput { agent, model, variant, parts, ..PromptInput::default() };
-    enqueue(state, Cmd::Send { session, input: Box::new(input), draft: draft.clone() }, draft)
+    enqueue(state, Cmd::Send { session, rules, input: Box::new(input), draft: draft.clone() }, draft)
 }
 
 /// Returns the agent, the model and the variant for the next prompt.
@@ -81,8 +173,9 @@ fn shell(state: &mut State, command: String) -> Vec<Cmd> {
     let (agent, model, _) = responder(state);
     let input =
         ShellInput { message_id: None, agent: agent.unwrap_or_else(|| "build".to_owned()), model, command };
+    let rules = missing_rules(state, session.as_ref());
     let draft = state.prompt.draft();
-    enqueue(state, Cmd::Shell { session, input: Box::new(input), draft: draft.clone() }, draft)
+    enqueue(state, Cmd::Shell { session, rules, input: Box::new(input), draft: draft.clone() }, draft)
 }
 
 /// Clears the prompt, adds it to the history and returns the command that sends it.
@@ -90,6 +183,8 @@ fn enqueue(state: &mut State, cmd: Cmd, mut draft: Draft) -> Vec<Cmd> {
     draft.text.truncate(draft.text.trim_end().len());
     state.opening = state.session_id().is_none();
     state.prompt.clear();
+    // Keys from now on are no longer meant for this prompt.
+    state.typed_at = None;
     state.prompt.remember(draft.clone());
     if let Some(id) = state.session_id().cloned() {
         state.mark_prompted(&id);

@@ -9,6 +9,7 @@ pub(crate) fn width(state: &State) -> usize {
 }
 
 pub(super) fn type_char(state: &mut State, c: char) {
+    state.typed_at = Some(state.now);
     if c == '!' && state.prompt.is_empty() && !state.prompt.shell {
         state.prompt.shell = true;
         return;

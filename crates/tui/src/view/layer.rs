@@ -79,6 +79,7 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
         list.kind,
         Kind::Sessions
             | Kind::Timeline
+            | Kind::History
             | Kind::Fork
             | Kind::Skills
             | Kind::Children
@@ -185,7 +186,8 @@ fn confirm_view(state: &State, confirm: &Confirm, buffer: &mut Buffer, area: Rec
     let theme = &state.theme;
     let width = 64_u16.min(area.width.saturating_sub(2));
     let style = Style::new().fg(theme.text);
-    let about = wrap::words(&[Span::styled(confirm.about, style)], usize::from(width.saturating_sub(4)));
+    let about =
+        wrap::words(&[Span::styled(confirm.about.clone(), style)], usize::from(width.saturating_sub(4)));
     let count = u16::try_from(about.len()).unwrap_or(0);
     let inner = frame(state, buffer, area, (width, count + 6));
     put(buffer, inner, 0, &heading(state, confirm.title, inner.width));

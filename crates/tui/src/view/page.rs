@@ -1,11 +1,11 @@
-//! Draws the pages: help, status, bug report and the text of a skill.
+//! Draws the pages: help, keys, cost, context, status, bug report and the text of a skill.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::{layer, put};
+use super::{layer, put, usage};
 use crate::clean::{clean, clean_line};
 use crate::keys;
 use crate::layer::page::{Page, Topic};
@@ -26,6 +26,9 @@ pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) 
         |lines: Vec<Line<'static>>| lines.into_iter().flat_map(|line| wrap_pair(line, room)).collect();
     let (title, lines): (_, Vec<Line<'static>>) = match &page.topic {
         Topic::Help => ("Help", wrapped(help(state))),
+        Topic::Keys => ("Keys of the moment", wrapped(keys_now(state))),
+        Topic::Cost => ("Cost", wrapped(usage::cost(state))),
+        Topic::Context => ("Context", wrapped(usage::context(state))),
         Topic::Status => ("Status", wrapped(status(state))),
         Topic::Bug => ("Bug report", wrapped(bug(state))),
         Topic::Skill(name) => ("Skill", skill(state, name, room)),
@@ -40,7 +43,7 @@ pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) 
     }
 }
 
-fn group(state: &State, name: &str) -> Line<'static> {
+pub(super) fn group(state: &State, name: &str) -> Line<'static> {
     Line::from(Span::styled(
         name.to_owned(),
         Style::new().fg(state.theme.accent).add_modifier(Modifier::BOLD),
@@ -58,7 +61,7 @@ fn wrap_pair(line: Line<'static>, room: usize) -> Vec<Line<'static>> {
     wrap::prefix_lines(wrap::words(std::slice::from_ref(right), room - column), &first, &rest)
 }
 
-fn pair(state: &State, left: &str, right: &str) -> Line<'static> {
+pub(super) fn pair(state: &State, left: &str, right: &str) -> Line<'static> {
     Line::from(vec![
         Span::styled(format!("  {left:<LEFT$}"), Style::new().fg(state.theme.text)),
         Span::styled(right.to_owned(), Style::new().fg(state.theme.muted)),
@@ -72,12 +75,31 @@ fn help(state: &State) -> Vec<Line<'static>> {
         pair(state, "! in an empty prompt", "a shell command"),
         pair(state, "a click", "unfolds outputs, opens subagents"),
     ];
-    let groups = keys::by_group(&state.keys);
+    let groups = keys::by_group(&state.keys, |action| crate::update::is_offered(state, action));
     for name in ["System", "Session", "Prompt", "Agent", "Keys"] {
         lines.extend([Line::default(), group(state, name)]);
         for (how, title) in groups.get(name).into_iter().flatten() {
             lines.push(pair(state, how, title));
         }
+    }
+    lines
+}
+
+/// Returns the keys that have an effect now.
+fn keys_now(state: &State) -> Vec<Line<'static>> {
+    let groups = keys::by_group(&state.keys, |action| crate::update::applies(state, action));
+    let mut lines = vec![
+        pair(state, "/ @ !", "commands, files and agents, a shell command"),
+        pair(state, "y a n, or 1 2 3", "answer a permission request"),
+    ];
+    for name in ["Keys", "Prompt", "Session", "Agent", "System"] {
+        let with_keys = groups.get(name).into_iter().flatten().filter(|(how, _)| !how.starts_with('/'));
+        let rows: Vec<_> = with_keys.collect();
+        if rows.is_empty() {
+            continue;
+        }
+        lines.extend([Line::default(), group(state, name)]);
+        lines.extend(rows.into_iter().map(|(how, title)| pair(state, how, title)));
     }
     lines
 }
@@ -169,6 +191,6 @@ fn bug(state: &State) -> Vec<Line<'static>> {
         pair(state, "model", &clean_line(&model)),
         pair(state, "session", state.session_id().map_or("none", |id| id.as_str())),
         Line::default(),
-        pair(state, "codewright export --sanitize SESSION", "exports the session without texts and paths"),
+        pair(state, "codewright export --sanitize ID", "exports the session without texts and paths"),
     ]
 }

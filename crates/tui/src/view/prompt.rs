@@ -1,6 +1,6 @@
 //! Draws the prompt, its completions and the footer.
 
-use codewright_proto::SessionStatus;
+use codewright_proto::{Message, SessionStatus};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 use super::{Bottom, both_ends, clear, put};
 use crate::keys::Action;
 use crate::look::{agent_colour, capitalize};
+use crate::permission_mode::{self, PermissionMode};
 use crate::state::State;
 use crate::wrap;
 
@@ -16,6 +17,11 @@ use crate::wrap;
 const SIDES: u16 = 7;
 /// The maximum number of visible completions.
 const MAX_OFFERS: usize = 10;
+/// The blanks at both ends of the footer, and between its pieces.
+const FOOTER_SIDES: usize = 5;
+const FOOTER_GAP: usize = 2;
+/// The rank of the directory.
+const PLACE: u8 = 4;
 /// The minimum width of a footer with the number of steps and with input and output tokens.
 const DETAILS_FROM: u16 = 96;
 
@@ -56,7 +62,7 @@ pub(super) fn lines(state: &State, width: u16, max_rows: u16) -> Bottom {
         }
     }
     content.push(Line::default());
-    content.push(Line::from(responder(state)));
+    content.push(both_ends(responder(state), mode(state, room), u16::try_from(room).unwrap_or(width)));
     let back = Style::new().bg(theme.element);
     let mut lines: Vec<Line<'static>> = undo_panel(state, width);
     let above = lines.len();
@@ -126,6 +132,26 @@ fn responder(state: &State) -> Vec<Span<'static>> {
     spans
 }
 
+/// Returns the permission mode with the sandbox, as much of it as fits next to the agent and the model.
+fn mode(state: &State, room: usize) -> Vec<Span<'static>> {
+    if state.prompt.shell || !state.mirror.ready {
+        return Vec::new();
+    }
+    let used: usize = responder(state).iter().map(Span::width).sum();
+    let mode = permission_mode::current(state);
+    let label = mode.label();
+    let sandbox = state.mirror.sandbox_label.map(|sandbox| format!("{label} · {sandbox}"));
+    let colour = match mode {
+        PermissionMode::Ask => state.theme.success,
+        PermissionMode::AcceptEdits => state.theme.muted,
+        PermissionMode::Plan => state.theme.secondary,
+        PermissionMode::Auto => state.theme.warning,
+    };
+    let texts = sandbox.into_iter().chain([label.to_owned()]);
+    let fitting = texts.into_iter().find(|text| used + 2 + wrap::width(text) <= room);
+    fitting.map(|text| Span::styled(text, Style::new().fg(colour))).into_iter().collect()
+}
+
 /// Returns the name of the model for the next prompt.
 pub(super) fn model_name(state: &State) -> Vec<Span<'static>> {
     let theme = &state.theme;
@@ -150,7 +176,7 @@ fn undo_panel(state: &State, width: u16) -> Vec<Line<'static>> {
     let Some(revert) = state.session().and_then(|session| session.revert.as_ref()) else { return Vec::new() };
     let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
     let hidden = transcript.into_iter().flat_map(|known| known.entries.iter().skip(known.end));
-    let count = hidden.filter(|entry| matches!(entry.info, codewright_proto::Message::User(_))).count();
+    let count = hidden.filter(|entry| matches!(entry.info, Message::User(_))).count();
     let muted = Style::new().fg(state.theme.muted);
     let text = format!("{count} message{} reverted", if count == 1 { "" } else { "s" });
     let how = format!("{} or /redo to restore", state.keys.first(Action::Redo));
@@ -180,63 +206,188 @@ fn child(state: &State, width: u16) -> Bottom {
     Bottom { lines: vec![Line::default(), line, Line::default()], cursor: None }
 }
 
-/// Returns the line below the prompt: activity or directory at the left, usage and keys at the right.
-pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
-    let right = footer_end(state, width);
-    let used: usize = right.iter().map(Span::width).sum();
-    both_ends(footer_start(state, width, usize::from(width).saturating_sub(used)), right, width)
+/// A piece of the line below the prompt. It is drawn as a whole or not at all.
+struct Piece {
+    /// Pieces with lower numbers stay longer in a narrow terminal.
+    rank: u8,
+    spans: Vec<Span<'static>>,
+    /// The piece that replaces it if there is no room.
+    shorter: Option<Box<Self>>,
 }
 
-/// Returns the activity or the directory, in at most `room` columns.
-fn footer_start(state: &State, width: u16, room: usize) -> Vec<Span<'static>> {
+impl Piece {
+    fn new(rank: u8, text: impl Into<String>, style: Style) -> Self {
+        Self { rank, spans: vec![Span::styled(text.into(), style)], shorter: None }
+    }
+
+    fn width(&self) -> usize {
+        self.spans.iter().map(Span::width).sum()
+    }
+}
+
+/// Returns the line below the prompt: activity or directory at the left, usage and keys at the right.
+pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
+    let mut left = footer_start(state, width);
+    let mut right = footer_end(state, width);
+    let room = usize::from(width);
+    let needed = |left: &[Piece], right: &[Piece]| {
+        let pieces = |pieces: &[Piece]| {
+            let gaps = FOOTER_GAP * pieces.len().saturating_sub(1);
+            pieces.iter().map(Piece::width).sum::<usize>() + gaps
+        };
+        FOOTER_SIDES + pieces(left) + pieces(right) + FOOTER_GAP
+    };
+    while needed(&left, &right) > room {
+        let worst = |pieces: &[Piece]| pieces.iter().map(|piece| piece.rank).max();
+        match (worst(&left), worst(&right)) {
+            (None, None) => break,
+            (one, other) => {
+                let pieces = if one > other { &mut left } else { &mut right };
+                let rank = one.max(other);
+                if let Some(at) = pieces.iter().rposition(|piece| Some(piece.rank) == rank) {
+                    match pieces[at].shorter.take() {
+                        Some(shorter) => pieces[at] = *shorter,
+                        None => drop(pieces.remove(at)),
+                    }
+                }
+            }
+        }
+    }
+    let join = |pieces: Vec<Piece>| {
+        let mut spans = Vec::new();
+        for (at, piece) in pieces.into_iter().enumerate() {
+            if at > 0 {
+                spans.push(Span::raw(" ".repeat(FOOTER_GAP)));
+            }
+            spans.extend(piece.spans);
+        }
+        spans
+    };
+    let mut start = vec![Span::raw("   ")];
+    start.extend(join(left));
+    let mut end = join(right);
+    end.push(Span::raw("  "));
+    both_ends(start, end, width)
+}
+
+/// Returns the activity or the directory.
+fn footer_start(state: &State, width: u16) -> Vec<Piece> {
     let theme = &state.theme;
     let muted = Style::new().fg(theme.muted);
+    let warning = Style::new().fg(theme.warning);
     let mut left = Vec::new();
     let status = state.session_id().and_then(|id| state.mirror.statuses.get(id));
     if state.leader.is_some() {
-        left.push(Span::styled("   waiting for a key…", Style::new().fg(theme.warning)));
+        left.push(Piece::new(0, "waiting for a key…", warning));
+    } else if state.leaving.is_some() {
+        left.push(Piece::new(0, format!("{} again to exit", first_key(state, Action::Exit)), warning));
     } else if let Some(status) = status.filter(|status| **status != SessionStatus::Idle) {
-        let spinner = crate::look::spinner(state.now);
-        left.push(Span::styled(format!("   {spinner} "), Style::new().fg(theme.primary)));
-        if let SessionStatus::Retry { attempt, message, next } = status {
-            let seconds = next.saturating_sub(state.now).div_ceil(1_000);
-            let text = format!("attempt {attempt} in {seconds}s: {} ", crate::clean::clean_line(message));
-            let text = wrap::shorten(&text, usize::from(width / 2));
-            left.push(Span::styled(text, Style::new().fg(theme.error)));
-        }
-        let key = state.keys.first(Action::Interrupt);
-        if state.interrupt.is_some() {
-            left.push(Span::styled(format!("{key} again to interrupt"), Style::new().fg(theme.warning)));
-        } else {
-            left.push(Span::styled(format!("{key} interrupt"), muted));
-        }
+        left.extend(activity(state, status));
     } else if state.prompt.shell {
-        left.push(Span::styled("   esc exits shell mode", muted));
+        left.push(Piece::new(0, "esc exits shell mode", muted));
     } else {
         let place = crate::look::display_path(&state.mirror.directory, "", &state.mirror.home);
         let branch =
             state.mirror.branch.as_deref().map(|branch| format!(":{}", crate::clean::clean_line(branch)));
-        let place = format!("   {place}{}", branch.unwrap_or_default());
-        let mark: usize = trust(state).iter().map(Span::width).sum();
-        let room = usize::from(width / 2).min(room.saturating_sub(1)).saturating_sub(mark);
-        left.push(Span::styled(wrap::shorten_front(&place, room), muted));
+        let place = format!("{place}{}", branch.unwrap_or_default());
+        let untrusted: usize = trust(state).map_or(0, |span| span.width());
+        let room = usize::from(width / 2).saturating_sub(FOOTER_SIDES + untrusted);
+        left.push(Piece::new(PLACE, wrap::shorten_front(&place, room), muted));
     }
-    left.extend(trust(state));
+    if let Some(mark) = trust(state) {
+        match left.last_mut().filter(|piece| piece.rank == PLACE) {
+            Some(place) => place.spans.push(mark),
+            None => left.push(Piece { rank: 2, spans: vec![mark], shorter: None }),
+        }
+    }
+    if crate::update::is_reading(state) {
+        let key = state.keys.label(Action::Last);
+        let key = key.rsplit(", ").next().unwrap_or_default().to_owned();
+        left.insert(0, Piece::new(1, format!("↓ more below ({key})"), Style::new().fg(theme.primary)));
+    }
     left
 }
 
+/// Returns the pieces of a running turn: its key, its time, its tokens and its cost.
+fn activity(state: &State, status: &SessionStatus) -> Vec<Piece> {
+    let theme = &state.theme;
+    let muted = Style::new().fg(theme.muted);
+    let spinner = Piece::new(1, crate::look::spinner(state.now), Style::new().fg(theme.primary));
+    let mut pieces = vec![spinner];
+    if let SessionStatus::Retry { attempt, next, .. } = status {
+        let seconds = next.saturating_sub(state.now).div_ceil(1_000);
+        pieces.push(Piece::new(1, format!("attempt {attempt} in {seconds}s"), Style::new().fg(theme.error)));
+    }
+    let key = state.keys.first(Action::Interrupt);
+    match state.interrupt {
+        Some(_) => {
+            pieces.push(Piece::new(0, format!("{key} again to interrupt"), Style::new().fg(theme.warning)));
+        }
+        None => pieces.push(Piece::new(0, format!("{key} interrupt"), muted)),
+    }
+    if let Some(turn) = Turn::of(state) {
+        pieces.push(Piece::new(2, crate::look::seconds(turn.millis), muted));
+        if turn.tokens > 0 {
+            pieces.push(Piece::new(6, format!("{} tokens", thousands(turn.tokens)), muted));
+        }
+        if turn.cost > 0.0 {
+            pieces.push(Piece::new(7, format!("${:.2}", turn.cost), muted));
+        }
+    }
+    pieces
+}
+
+/// The time and the usage of the running turn.
+struct Turn {
+    millis: u64,
+    /// The tokens of its answers, without those read from the cache.
+    tokens: u64,
+    cost: f64,
+}
+
+impl Turn {
+    fn of(state: &State) -> Option<Self> {
+        let transcript = state.mirror.transcripts.get(state.session_id()?)?;
+        let shown = &transcript.entries[..transcript.end];
+        let is_start = |at: &usize| {
+            matches!(shown[*at].info, Message::User(_))
+                && !crate::update::queue::is_waiting(&state.mirror, transcript, *at)
+        };
+        let start = (0..shown.len()).rev().find(is_start)?;
+        let mut turn =
+            Self { millis: state.now.saturating_sub(shown[start].info.created()), tokens: 0, cost: 0.0 };
+        for entry in &shown[start..] {
+            if let Message::Assistant(info) = &entry.info {
+                let tokens = info.tokens;
+                turn.tokens += tokens.input + tokens.output + tokens.reasoning + tokens.cache.write;
+                turn.cost += info.cost;
+            }
+        }
+        Some(turn)
+    }
+}
+
+/// Returns the first key of an action, as it is displayed.
+fn first_key(state: &State, action: Action) -> String {
+    state.keys.first(action)
+}
+
 /// Returns the usage of the session and the key of the palette.
-fn footer_end(state: &State, width: u16) -> Vec<Span<'static>> {
+fn footer_end(state: &State, width: u16) -> Vec<Piece> {
     let muted = Style::new().fg(state.theme.muted);
     let mut right = Vec::new();
     if let Some(usage) = usage(state) {
         // The sidebar has the details already.
         let is_detailed = width >= DETAILS_FROM && state.screen.layout.sidebar.is_none();
         let details = if is_detailed { usage_details(state) } else { String::new() };
-        right.push(Span::styled(format!("{details}{usage}  "), muted));
+        let short = Piece::new(5, usage.clone(), muted);
+        right.push(Piece {
+            shorter: Some(Box::new(short)),
+            ..Piece::new(8, format!("{details}{usage}"), muted)
+        });
     }
-    right.push(Span::styled(state.keys.first(Action::Palette), Style::new().fg(state.theme.text)));
-    right.push(Span::styled(" commands  ", muted));
+    let key = Span::styled(state.keys.first(Action::Palette), Style::new().fg(state.theme.text));
+    right.push(Piece { rank: 3, spans: vec![key, Span::styled(" commands", muted)], shorter: None });
     right
 }
 
@@ -264,7 +415,7 @@ pub(super) fn usage(state: &State) -> Option<String> {
     Some(format!("{}{percent} · ${:.2}", thousands(tokens), session.cost))
 }
 
-fn thousands(count: u64) -> String {
+pub(crate) fn thousands(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..1_000_000 => format!("{}.{}K", count / 1_000, count % 1_000 / 100),

@@ -89,8 +89,8 @@ fn permission(
             content.push(Line::from(vec![Span::styled("› ", muted), Span::styled(shown, text)]));
             return Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor };
         }
-        Stage::Always => "⇆ select  enter confirm",
-        Stage::Choose => "ctrl+f fullscreen  ⇆ select  enter confirm",
+        Stage::Always => ["y n  ⇆ select  enter confirm", "y n"],
+        Stage::Choose => ["y a n  ctrl+f fullscreen  ⇆ select  enter confirm", "y a n  ctrl+f"],
     };
     let names: &[&str] = if matches!(dialog.stage, Stage::Always) {
         &["Confirm", "Cancel"]
@@ -110,7 +110,7 @@ fn permission(
         buttons.push(Span::raw(" "));
     }
     let used: usize = buttons.iter().map(Span::width).sum();
-    let hint = if used + hint.chars().count() < room { hint } else { "" };
+    let hint = hint.into_iter().find(|hint| used + hint.chars().count() < room).unwrap_or_default();
     content.push(both_ends(buttons, vec![Span::styled(hint, muted)], u16::try_from(room).unwrap_or(width)));
     Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor }
 }

@@ -209,7 +209,7 @@ pub(super) fn steps(state: &State) -> Option<String> {
 }
 
 /// Formats a number with separators between thousands.
-fn with_separators(number: u64) -> String {
+pub(super) fn with_separators(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
