@@ -104,7 +104,8 @@ pub(crate) fn last_rows<S: Scrollable>(of: &S, height: usize) -> Vec<Row<S::Plac
 /// Returns the lines from a position to another one, both included, at most `limit`.
 pub(crate) fn lines_between<S: Scrollable>(
     of: &S,
-    (from, to): (Position<S::Place>, Position<S::Place>),
+    from: Position<S::Place>,
+    to: Position<S::Place>,
     limit: usize,
 ) -> Vec<Line<'static>>
 where

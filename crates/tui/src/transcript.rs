@@ -16,7 +16,7 @@ mod part;
 mod scroll;
 
 pub(crate) use part::{Body, PartEntry, Text};
-pub(crate) use scroll::{Draw, Scroll};
+pub(crate) use scroll::{Draw, Scroll, Sought};
 
 /// How many rendered blocks are cached.
 const MAX_RENDERED: usize = 2_048;

@@ -29,6 +29,13 @@ pub(crate) trait Draw {
     fn joins(&self, transcript: &Transcript, before: Place, place: Place) -> bool;
 }
 
+/// An occurrence of a text in a part, counted from the start of the part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sought {
+    pub(crate) place: Place,
+    pub(crate) nth: usize,
+}
+
 /// A transcript as it is view.
 struct TranscriptView<'a> {
     transcript: &'a Transcript,
@@ -168,10 +175,11 @@ impl Transcript {
     pub(crate) fn lines_between(
         &self,
         draw: &dyn Draw,
-        ends: (Position<Place>, Position<Place>),
+        from: Position<Place>,
+        to: Position<Place>,
         limit: usize,
     ) -> Vec<Line<'static>> {
-        scroll::lines_between(&self.view(draw), ends, limit)
+        scroll::lines_between(&self.view(draw), from, to, limit)
     }
 
     /// Scrolls so that an occurrence of a text in a part is on the screen. `count` returns the number of occurrences in
@@ -179,10 +187,11 @@ impl Transcript {
     pub(crate) fn seek(
         &mut self,
         draw: &dyn Draw,
-        (place, nth): (Place, usize),
+        sought: Sought,
         height: usize,
         count: &dyn Fn(&str) -> usize,
     ) {
+        let Sought { place, nth } = sought;
         let view = self.view(draw);
         let (mut found, mut before) = (None, 0);
         for block in 0..draw.blocks(self, place.entry, place.part) {

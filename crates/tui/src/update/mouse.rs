@@ -125,7 +125,7 @@ fn selected_text(state: &mut State) -> String {
     let Some(selection) = state.selection.clone() else { return String::new() };
     let (first, last) = selection.ends();
     let rows = with_transcript(state, |transcript, look, _| {
-        transcript.lines_between(look, (first.row, last.row), MAX_ROWS)
+        transcript.lines_between(look, first.row, last.row, MAX_ROWS)
     });
     let rows = rows.unwrap_or_default();
     if rows.len() >= MAX_ROWS {

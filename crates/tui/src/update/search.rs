@@ -7,7 +7,7 @@ use crate::msg::Cmd;
 use crate::request::type_into;
 use crate::search::{Occurrence, Progress, Search, occurrences};
 use crate::state::State;
-use crate::transcript::{Body, Place};
+use crate::transcript::{Body, Place, Sought};
 
 /// Opens the search.
 pub(crate) fn open(state: &mut State) {
@@ -119,7 +119,7 @@ fn show(state: &mut State) {
     with_transcript(state, |transcript, look, height| {
         let Some(entry) = transcript.find(&found.message) else { return };
         let place = Place { entry, part: found.part, block: 0 };
-        transcript.seek(look, (place, found.nth), height, &|row| occurrences(row, &needle));
+        transcript.seek(look, Sought { place, nth: found.nth }, height, &|row| occurrences(row, &needle));
     });
 }
 
