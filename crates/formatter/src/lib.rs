@@ -8,6 +8,7 @@
 mod detect;
 mod run;
 mod table;
+mod words;
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use codewright_workspace::{Author, Command, Confined, Confinement, End, Ended, Held, Limits, Node, run};
 use tokio_util::sync::CancellationToken;
 
+use crate::words::{VARIABLE, words};
 use crate::{Formatter, Formatters, Kind, Problem, Programs, Source, detect};
 
 /// The time that a formatter has for one file.
@@ -156,9 +157,13 @@ impl Formatters {
         runner: &Runner,
     ) -> Finish {
         let shown = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = file.to_string_lossy();
-        let command = command.iter().map(|word| word.replace("$FILE", &path)).collect();
-        let command = self.program(formatter, command, runner);
+        let Some(words) = words(command, file) else {
+            let text =
+                format!("does not run on `{shown}`: it would paste this name into the text of a program");
+            return Finish { problem: Some(Problem { kind: Kind::NotStarted, text }), is_cut: false };
+        };
+        let mut command = self.program(formatter, words, runner);
+        command.env.push((VARIABLE.to_owned(), file.to_string_lossy().into_owned()));
         let ended = run(command, limits(DEADLINE, &runner.spill), &runner.cancel, &mut |_| {}).await;
         let ended = match ended {
             Ok(ended) => ended,
