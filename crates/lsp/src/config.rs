@@ -203,7 +203,8 @@ impl Spec {
     /// The code of the project that it would run in a root.
     fn code_of_project(&self, search: &ProgramSearch, root: &Path) -> Option<&'static str> {
         match self.loads {
-            Loads::Nothing => None,
+            // With the rights of a command it can start before the project is trusted.
+            Loads::Nothing | Loads::Perhaps => None,
             Loads::Always => Some("the project's build scripts and plugins"),
             Loads::Present(all) => all.iter().map(|(name, word)| (*name, *word)).find_map(|(name, word)| {
                 let mut found = search.above(root, name);

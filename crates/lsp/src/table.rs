@@ -29,6 +29,8 @@ pub(crate) enum Loads {
     /// It runs code of the project if one of these exists in the root or above it. A file can be followed by a word that
     /// it must contain.
     Present(&'static [(&'static str, &'static str)]),
+    /// Settings of the project can lead it to run a program of the project. It works without that program.
+    Perhaps,
     /// It runs build scripts, plugins or macros of the project.
     Always,
 }
@@ -125,8 +127,9 @@ const fn main(
 /// What a known server loads. One that is not in this list runs code of the project.
 const fn loads(id: &str) -> Loads {
     match id.as_bytes() {
-        b"deno" | b"gopls" | b"yaml-ls" | b"php intelephense" | b"bash" | b"dockerfile" | b"texlab"
-        | b"gleam" | b"tinymist" | b"clangd" => Loads::Nothing,
+        b"gopls" | b"clangd" => Loads::Perhaps,
+        b"deno" | b"yaml-ls" | b"php intelephense" | b"bash" | b"dockerfile" | b"texlab" | b"gleam"
+        | b"tinymist" => Loads::Nothing,
         b"typescript" | b"vue" | b"eslint" | b"oxlint" | b"biome" | b"svelte" | b"astro" | b"prisma" => {
             MODULES
         }
