@@ -145,6 +145,9 @@ impl Place<'_> {
                 return Ok(vec![ask]);
             }
         };
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
         if self.network == NetworkAccess::Off {
             return Err("The configuration switches the network of commands off. Only `\"network\": \"open\"` can be \
                         requested."
@@ -322,7 +325,7 @@ mod tests {
             (json!({"network": "open", "off": true}), pairs(&[("sandbox", "open network make")])),
             (
                 json!({"network": ["Example.com.:443", "[::1]:22"]}),
-                pairs(&[("network", "example.com:443 [::1]:22")]),
+                pairs(&[("network", "example.com:443"), ("network", "localhost:22")]),
             ),
             (json!({"network": []}), pairs(&[])),
         ] {
