@@ -267,11 +267,18 @@ pub(crate) fn build_with(package: &str, profile: &str, variables: &[(&str, &OsSt
     if !status.success() {
         bail!("the build of `{package}` failed");
     }
+    Ok(target_directory()?.join(profile).join(package))
+}
+
+/// The directory in which cargo builds.
+pub(crate) fn target_directory() -> Result<PathBuf> {
+    let cargo = option_env!("CARGO").unwrap_or("cargo");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let metadata = Command::new(cargo)
         .args(["metadata", "--offline", "--no-deps", "--format-version", "1"])
         .current_dir(root)
         .output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
-    Ok(Path::new(target).join(profile).join(package))
+    Ok(PathBuf::from(target))
 }

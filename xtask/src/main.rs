@@ -11,6 +11,7 @@ mod breakout;
 mod clients;
 mod contract;
 mod crash;
+mod dist;
 mod ecosystem;
 mod fleet;
 mod fuzz;
@@ -132,6 +133,12 @@ Commands:
   pictures [--bin PATH]
       Draw the pictures of docs/tui.md again: the terminal client with the scripted
       model. The files change only if the client has changed.
+  dist [--target TARGET]... [--bin PATH]... [--zig] [--source URL] [--key FILE] [--out DIRECTORY] [--rehearse]
+      Build what a release publishes: archives, npm packages, wheels, packages of Linux systems (needs
+      nfpm), install script, recipes, digests, list of libraries, and signatures with the minisign
+      key in FILE. With --zig the program is built by cargo-zigbuild for glibc 2.17 or musl. With
+      --rehearse everything is made twice, published on servers of this machine, installed in empty
+      homes and upgraded; damaged releases must change nothing. Exit with 1 if a step failed.
   ecosystem [--only NAME] [--also NAME@VERSION]... [--bin PATH]
       Live a day with each of twenty-one published packages of npm, unmodified, on OpenCode 1.18.33
       and on this program, or with other plugins. Print the points of both for each package, and
@@ -183,6 +190,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "bench" => return bench::main(rest),
         "contract" => return contract::main(rest),
         "crash" => return crash::main(rest),
+        "dist" => return dist::main(rest),
         "acp" => return clients::acp(rest),
         "sdk" => return clients::sdk(rest),
         "tui" => return clients::tui(rest),

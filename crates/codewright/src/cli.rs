@@ -131,7 +131,7 @@ pub(crate) enum Command {
     Debug(DebugArgs),
     /// Print a shell script that completes commands and options
     Completion(CompletionArgs),
-    /// Print how to upgrade the program; it does not upgrade itself
+    /// Upgrade the program, or print the command of the package manager that installed it
     Upgrade(UpgradeArgs),
     /// Delete the files that the program created
     Uninstall(UninstallArgs),

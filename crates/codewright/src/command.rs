@@ -22,6 +22,7 @@ pub(crate) mod stats;
 pub(crate) mod trust;
 pub(crate) mod tui;
 pub(crate) mod uninstall;
+pub(crate) mod upgrade;
 pub(crate) mod users;
 
 /// The stack size of a thread that runs turns. Unoptimized builds need more than the default of 2 MiB; unused pages

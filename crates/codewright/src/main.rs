@@ -97,7 +97,7 @@ fn run(command: Command, started: Instant) -> anyhow::Result<ExitCode> {
         Command::Debug(args) => command::debug::main(&args, started),
         Command::Completion(args) => command::completion::main(&args),
         Command::Man(args) => command::completion::man(&args),
-        Command::Upgrade(args) => command::outside::upgrade(&args),
+        Command::Upgrade(args) => command::upgrade::main(&args),
         Command::Pr(args) => command::outside::pull_request(&args),
         Command::Uninstall(args) => command::uninstall::main(&args),
         Command::Trust(args) => command::trust::main(&args),

@@ -28,9 +28,15 @@ pub(crate) struct ManArgs {
 pub(crate) struct UpgradeArgs {
     /// The version
     pub(crate) target: Option<String>,
-    /// The way in which the program was installed
-    #[arg(short, long, value_parser = ["curl", "npm", "pnpm", "bun", "brew", "choco", "scoop"])]
+    /// Print the command for this way of installation
+    #[arg(short, long, value_parser = ["curl", "npm", "pnpm", "bun", "brew", "choco", "scoop", "uv", "pipx", "pip", "nix", "cargo"])]
     pub(crate) method: Option<String>,
+    /// Print whether a newer version is published
+    #[arg(long, conflicts_with = "rollback")]
+    pub(crate) check: bool,
+    /// Return to the version before the last upgrade
+    #[arg(long, conflicts_with_all = ["target", "method"])]
+    pub(crate) rollback: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -1,26 +1,11 @@
-//! `upgrade` and `pr`: tasks for other programs. They fail with the reason and the commands to use instead.
+//! `pr`: a task for another program. It fails with the reason and the commands to use instead.
 
 use std::process::ExitCode;
 
 use anyhow::bail;
 
 use super::serve::program_name;
-use crate::cli::{PrArgs, UpgradeArgs};
-use crate::connection::VERSION;
-
-pub(crate) fn upgrade(args: &UpgradeArgs) -> anyhow::Result<ExitCode> {
-    let target = args.target.as_deref().map(|target| target.trim_start_matches('v'));
-    if target == Some(VERSION) {
-        return Ok(crate::print(&format!("version {VERSION} is installed\n")));
-    }
-    let target = target.map_or_else(|| "the new version".to_owned(), |target| format!("version {target}"));
-    bail!(
-        "this program does not upgrade itself: there is no release server, and it never replaces its own file\n\
-         install {} with the package manager that installed version {VERSION}, or build it from source with \
-         `cargo build --release`",
-        crate::clean::clean_line(&target)
-    );
-}
+use crate::cli::PrArgs;
 
 /// Explains how to check out a pull request.
 ///

@@ -9,12 +9,13 @@ mod scan;
 
 use std::fs::{File, TryLockError};
 use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env};
 
+use super::upgrade;
 use crate::clean::clean_line;
 use crate::cli::UninstallArgs;
 use crate::output::Output;
@@ -27,8 +28,9 @@ const ANSWER_LIMIT_BYTES: u64 = 64;
 pub(crate) fn main(args: &UninstallArgs) -> anyhow::Result<ExitCode> {
     let dirs = Dirs::new(&Env::from_process())?;
     let plan = scan::plan(&dirs, args.keep_data);
-    show(&plan)?;
-    if plan.targets.is_empty() || args.dry_run {
+    let program = program();
+    show(&plan, &program)?;
+    if plan.targets.is_empty() && program.is_empty() || args.dry_run {
         style::note(if args.dry_run {
             "Dry run: nothing was deleted."
         } else {
@@ -49,12 +51,15 @@ pub(crate) fn main(args: &UninstallArgs) -> anyhow::Result<ExitCode> {
     if !failures.is_empty() {
         bail!("{} of {} entries could not be deleted", failures.len(), plan.targets.len());
     }
+    for path in program {
+        std::fs::remove_file(&path).with_context(|| format!("cannot delete {}", path.display()))?;
+    }
     style::note("Deleted.");
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the files to delete and the files to keep.
-fn show(plan: &Plan) -> anyhow::Result<()> {
+fn show(plan: &Plan, installed: &[PathBuf]) -> anyhow::Result<()> {
     let mut text = String::new();
     if !plan.targets.is_empty() {
         text.push_str("These files were created by the program and will be deleted:\n");
@@ -65,11 +70,31 @@ fn show(plan: &Plan) -> anyhow::Result<()> {
         let kept = plan.kept.iter();
         text.extend(kept.map(|(path, why)| format!("  {} ({why})\n", shown(path))));
     }
-    let program = std::env::current_exe().ok();
-    let program = program.as_deref().map_or_else(|| "the program".to_owned(), shown);
-    text.push_str(&format!("To delete {program}, use the package manager that installed it.\n"));
+    if installed.is_empty() {
+        let program = std::env::current_exe().ok();
+        let program = program.as_deref().map_or_else(|| "the program".to_owned(), shown);
+        text.push_str(&format!("To delete {program}, use the package manager that installed it.\n"));
+    } else {
+        text.push_str("The install script installed these files, which will be deleted, too:\n");
+        text.extend(installed.iter().map(|path| format!("  {}\n", shown(path))));
+    }
     let mut output = Output::new();
     output.write(&text).and_then(|()| output.finish()).context("cannot write to standard output")
+}
+
+/// The files of the install script: the program, the one before the last upgrade, and the receipt. Empty if another tool
+/// installed the program.
+fn program() -> Vec<PathBuf> {
+    let program = std::env::current_exe().and_then(|path| path.canonicalize());
+    let Ok(program) = program else { return Vec::new() };
+    match upgrade::of_program(&program) {
+        Ok(Some(_)) => upgrade::files(&program),
+        Ok(None) => Vec::new(),
+        Err(error) => {
+            style::warning(&error.to_string());
+            Vec::new()
+        }
+    }
 }
 
 fn line(target: &Target) -> String {

@@ -88,14 +88,18 @@ fn every_command_has_a_man_page() -> Result<()> {
 }
 
 #[test]
-fn upgrade_fails_with_the_way_to_upgrade() -> Result<()> {
+fn upgrade_prints_the_command_of_the_package_manager() -> Result<()> {
     let project = Project::plain()?;
-    for args in
-        [&["upgrade"][..], &["upgrade", "v9.9.9", "-m", "npm"], &["upgrade", "9.9.9", "--method", "curl"]]
-    {
+    for (args, expected) in [
+        (&["upgrade"][..], "build the new version from source: `cargo build --release --locked`\n"),
+        (&["upgrade", "v9.9.9", "-m", "npm"], "npm install -g codewright@9.9.9\n"),
+        (&["upgrade", "--method", "brew"], "brew upgrade codewright\n"),
+        (&["upgrade", "9.9.9", "--method", "curl"], "run the install script with --version 9.9.9\n"),
+    ] {
         let done = program(&project, args.iter().copied()).finish()?;
         check_code(&done, 1);
-        check_has(&done.stderr, &["does not upgrade itself", "package manager", "cargo build --release"]);
+        assert_eq!(done.stdout, expected);
+        check_has(&done.stderr, &["was not installed by the install script"]);
     }
     check_code(&program(&project, ["upgrade", "--method", "apt"]).finish()?, 1);
     let version = program(&project, ["--version"]).finish()?.success()?.stdout;

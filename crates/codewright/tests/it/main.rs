@@ -96,6 +96,7 @@ mod tui;
 mod undo;
 mod unenforced;
 mod uninstall;
+mod upgrade;
 mod users;
 mod web;
 mod well_known;
