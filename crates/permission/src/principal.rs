@@ -91,6 +91,7 @@ pub fn may(principal: Principal, power: Power) -> bool {
 pub fn needed(permission: &Permission, policy: &Policy, target: Target) -> Power {
     let by_policy = match policy {
         Policy::Reply(_) | Policy::Unenforced { .. } => Some(Power::LeaveSandbox),
+        Policy::Exact if *permission == Permission::Network => Some(Power::ReachPrivate),
         Policy::Exact => Some(Power::ReadHidden),
         Policy::Named => Some(Power::ReachPrivate),
         Policy::Rules | Policy::Spelled => None,
@@ -227,6 +228,7 @@ mod tests {
             ("bash", unenforced(), Target::Ordinary, Power::LeaveSandbox),
             ("sandbox", Policy::Rules, Target::Ordinary, Power::LeaveSandbox),
             ("sandbox", Policy::Reply(Lift::Network), Target::Ordinary, Power::LeaveSandbox),
+            ("network", Policy::Exact, Target::Ordinary, Power::ReachPrivate),
             ("read", Policy::Exact, Target::Ordinary, Power::ReadHidden),
             ("external_directory", Policy::Rules, Target::Ordinary, Power::LeaveDirectory),
             ("ext*", Policy::Rules, Target::Ordinary, Power::LeaveSandbox),
