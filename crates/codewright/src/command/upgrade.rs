@@ -87,7 +87,7 @@ async fn upgrade(
     style::note(&format!("downloading {}", file.name));
     let archive = source.archive(&receipt, &manifest, file).await?;
     let new = replace::unpack(&archive, program)?;
-    replace::check_version(new.path(), &manifest.version)?;
+    replace::check_version(&new, &manifest.version)?;
     replace::replace(program, new)?;
     let version = manifest.version;
     receipt::write(program, &Receipt { version: version.clone(), ..receipt })?;

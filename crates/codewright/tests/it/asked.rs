@@ -229,13 +229,13 @@ fn an_approval_of_the_prefix_does_not_cover_what_cannot_be_undone() -> Result<()
 
 #[test]
 fn a_rule_of_a_repository_needs_trust() -> Result<()> {
-    for (arguments, runs) in [(&["go"][..], false), (&["--trust", "go"], true)] {
+    for (trust, runs) in [("ask", false), ("all", true)] {
         let stage = stage([bash("rm -rf src")])?;
         stage.project.write("opencode.json", json!({"permission": {"bash": "allow"}}).to_string())?;
-        let done = stage.run(arguments.iter().copied())?.success()?;
+        let done = stage.program(["run", "go"]).env("CODEWRIGHT_TRUST", trust).finish()?.success()?;
         let asked = "permission requested: bash (rm -rf src); auto-rejecting";
-        assert_eq!(done.stderr.contains(asked), !runs, "{arguments:?}: {}", done.stderr);
-        assert_eq!(stage.project.path("src/a.rs").exists(), !runs, "{arguments:?}");
+        assert_eq!(done.stderr.contains(asked), !runs, "{trust}: {}", done.stderr);
+        assert_eq!(stage.project.path("src/a.rs").exists(), !runs, "{trust}");
     }
     Ok(())
 }

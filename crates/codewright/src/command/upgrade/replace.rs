@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::clean::clean_line;
 
@@ -20,7 +20,7 @@ const VERSION_DEADLINE: Duration = Duration::from_secs(10);
 const VERSION_LIMIT_BYTES: u64 = 1024;
 
 /// Unpacks the program of an archive into a new file beside the old one.
-pub(super) fn unpack(archive: &[u8], program: &Path) -> anyhow::Result<NamedTempFile> {
+pub(super) fn unpack(archive: &[u8], program: &Path) -> anyhow::Result<TempPath> {
     let directory = program.parent().context("the program has no directory")?;
     let name = program.file_name().context("the program has no name")?;
     let mut file = tempfile::Builder::new()
@@ -42,7 +42,8 @@ pub(super) fn unpack(archive: &[u8], program: &Path) -> anyhow::Result<NamedTemp
         ensure!(written == expected, "the archive is damaged");
         make_executable(file.path())?;
         file.as_file().sync_all().context("cannot write the program; nothing was changed")?;
-        return Ok(file);
+        // A file that is open for writing cannot be started.
+        return Ok(file.into_temp_path());
     }
     bail!("the archive has no program; nothing was changed")
 }
@@ -60,7 +61,7 @@ pub(super) fn check_version(program: &Path, expected: &str) -> anyhow::Result<()
 }
 
 /// Puts the new program in the place of the old one, which is kept beside it.
-pub(super) fn replace(program: &Path, new: NamedTempFile) -> anyhow::Result<()> {
+pub(super) fn replace(program: &Path, new: TempPath) -> anyhow::Result<()> {
     let previous = previous(program);
     let kept =
         NamedTempFile::new_in(program.parent().context("the program has no directory")?)?.into_temp_path();
@@ -70,8 +71,7 @@ pub(super) fn replace(program: &Path, new: NamedTempFile) -> anyhow::Result<()> 
         .or_else(|_| fs::copy(program, &kept).map(drop))
         .context("cannot keep the old program")?;
     kept.persist(&previous).context("cannot keep the old program")?;
-    let path = new.into_temp_path();
-    path.persist(program).with_context(|| format!("cannot replace {}", program.display()))?;
+    new.persist(program).with_context(|| format!("cannot replace {}", program.display()))?;
     Ok(())
 }
 
