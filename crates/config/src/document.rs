@@ -137,12 +137,6 @@ impl<'a> Origin<'a> {
 }
 
 impl Node {
-    /// The keys of an object with the offsets of their values; empty for other values.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, usize)> {
-        let entries = if let Kind::Object(entries) = &self.kind { entries.as_slice() } else { &[] };
-        entries.iter().map(|(name, node)| (name.as_str(), node.offset))
-    }
-
     /// The value without positions. If a key is repeated, the last value wins and keeps the first position.
     pub(crate) fn into_value(self) -> Value {
         match self.kind {

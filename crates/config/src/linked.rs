@@ -1,7 +1,8 @@
 //! Permission rules that name a symlink.
 //!
 //! Calls are judged by real paths, and a person names a directory as he knows it: `~/notes` may be a symlink to another
-//! disk, and `/tmp` is one on macOS. Each rule whose pattern begins with such a path gets a twin with the real path.
+//! disk, and `/tmp` is one on macOS. Each rule whose pattern begins with such a path gets a twin with the real path. So does a
+//! rule about files that names a symlink of the worktree, unless it allows.
 //!
 //! A symlink that a command of the model or another user could have made never widens a rule that allows: those in the
 //! project and those in directories that others can write are not followed.
@@ -16,17 +17,40 @@ const MAX_LINKS: usize = 8;
 /// The permission bits that let others than the owner write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Adds the twins. `project` are directories whose symlinks do not count for rules that allow.
-pub(crate) fn add_real_paths(rules: &mut Vec<Rule>, project: &[&Path]) {
-    if !rules.iter().any(|rule| rule.pattern.starts_with('/')) {
-        return;
-    }
+/// The permissions whose patterns are paths in the worktree.
+const FILES: [&str; 4] = ["*", "edit", "list", "read"];
+
+/// Adds the twins. `project` are directories whose symlinks do not count for rules that allow, and `worktree` is the root
+/// of a repository.
+pub(crate) fn add_real_paths(rules: &mut Vec<Rule>, project: &[&Path], worktree: Option<&Path>) {
     let written = std::mem::take(rules);
     for rule in written {
-        let twin = real_pattern(&rule, project).map(|pattern| Rule { pattern, ..rule.clone() });
+        let twin = if rule.pattern.starts_with('/') {
+            real_pattern(&rule, project)
+        } else {
+            worktree.and_then(|worktree| pattern_in_worktree(&rule, worktree))
+        };
+        let twin = twin.map(|pattern| Rule { pattern, ..rule.clone() });
         rules.push(rule);
         rules.extend(twin);
     }
+}
+
+/// The pattern of a rule about files of the worktree with the real path of its first names.
+fn pattern_in_worktree(rule: &Rule, worktree: &Path) -> Option<String> {
+    if rule.action == Action::Allow || !FILES.contains(&rule.permission.as_str()) {
+        return None;
+    }
+    let absolute = Rule { pattern: worktree.join(&rule.pattern).to_str()?.to_owned(), ..rule.clone() };
+    let real = real_pattern(&absolute, &[])?;
+    Some(relative(worktree, Path::new(&real)).to_str()?.to_owned())
+}
+
+/// A path relative to a directory, with `..` if it is outside.
+fn relative(base: &Path, path: &Path) -> PathBuf {
+    let shared = base.components().zip(path.components()).take_while(|(a, b)| a == b).count();
+    let up = base.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(path.components().skip(shared)).collect()
 }
 
 /// The pattern with the real path of its first names, if that is another one.
@@ -115,7 +139,7 @@ mod tests {
         std::fs::set_permissions(path("open"), mode).unwrap();
         let check = |pattern: &str, action, expected: Option<&str>| {
             let mut rules = vec![Rule::new("external_directory", &path(pattern), action)];
-            add_real_paths(&mut rules, &[Path::new(&path("work/project"))]);
+            add_real_paths(&mut rules, &[Path::new(&path("work/project"))], None);
             assert_eq!(rules.get(1).map(|rule| rule.pattern.clone()), expected.map(path), "{pattern}");
         };
         check("notes/**", Action::Allow, Some("disk/**"));
@@ -130,6 +154,31 @@ mod tests {
             check(directory, Action::Allow, None);
             check(directory, Action::Deny, Some("disk/**"));
             check(directory, Action::Ask, Some("disk/**"));
+        }
+    }
+
+    #[test]
+    fn a_rule_that_names_a_symlink_of_the_worktree_also_names_its_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let worktree = root.join("project");
+        std::fs::create_dir_all(worktree.join("real/deep")).unwrap();
+        std::fs::create_dir_all(root.join("outside")).unwrap();
+        symlink("real", worktree.join("via")).unwrap();
+        symlink(root.join("outside"), worktree.join("out")).unwrap();
+        for (permission, pattern, action, expected) in [
+            ("read", "via/*", Action::Deny, Some("real/*")),
+            ("edit", "via/deep/x", Action::Ask, Some("real/deep/x")),
+            ("*", "via", Action::Deny, Some("real")),
+            ("read", "out/**", Action::Deny, Some("../outside/**")),
+            ("read", "via/*", Action::Allow, None),
+            ("read", "real/*", Action::Deny, None),
+            ("read", "*.env", Action::Deny, None),
+            ("bash", "via/*", Action::Deny, None),
+        ] {
+            let mut rules = vec![Rule::new(permission, pattern, action)];
+            add_real_paths(&mut rules, &[&worktree], Some(&worktree));
+            assert_eq!(rules.get(1).map(|rule| rule.pattern.as_str()), expected, "{permission} {pattern}");
         }
     }
 }

@@ -156,8 +156,14 @@ fn entry(
     }
     if !is_command {
         read_tool_names(&mut front);
+        if let Some(Value::Object(tools)) = front.get_mut("tools") {
+            tools.iter_mut().for_each(|(_, value)| read_switch(value));
+        }
     }
     let keys = if is_command { schema::COMMAND_KEYS } else { schema::AGENT_KEYS };
+    for (key, _) in keys.iter().filter(|(_, shape)| matches!(shape, Shape::Switch)) {
+        front.get_mut(*key).into_iter().for_each(read_switch);
+    }
     for _ in 0..MAX_FAULTS {
         let value = Value::Object(front);
         let fault = schema::check(&Node::from(&value), &Shape::Record(keys)).err();
@@ -177,6 +183,16 @@ fn entry(
         front = map;
     }
     None
+}
+
+/// Reads a switch that is written as a word. Older YAML knows `yes`, `no`, `on` and `off`, and people quote `true`.
+fn read_switch(value: &mut Value) {
+    let Some(word) = value.as_str().map(|word| word.trim().to_ascii_lowercase()) else { return };
+    match word.as_str() {
+        "true" | "yes" | "on" => *value = Value::Bool(true),
+        "false" | "no" | "off" => *value = Value::Bool(false),
+        _ => {}
+    }
 }
 
 /// Reads `tools` as other agents write it, a list of the only tools that the agent may use, such as `tools: Read, Grep`.

@@ -110,6 +110,27 @@ pub(crate) fn claude(control: &ControlFiles, known: &[Command]) -> Vec<Command> 
     found.map(command).collect()
 }
 
+/// Maximum commands in the system text.
+const MAX_LISTED: usize = 50;
+/// Maximum characters of a description in the system text.
+const MAX_DESCRIPTION_CHARS: usize = 200;
+
+/// Returns the list of the repository's commands for the model. `None` if there are none.
+pub(crate) fn listed(commands: &[Command]) -> Option<String> {
+    let own = commands.iter().filter(|command| command.is_of_repository).take(MAX_LISTED);
+    let lines: Vec<String> = own
+        .map(|command| match command.description.as_deref().and_then(|text| text.lines().next()) {
+            Some(text) => {
+                let text: String = text.chars().take(MAX_DESCRIPTION_CHARS).collect();
+                format!("\n- /{}: {text}", command.name)
+            }
+            None => format!("\n- /{}", command.name),
+        })
+        .collect();
+    (!lines.is_empty())
+        .then(|| format!("Commands of this project, which the user calls by name:{}", lines.concat()))
+}
+
 /// Returns the skills as commands, except names in use. So a user can call a skill directly.
 pub(crate) fn of_skills(skills: &[Skill], known: &[Command]) -> Vec<Command> {
     let is_new = |skill: &&Skill| known.iter().all(|known| known.name != skill.name);

@@ -22,6 +22,7 @@ use crate::redact;
 use crate::request::system::{self, Surroundings};
 use crate::run::step;
 use crate::run::step::prepare::{Offer, SystemSources, ToolSources};
+use crate::sandbox::enforcement::announced;
 
 /// The estimated bytes of a token.
 const TOKEN_BYTES: usize = 4;
@@ -139,6 +140,7 @@ impl Instances<'_> {
             tools: &tools,
             rules: &rules,
             mcp: mcp.as_deref(),
+            sandbox: &announced(self.0, &instance),
         };
         let blocks = step::prepare::system_blocks(instance, sources, &found)?;
         let text = system::joined(&blocks);

@@ -59,6 +59,11 @@ pub enum ModelEvent {
         /// The JSON text as the model wrote it, possibly invalid; `{}` if the model wrote nothing.
         arguments: String,
     },
+    /// The model wrote more after the arguments of a call that is complete. It is ignored.
+    ToolExcess {
+        /// The call's id.
+        id: String,
+    },
     /// The answer is complete.
     Finish {
         /// The reason.

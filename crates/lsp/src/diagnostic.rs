@@ -24,8 +24,59 @@ const MAX_FILES: usize = 2000;
 const MAX_TEXT_CHARS: usize = 1000;
 /// The longest name of a source or a code.
 const MAX_NAME_CHARS: usize = 100;
-/// The number of an error.
-const ERROR: u8 = 1;
+
+/// How serious a diagnostic is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The code does not work.
+    Error,
+    /// It may not do what its author means.
+    Warning,
+    /// A remark.
+    Information,
+    /// A suggestion.
+    Hint,
+}
+
+impl Severity {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Error => "ERROR",
+            Self::Warning => "WARNING",
+            Self::Information => "INFORMATION",
+            Self::Hint => "HINT",
+        }
+    }
+}
+
+/// The number of diagnostics of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Errors.
+    pub error: usize,
+    /// Warnings.
+    pub warning: usize,
+    /// Remarks.
+    pub information: usize,
+    /// Suggestions.
+    pub hint: usize,
+}
+
+impl Counts {
+    /// Counts diagnostics.
+    pub(crate) fn of<'a>(diagnostics: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
+        let mut counts = Self::default();
+        for diagnostic in diagnostics {
+            match diagnostic.level() {
+                Severity::Error => counts.error += 1,
+                Severity::Warning => counts.warning += 1,
+                Severity::Information => counts.information += 1,
+                Severity::Hint => counts.hint += 1,
+            }
+        }
+        counts
+    }
+}
 
 /// A position in a document, counted from 0. Characters are units of the encoding that the server uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -70,7 +121,18 @@ impl Diagnostic {
     /// Reports whether it is an error. One without a severity is.
     #[must_use]
     pub fn is_error(&self) -> bool {
-        self.severity.unwrap_or(ERROR) == ERROR
+        self.level() == Severity::Error
+    }
+
+    /// How serious it is. One without a severity is an error.
+    #[must_use]
+    pub fn level(&self) -> Severity {
+        match self.severity {
+            None | Some(1) => Severity::Error,
+            Some(2) => Severity::Warning,
+            Some(4) => Severity::Hint,
+            Some(_) => Severity::Information,
+        }
     }
 
     fn cleaned(self) -> Self {

@@ -23,7 +23,7 @@ mod uri;
 mod watcher;
 
 pub use config::{Python, Spec, configured};
-pub use diagnostic::{Diagnostic, Position, Range};
+pub use diagnostic::{Counts, Diagnostic, Position, Range, Severity};
 pub use host::{Host, Launch, Provided, Wanted};
 pub use query::{Answer, Operation, Query};
 pub use report::Report;

@@ -3,14 +3,17 @@
 //! Answers are checked entry by entry: a path must be an absolute one of this machine, texts are cleaned and limited.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::client::Client;
 use crate::diagnostic::{Position, Range};
 use crate::error::{Failure, cut, cut_to};
+use crate::report::lines;
 use crate::servers::{Servers, read};
 use crate::session::Session;
 use crate::uri;
@@ -98,14 +101,38 @@ pub struct Answer {
 }
 
 impl Servers {
-    /// Asks the servers of a file. The first one that knows something answers.
+    /// Returns the diagnostics of a file, after its servers have seen its text.
     ///
     /// # Errors
     ///
     /// Fails with a sentence if no server can answer.
-    pub async fn query(&self, query: &Query) -> Result<Answer, String> {
-        let shown = query.path.display();
-        let Some((path, text)) = read(query.path.clone()).await else {
+    pub async fn diagnose(&self, path: &Path) -> Result<Answer, String> {
+        let (path, text, clients) = self.read_with_clients(path).await?;
+        let mut failure = None;
+        let mut is_answered = false;
+        for client in clients {
+            let number = client.announce(&path);
+            let id = &client.spec.id;
+            match timeout(READY_LIMIT, client.diagnose(&path, &text, number)).await {
+                Ok(Ok(())) => is_answered = true,
+                Ok(Err(reason)) => failure = Some(format!("The language server `{id}` failed. {reason}")),
+                Err(_) => failure = Some(format!("The language server `{id}` sent no diagnostics in time.")),
+            }
+        }
+        let list = self.diagnostics().remove(&path).unwrap_or_default();
+        match failure {
+            Some(failure) if !is_answered => Err(failure),
+            Some(_) | None => {
+                let entries = list.iter().take(MAX_ENTRIES).filter_map(|one| serde_json::to_value(one).ok());
+                Ok(Answer { text: lines(&list, MAX_ENTRIES), entries: entries.collect() })
+            }
+        }
+    }
+
+    /// Reads a file and finds its servers.
+    async fn read_with_clients(&self, path: &Path) -> Result<(PathBuf, String, Vec<Arc<Client>>), String> {
+        let shown = path.display();
+        let Some((path, text)) = read(path.to_owned()).await else {
             return Err(format!("`{shown}` is not a file of at most 2 MiB."));
         };
         let clients = self.clients(&path).await;
@@ -114,6 +141,16 @@ impl Servers {
             let reason = missing.filter(|_| self.suits(&path)).and_then(|status| status.error);
             return Err(reason.unwrap_or_else(|| format!("No language server is set up for `{shown}`.")));
         }
+        Ok((path, text, clients))
+    }
+
+    /// Asks the servers of a file. The first one that knows something answers.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a sentence if no server can answer.
+    pub async fn query(&self, query: &Query) -> Result<Answer, String> {
+        let (path, text, clients) = self.read_with_clients(&query.path).await?;
         let mut failure = None;
         let mut is_answered = false;
         for client in clients {

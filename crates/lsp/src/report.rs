@@ -97,15 +97,30 @@ fn block(path: &Path, errors: &[&Diagnostic]) -> String {
     let name = neutral(&path.to_string_lossy()).replace('"', "'");
     let mut text = format!("\n<{TAG} file=\"{name}\">");
     for error in errors.iter().take(MAX_SHOWN) {
-        let start = error.range.start;
-        let (line, column) = (start.line.saturating_add(1), start.character.saturating_add(1));
-        text.push_str(&format!("\nERROR [{line}:{column}] {}", neutral(&error.message)));
+        text.push_str(&format!("\n{}", line(error)));
     }
     if errors.len() > MAX_SHOWN {
         text.push_str(&format!("\n... and {} more", errors.len() - MAX_SHOWN));
     }
     text.push_str(&format!("\n</{TAG}>"));
     text
+}
+
+/// The diagnostics of a file, one a line, errors first.
+pub(crate) fn lines(list: &[Diagnostic], limit: usize) -> String {
+    let mut sorted: Vec<&Diagnostic> = list.iter().collect();
+    sorted.sort_by_key(|one| one.level());
+    let mut text: Vec<String> = sorted.iter().take(limit).map(|one| line(one)).collect();
+    if sorted.len() > limit {
+        text.push(format!("... and {} more", sorted.len() - limit));
+    }
+    text.join("\n")
+}
+
+fn line(diagnostic: &Diagnostic) -> String {
+    let start = diagnostic.range.start;
+    let (line, column) = (start.line.saturating_add(1), start.character.saturating_add(1));
+    format!("{} [{line}:{column}] {}", diagnostic.level().name(), neutral(&diagnostic.message))
 }
 
 /// A text that contains no tag of the block and no control characters.

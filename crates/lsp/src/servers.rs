@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::client::{Around, Client, PATIENCE, State};
 use crate::config::{Missing, Spec};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Counts, Diagnostic};
 use crate::document::MAX_DOCUMENT_BYTES;
 use crate::host::Host;
 use crate::report::{Files, Report, join, report, summary};
@@ -67,6 +67,8 @@ pub struct Status {
     pub error: Option<String>,
     /// Whether it is being installed. Then the error says so.
     pub is_installing: bool,
+    /// The last diagnostics of all files.
+    pub counts: Counts,
 }
 
 /// A changed file.
@@ -113,7 +115,8 @@ impl Servers {
                 State::Restarting(reason) | State::Failed(reason) => Some(reason),
             };
             let (id, root) = (client.spec.id.clone(), client.root.clone());
-            Some(Status { id, root, error, is_installing: false })
+            let counts = Counts::of(client.store.all().values().flat_map(|list| list.iter()));
+            Some(Status { id, root, error, is_installing: false, counts })
         });
         let missing = table.missing.iter().filter_map(|(Key { id, root }, missing)| {
             let (text, is_installing) = match missing {
@@ -122,7 +125,7 @@ impl Servers {
                 Missing::Problem(text) => (text, false),
             };
             let (id, root, error) = (id.clone(), root.clone(), Some(text.clone()));
-            Some(Status { id, root, error, is_installing })
+            Some(Status { id, root, error, is_installing, counts: Counts::default() })
         });
         let mut statuses: Vec<_> = started.chain(missing).collect();
         statuses.sort_by(|a, b| (&a.id, &a.root).cmp(&(&b.id, &b.root)));

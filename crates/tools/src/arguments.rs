@@ -63,8 +63,32 @@ pub(crate) fn values(text: &str) -> Result<Vec<Value>, serde_json::Error> {
         return Ok(vec![value]);
     }
     let text = strict(unfenced(text.trim()));
-    let values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
-    values.take(MAX_VALUES).collect()
+    let mut stream = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    let mut values = Vec::new();
+    while values.len() < MAX_VALUES {
+        match stream.next() {
+            Some(Ok(value)) => values.push(value),
+            Some(Err(_)) if !values.is_empty() && is_surplus(&text[stream.byte_offset()..]) => break,
+            Some(Err(error)) => return Err(error),
+            None => break,
+        }
+    }
+    Ok(values)
+}
+
+/// Reports whether a text after a value contains only closing brackets and marks of chat templates, such as
+/// `}}<|im_end|>`.
+fn is_surplus(text: &str) -> bool {
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let end = match rest.strip_prefix('<') {
+            Some(_) => rest.find('>').map(|at| at + 1),
+            None => rest.starts_with(['}', ']']).then_some(1),
+        };
+        let Some(end) = end else { return false };
+        rest = rest[end..].trim_start();
+    }
+    true
 }
 
 fn unfenced(text: &str) -> &str {
@@ -123,6 +147,7 @@ mod tests {
             (r#"{"path":"a"}{"path":"a"}"#, json!({"path": "a"}), true),
             (r#"{"path":"a"} {"other":"b"}"#, json!({"path": "a"}), true),
             (r#"{}{"path":"b"}"#, json!({"path": "b"}), true),
+            (r#"{"path":"a"}}}<|im_end|> </tool_call>"#, json!({"path": "a"}), true),
             ("```json\n{\"path\":\"a\"}\n```", json!({"path": "a"}), true),
             (r#""{\"path\":\"a\"}""#, json!({"path": "a"}), true),
             (r#"{"path":"a","lines":"[1]"}"#, json!({"path": "a", "lines": [1]}), true),

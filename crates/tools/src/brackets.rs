@@ -12,6 +12,8 @@ pub(crate) fn readings(root: &Path, pattern: &str) -> Vec<String> {
     let mut readings = Vec::new();
     if pattern.contains('[') {
         readings.push(escape(pattern));
+    }
+    if pattern.contains(['[', '{']) {
         readings.push(escape_existing(root, pattern));
     }
     readings.push(pattern.to_owned());
@@ -42,7 +44,7 @@ fn escape_existing(root: &Path, pattern: &str) -> String {
             Some(found) => at = found,
             None => exists = false,
         }
-        if exists { escape(name) } else { name.to_owned() }
+        if exists { escape(name).replace('{', "[{]").replace('}', "[}]") } else { name.to_owned() }
     });
     names.collect::<Vec<_>>().join("/")
 }
@@ -55,6 +57,7 @@ mod tests {
     fn a_name_that_exists_is_read_before_a_class() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("app/[id]")).unwrap();
+        std::fs::create_dir_all(folder.path().join("app/{a}")).unwrap();
         let check = |pattern: &str, expected: &[&str]| {
             assert_eq!(readings(folder.path(), pattern), expected, "{pattern}");
         };
@@ -63,6 +66,8 @@ mod tests {
         check("app/[id]/[a-z]*", &["app/[[]id]/[[]a-z]*", "app/[[]id]/[a-z]*", "app/[id]/[a-z]*"]);
         check("[0-9]*.txt", &["[[]0-9]*.txt", "[0-9]*.txt"]);
         check("app/[[...slug]]/x", &["app/[[][[]...slug]]/x", "app/[[...slug]]/x"]);
+        check("app/{a}/x", &["app/[{]a[}]/x", "app/{a}/x"]);
+        check("app/{a,b}/x", &["app/{a,b}/x"]);
         check("caf\u{e9}", &["caf\u{e9}", "caf{\u{e9},e\u{301}}"]);
         check("caf\u{e9}*", &["caf{\u{e9},e\u{301}}*"]);
     }

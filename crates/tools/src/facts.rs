@@ -84,6 +84,9 @@ type EditsOf = for<'a> fn(&'a Map<String, Value>) -> Vec<(&'a str, FileEdit)>;
 /// Finds the path of a file in the arguments of a call.
 type OpensOf = for<'a> fn(&'a Value) -> Option<&'a str>;
 
+/// Changes the arguments of a call, given the name that the model wrote.
+type Adapt = fn(&str, &mut Value);
+
 /// The facts of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
@@ -109,6 +112,10 @@ pub struct Facts {
     pub position: Option<u8>,
     /// Other names under which models call it.
     pub aliases: &'static [&'static str],
+    /// Turns other forms of arguments into that of the schema: those of an alias, and those that models know from elsewhere.
+    pub adapt: Adapt,
+    /// The form of its arguments, for models that called it with others.
+    pub form: Option<&'static str>,
     /// The lists that contain it.
     pub listing: Listing,
     /// Whether it exists under these conditions.
@@ -131,6 +138,8 @@ impl Facts {
         lists_agents: false,
         position: None,
         aliases: &[],
+        adapt: |_, _| {},
+        form: None,
         listing: Listing::Offered,
         is_available: |_| true,
         suits: |_, _| true,

@@ -4,10 +4,9 @@
 //! variants and references. Other keywords accept anything. The wording of a mismatch must stay, because models and
 //! clients know it.
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::ToolError;
+use crate::{Tool, ToolError};
 
 /// The number of characters of an invalid value that are quoted.
 const MAX_QUOTED_CHARS: usize = 200;
@@ -23,11 +22,17 @@ const MAX_DEPTH: usize = 64;
 /// # Errors
 ///
 /// Returns the first mismatch and its path.
-pub fn conform(tool: &str, schema: &Value, mut input: Value) -> Result<Value, ToolError> {
+pub fn conform(tool: &str, schema: &Value, input: Value) -> Result<Value, ToolError> {
+    checked(schema, input).map_err(|reason| mismatch(tool, &reason, None))
+}
+
+/// Returns the corrected value, or the mismatch and its place.
+fn checked(schema: &Value, mut input: Value) -> Result<Value, String> {
     let mut check = Check { root: schema, at: Vec::new(), depth: 0 };
     match check.value(schema, &mut input) {
         Ok(()) => Ok(input),
-        Err(reason) => Err(mismatch(tool, &reason, &check.at)),
+        Err(reason) if check.at.is_empty() => Err(reason),
+        Err(reason) => Err(format!("{reason}\n  at {}", check.at.iter().map(Step::text).collect::<String>())),
     }
 }
 
@@ -38,18 +43,20 @@ pub fn has_variants(schema: &Value) -> bool {
     ["oneOf", "anyOf", "allOf"].iter().any(|word| schema.get(*word).is_some())
 }
 
-/// Validates arguments and deserializes them.
-pub(crate) fn decode<T: DeserializeOwned>(tool: &str, schema: &Value, input: Value) -> Result<T, ToolError> {
-    let input = conform(tool, schema, input)?;
-    serde_json::from_value(input).map_err(|error| mismatch(tool, &error.to_string(), &[]))
+/// Validates the arguments of a built-in tool and deserializes them.
+pub(crate) fn decode<T: Tool>(schema: &Value, mut input: Value) -> Result<T::Input, ToolError> {
+    (T::FACTS.adapt)(T::NAME, &mut input);
+    let decoded = checked(schema, input)
+        .and_then(|input| serde_json::from_value(input).map_err(|error| error.to_string()));
+    decoded.map_err(|reason| mismatch(T::NAME, &reason, T::FACTS.form))
 }
 
-fn mismatch(tool: &str, reason: &str, at: &[Step]) -> ToolError {
-    let place: String = at.iter().map(Step::text).collect();
-    let place = if place.is_empty() { place } else { format!("\n  at {place}") };
+/// Returns the error for the model. A tool whose arguments models often get wrong shows their form.
+fn mismatch(tool: &str, reason: &str, form: Option<&str>) -> ToolError {
+    let form = form.map_or_else(String::new, |form| format!("\nIts arguments have this form: {form}"));
     ToolError::Model(format!(
-        "The {tool} tool was called with invalid arguments: SchemaError({reason}{place}).\n\
-         Please rewrite the input so it satisfies the expected schema."
+        "The {tool} tool was called with invalid arguments: SchemaError({reason}).\n\
+         Please rewrite the input so it satisfies the expected schema.{form}"
     ))
 }
 
@@ -486,5 +493,15 @@ mod tests {
         assert!(conform("t", &schema, json!({"url": "u"})).is_ok());
         assert_eq!(conform("t", &schema, json!({"URL": "u"})).unwrap(), json!({"url": "u"}));
         assert!(conform("t", &schema, json!({"other": "u"})).is_err());
+    }
+
+    #[test]
+    fn a_mismatch_shows_the_form_of_nested_arguments() {
+        let error = decode::<crate::Batch>(&crate::Batch.parameters(), json!({"calls": []})).unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("The batch tool was called with invalid arguments: SchemaError("), "{text}");
+        assert!(text.contains("\nIts arguments have this form: {\"tool_calls\": ["), "{text}");
+        let error = decode::<crate::Read>(&crate::Read.parameters(), json!({})).unwrap_err();
+        assert!(!error.to_string().contains("this form"), "{error}");
     }
 }

@@ -97,7 +97,7 @@ struct Erased<T>(T);
 
 impl<T: Tool> Erased<T> {
     fn decode(&self, input: Value) -> Result<T::Input, ToolError> {
-        schema::decode(T::NAME, &self.0.parameters(), input)
+        schema::decode::<T>(&self.0.parameters(), input)
     }
 }
 

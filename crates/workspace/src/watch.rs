@@ -1,5 +1,7 @@
 //! Watches directories for changes of their entries.
 
+#[cfg(any(test, not(target_os = "linux")))]
+mod poll;
 mod rules;
 mod tree;
 
@@ -212,34 +214,40 @@ mod system {
 mod system {
     use std::path::Path;
 
-    use super::Changed;
+    use super::poll::Poll;
+    use super::{Changed, LOOK_INTERVAL};
 
-    /// This system has none.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub(super) enum Folder {}
+    pub(super) type Folder = u64;
 
-    /// This system has none.
-    pub(super) enum Watch {}
+    pub(super) struct Watch(Poll);
 
     impl Watch {
         pub(super) fn new() -> Option<Self> {
-            None
+            Some(Self(Poll::new(LOOK_INTERVAL)))
         }
 
-        pub(super) fn add(&self, _: &Path) -> Option<Folder> {
-            match *self {}
+        pub(super) fn add(&self, folder: &Path) -> Option<Folder> {
+            self.0.add(&folder.canonicalize().ok()?)
         }
 
-        pub(super) fn add_below(&self, _: &Path) -> Option<Folder> {
-            match *self {}
+        pub(super) fn add_below(&self, folder: &Path) -> Option<Folder> {
+            self.0.add(folder)
         }
 
-        pub(super) fn remove(&self, _: Folder) {
-            match *self {}
+        pub(super) fn remove(&self, folder: Folder) {
+            self.0.remove(folder);
         }
 
+        /// Returns `None` if changes were lost.
         pub(super) async fn next(&self) -> Option<Vec<Changed>> {
-            match *self {}
+            let found = self.0.next().await?.into_iter();
+            let changed = found.map(|(folder, name, change, is_directory)| Changed {
+                folder: super::Folder(folder),
+                name,
+                change,
+                is_directory,
+            });
+            Some(changed.collect())
         }
     }
 }

@@ -110,7 +110,10 @@ fn an_edit_shows_the_errors_of_its_file() -> Result<()> {
     let diagnostics = &state["metadata"]["diagnostics"][&file];
     assert_eq!(diagnostics.as_array().map(Vec::len), Some(2), "{state}");
     assert_eq!(diagnostics[0]["range"]["start"], json!({"line": 1, "character": 2}));
-    assert_eq!(serving.lsp()?, json!([{"id": "demo", "name": "demo", "root": "", "status": "connected"}]));
+    let counts = json!({"error": 1, "warning": 1, "information": 0, "hint": 0});
+    let status =
+        json!({"id": "demo", "name": "demo", "root": "", "status": "connected", "diagnostics": counts});
+    assert_eq!(serving.lsp()?, json!([status]));
     // The file is fine, but another one got worse.
     let state = serving.call()?;
     check_has(output(&state), &["LSP errors detected in other files:", &file, "ERROR [1:1] lost"]);
@@ -147,6 +150,32 @@ fn pulled_diagnostics_and_whole_documents_work_too() -> Result<()> {
         check_has(output(&serving.call()?), &["ERROR [2:3] b"]);
     }
     Ok(())
+}
+
+#[test]
+fn diagnostics_are_an_operation_and_older_names_imply_it() -> Result<()> {
+    let script = calls(&[
+        write("a.demo", "one\n  ERROR broken\nWARNING odd\n"),
+        ("lsp", json!({"operation": "diagnostics", "filePath": "a.demo"})),
+        ("lsp-diagnostics", json!({"path": "a.demo"})),
+        ("lsp_hover", json!({"filePath": "a.demo", "line": 1, "character": 2})),
+        write("a.demo", "fine\n"),
+        ("lsp-diagnostics", json!({"filePath": "a.demo"})),
+    ]);
+    let stage = stage(script, json!({"demo": server(&[])}))?;
+    let (server, url) = crate::support::serve(
+        program(&stage.project, ["serve", "--port", "0"]).env("OPENCODE_EXPERIMENTAL_LSP_TOOL", "1"),
+    )?;
+    let serving = Serving { id: new_session(&url)?, url, _server: server };
+    serving.call()?;
+    for _ in 0..2 {
+        let state = serving.call()?;
+        assert_eq!(output(&state), "ERROR [2:3] broken\nWARNING [3:1] odd", "{state}");
+    }
+    check_has(output(&serving.call()?), &["hover after"]);
+    serving.call()?;
+    assert_eq!(output(&serving.call()?), "No results found for diagnostics");
+    stage.no_problems()
 }
 
 #[test]

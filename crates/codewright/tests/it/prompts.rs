@@ -284,7 +284,33 @@ fn the_projects_claude_files_are_only_used_if_configured() -> Result<()> {
     stage.project.write_config(&config)?;
     fix().finish()?.success()?;
     let messages = stage.messages(0)?;
-    check_has(&messages[0]["content"].to_string(), &["MEMORY of another program"]);
+    check_has(&messages[0]["content"].to_string(), &["MEMORY of another program", "- /fix: Fixes"]);
     check_has(&messages[1]["content"].to_string(), &["Fix issue 12."]);
     stage.no_problems()
+}
+
+#[test]
+fn the_model_knows_the_directory_and_the_sandbox_of_commands() -> Result<()> {
+    for (sandbox, expected) in [
+        (
+            json!({}),
+            "mode `workspace`): they can write the project and a private temporary directory, and reach only",
+        ),
+        (json!({"mode": "read-only", "network": "off"}), "mode `read-only`): they can write only a private"),
+        (json!({"mode": "off"}), "Commands run without a sandbox (mode `off`)."),
+    ] {
+        let stage = Stage::git(Script::new().text("one").text("two"))?;
+        let mut config = Project::config(&stage.server.url());
+        config["sandbox"] = sandbox;
+        stage.project.write_config(&config)?;
+        stage.run(["first"])?.success()?;
+        stage.run(["-c", "second"])?.success()?;
+        let requests = stage.server.main_requests();
+        let system: Vec<&Value> = requests.iter().map(|request| &request.body["messages"][0]).collect();
+        check_has(&system[0].to_string(), &[expected]);
+        assert_eq!(system[0], system[1], "the system text is the same in the whole session");
+        let tools = requests[0].body["tools"].to_string();
+        check_has(&tools, &[&format!("`{}`, the project directory", stage.project.directory().display())]);
+    }
+    Ok(())
 }

@@ -192,6 +192,97 @@ fn small_mistakes_of_a_model_are_corrected_for_every_tool() -> Result<()> {
     stage.no_problems()
 }
 
+/// The providers of all protocols whose arguments are text. Gemini sends them as values.
+fn providers(url: &str) -> Value {
+    let provider = |npm: &str, path: &str, model: &str| {
+        let options = json!({"baseURL": format!("{url}{path}"), "apiKey": "k"});
+        json!({"npm": npm, "options": options, "models": {model: {"tool_call": true}}})
+    };
+    json!({
+        "chat": provider("@ai-sdk/openai-compatible", "/v1", "plain"),
+        "claude": provider("@ai-sdk/anthropic", "/v1", "claude-x"),
+        "responses": provider("@ai-sdk/openai", "/v1", "gpt-x"),
+        "cohere": provider("@ai-sdk/cohere", "/v2", "command-x"),
+        "amazon-bedrock": {
+            "options": {"region": "eu-west-1", "endpoint": url},
+            "models": {"claude-x": {"tool_call": true}},
+        },
+    })
+}
+
+#[test]
+fn corrected_calls_are_recorded_and_never_sent_as_written_in_every_protocol() -> Result<()> {
+    let written = [
+        r#"{"odd":1}{"filePath":"a.txt"}"#,
+        r#"{"filePath":"a.txt"} {"odd":1}"#,
+        r#"{"filePath":"a.txt"}}}"#,
+        r#"{"filePath":"a.txt",}"#,
+        "```json\n{\"filePath\":\"a.txt\"}\n```",
+        r#"{"FILE_PATH":"a.txt","odd":null}"#,
+    ];
+    for model in
+        ["chat/plain", "claude/claude-x", "responses/gpt-x", "cohere/command-x", "amazon-bedrock/claude-x"]
+    {
+        let turn =
+            |text: &&str| Turn::steps().tool("Read", Args::Raw((*text).to_owned())).finish(Finish::Tool);
+        let script = written.iter().fold(Script::new().chunk_size(0), |script, text| script.turn(turn(text)));
+        let stage = Stage::plain(script.text("Done."))?;
+        stage.project.write("a.txt", "content\n")?;
+        stage.project.write_config(&json!({"provider": providers(&stage.server.url())}))?;
+        let run = stage.program(["run", "--format", "json", "-m", model, "read it"]);
+        let run = run.env("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE").env("AWS_SECRET_ACCESS_KEY", "secret");
+        let lines = crate::support::lines(&run.finish()?.success()?)?;
+        let calls = of_type(&lines, "tool_use");
+        assert_eq!(calls.len(), written.len(), "{model}");
+        for (call, text) in calls.iter().zip(written) {
+            let (tool, state) = (&call["part"]["tool"], &call["part"]["state"]);
+            assert_eq!(
+                (tool, &state["status"]),
+                (&json!("read"), &json!("completed")),
+                "{model} {text}: {state}"
+            );
+            assert_eq!(state["metadata"]["repaired"], true, "{model} {text}: {state}");
+            assert_eq!(state["input"]["filePath"], "a.txt", "{model} {text}");
+        }
+        let requests = stage.server.main_requests();
+        let last = requests.last().context("no request")?;
+        let sent = ["messages", "input"].map(|key| last.body[key].to_string()).concat();
+        for wrong in ["\"Read\"", "FILE_PATH", "```json", ",}", "odd\\\":1", "odd\":1", "}}}}"] {
+            assert!(!sent.contains(wrong), "{model} {wrong}: {sent}");
+        }
+        stage.no_problems()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn several_files_are_read_in_one_call() -> Result<()> {
+    let script = Script::new()
+        .tool("read", json!({"filePath": ["a.txt", "b.txt", "missing.txt"]}))
+        .tool("read", json!({"paths": ["a.txt", "secret.txt"]}))
+        .tool("todowrite", json!({"todos": [], "explanation": "Nothing is left."}))
+        .text("Done.");
+    let stage = Stage::plain(script)?;
+    let mut config = Project::config(&stage.server.url());
+    config["permission"] = json!({"read": {"*": "allow", "secret.txt": "deny"}});
+    stage.project.write_config(&config)?;
+    for name in ["a.txt", "b.txt", "secret.txt"] {
+        stage.project.write(name, format!("content of {name}\n"))?;
+    }
+    let lines = stage.json(["read them"])?;
+    let calls = of_type(&lines, "tool_use");
+    let state = |at: usize| &calls[at]["part"]["state"];
+    let text = state(0)["output"].as_str().unwrap_or_default();
+    for expected in ["1: content of a.txt", "1: content of b.txt", "File not found:"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!(state(0)["title"], "a.txt and 2 more");
+    assert_eq!(state(1)["status"], "error", "{}", state(1));
+    assert!(!lines.iter().any(|line| line.to_string().contains("content of secret")), "{lines:?}");
+    assert_eq!(state(2)["metadata"]["explanation"], "Nothing is left.");
+    stage.no_problems()
+}
+
 #[test]
 fn a_lone_closing_tag_ends_the_thoughts() -> Result<()> {
     let text = "The user wants a sum.\n</think>\n\nFour.";

@@ -327,6 +327,94 @@ static AGENT: Shape = Shape::Record(AGENT_KEYS);
 static ACTION: Shape = Shape::OneOf(&["ask", "allow", "deny"]);
 static PATTERNS: Shape = Shape::Map(&Shape::OneOf(&["ask", "allow", "deny"]));
 
+/// An unknown key of a record.
+pub(crate) struct Unknown {
+    pub(crate) offset: usize,
+    /// The key with those above it.
+    pub(crate) path: String,
+    pub(crate) name: String,
+    /// The keys of the record.
+    pub(crate) known: Vec<&'static str>,
+    /// Whether the key is an option for the model's provider, as every unknown key of an agent.
+    pub(crate) is_option: bool,
+}
+
+/// Returns the unknown keys of the records in a document.
+pub(crate) fn unknown_keys(node: &Node, shape: &'static Shape) -> Vec<Unknown> {
+    let mut found = Vec::new();
+    collect_unknown(node, &[shape], &mut Vec::new(), &mut found);
+    found
+}
+
+/// The value matches all shapes.
+fn collect_unknown<'a>(
+    node: &'a Node,
+    shapes: &[&'static Shape],
+    path: &mut Vec<Step<'a>>,
+    found: &mut Vec<Unknown>,
+) {
+    let flat: Vec<&'static Shape> = shapes.iter().flat_map(|shape| flattened(shape)).collect();
+    match &node.kind {
+        Kind::List(nodes) => {
+            let entries: Vec<_> = flat.iter().filter_map(|shape| entry_of(shape)).collect();
+            for (index, node) in nodes.iter().enumerate() {
+                path.push(Step::Index(index));
+                collect_unknown(node, &entries, path, found);
+                path.pop();
+            }
+        }
+        Kind::Object(nodes) => {
+            for (name, node) in nodes {
+                let below: Vec<&'static Shape> =
+                    flat.iter().filter_map(|shape| value_of(shape, name)).collect();
+                path.push(Step::Key(name));
+                if below.is_empty()
+                    && !flat.is_empty()
+                    && flat.iter().all(|shape| matches!(shape, Shape::Record(_)))
+                {
+                    let known = flat.iter().flat_map(|shape| keys_of(shape));
+                    found.push(Unknown {
+                        offset: node.offset,
+                        path: path_text(path),
+                        name: name.clone(),
+                        known: known.collect(),
+                        is_option: flat.iter().any(|shape| std::ptr::eq(*shape, &AGENT)),
+                    });
+                }
+                collect_unknown(node, &below, path, found);
+                path.pop();
+            }
+        }
+        Kind::Null | Kind::Switch(_) | Kind::Number(_) | Kind::Text(_) => {}
+    }
+}
+
+/// The shapes that an object or a list can have.
+fn flattened(shape: &'static Shape) -> Vec<&'static Shape> {
+    match shape {
+        Shape::Both(one, other) => [flattened(one), flattened(other)].concat(),
+        Shape::Either(_, object) => flattened(object),
+        other => vec![other],
+    }
+}
+
+fn entry_of(shape: &'static Shape) -> Option<&'static Shape> {
+    if let Shape::List(entry) | Shape::OneOrMore(entry) = shape { Some(entry) } else { None }
+}
+
+fn value_of(shape: &'static Shape, name: &str) -> Option<&'static Shape> {
+    match shape {
+        Shape::Map(entry) | Shape::Hosts(entry) => Some(entry),
+        Shape::Record(known) => known.iter().find(|(key, _)| *key == name).map(|(_, shape)| shape),
+        Shape::OneOrMore(entry) => value_of(entry, name),
+        _ => None,
+    }
+}
+
+fn keys_of(shape: &'static Shape) -> Vec<&'static str> {
+    if let Shape::Record(known) = shape { known.iter().map(|(key, _)| *key).collect() } else { Vec::new() }
+}
+
 /// Returns the first value of the wrong type as an error.
 pub(crate) fn check(node: &Node, shape: &Shape) -> Result<(), Fault> {
     walk(node, shape, &mut Vec::new())

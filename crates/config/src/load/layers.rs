@@ -389,13 +389,15 @@ impl<'a> Layers<'a> {
     }
 
     fn warn_of_unknown_keys(&mut self, origin: &Origin<'_>, node: &Node) {
-        let known =
-            || CONFIG_KEYS.iter().map(|(key, _)| *key).chain(schema::OTHER_KEYS.iter().map(|(key, _)| *key));
-        let unknown = node.entries().filter(|(key, _)| known().all(|known| known != *key));
-        for (key, offset) in unknown.take(MAX_UNKNOWN_KEYS) {
-            let similar = nearest(key, known(), 1);
-            if let Some(similar) = similar.first().filter(|similar| is_mistake(key, similar)) {
-                let position = origin.position(offset);
+        for unknown in schema::unknown_keys(node, &schema::CONFIG).into_iter().take(MAX_UNKNOWN_KEYS) {
+            let similar = nearest(&unknown.name, unknown.known.iter().copied(), 1);
+            // `top_k` is an option, and not a mistyped `top_p`.
+            let is_meant = |similar: &str| {
+                is_mistake(&unknown.name, similar)
+                    && (!unknown.is_option || unknown.name.chars().last() == similar.chars().last())
+            };
+            if let Some(similar) = similar.first().filter(|similar| is_meant(similar)) {
+                let (position, key) = (origin.position(unknown.offset), &unknown.path);
                 self.warnings.push(format!("{position}: unknown key `{key}`; did you mean `{similar}`?"));
             }
         }
@@ -466,9 +468,9 @@ fn with_real_paths(mut config: Config, input: LoadInput<'_>) -> Config {
     // Outside of a repository the worktree is the file system's root.
     let worktree = Some(input.worktree).filter(|worktree| worktree.parent().is_some());
     let project: Vec<&Path> = std::iter::once(input.directory).chain(worktree).collect();
-    linked::add_real_paths(&mut config.permission, &project);
+    linked::add_real_paths(&mut config.permission, &project, worktree);
     for agent in config.agent.values_mut() {
-        linked::add_real_paths(&mut agent.permission, &project);
+        linked::add_real_paths(&mut agent.permission, &project, worktree);
     }
     config
 }

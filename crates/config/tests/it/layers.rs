@@ -249,6 +249,33 @@ fn a_misspelt_key_is_kept_with_a_warning() {
 }
 
 #[test]
+fn a_misspelt_key_inside_an_object_names_the_nearest_one() {
+    for (text, expected) in [
+        (r#"{"sandbox": {"mod": "off"}}"#, Some(("sandbox.mod", "mode"))),
+        (r#"{"provider": {"x": {"option": {}}}}"#, Some(("provider.x.option", "options"))),
+        (r#"{"agent": {"build": {"promt": "x"}}}"#, Some(("agent.build.promt", "prompt"))),
+        (r#"{"compaction": {"atuo": true}}"#, Some(("compaction.atuo", "auto"))),
+        (
+            r#"{"command": {"a": {"template": "x", "descripton": "y"}}}"#,
+            Some(("command.a.descripton", "description")),
+        ),
+        // Options of a provider, permissions of a tool, and names that the user chose.
+        (r#"{"agent": {"build": {"top_k": 1}}}"#, None),
+        (r#"{"permission": {"edits": "deny"}}"#, None),
+        (r#"{"agent": {"promt": {}}}"#, None),
+    ] {
+        let warnings = project(text).load().unwrap().warnings;
+        match expected {
+            Some((key, meant)) => {
+                let expected = format!("unknown key `{key}`; did you mean `{meant}`?");
+                assert!(warnings.iter().any(|one| one.ends_with(&expected)), "{text}: {warnings:?}");
+            }
+            None => assert!(warnings.iter().all(|one| !one.contains("did you mean")), "{text}: {warnings:?}"),
+        }
+    }
+}
+
+#[test]
 fn loading_writes_no_files() {
     let fixture = everywhere();
     let before = snapshot(fixture.dir.path());

@@ -178,3 +178,18 @@ fn the_name_in_the_front_matter_replaces_that_of_the_file() {
     assert_eq!(commands, ["blank", "renamed"]);
     assert_eq!(config.raw["command"]["renamed"], json!({"template": "Text", "description": "d"}));
 }
+
+#[test]
+fn switches_written_as_words_are_understood() {
+    let fixture = Fixture::new();
+    for (name, value) in [("a", "no"), ("b", "\"false\""), ("c", "Off"), ("d", "'no'")] {
+        let text = format!("---\ntools:\n  write: {value}\nhidden: yes\n---\nText");
+        fixture.write(&format!("project/.opencode/agent/{name}.md"), text);
+    }
+    let loaded = fixture.load().unwrap();
+    for name in ["a", "b", "c", "d"] {
+        let agent = loaded.config.agent.get(name).unwrap_or_else(|| panic!("{name}: {:?}", loaded.warnings));
+        assert_eq!(agent.tools.get("write"), Some(&false), "{name}");
+    }
+    assert_eq!(loaded.warnings, [""; 0]);
+}

@@ -1,6 +1,6 @@
 //! Watches the files of open directories and publishes their changes while a client follows events.
 //!
-//! It is off unless an environment variable turns it on, as in OpenCode. Without followers there are no watches.
+//! OpenCode needs an environment variable for it. Without followers there are no watches.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codewright_config::Env;
-use codewright_config::env::{EXPERIMENTAL, EXPERIMENTAL_DISABLE_FILEWATCHER, EXPERIMENTAL_FILEWATCHER};
+use codewright_config::env::EXPERIMENTAL_DISABLE_FILEWATCHER;
 use codewright_proto::{FileChange, Signal};
 use codewright_store::Store;
 use codewright_workspace::{Limit, Tree, TreeChange, TreeChanges, TreeOptions};
@@ -21,6 +21,8 @@ use crate::journal::{Journal, Level};
 
 /// The number of directories that are watched at the same time.
 const MAX_TREES: usize = 8;
+/// The delay before the first scan of a directory, so that a client that only asks one question causes none.
+const START_DELAY: Duration = Duration::from_millis(100);
 /// The shortest time between two scans of a directory.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(5);
 /// The number of remembered changes of tools.
@@ -31,10 +33,6 @@ const REPORTED_FOR: Duration = Duration::from_secs(2);
 /// Reports whether file watching is disabled altogether.
 pub(crate) fn is_disabled(env: &Env) -> bool {
     env.is_on(EXPERIMENTAL_DISABLE_FILEWATCHER)
-}
-
-fn is_enabled(env: &Env) -> bool {
-    !is_disabled(env) && (env.is_on(EXPERIMENTAL_FILEWATCHER) || env.is_on(EXPERIMENTAL))
 }
 
 /// Returns the watched files of a directory.
@@ -92,7 +90,7 @@ impl Drop for Watching {
 impl Watchers {
     /// Watches a directory from now on, while a client follows events.
     pub(crate) fn open(self: &Arc<Self>, instance: &Instance, env: &Env) {
-        if !is_enabled(env) {
+        if is_disabled(env) {
             return;
         }
         let directory = instance.path.directory.clone();
@@ -197,6 +195,7 @@ async fn publish(
     output: Output,
     cancel: CancellationToken,
 ) {
+    tokio::time::sleep(START_DELAY).await;
     let mut is_limit_logged = false;
     while let Some(mut tree) = Tree::open(options.clone(), &cancel).await {
         loop {

@@ -21,6 +21,9 @@ impl Lsp<'_> {
             let state = if status.error.is_some() { "error" } else { "connected" };
             let root = root.to_string_lossy();
             let mut shown = json!({"id": status.id, "name": status.id, "root": root, "status": state});
+            if status.error.is_none() {
+                shown["diagnostics"] = json!(status.counts);
+            }
             if let Some(error) = status.error {
                 shown["error"] = error.into();
             }

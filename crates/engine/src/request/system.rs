@@ -32,12 +32,16 @@ pub(crate) struct Facts<'a> {
     pub(crate) worktree: &'a Path,
     pub(crate) is_git: bool,
     pub(crate) surroundings: &'a Surroundings,
+    /// What the sandbox lets commands do, if the agent can run any.
+    pub(crate) sandbox: Option<String>,
     /// Rule files.
     pub(crate) rules: &'a [Instruction],
     /// The instruction files of the configuration.
     pub(crate) instructions: &'a [Instruction],
     /// The instructions of MCP servers.
     pub(crate) mcp: Option<String>,
+    /// The list of the project's commands, if the configuration wants it.
+    pub(crate) commands: Option<String>,
     /// The list of skills, if the agent can load any.
     pub(crate) skills: Option<String>,
     /// Whether the prompt requests a structured value.
@@ -67,7 +71,7 @@ pub(crate) struct Surroundings {
 /// One block of the system text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// The kind of block: `header`, `provider`, `model`, `environment`, `custom rules`, `instructions`, `config`,
+    /// The kind of block: `header`, `provider`, `model`, `environment`, `sandbox`, `custom rules`, `commands`, `instructions`, `config`,
     /// `diagnostics`, `user` or `structured output`.
     pub(crate) name: &'static str,
     /// The file, address or part of the program that the text comes from.
@@ -95,6 +99,9 @@ pub(crate) fn blocks(facts: &Facts<'_>) -> Vec<Block> {
         add("model", built_in, line, between);
     }
     add("environment", built_in, environment(facts), between);
+    if !facts.strict {
+        add("sandbox", configured, facts.sandbox.clone().unwrap_or_default(), between);
+    }
     let mut separator = between;
     for (name, files) in [("custom rules", facts.rules), ("instructions", facts.instructions)] {
         for file in files {
@@ -108,6 +115,8 @@ pub(crate) fn blocks(facts: &Facts<'_>) -> Vec<Block> {
     if !facts.strict {
         add("mcp", "the MCP servers", facts.mcp.clone().unwrap_or_default(), between);
         add("skills", "the folders of skills", facts.skills.clone().unwrap_or_default(), between);
+        let commands = facts.commands.as_deref().unwrap_or_default();
+        add("commands", "the project's commands", neutralize(commands).into_owned(), between);
         add("config", configured, facts.config.unwrap_or_default().to_owned(), between);
     }
     if !facts.strict {
@@ -212,10 +221,12 @@ mod tests {
             is_git: true,
             surroundings: &SURROUNDINGS,
             tree_tag: "files",
+            sandbox: Some("SANDBOX".into()),
             rules,
             instructions,
             mcp: None,
             skills: Some("SKILLS".into()),
+            commands: Some("COMMANDS".into()),
             structured: true,
             config: Some("CONFIG"),
             user: Some("LAST"),
@@ -244,9 +255,11 @@ mod tests {
             "provider",
             "model",
             "environment",
+            "sandbox",
             "custom rules",
             "instructions",
             "skills",
+            "commands",
             "config",
             "user",
             "structured output",
@@ -262,10 +275,11 @@ mod tests {
                 "<env>",
                 "/p/sub",
                 "Thu Jan",
-                "</env>\n<files>\n  a.rs\n</files>",
+                "</env>\n<files>\n  a.rs\n</files>\nSANDBOX\n",
                 "Instructions from: /p/AGENTS.md",
                 "Use tabs.\n\nInstructions from: https://x/y",
                 "SKILLS",
+                "COMMANDS",
                 "CONFIG",
                 "LAST\n",
                 "StructuredOutput",
@@ -283,7 +297,7 @@ mod tests {
         let names: Vec<_> = blocks.iter().map(|block| block.name).collect();
         assert_eq!(names, ["header", "provider", "environment", "custom rules", "instructions", "user"]);
         let text = joined(&blocks);
-        for newer in ["mock/plain", "SKILLS", "CONFIG", "StructuredOutput"] {
+        for newer in ["mock/plain", "SANDBOX", "SKILLS", "CONFIG", "StructuredOutput"] {
             assert!(!text.contains(newer), "{newer} in {text}");
         }
         let markers = [
@@ -301,7 +315,9 @@ mod tests {
             header: None,
             base: "",
             config: None,
+            sandbox: None,
             skills: None,
+            commands: None,
             user: Some(" "),
             structured: false,
             ..facts(&[], &[])

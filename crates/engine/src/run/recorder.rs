@@ -125,6 +125,8 @@ struct OpenCall {
     /// The start of the call in this process, and the time of the last record.
     recorded: Option<(Instant, Instant)>,
     closed: bool,
+    /// The last state of a closed call.
+    end: Option<ToolState>,
 }
 
 impl OpenCall {
@@ -226,6 +228,7 @@ impl Recorder {
             }
             ModelEvent::ToolStart { id, name } => self.call_started(id, name),
             ModelEvent::ToolDelta { .. } => {}
+            ModelEvent::ToolExcess { id } => self.call_repaired(&id),
             ModelEvent::ToolCall { id, name, arguments } => {
                 if !self.calls.iter().any(|call| call.call_id == id) {
                     self.call_started(id.clone(), name.clone());
@@ -255,6 +258,7 @@ impl Recorder {
             | ModelEvent::ReasoningEnd { .. }
             | ModelEvent::ToolStart { .. }
             | ModelEvent::ToolCall { .. }
+            | ModelEvent::ToolExcess { .. }
             | ModelEvent::Finish { .. } => true,
         };
         ends.then(|| (block.id.clone(), block.text.clone()))
@@ -305,10 +309,12 @@ impl Recorder {
         }
     }
 
-    /// Notes that the name or the arguments of a call were corrected.
+    /// Notes that the name or the arguments of a call were corrected. The call may have ended already.
     pub(crate) fn call_repaired(&mut self, call_id: &str) {
-        if let Some(call) = self.calls.iter_mut().find(|call| call.call_id == call_id) {
-            call.is_repaired = true;
+        let Some(at) = self.calls.iter().position(|call| call.call_id == call_id) else { return };
+        self.calls[at].is_repaired = true;
+        if let Some(end) = self.calls[at].end.clone() {
+            self.record_call(at, end);
         }
     }
 
@@ -344,6 +350,9 @@ impl Recorder {
                 *metadata = call.running.take().and_then(|(_, _, shown)| shown);
             }
             ToolState::Pending { .. } | ToolState::Completed { .. } | ToolState::Error { .. } => {}
+        }
+        if call.closed {
+            call.end = Some(state.clone());
         }
         self.record_call(at, state);
     }
@@ -543,6 +552,7 @@ impl Recorder {
             progress: None,
             recorded: None,
             closed: false,
+            end: None,
         });
         self.record_call(self.calls.len() - 1, ToolState::pending());
     }

@@ -10,6 +10,7 @@ use codewright_config::AgentSpec;
 use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent, family};
 use codewright_proto::{MessageWithParts, Part, PartBody, Session};
 use codewright_telemetry::carry;
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::extension::model_request::About;
 use crate::inner::Inner;
@@ -22,9 +23,12 @@ use crate::{prompts, request, telemetry};
 /// The agent that writes titles.
 const AGENT: &str = "title";
 const DEADLINE: Duration = Duration::from_secs(60);
-const MAX_TITLE_CHARS: usize = 100;
+/// Lists of sessions show one line.
+const MAX_TITLE_CHARS: usize = 50;
 /// The end of a title that was cut.
 const CUT: &str = "...";
+/// A title is cut between words if at most this share of it is lost.
+const MAX_LOST: usize = MAX_TITLE_CHARS / 2;
 /// The most of an answer that is read: a title is one line.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// The most of the first prompt that is sent.
@@ -162,11 +166,30 @@ pub(crate) fn clean(answer: &str) -> Option<String> {
     if line.is_empty() {
         return None;
     }
+    Some(shortened(line))
+}
+
+/// Cuts a title that is too long, after a word if one ends near the limit, and never inside a visible character.
+fn shortened(line: &str) -> String {
     if line.chars().count() <= MAX_TITLE_CHARS {
-        return Some(line.to_owned());
+        return line.to_owned();
     }
-    let short: String = line.chars().take(MAX_TITLE_CHARS - CUT.len()).collect();
-    Some(short + CUT)
+    let room = MAX_TITLE_CHARS - CUT.len();
+    let (mut end, mut chars) = (0, 0);
+    for grapheme in line.graphemes(true) {
+        chars += grapheme.chars().count();
+        if chars > room {
+            break;
+        }
+        end += grapheme.len();
+    }
+    let kept = &line[..end];
+    let is_between = line[end..].starts_with(char::is_whitespace);
+    let word_end = kept.rfind(char::is_whitespace).filter(|at| kept[*at..].chars().count() <= MAX_LOST);
+    let kept = word_end.filter(|_| !is_between).map_or(kept, |at| &kept[..at]);
+    let is_pause =
+        |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '-' | '.' | '\u{2013}' | '\u{2014}');
+    format!("{}{CUT}", kept.trim_end_matches(is_pause))
 }
 
 #[cfg(test)]
@@ -186,8 +209,35 @@ mod tests {
         ] {
             assert_eq!(clean(answer).as_deref(), expected, "{answer:?}");
         }
-        assert_eq!(clean(&"\u{e4}".repeat(300)).unwrap(), format!("{}...", "\u{e4}".repeat(97)));
+        assert_eq!(clean(&"\u{e4}".repeat(300)).unwrap(), format!("{}...", "\u{e4}".repeat(47)));
         let longest = "\u{e4}".repeat(MAX_TITLE_CHARS);
         assert_eq!(clean(&longest), Some(longest));
+    }
+
+    #[test]
+    fn a_long_title_is_cut_between_words_and_visible_characters() {
+        let family = "\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+        let accent = "e\u{301}";
+        for (answer, expected) in [
+            (
+                "Investigate why the login page fails, after the upgrade of the server".to_owned(),
+                "Investigate why the login page fails, after the...".to_owned(),
+            ),
+            (
+                "Investigate why the login page fails today, and then fix the server".to_owned(),
+                "Investigate why the login page fails today, and...".to_owned(),
+            ),
+            (
+                "Investigate why our login page always fails, afterwards".to_owned(),
+                "Investigate why our login page always fails...".to_owned(),
+            ),
+            (family.repeat(20), format!("{}...", family.repeat(9))),
+            (accent.repeat(60), format!("{}...", accent.repeat(23))),
+            (format!("Fix {}", "x".repeat(80)), format!("Fix {}...", "x".repeat(43))),
+        ] {
+            let title = clean(&answer).unwrap();
+            assert_eq!(title, expected);
+            assert!(title.chars().count() <= MAX_TITLE_CHARS, "{title}");
+        }
     }
 }

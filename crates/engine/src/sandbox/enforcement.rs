@@ -3,7 +3,7 @@
 //! A command whose mode cannot be enforced needs a reply of the user, whatever the rules allow, except rules that
 //! name the command. Another sandbox around this program, such as a container, replaces the reply.
 
-use codewright_config::{SandboxMode, env};
+use codewright_config::{NetworkAccess, SandboxMode, env};
 use codewright_tools::{Ask, Permission, Policy};
 use codewright_workspace::{Mechanism, Probe, Strongest, probe_sandbox};
 
@@ -73,6 +73,26 @@ pub(crate) fn strictest(configured: SandboxMode, required: SandboxMode) -> Sandb
         SandboxMode::Off => SandboxMode::Off,
         mode => mode.max(required),
     }
+}
+
+/// Says for the model what commands can do. It names the configured mode, which is the same in a whole session, so that
+/// providers can cache it, and no process is started to find out what the machine enforces.
+pub(crate) fn announced(inner: &Inner, instance: &Instance) -> String {
+    announcement(mode(inner, instance, SandboxMode::Off), instance.sandbox.network)
+}
+
+fn announcement(mode: SandboxMode, network: NetworkAccess) -> String {
+    let writes = match mode {
+        SandboxMode::Off => return "Commands run without a sandbox (mode `off`).".to_owned(),
+        SandboxMode::Workspace => "the project and a private temporary directory",
+        SandboxMode::ReadOnly => "only a private temporary directory",
+    };
+    let network = match network {
+        NetworkAccess::Off => "have no network",
+        NetworkAccess::Proxy => "reach only hosts that a rule or the user allows",
+        NetworkAccess::Open => "have the whole network",
+    };
+    format!("Commands run in a sandbox (mode `{}`): they can write {writes}, and {network}.", mode.name())
 }
 
 /// Returns how far the mode of a session's commands is enforced.

@@ -3,7 +3,7 @@
 //! Small mistakes of models are the same for every tool: built-in ones, those of servers and those of plugins. A call
 //! that cannot be corrected stays as it is, and its tool reports the reason.
 
-use codewright_tools::{Batch, Tool as _, arguments, conform};
+use codewright_tools::{AnyTool, Batch, Tool as _, arguments, conform};
 use serde_json::Value;
 
 use super::selection::Selection;
@@ -30,6 +30,9 @@ pub(crate) fn repaired(
         (None, _) => return None,
     };
     let mut read = arguments(written, &schema).ok()?;
+    if let Some(tool) = &tool {
+        read.is_repaired |= adapt(&**tool, called, &mut read.input);
+    }
     if name == Batch::NAME {
         read.is_repaired |= repair_batch(selection, &mut read.input);
     }
@@ -37,13 +40,33 @@ pub(crate) fn repaired(
     is_repaired.then(|| (name, read.input.to_string()))
 }
 
+/// Turns another form of the arguments into that of the schema. Returns whether it did.
+fn adapt(tool: &dyn AnyTool, called: &str, input: &mut Value) -> bool {
+    let mut adapted = input.clone();
+    (tool.facts().adapt)(called, &mut adapted);
+    if adapted == *input {
+        return false;
+    }
+    match conform(tool.name(), &tool.parameters(), adapted) {
+        Ok(fixed) => {
+            *input = fixed;
+            true
+        }
+        // The tool reports the reason, for the arguments that the model wrote.
+        Err(_) => false,
+    }
+}
+
 /// Corrects the calls of a batch. Returns whether any was corrected.
 fn repair_batch(selection: &Selection, input: &mut Value) -> bool {
     let mut is_repaired = false;
     for call in input.get_mut(CALLS).and_then(Value::as_array_mut).into_iter().flatten() {
-        let Some(tool) = call[TOOL].as_str().and_then(|name| selection.find(name)) else { continue };
+        let Some(called) = call[TOOL].as_str() else { continue };
+        let Some(tool) = selection.find(called) else { continue };
         let given = call[PARAMETERS].clone();
-        let Ok(fixed) = conform(tool.name(), &tool.parameters(), given.clone()) else { continue };
+        let mut adapted = given.clone();
+        (tool.facts().adapt)(called, &mut adapted);
+        let Ok(fixed) = conform(tool.name(), &tool.parameters(), adapted) else { continue };
         if fixed != given {
             call[PARAMETERS] = fixed;
             is_repaired = true;

@@ -9,11 +9,18 @@ use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
 use crate::request::skills;
 
+/// The words of the `bash` description that name the directory of its commands.
+const PROJECT_DIRECTORY: &str = "the project directory,";
+
 /// Returns the definition of a tool.
 pub(crate) fn spec(tool: &dyn AnyTool, instance: &Instance, rules: &PermissionRules) -> ToolSpec {
     let mut description = tool.description();
     if tool.facts().lists_agents {
         description = description.replace("{agents}", &agents(instance, rules));
+    }
+    if tool.name() == Bash::NAME {
+        let named = format!("`{}`, the project directory,", instance.directory.display());
+        description = description.replacen(PROJECT_DIRECTORY, &named, 1);
     }
     let bounds = instance.settled.bounds;
     if tool.name() == Bash::NAME && bounds != Bounds::default() {

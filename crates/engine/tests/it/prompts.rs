@@ -471,6 +471,7 @@ async fn the_report_shows_every_block_with_its_origin_and_size() {
         ("provider", "family `claude`"),
         ("model", "built in"),
         ("environment", "built in"),
+        ("sandbox", "the configuration"),
         ("custom rules", rules.as_str()),
         ("instructions", more.as_str()),
         ("skills", "the folders of skills"),

@@ -26,6 +26,7 @@ impl UniqueCalls {
                 let unique = self.start(id, &name);
                 ModelEvent::ToolStart { id: unique, name }
             }
+            ModelEvent::ToolExcess { id } => ModelEvent::ToolExcess { id: self.current(id) },
             ModelEvent::ToolDelta { id, text } => ModelEvent::ToolDelta { id: self.current(id), text },
             ModelEvent::Metadata { call: Some(id), metadata } => {
                 ModelEvent::Metadata { call: Some(self.current(id)), metadata }

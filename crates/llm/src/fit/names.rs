@@ -94,6 +94,7 @@ impl Names {
             | ModelEvent::ReasoningDelta(_)
             | ModelEvent::ReasoningEnd { .. }
             | ModelEvent::ToolDelta { .. }
+            | ModelEvent::ToolExcess { .. }
             | ModelEvent::Metadata { .. }
             | ModelEvent::Finish { .. }) => event,
         }

@@ -69,6 +69,7 @@ fn name_calls(events: &mut [ModelEvent]) {
                 *id = calls.to_string();
             }
             ModelEvent::ToolDelta { id, .. }
+            | ModelEvent::ToolExcess { id }
             | ModelEvent::ToolCall { id, .. }
             | ModelEvent::Metadata { call: Some(id), .. } => *id = calls.to_string(),
             _ => {}
@@ -169,7 +170,9 @@ fn check_order(name: &str, events: &[ModelEvent]) {
                 ("", "")
             }
             ModelEvent::Metadata { call: None, .. } => ("text", "text"),
-            ModelEvent::ToolDelta { id, .. } | ModelEvent::Metadata { call: Some(id), .. } => {
+            ModelEvent::ToolDelta { id, .. }
+            | ModelEvent::ToolExcess { id }
+            | ModelEvent::Metadata { call: Some(id), .. } => {
                 assert!(calls.contains(&id), "{name}: {id} never began");
                 ("", "")
             }

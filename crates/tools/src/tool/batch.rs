@@ -34,7 +34,7 @@ impl Batch {
 
     /// Parses the arguments.
     pub fn calls(input: Value) -> Result<Vec<BatchCall>, ToolError> {
-        let input: Input = schema::decode(Self::NAME, &Self.parameters(), input)?;
+        let input: Input = schema::decode::<Self>(&Self.parameters(), input)?;
         Ok(input.tool_calls)
     }
 
@@ -81,7 +81,11 @@ impl Batch {
 
 impl Tool for Batch {
     const NAME: &'static str = "batch";
-    const FACTS: &'static Facts = &Facts { listing: Listing::Optional, ..Facts::PLAIN };
+    const FACTS: &'static Facts = &Facts {
+        listing: Listing::Optional,
+        form: Some(r#"{"tool_calls": [{"tool": "read", "parameters": {"filePath": "README.md"}}]}"#),
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

@@ -14,6 +14,11 @@ const DESCRIPTION: &str = include_str!("lsp.txt");
 /// The `lsp` tool.
 pub struct Lsp;
 
+impl Lsp {
+    /// The operation about the diagnostics of a file.
+    pub const DIAGNOSTICS: &'static str = "diagnostics";
+}
+
 /// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,11 +30,30 @@ pub struct Input {
     query: Option<String>,
 }
 
+/// The aliases were tools for one operation. An operation about a file needs no position.
+fn adapt(called: &str, input: &mut Value) {
+    let Some(fields) = input.as_object_mut() else { return };
+    let implied =
+        ["diagnostics", "hover"].into_iter().find(|operation| called.to_lowercase().ends_with(operation));
+    if let Some(operation) = implied {
+        fields.entry("operation").or_insert_with(|| operation.into());
+    }
+    let is_about_file = fields
+        .get("operation")
+        .is_some_and(|operation| [Lsp::DIAGNOSTICS, "documentSymbol"].iter().any(|it| operation == it));
+    if is_about_file {
+        for key in ["line", "character"] {
+            fields.entry(key).or_insert_with(|| 1.into());
+        }
+    }
+}
+
 impl Tool for Lsp {
     const NAME: &'static str = "lsp";
     const FACTS: &'static Facts = &Facts {
         effect: Effect::None,
-        aliases: &["lsp-diagnostics", "lsp-hover"],
+        aliases: &["lsp-diagnostics", "lsp-hover", "lsp_diagnostics", "lsp_hover"],
+        adapt,
         is_available: |setup| setup.has_language_servers,
         ..Facts::PLAIN
     };
@@ -53,6 +77,7 @@ impl Tool for Lsp {
                     "enum": [
                         "goToDefinition", "findReferences", "hover", "documentSymbol", "workspaceSymbol",
                         "goToImplementation", "prepareCallHierarchy", "incomingCalls", "outgoingCalls",
+                        Self::DIAGNOSTICS,
                     ],
                     "description": "The kind of query",
                 },

@@ -30,6 +30,7 @@ impl Tool for MultiEdit {
         effect: Effect::Reported,
         edits,
         listing: Listing::Accepted,
+        form: Some(r#"{"filePath": "README.md", "edits": [{"oldString": "teh", "newString": "the"}]}"#),
         ..Facts::PLAIN
     };
     type Input = Input;

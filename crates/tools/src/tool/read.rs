@@ -1,6 +1,7 @@
 //! Reads a file or lists a directory.
 
 mod nested;
+mod several;
 mod text;
 
 use std::fs::File;
@@ -41,9 +42,19 @@ pub struct Input {
     file_path: String,
     offset: Option<u64>,
     limit: Option<u64>,
+    /// More files, which models of other programs name in one call.
+    #[serde(default)]
+    files: Vec<Self>,
+    /// The files of the call, which share the limit of bytes.
+    #[serde(skip)]
+    sharing: usize,
 }
 
 impl Input {
+    fn limit_bytes(&self) -> usize {
+        MAX_BYTES / self.sharing.max(1)
+    }
+
     fn offset(&self) -> usize {
         usize::try_from(self.offset.unwrap_or(1)).unwrap_or(usize::MAX).max(1)
     }
@@ -61,6 +72,7 @@ impl Tool for Read {
         opens: |input| input["filePath"].as_str(),
         finds_files: true,
         limits_output: true,
+        adapt: several::adapt,
         position: Some(3),
         ..Facts::PLAIN
     };
@@ -97,31 +109,35 @@ impl Tool for Read {
     }
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        let (cx, path) = (cx.clone(), input.file_path.clone());
-        cx.clone()
-            .reading(move || {
-                let held = cx.judge_existing(&path)?;
-                let outside = if node(&held)? == Some(Node::Directory) {
+        let (inner, files) = (cx.clone(), several::files(input)?);
+        cx.reading(move || {
+            let mut asks = Vec::new();
+            for wanted in files {
+                let held = inner.judge_existing(&wanted.file_path)?;
+                asks.extend(if node(&held)? == Some(Node::Directory) {
                     outside_directory(&held.place)
                 } else {
                     outside_file(&held.place)
-                };
-                let read = file(Permission::Read, &cx.workspace(), &held.place);
-                Ok(outside.into_iter().chain([read]).collect())
-            })
-            .await
-    }
-
-    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        let inner = cx.clone();
-        cx.reading(move || {
-            let held = inner.judged(&input.file_path)?;
-            let title = inner.workspace().title(&held.place.path);
-            let output = read(&held, &input, &inner)?;
-            Ok(Output { title, ..output })
+                });
+                asks.push(file(Permission::Read, &inner.workspace(), &held.place));
+            }
+            Ok(asks)
         })
         .await
     }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let (inner, files) = (cx.clone(), several::files(&input)?);
+        cx.reading(move || several::joined(files.iter().map(|file| one(file, &inner)).collect())).await
+    }
+}
+
+/// Reads one file of a call.
+fn one(input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
+    let held = cx.judged(&input.file_path)?;
+    let title = cx.workspace().title(&held.place.path);
+    let output = read(&held, input, cx)?;
+    Ok(Output { title, ..output })
 }
 
 fn read(held: &Held, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
@@ -215,7 +231,7 @@ fn facts(preview: &str, truncated: bool) -> serde_json::Map<String, Value> {
 
 fn text(file: &mut impl std::io::Read, held: &Held, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
     let offset = input.offset();
-    let window = Window { offset, limit: input.limit(), limit_bytes: MAX_BYTES };
+    let window = Window { offset, limit: input.limit(), limit_bytes: input.limit_bytes() };
     let page = read_lines(file, &held.place.real, window, &cx.cancel)?;
     if offset > page.total && !(page.total == 0 && offset == 1) {
         let total = page.total;
@@ -229,7 +245,7 @@ fn text(file: &mut impl std::io::Read, held: &Held, input: &Input, cx: &ToolCx) 
     let output = format!(
         "<path>{path}</path>\n<type>file</type>\n<content>\n{}\n\n({})\n</content>",
         numbered.join("\n"),
-        footer(&page, offset)
+        footer(&page, input)
     );
     let preview = page.lines[..page.lines.len().min(PREVIEW_LINES)].join("\n");
     let display = json!({
@@ -244,11 +260,12 @@ fn text(file: &mut impl std::io::Read, held: &Held, input: &Input, cx: &ToolCx) 
     Ok(Output { output, metadata: facts(&preview, page.more), ..Output::default() }.with("display", display))
 }
 
-fn footer(page: &Page, offset: usize) -> String {
+fn footer(page: &Page, input: &Input) -> String {
+    let offset = input.offset();
     let (next, total) = (offset + page.lines.len(), page.total);
     let last = next - 1;
     if page.capped {
-        let kilobytes = MAX_BYTES / 1024;
+        let kilobytes = input.limit_bytes() / 1024;
         format!(
             "Output capped at {kilobytes} KB. Showing lines {offset}-{last}. Use offset={next} to continue."
         )

@@ -18,6 +18,8 @@ pub struct TodoWrite;
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     todos: Vec<Todo>,
+    /// Some models give a reason for a change. It is kept, but the schema has the recorded shape.
+    explanation: Option<String>,
 }
 
 /// One item of the list.
@@ -84,6 +86,9 @@ impl Tool for TodoWrite {
         let output = serde_json::to_string_pretty(&input.todos).map_err(ToolError::model)?;
         let mut result = Output { title: format!("{open} todos"), output, ..Output::default() };
         result.metadata.insert("todos".to_owned(), json!(input.todos));
+        if let Some(explanation) = input.explanation.filter(|text| !text.trim().is_empty()) {
+            result.metadata.insert("explanation".to_owned(), explanation.into());
+        }
         Ok(result.with("truncated", false))
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use codewright_llm::{Model, Request, ToolSpec};
 use codewright_proto::{MessageWithParts, PartBody, PromptModel, ToolPart, ToolState, UserMessage};
-use codewright_tools::{LoadedInstructions, Lsp, ModelName, Tool as _};
+use codewright_tools::{Bash, LoadedInstructions, Lsp, ModelName, Tool as _};
 use serde_json::{Map, Value};
 
+use crate::commands;
 use crate::extension::model_request::About;
 use crate::extension::{Extensions, Moment};
 use crate::inner::Inner;
@@ -21,6 +22,7 @@ use crate::request::{Parts, history, skills, system};
 use crate::run::files::Files;
 use crate::run::repetition::Repetition;
 use crate::run::structured;
+use crate::sandbox::enforcement::announced;
 use crate::subagent::handover::Caller;
 use crate::toolbox::Selection;
 use crate::toolbox::spec::spec;
@@ -121,6 +123,8 @@ pub(crate) struct SystemSources<'a> {
     pub(crate) rules: &'a PermissionRules,
     /// The block about the MCP servers of the directory.
     pub(crate) mcp: Option<&'a str>,
+    /// What the sandbox lets commands do.
+    pub(crate) sandbox: &'a str,
 }
 
 /// Returns the blocks of the system text of a step.
@@ -150,10 +154,12 @@ pub(crate) fn system_blocks(
         worktree: &instance.worktree.root,
         is_git: instance.worktree.git,
         surroundings,
+        sandbox: has(Bash::NAME).then(|| sources.sandbox.to_owned()),
         rules: &instructions.rules,
         instructions: &instructions.listed,
         mcp: sources.mcp.map(str::to_owned),
         skills: has("skill").then(|| skills::block(&instance.skills(rules))).flatten(),
+        commands: instance.prompt.claude.then(|| commands::listed(&instance.commands)).flatten(),
         structured: structured::requested_schema(prompt).is_some(),
         config: instance.prompt.system.as_deref(),
         user: prompt.system.as_deref(),
@@ -183,7 +189,9 @@ pub(super) async fn prepare(
         instance.warn(warning);
     }
     let (model_of, mcp) = (&model, mcp.as_deref());
-    let sources = SystemSources { prompt, surroundings, model: model_of, tools: &tools, rules: &rules, mcp };
+    let sandbox = &announced(inner, &instance);
+    let sources =
+        SystemSources { prompt, surroundings, model: model_of, tools: &tools, rules: &rules, mcp, sandbox };
     let blocks = system_blocks(&instance, sources, instructions)?;
     let system = system::joined(&blocks);
     let mut options = agent.options.clone();

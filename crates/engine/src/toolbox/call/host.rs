@@ -5,7 +5,7 @@ use std::sync::Arc;
 use codewright_lsp::{Answer, Query};
 use codewright_proto::{PartInput, PromptInput, Question, QuestionOption, SessionId, ToolRef};
 use codewright_tools::{
-    Answers, Boxed, CallIdentity, Completed, Completion, Host, LanguageAnswer, LanguageQuery, Progress,
+    Answers, Boxed, CallIdentity, Completed, Completion, Host, LanguageAnswer, LanguageQuery, Lsp, Progress,
     TaskInput, TaskOutcome, ToolError, UserQuestion,
 };
 use tokio_util::sync::CancellationToken;
@@ -68,15 +68,19 @@ impl Host for CallHost {
     fn query_language(&self, query: LanguageQuery) -> Boxed<'_, LanguageAnswer> {
         Box::pin(async move {
             let LanguageQuery { operation, path, line, character, name } = query;
-            let Ok(operation) = serde_json::from_value(operation.clone().into()) else {
-                return Err(ToolError::Model(format!("there is no operation `{operation}`")));
-            };
             let Some(servers) = lsp::host::servers(&self.inner, &self.instance) else {
                 return Err(ToolError::model(
                     "Language servers are disabled: the configuration key `lsp` is not set. Use grep and read instead.",
                 ));
             };
-            let answer = servers.query(&Query { operation, path, line, character, name }).await;
+            let answer = if operation == Lsp::DIAGNOSTICS {
+                servers.diagnose(&path).await
+            } else {
+                let Ok(operation) = serde_json::from_value(operation.clone().into()) else {
+                    return Err(ToolError::Model(format!("there is no operation `{operation}`")));
+                };
+                servers.query(&Query { operation, path, line, character, name }).await
+            };
             let Answer { text, entries } = answer.map_err(ToolError::Model)?;
             Ok(LanguageAnswer { text, entries })
         })

@@ -31,6 +31,7 @@ fn summarize(events: &[ModelEvent]) -> Vec<String> {
         ModelEvent::TextStart => "text".to_owned(),
         ModelEvent::TextDelta(text) => format!("+{text}"),
         ModelEvent::TextEnd => "/text".to_owned(),
+        ModelEvent::ToolExcess { .. } => "more".to_owned(),
         ModelEvent::TextWasReasoning => "/text was thought".to_owned(),
         ModelEvent::ReasoningStart => "thought".to_owned(),
         ModelEvent::ReasoningDelta(text) => format!("~{text}"),

@@ -21,6 +21,10 @@ struct Call {
     started: bool,
     /// `ToolCall` was emitted.
     ended: bool,
+    /// A second value follows the arguments.
+    has_second: bool,
+    /// Text after the arguments was dropped.
+    has_excess: bool,
 }
 
 impl Calls {
@@ -54,7 +58,7 @@ impl Calls {
             call.extend(&text, out)?;
         }
         call.start(out);
-        if call.json.is_whole() && !call.json.is_empty_object() {
+        if call.json.is_whole() && !call.json.is_empty_object() && !call.has_second {
             call.end(out);
         }
         Ok(())
@@ -99,20 +103,39 @@ impl Calls {
 impl Call {
     fn extend(&mut self, text: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         if self.ended {
+            self.excess(text, out);
             return Ok(());
         }
-        if self.json.is_empty_object() && text.trim_start().starts_with('{') {
+        if self.json.is_empty_object() && !self.has_second && text.trim_start().starts_with('{') {
             // `{}` was a placeholder for arguments that follow.
             self.json = Json::default();
             self.arguments.clear();
         }
-        let text = &text[..self.json.read(text)];
+        let (text, rest) = text.split_at(self.json.read(text));
+        // A second value may be the one that fits, which the schema decides. Anything else is dropped.
+        self.has_second |= rest.trim_start().starts_with(['{', '[']);
+        let second = if self.has_second { rest } else { "" };
+        let text = [text, second].concat();
         check_arguments(self.arguments.len() + text.len())?;
-        self.arguments.push_str(text);
+        self.arguments.push_str(&text);
         if self.started && !text.is_empty() {
-            out.push(ModelEvent::ToolDelta { id: self.id.clone(), text: text.to_owned() });
+            out.push(ModelEvent::ToolDelta { id: self.id.clone(), text });
+        }
+        if second.is_empty() {
+            self.excess(rest, out);
         }
         Ok(())
+    }
+
+    /// Emits that text after the arguments is dropped, once.
+    fn excess(&mut self, text: &str, out: &mut Vec<ModelEvent>) {
+        if text.trim().is_empty() || self.has_excess {
+            return;
+        }
+        self.has_excess = true;
+        if self.started {
+            out.push(ModelEvent::ToolExcess { id: self.id.clone() });
+        }
     }
 
     /// Emits the start of a call when its name is known, with its arguments so far.
@@ -124,6 +147,9 @@ impl Call {
         out.push(ModelEvent::ToolStart { id: self.id.clone(), name: self.name.clone() });
         if !self.arguments.is_empty() {
             out.push(ModelEvent::ToolDelta { id: self.id.clone(), text: self.arguments.clone() });
+        }
+        if self.has_excess {
+            out.push(ModelEvent::ToolExcess { id: self.id.clone() });
         }
     }
 

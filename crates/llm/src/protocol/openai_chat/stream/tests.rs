@@ -31,6 +31,7 @@ fn line(event: &ModelEvent) -> String {
         ModelEvent::ReasoningEnd { .. } => "thought>".into(),
         ModelEvent::ToolStart { id, name } => format!("<{id} {name}"),
         ModelEvent::ToolDelta { id, text } => format!("{id} {text}"),
+        ModelEvent::ToolExcess { id } => format!("{id} has more"),
         ModelEvent::ToolCall { id, name, arguments } => format!("{id}> {name} {arguments}"),
         ModelEvent::Metadata { metadata, .. } => format!("metadata {metadata}"),
         ModelEvent::Finish { reason, .. } => format!("finish {}", reason.as_str()),
@@ -428,6 +429,33 @@ fn reasoning_details_are_kept() {
             {"type": "reasoning.encrypted", "data": "E", "index": 1}]}}),
     ];
     assert_eq!(kept, expected);
+}
+
+/// A second value in the same piece is left to the schema. Everything else after the arguments is dropped, and known.
+#[test]
+fn text_after_the_arguments_is_noticed() {
+    let piece = |text: &str| {
+        let function = serde_json::json!({"name": "read", "arguments": text});
+        serde_json::json!({"tool_calls": [{"index": 0, "id": "a", "function": function}]}).to_string()
+    };
+    for (pieces, arguments, has_more) in [
+        (&[r#"{"p":1}"#][..], r#"{"p":1}"#, false),
+        (&["{\"p\":1}\n"], r#"{"p":1}"#, false),
+        (&[r#"{"p":1}{"p":2}"#], r#"{"p":1}{"p":2}"#, false),
+        (&[r#"{}{"p":2}"#], r#"{}{"p":2}"#, false),
+        (&[r#"{"p":1}{"#, r#""p":2}"#], r#"{"p":1}{"p":2}"#, false),
+        (&["{}", r#"{"p":2}"#], r#"{"p":2}"#, false),
+        (&[r#"{"p":1}"#, r#"{"p":2}"#], r#"{"p":1}"#, true),
+        (&[r#"{"p":1}}"#], r#"{"p":1}"#, true),
+        (&[r#"{"p":1}"#, "}"], r#"{"p":1}"#, true),
+    ] {
+        let chunks: Vec<String> = pieces.iter().map(|text| piece(text)).collect();
+        let mut chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+        chunks.push(STOP);
+        let found = play(&chunks);
+        assert!(found.contains(&format!("a> read {arguments}")), "{pieces:?}: {found:?}");
+        assert_eq!(found.contains(&"a has more".to_owned()), has_more, "{pieces:?}: {found:?}");
+    }
 }
 
 #[test]

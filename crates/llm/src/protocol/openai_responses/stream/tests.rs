@@ -38,6 +38,7 @@ fn line(event: &ModelEvent) -> String {
         },
         ModelEvent::ToolStart { id, name } => format!("<{id} {name}"),
         ModelEvent::ToolDelta { id, text } => format!("{id} {text}"),
+        ModelEvent::ToolExcess { id } => format!("{id} has more"),
         ModelEvent::ToolCall { id, name, arguments } => format!("{id}> {name} {arguments}"),
         ModelEvent::Metadata { call, metadata } => {
             format!("{} is {}", call.as_deref().unwrap_or("text"), metadata["openai"]["itemId"])
