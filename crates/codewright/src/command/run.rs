@@ -133,6 +133,9 @@ pub(crate) async fn turn_and_close(
     text: String,
 ) -> anyhow::Result<ExitCode> {
     connection.configure(&args.common);
+    if let Some(engine) = connection.engine() {
+        engine.events().watch_files_on_request();
+    }
     let code = turn(&connection, args, text, None).await;
     connection.close().await;
     code

@@ -206,6 +206,8 @@ pub const EXPERIMENTAL_LSP_TY: &str = "OPENCODE_EXPERIMENTAL_LSP_TY";
 pub const EXPERIMENTAL_PLAN_ENTER: &str = "OPENCODE_EXPERIMENTAL_PLAN_ENTER";
 /// Let subagents run in the background.
 pub const EXPERIMENTAL_BACKGROUND_SUBAGENTS: &str = "OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS";
+/// Report changes of files that other programs make in `run`, too.
+pub const EXPERIMENTAL_FILEWATCHER: &str = "OPENCODE_EXPERIMENTAL_FILEWATCHER";
 /// Never watch files, not even the branch of a repository.
 pub const EXPERIMENTAL_DISABLE_FILEWATCHER: &str = "OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER";
 /// Offer commands in the background.
@@ -320,6 +322,7 @@ pub const OWN: &[(&str, &str)] = &[
     (EXPERIMENTAL_LSP_TY, "check Python with the language server ty instead of pyright"),
     (EXPERIMENTAL_PLAN_ENTER, "let the model propose to make a plan first"),
     (EXPERIMENTAL_BACKGROUND_SUBAGENTS, "let subagents run in the background"),
+    (EXPERIMENTAL_FILEWATCHER, "watch files in `run`, too"),
     (EXPERIMENTAL_DISABLE_FILEWATCHER, "never watch files, not even the branch of a repository"),
     (EXPERIMENTAL_BACKGROUND, "offer commands in the background"),
     (EXPERIMENTAL_OXFMT, "offer the formatter oxfmt"),
@@ -332,7 +335,6 @@ pub const OWN: &[(&str, &str)] = &[
 pub const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("OPENCODE_BUN", "the program contains no JavaScript runtime"),
     ("OPENCODE_DISABLE_AUTOUPDATE", "the program never updates itself"),
-    ("OPENCODE_EXPERIMENTAL_FILEWATCHER", "changes of files are always reported"),
     ("OPENCODE_PID", "never read, and not passed on to commands"),
 ];
 

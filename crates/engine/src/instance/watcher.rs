@@ -1,6 +1,7 @@
 //! Watches the files of open directories and publishes their changes while a client follows events.
 //!
-//! OpenCode needs an environment variable for it. Without followers there are no watches.
+//! OpenCode needs an environment variable for it. Without followers there are no watches. A program that ends with its turn
+//! watches only if the variable is set, because a scan costs more than its events are worth.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codewright_config::Env;
-use codewright_config::env::EXPERIMENTAL_DISABLE_FILEWATCHER;
+use codewright_config::env::{EXPERIMENTAL, EXPERIMENTAL_DISABLE_FILEWATCHER, EXPERIMENTAL_FILEWATCHER};
 use codewright_proto::{FileChange, Signal};
 use codewright_store::Store;
 use codewright_workspace::{Limit, Tree, TreeChange, TreeChanges, TreeOptions};
@@ -35,6 +36,11 @@ pub(crate) fn is_disabled(env: &Env) -> bool {
     env.is_on(EXPERIMENTAL_DISABLE_FILEWATCHER)
 }
 
+/// Reports whether the user asked for file watching.
+fn is_requested(env: &Env) -> bool {
+    env.is_on(EXPERIMENTAL_FILEWATCHER) || env.is_on(EXPERIMENTAL)
+}
+
 /// Returns the watched files of a directory.
 pub(crate) fn options(instance: &Instance) -> TreeOptions {
     let worktree = if instance.worktree.git { &instance.worktree.root } else { &instance.directory };
@@ -58,6 +64,8 @@ pub(crate) struct Watchers {
 #[derive(Default)]
 struct State {
     followers: usize,
+    /// Followers cause no watches.
+    is_off: bool,
     directories: HashMap<String, TreeOptions>,
     /// Present while at least one client follows events.
     output: Option<Output>,
@@ -101,6 +109,16 @@ impl Watchers {
         }
         state.directories.insert(directory.clone(), options);
         self.begin(&mut state, directory);
+    }
+
+    /// Watches files only if the user asked for it.
+    pub(crate) fn only_on_request(&self, env: &Env) {
+        if is_requested(env) {
+            return;
+        }
+        let mut state = self.lock();
+        state.is_off = true;
+        state.running.clear();
     }
 
     /// Stops watching a directory.
@@ -157,6 +175,9 @@ impl Watchers {
         let (Some(output), Some(options)) = (&state.output, state.directories.get(&directory)) else {
             return;
         };
+        if state.is_off {
+            return;
+        }
         let (output, options) = (output.clone(), options.clone());
         if state.running.len() >= MAX_TREES && !state.running.contains_key(&directory) {
             if !std::mem::replace(&mut state.is_limit_logged, true) {

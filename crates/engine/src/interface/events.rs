@@ -33,6 +33,11 @@ impl Events<'_> {
         }
     }
 
+    /// Lets followers watch files only if an environment variable asks for it, for a program that ends with its turn.
+    pub fn watch_files_on_request(self) {
+        self.0.instances.watchers.only_on_request(&self.0.env);
+    }
+
     /// Returns the position of the last event that this process knows.
     #[must_use]
     pub fn last_position(self) -> u64 {

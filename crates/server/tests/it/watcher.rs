@@ -59,20 +59,36 @@ async fn changes_by_other_programs_are_reported_while_a_client_follows_events() 
 }
 
 #[tokio::test]
+async fn a_program_that_ends_with_its_turn_watches_files_only_on_request() {
+    for (variables, expected) in
+        [(&[][..], "tui.toast.show"), (&[("OPENCODE_EXPERIMENTAL_FILEWATCHER", "1")], "file.watcher.updated")]
+    {
+        let bench = bench(variables).await;
+        bench.engine.events().watch_files_on_request();
+        assert_eq!(first_event_after_a_change(&bench).await, expected, "{variables:?}");
+    }
+}
+
+/// Changes a file, then asks for a toast, and returns which event comes first.
+async fn first_event_after_a_change(bench: &Bench) -> Value {
+    let router = bench.router(quick());
+    let mut raw = Raw::open(&router, "/event", None).await;
+    // The directory is scanned in the background.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    bench.project.write("new", "1").unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let toast = r#"{"message": "end", "variant": "info"}"#;
+    assert_eq!(ask(&router, "POST", "/tui/show-toast", toast).await.0, 200);
+    raw.next_event().await.1["type"].clone()
+}
+
+#[tokio::test]
 async fn files_are_not_watched_if_a_variable_disables_it() {
     for variables in [
         &[("OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER", "1")][..],
         &[("OPENCODE_EXPERIMENTAL_FILEWATCHER", "1"), ("OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER", "1")],
     ] {
         let bench = bench(variables).await;
-        let router = bench.router(quick());
-        let mut raw = Raw::open(&router, "/event", None).await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        bench.project.write("new", "1").unwrap();
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let toast = r#"{"message": "end", "variant": "info"}"#;
-        assert_eq!(ask(&router, "POST", "/tui/show-toast", toast).await.0, 200);
-        let (_, notice) = raw.next_event().await;
-        assert_eq!(notice["type"], "tui.toast.show", "{variables:?}");
+        assert_eq!(first_event_after_a_change(&bench).await, "tui.toast.show", "{variables:?}");
     }
 }
