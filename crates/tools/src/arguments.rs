@@ -93,7 +93,8 @@ fn is_surplus(text: &str) -> bool {
 
 fn unfenced(text: &str) -> &str {
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
-    inner.and_then(|inner| inner.trim().strip_suffix("```")).map_or(text, str::trim)
+    // Protocols that end arguments with their value drop the second fence.
+    inner.map(str::trim).map_or(text, |inner| inner.strip_suffix("```").unwrap_or(inner).trim())
 }
 
 /// Escapes control characters in strings, and removes commas before closing brackets.
@@ -149,6 +150,7 @@ mod tests {
             (r#"{}{"path":"b"}"#, json!({"path": "b"}), true),
             (r#"{"path":"a"}}}<|im_end|> </tool_call>"#, json!({"path": "a"}), true),
             ("```json\n{\"path\":\"a\"}\n```", json!({"path": "a"}), true),
+            ("```json\n{\"path\":\"a\"}", json!({"path": "a"}), true),
             (r#""{\"path\":\"a\"}""#, json!({"path": "a"}), true),
             (r#"{"path":"a","lines":"[1]"}"#, json!({"path": "a", "lines": [1]}), true),
             // What does not fit stays as it is, and its receiver reports it.
