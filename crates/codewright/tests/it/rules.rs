@@ -264,7 +264,7 @@ fn several_files_are_read_in_one_call() -> Result<()> {
         .text("Done.");
     let stage = Stage::plain(script)?;
     let mut config = Project::config(&stage.server.url());
-    config["permission"] = json!({"read": {"*": "allow", "secret.txt": "deny"}});
+    config["permission"] = json!({"read": {"*": "allow", "*secret.txt": "deny"}});
     stage.project.write_config(&config)?;
     for name in ["a.txt", "b.txt", "secret.txt"] {
         stage.project.write(name, format!("content of {name}\n"))?;
