@@ -30,6 +30,10 @@ const STARTS: &[(&str, &str)] = &[
         "crates/codewright/src/command/providers/well_known.rs",
         "a command that the user has read and confirmed with `yes`",
     ),
+    (
+        "crates/codewright/src/command/upgrade/replace.rs",
+        "the new version of this program, whose signature was checked, to print its version",
+    ),
     ("crates/codewright/src/browser.rs", "the user's browser with an address of the program or of a sign-in"),
     (
         "crates/llm/src/aws/remote.rs",

@@ -32,7 +32,7 @@ pub(crate) fn files(program: &Path) -> Vec<PathBuf> {
 
 pub(crate) fn main(args: &UpgradeArgs) -> anyhow::Result<ExitCode> {
     let program = program()?;
-    let wanted = args.target.as_deref().map(|target| target.trim_start_matches('v'));
+    let wanted = wanted(args);
     let receipt = of_program(&program)?.filter(|_| args.method.is_none());
     let Some(receipt) = receipt else {
         ensure!(!args.rollback, "only a program of the install script can be rolled back");
@@ -56,15 +56,16 @@ pub(crate) fn main(args: &UpgradeArgs) -> anyhow::Result<ExitCode> {
     let network = Network { variables: Env::from_process().of(env::NETWORK) };
     let client = Client::with_network(network, &format!("codewright/{VERSION}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(upgrade(&program, receipt, &Source::new(&client), (args, wanted)))
+    runtime.block_on(upgrade(&program, receipt, &Source::new(&client), args))
 }
 
 async fn upgrade(
     program: &Path,
     receipt: Receipt,
     source: &Source<'_>,
-    (args, wanted): (&UpgradeArgs, Option<&str>),
+    args: &UpgradeArgs,
 ) -> anyhow::Result<ExitCode> {
+    let wanted = wanted(args);
     let manifest = source.manifest(&receipt, wanted).await?;
     let found = release::compare(VERSION, &manifest.version)?;
     if found.is_eq() {
@@ -96,6 +97,11 @@ async fn upgrade(
         "running servers and clients keep the old version until they are started again; their sessions stay",
     );
     Ok(crate::print(&format!("upgraded {} from {VERSION} to {version}\n", program.display())))
+}
+
+/// The version that the user names.
+fn wanted(args: &UpgradeArgs) -> Option<&str> {
+    args.target.as_deref().map(|target| target.trim_start_matches('v'))
 }
 
 /// Exchanges the program with the one that the last upgrade replaced.
