@@ -581,7 +581,8 @@ async fn a_client_can_request_permissions() {
     let waiting = get(&router, &own).await;
     assert_eq!(waiting.as_array().unwrap().len(), 2, "{waiting}");
     let asked = get(&router, &format!("{own}/per_mine")).await;
-    assert_eq!((&asked["save"], &asked["metadata"]), (&json!(["rm *"]), &json!({"why": "w"})));
+    assert_eq!((&asked["save"], &asked["metadata"]["why"]), (&json!(["rm *"]), &json!("w")));
+    assert_eq!(asked["metadata"]["asked"]["because"], "your rule `bash *: ask` asks");
     let other = session(&router).await;
     assert_eq!(
         post(&router, &format!("{other}/permission"), wanted.clone()).await.0,

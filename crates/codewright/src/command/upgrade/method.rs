@@ -34,7 +34,7 @@ const METHODS: &[Method] = &[
         version: "bun add -g codewright@",
     },
     Method {
-        name: "npm",
+        name: "npm in a project",
         paths: &["/node_modules/"],
         newest: "npm install codewright@latest",
         version: "npm install codewright@",
