@@ -18,6 +18,9 @@ const NO_METHOD: u8 = 0xff;
 /// The command that opens a connection.
 const CONNECT: u8 = 1;
 
+/// The time for a connection of a client that sends nothing more, which may have gone.
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
+
 /// The first byte of a reply's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reply {
@@ -43,11 +46,15 @@ where
     let (connected, early) = {
         let mut connecting = outside.connect(target);
         let mut early = [0; 1];
-        // A reply may take minutes. A client that has gone needs none.
+        // A reply may take minutes. A client that has gone needs none. One that only has nothing more to send gets an answer
+        // that comes soon.
         tokio::select! {
             connected = &mut connecting => (connected, None),
             read = client.read(&mut early) => match read? {
-                0 => return Ok(()),
+                0 => match timeout(GRACE_PERIOD, connecting).await {
+                    Ok(connected) => (connected, None),
+                    Err(_) => return Ok(()),
+                },
                 _ => (connecting.await, Some(early)),
             },
         }

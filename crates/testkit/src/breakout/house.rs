@@ -18,7 +18,7 @@ use crate::project::Project;
 use crate::run::Run;
 
 /// The source of the list of secrets.
-const PATHS: &str = include_str!("../../../engine/src/sandbox/paths.rs");
+const PATHS: &str = include_str!("../../../permission/src/secret.rs");
 /// The program that makes the attempts.
 const ATTACKER: &str = include_str!("attacker.py");
 /// A process that must live and keep its memory.
