@@ -2,7 +2,7 @@
 // The pages of the settings: what they read from the configuration and write to it. Which model a prompt is sent to.
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Agent, Config, Model, Provider } from "../src/api";
-import { currentModel, isGuessed, isPublic, needsChoice } from "../src/state/choice";
+import { currentModel, isChosen, isGuessed, isPublic, needsChoice } from "../src/state/choice";
 import type { Place, Providers } from "../src/state/place";
 import { setPrefs } from "../src/state/prefs";
 import { changeOf, pairs, rulesOf, words } from "../src/views/settings/parse";
@@ -10,8 +10,8 @@ import { changeOf, pairs, rulesOf, words } from "../src/views/settings/parse";
 const model = (toolcall = true) => ({ capabilities: { toolcall, output: { text: true } }, limit: {}, cost: {} }) as unknown as Model;
 const provider = (id: string, models: string[], apiKey?: string) =>
   ({ id, name: id, options: apiKey ? { apiKey } : {}, models: Object.fromEntries(models.map((name) => [name, model()])) }) as unknown as Provider;
-const place = (providers: Provider[], config: Config = {}, defaults: Record<string, string> = {}) => {
-  const all: Providers = { providers, default: defaults };
+const place = (providers: Provider[], config: Config = {}, model: Providers["model"] = null) => {
+  const all: Providers = { providers, default: {}, model };
   return { directory: "/", agents: () => [] as Agent[], providers: () => all, config: () => config } as unknown as Place;
 };
 
@@ -27,7 +27,9 @@ describe("the model of a prompt", () => {
     setPrefs("recent", ["zen/pickle"]);
     setPrefs("model", { providerID: "zen", modelID: "pickle" });
     expect(currentModel(place([free]))).toBeUndefined();
+    expect(isChosen(place([free]))).toBe(false);
     setPrefs("publicModels", ["zen/pickle"]);
+    expect(isChosen(place([free]))).toBe(true);
     expect(currentModel(place([free]))).toEqual({ providerID: "zen", modelID: "pickle" });
   });
 
@@ -35,13 +37,15 @@ describe("the model of a prompt", () => {
     expect(currentModel(place([free], { model: "zen/pickle" }))).toEqual({ providerID: "zen", modelID: "pickle" });
   });
 
-  it("is guessed from a provider with a key, and says so", () => {
-    const here = place([free, own], {}, { zen: "pickle", acme: "b" });
+  it("is guessed by the server, and says so", () => {
+    const here = place([free, own], {}, { providerID: "acme", modelID: "b", guessed: true });
     expect(currentModel(here)).toEqual({ providerID: "acme", modelID: "b" });
     expect(isGuessed(here)).toBe(true);
+    expect(isChosen(here)).toBe(false);
     setPrefs("model", { providerID: "acme", modelID: "a" });
     expect(currentModel(here)).toEqual({ providerID: "acme", modelID: "a" });
     expect(isGuessed(here)).toBe(false);
+    expect(isChosen(here)).toBe(true);
   });
 });
 

@@ -591,5 +591,10 @@ pub(crate) fn failed(error: codewright_client::Error) -> Error {
     } else {
         INTERNAL_ERROR
     };
-    Error::new(code, error.to_string())
+    let hint = match &error {
+        codewright_client::Error::Api { error, .. } => error.data.get("hint").and_then(Value::as_str),
+        other => other.hint(),
+    };
+    let text = hint.map_or_else(|| error.to_string(), |hint| format!("{error}\n{hint}"));
+    Error::new(code, text)
 }

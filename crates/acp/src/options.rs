@@ -83,11 +83,12 @@ impl Menu {
         let models: Vec<_> = list(&providers["providers"]).iter().flat_map(models_of).collect();
         let modes: Vec<_> = list(agents).iter().filter_map(mode_of).collect();
         let configured = config["model"].as_str().map(str::to_owned);
-        let first = || {
-            let provider = list(&providers["providers"]).first()?["id"].as_str()?;
-            Some(format!("{provider}/{}", providers["default"][provider].as_str()?))
+        // The server's choice is null if nothing shows that the user wants a provider.
+        let guess = || {
+            let chosen = &providers["model"];
+            Some(format!("{}/{}", chosen["providerID"].as_str()?, chosen["modelID"].as_str()?))
         };
-        let model = configured.or_else(first).or_else(|| models.first().map(Model::value));
+        let model = configured.or_else(guess);
         let wanted =
             config["default_agent"].as_str().filter(|name| modes.iter().any(|mode| mode.name == *name));
         let mode = wanted.map(str::to_owned).or_else(|| modes.first().map(|mode| mode.name.clone()));
@@ -222,6 +223,7 @@ mod tests {
                     "b": {"name": "B", "limit": {"context": 200}},
                 }}],
                 "default": {"p": "b"},
+                "model": {"providerID": "p", "modelID": "b", "guessed": true},
             }),
             &json!([
                 {"name": "build", "mode": "primary", "description": "d"},

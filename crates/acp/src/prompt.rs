@@ -8,7 +8,7 @@ use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     ContentBlock, Cost, Meta, PromptResponse, SessionUpdate, StopReason, Usage, UsageUpdate,
 };
-use codewright_client::Client;
+use codewright_client::{Client, slash_command};
 use codewright_proto::{
     AssistantMessage, CommandInput, Message, MessageError, MessageWithParts, PartInput, PromptInput,
     SummarizeInput,
@@ -111,11 +111,13 @@ async fn until_cancelled<T>(
 async fn send(session: &Session, parts: Vec<PartInput>) -> Result<Option<MessageWithParts>, Error> {
     let (client, id) = (&session.client, &session.id);
     let choice = session.choice();
-    let Some((command, arguments)) = command(client, &parts).await else {
+    let Some((command, arguments)) = command(client, &parts).await? else {
         let model = choice.prompt_model();
         let input = PromptInput {
             variant: model.is_none().then(|| choice.variant.clone()).flatten(),
             model,
+            // The editor's user selected it: the client never guesses a provider without a key.
+            chosen: Some(true),
             agent: choice.mode,
             parts,
             ..PromptInput::default()
@@ -135,6 +137,7 @@ async fn send(session: &Session, parts: Vec<PartInput>) -> Result<Option<Message
         arguments,
         agent: choice.mode,
         model: choice.model,
+        chosen: Some(true),
         variant: choice.variant,
         parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
         ..CommandInput::default()
@@ -143,13 +146,20 @@ async fn send(session: &Session, parts: Vec<PartInput>) -> Result<Option<Message
 }
 
 /// The command and its arguments, if the prompt begins with the name of one.
-async fn command(client: &Client, parts: &[PartInput]) -> Option<(String, String)> {
-    let Some(PartInput::Text { text, .. }) = parts.first() else { return None };
-    let line = text.trim().strip_prefix('/')?;
-    let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let commands = client.commands().await.ok()?;
-    let is_known = commands.as_array()?.iter().any(|command| command["name"] == name);
-    (is_known || name == COMPACT).then(|| (name.to_owned(), arguments.trim().to_owned()))
+///
+/// # Errors
+///
+/// Fails if there is no such command: the name would be sent to the model.
+async fn command(client: &Client, parts: &[PartInput]) -> Result<Option<(String, String)>, Error> {
+    let Some(PartInput::Text { text, .. }) = parts.first() else { return Ok(None) };
+    let Some((name, arguments)) = slash_command(text.trim_end()) else { return Ok(None) };
+    // If the commands cannot be read, neither can the prompt be sent.
+    let commands = client.commands().await.map_err(failed)?;
+    let is_known = commands.as_array().into_iter().flatten().any(|command| command["name"] == name);
+    if is_known || name == COMPACT {
+        return Ok(Some((name.to_owned(), arguments.to_owned())));
+    }
+    Err(invalid(format!("unknown command `/{name}`; to send this text as a prompt, begin it with a space")))
 }
 
 fn id_of(message: &Message) -> &codewright_proto::MessageId {

@@ -553,6 +553,11 @@ impl Client {
         self.list("/config/providers").await
     }
 
+    /// Asks a provider whether it accepts the stored key: `status` and `message`.
+    pub async fn verify_credential(&self, provider: &str) -> Result<Value, Error> {
+        self.post(&format!("/auth/{}/verify", escape(provider)), &serde_json::json!({})).await
+    }
+
     /// Opens the event stream of the directory.
     ///
     /// No event that is emitted after this function has returned is missed.

@@ -11,9 +11,11 @@ mod events;
 mod exchange;
 mod frames;
 mod query;
+mod slash;
 mod transport;
 
 pub use client::Client;
 pub use error::Error;
 pub use events::Events;
 pub use query::SessionQuery;
+pub use slash::slash_command;

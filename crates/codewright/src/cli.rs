@@ -5,20 +5,27 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 mod client;
 mod debug;
+mod diagnosis;
+mod help;
 mod install;
 mod model;
+mod review;
 mod server;
 mod session;
 mod setup;
+mod word;
 
 pub(crate) use client::*;
 pub(crate) use debug::*;
+pub(crate) use diagnosis::*;
+pub(crate) use help::definition;
 pub(crate) use install::*;
 pub(crate) use model::*;
+pub(crate) use review::*;
 pub(crate) use server::*;
 pub(crate) use session::*;
 pub(crate) use setup::*;
@@ -31,7 +38,7 @@ pub(crate) struct Cli {
     #[arg(short, long, global = true)]
     pub(crate) version: bool,
     /// Store sessions in this database, `postgres://…`, instead of the file [env: OPENCODE_STORE]
-    #[arg(long, value_name = "URL", global = true)]
+    #[arg(long, value_name = "URL", global = true, hide_short_help = true)]
     pub(crate) store: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -46,7 +53,7 @@ impl Cli {
     /// others. If that fails, the whole definition decides, which also writes help and errors.
     pub(crate) fn read(args: &[OsString]) -> Result<Self, clap::Error> {
         let usual = args.get(1..).and_then(Self::usual);
-        let cli = usual.map_or_else(|| Self::try_parse_from(args), Ok)?;
+        let cli = usual.map_or_else(|| Self::whole(args), Ok)?;
         if cli.command.is_some() && cli.tui.common.sandbox.is_some() {
             // It would belong to the terminal client alone, and the command would run with less protection than requested.
             let message = "write `--sandbox` after the command";
@@ -62,6 +69,12 @@ impl Cli {
             return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
         Ok(cli)
+    }
+
+    /// Parses with the whole definition.
+    fn whole(args: &[OsString]) -> Result<Self, clap::Error> {
+        let matches = definition().try_get_matches_from(args).map_err(|error| word::mistake(args, error))?;
+        word::place_prompt(Self::from_arg_matches(&matches)?)
     }
 
     fn usual(args: &[OsString]) -> Option<Self> {
@@ -90,6 +103,8 @@ pub(crate) enum Command {
     Attach(AttachArgs),
     /// Run one prompt and print the answer
     Run(RunArgs),
+    /// Review changes and print the findings
+    Review(ReviewArgs),
     /// Start a server for clients
     Serve(ServeArgs),
     /// Start a server and open its web page in the browser
@@ -129,6 +144,10 @@ pub(crate) enum Command {
     Sandbox(SandboxArgs),
     /// Show paths, configuration, files, snapshots, skills, agents and prompts
     Debug(DebugArgs),
+    /// Check key, network, sandbox, terminal and more, with advice
+    Doctor(DoctorArgs),
+    /// Write a report of a problem into a file, without secrets; nothing is sent
+    Bug(BugArgs),
     /// Print a shell script that completes commands and options
     Completion(CompletionArgs),
     /// Upgrade the program, or print the command of the package manager that installed it
@@ -136,6 +155,7 @@ pub(crate) enum Command {
     /// Delete the files that the program created
     Uninstall(UninstallArgs),
     /// Print how to check out a GitHub pull request; this version does not run `gh`
+    #[command(hide = true)]
     Pr(PrArgs),
     /// Write the man pages, for packages
     #[command(hide = true)]

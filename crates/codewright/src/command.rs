@@ -2,10 +2,12 @@
 
 pub(crate) mod acp;
 pub(crate) mod agent;
+pub(crate) mod bug;
 pub(crate) mod completion;
 pub(crate) mod db;
 pub(crate) mod debug;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod mcp;
@@ -14,6 +16,7 @@ pub(crate) mod outside;
 pub(crate) mod permissions;
 pub(crate) mod plugin;
 pub(crate) mod providers;
+pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod serve;

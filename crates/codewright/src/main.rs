@@ -79,6 +79,7 @@ fn run(command: Command, started: Instant) -> anyhow::Result<ExitCode> {
     match command {
         Command::Attach(args) => command::tui::attach(args),
         Command::Run(args) => command::run::main(args),
+        Command::Review(args) => command::review::main(&args),
         Command::Serve(args) => command::serve::main(args),
         Command::Web(args) => command::serve::web(args),
         Command::Providers(args) => command::providers::main(args),
@@ -94,6 +95,8 @@ fn run(command: Command, started: Instant) -> anyhow::Result<ExitCode> {
         Command::Stats(args) => command::stats::main(&args),
         Command::Db(args) => command::db::main(&args),
         Command::Agent(args) => command::agent::main(&args),
+        Command::Doctor(args) => command::doctor::main(&args),
+        Command::Bug(args) => command::bug::main(&args),
         Command::Debug(args) => command::debug::main(&args, started),
         Command::Completion(args) => command::completion::main(&args),
         Command::Man(args) => command::completion::man(&args),

@@ -26,6 +26,16 @@ pub enum Error {
         /// The problem.
         problem: String,
     },
+    /// A key is misspelt.
+    #[error("{position}: unknown key `{key}`; did you mean `{nearest}`?")]
+    UnknownKey {
+        /// The position of the key's value.
+        position: Position,
+        /// The key.
+        key: String,
+        /// The known key that is most similar.
+        nearest: String,
+    },
     /// A known key has a value of the wrong type.
     #[error("{position}: `{key}` must be {expected}, found {found}")]
     Value {
@@ -91,6 +101,9 @@ impl Error {
             Self::File { problem, .. } => return problem.hint(),
             Self::Syntax { .. } => {
                 "comments and trailing commas are allowed; keys and strings need double quotes".to_owned()
+            }
+            Self::UnknownKey { .. } => {
+                "correct the key; unknown keys of other programs are ignored".to_owned()
             }
             Self::Value { .. } | Self::Permission { .. } => "correct the value, or remove the key".to_owned(),
             Self::Insert { .. } => {

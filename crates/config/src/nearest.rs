@@ -13,7 +13,10 @@ pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, n: usize)
         .map(|name| (similarity(&wanted, &lowercase(name)), name))
         .filter(|(score, _)| *score >= MIN_SIMILARITY)
         .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    // Swapped letters are a more frequent mistake than a letter too many.
+    let by_length = |name: &str| name.len().abs_diff(wanted.len());
+    scored
+        .sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (by_length(a.1), a.1).cmp(&(by_length(b.1), b.1))));
     scored.into_iter().take(n).map(|(_, name)| name.to_owned()).collect()
 }
 
@@ -43,6 +46,7 @@ mod tests {
     fn a_typing_mistake_finds_the_name() {
         check("biuld", 3, &["build"]);
         check("GPT-5", 1, &["gpt-5"]);
+        assert_eq!(nearest("modle", ["mode", "model"].into_iter(), 1), ["model"]);
         check("claude-sonnet-4.5", 1, &["claude-sonnet-4-5"]);
     }
 

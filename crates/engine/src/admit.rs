@@ -109,6 +109,7 @@ async fn store_summary_request(
 ) -> Result<MessageId, Error> {
     let instance = inner.instance(Path::new(&session.directory)).await?;
     instance.models.find(&model.provider_id, &model.model_id)?;
+    check_choice(&instance, session, &model, None)?;
     let agent = instance.agent_name(session.agent.as_deref())?;
     request_summary(inner, &session.id, &agent, &model, cause).await
 }
@@ -148,6 +149,7 @@ async fn store(inner: &Arc<Inner>, session: &Session, input: PromptInput) -> Res
     }
     let agent = instance.agent_name(input.agent.as_deref().or(session.agent.as_deref()))?;
     let model = choose_model(&instance, session, &input, &agent)?;
+    check_choice(&instance, session, &model, input.chosen)?;
     // If the clock was set back, the prompt must still come after the earlier messages.
     inner.continue_after(inner.store.messages(&session.id, Some(1)).await?.last());
     let chosen = input.message_id;
@@ -296,6 +298,25 @@ pub(crate) fn choose_model(
     };
     let variant = variant.or_else(of_agent);
     Ok(PromptModel { provider_id, model_id, variant })
+}
+
+/// Refuses a model of a provider that takes prompts without a key and that the user has not chosen.
+///
+/// Clients fill in the first model of a list, so a name alone proves no choice. The configuration, a client that says
+/// so, and an earlier answer in the session do.
+pub(crate) fn check_choice(
+    instance: &Instance,
+    session: &Session,
+    model: &PromptModel,
+    chosen: Option<bool>,
+) -> Result<(), Error> {
+    let PromptModel { provider_id, model_id, .. } = model;
+    let of_session = session.model.as_ref().is_some_and(|model| model.provider_id == *provider_id);
+    let has_answers = session.tokens != TokenUsage::default();
+    if chosen == Some(true) || (of_session && has_answers) || instance.is_chosen(provider_id) {
+        return Ok(());
+    }
+    Err(Error::NotChosen { provider: provider_id.clone(), model: model_id.clone() })
 }
 
 type Parts = Vec<(Option<PartId>, PartBody)>;

@@ -85,10 +85,7 @@ pub enum Error {
     },
     /// No provider is set up; the user sets one up.
     #[error("no model provider was found")]
-    NoProvider {
-        /// The places that were searched, one per line.
-        looked_for: Vec<String>,
-    },
+    NoProvider,
     /// The model does not exist; the user names another.
     #[error("model not found: {wanted}")]
     UnknownModel {
@@ -114,6 +111,14 @@ pub enum Error {
         provider: String,
         /// How to set it up.
         advice: String,
+    },
+    /// The provider takes prompts without a key, and the user has not chosen it; the user chooses a model.
+    #[error("no model was chosen: `{provider}/{model}` would receive the prompt without a key of yours")]
+    NotChosen {
+        /// The provider.
+        provider: String,
+        /// Its model in the request.
+        model: String,
     },
     /// The configuration is unusable; the user corrects it.
     #[error(transparent)]
@@ -201,13 +206,7 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoProvider { looked_for } => Some(format!(
-                "looked for:\n{}\n\nSet a key (for example ANTHROPIC_API_KEY or OPENAI_API_KEY), name a provider in \
-                 opencode.json, or start a local model server. `codewright models opencode` lists models that cost \
-                 nothing and need no key: name one with `--model`. `codewright demo` shows the program at work without \
-                 any of these.",
-                looked_for.iter().map(|line| format!("  - {line}")).collect::<Vec<_>>().join("\n")
-            )),
+            Self::NoProvider => Some(NO_PROVIDER.to_owned()),
             Self::UnknownModel { nearest, advice, .. } => {
                 let nearest = did_you_mean(nearest);
                 let both: Vec<_> = nearest.into_iter().chain(advice.clone()).collect();
@@ -215,6 +214,11 @@ impl Error {
             }
             Self::UnknownProvider { nearest, .. } => did_you_mean(nearest),
             Self::NoKey { advice, .. } => Some(advice.clone()),
+            Self::NotChosen { provider, model } => Some(format!(
+                "Store a key of a provider with `codewright providers login`. To use this model, choose it with \
+                 `--model {provider}/{model}` or `\"model\": \"{provider}/{model}\"` in opencode.json; a client of the API \
+                 sends `\"chosen\": true` with the prompt."
+            )),
             Self::Config(error) => error.hint(),
             Self::NotFound { .. }
             | Self::Busy { .. }
@@ -234,6 +238,15 @@ impl Error {
         }
     }
 }
+
+/// What to do without a provider: the command that helps most users first.
+const NO_PROVIDER: &str = "\
+codewright providers login     store the key of a provider, or sign in
+export ANTHROPIC_API_KEY=\u{2026}     or set a variable: OPENAI_API_KEY, GEMINI_API_KEY, \u{2026}
+ollama serve                   or start a model server on this machine (also LM Studio, llama.cpp, vLLM)
+codewright models opencode     list models that need no key; name one with `--model`
+codewright demo                see the program at work without any of these
+codewright debug providers     list where keys and servers were looked for";
 
 fn did_you_mean(nearest: &[String]) -> Option<String> {
     (!nearest.is_empty()).then(|| format!("did you mean {}?", nearest.join(", ")))

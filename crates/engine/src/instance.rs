@@ -413,6 +413,19 @@ impl Instance {
         MessagePath { cwd: self.directory_text(), root: self.worktree_text() }
     }
 
+    /// Reports whether the user gave the provider a key, or the configuration names it.
+    pub(crate) fn is_chosen(&self, provider_id: &str) -> bool {
+        let names = |written: &Option<String>| {
+            let model = written.as_deref().and_then(codewright_config::parse_model);
+            model.is_some_and(|model| model.provider_id == provider_id)
+        };
+        let of_agent =
+            |agent: &AgentSpec| agent.model.as_ref().is_some_and(|it| it.provider_id == provider_id);
+        self.models.is_chosen(provider_id)
+            || self.agents.iter().any(of_agent)
+            || self.commands.iter().any(|command| names(&command.model))
+    }
+
     /// Returns all agents.
     pub(crate) fn agents(&self) -> &[AgentSpec] {
         &self.agents

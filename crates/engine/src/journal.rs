@@ -189,10 +189,16 @@ fn line(time: u64, origin: &Origin<'_>, words: Words<'_>, extra: Option<Value>) 
     let mut line = if line.len() > MAX_LINE_BYTES {
         json!({ "time": time, "level": level.name(), "message": "a line that was too long" }).to_string()
     } else {
-        SECRETS.replace_all(&line, "${kept}${field}${named}${header}${keyed}${user}[secret]").into_owned()
+        hide_credentials(&line)
     };
     line.push('\n');
     line
+}
+
+/// Returns a text without the credentials that have a known form.
+#[must_use]
+pub fn hide_credentials(text: &str) -> String {
+    SECRETS.replace_all(text, "${kept}${field}${named}${header}${keyed}${user}[secret]").into_owned()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(crate) mod credentials;
 pub(crate) mod json;
 mod listed;
 mod local;
+mod merit;
 pub(crate) mod options;
 mod preference;
 mod provider;
@@ -76,7 +77,9 @@ impl Models {
         let config = configs.config;
         let catalog = search.catalog.open().catalog;
         let mut searched: Vec<_> = config_files.iter().map(|path| path.display().to_string()).collect();
-        let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
+        let variables: std::collections::BTreeSet<_> =
+            catalog::providers().iter().flat_map(|row| row.env).copied().collect();
+        let variables: Vec<_> = variables.into_iter().collect();
         let more = catalog.keyed(|_| false).filter(|(id, _)| catalog::provider(id).is_none()).count();
         searched.push(format!(
             "environment variables: {}, and those of {more} more providers",

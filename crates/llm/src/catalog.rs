@@ -47,6 +47,30 @@ pub fn providers() -> &'static [ProviderRow] {
     providers::PROVIDERS
 }
 
+/// The providers that most users have, most used first.
+const POPULAR: [&str; 14] = [
+    "anthropic",
+    "openai",
+    "google",
+    "openrouter",
+    "github-copilot",
+    "xai",
+    "deepseek",
+    "mistral",
+    "groq",
+    "amazon-bedrock",
+    "azure",
+    "google-vertex",
+    "moonshotai",
+    "zai",
+];
+
+/// Returns the position of a provider in lists, by use. Those that few users have share the last one.
+#[must_use]
+pub fn popularity(id: &str) -> usize {
+    POPULAR.iter().position(|popular| *popular == id).unwrap_or(POPULAR.len())
+}
+
 /// Returns the row of the provider named `id`.
 #[must_use]
 pub fn provider(id: &str) -> Option<&'static ProviderRow> {

@@ -26,6 +26,7 @@ mod decode;
 mod framing;
 mod gitlab;
 mod google;
+pub(crate) mod probe;
 mod stream;
 mod unique;
 

@@ -52,6 +52,8 @@ pub struct Failure {
     pub url: Option<String>,
     /// The provider's id.
     pub provider: String,
+    /// Whether no connection to the server was made: its host is unknown, or nothing listens there.
+    pub is_unreachable: bool,
 }
 
 impl std::fmt::Display for Failure {
@@ -63,6 +65,12 @@ impl std::fmt::Display for Failure {
 impl Error {
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self::Busy { failure: Failure::new(message), retry_after: None }
+    }
+
+    /// Returns the error for a server that could not be connected to.
+    pub(crate) fn unreachable(message: impl Into<String>) -> Self {
+        let failure = Failure { is_unreachable: true, ..*Failure::new(message) };
+        Self::Busy { failure: Box::new(failure), retry_after: None }
     }
 
     pub(crate) fn rejected(message: impl Into<String>) -> Self {

@@ -38,6 +38,7 @@ pub mod vault;
 pub mod web;
 
 pub use aws::{Aws, Keys, Sources};
+pub use client::probe::{Probe, Verdict};
 pub use client::{EventStream, body, check_url, decode, list_models};
 pub use custom::{CustomFetch, CustomRequest, CustomResponse};
 pub use error::{Error, Failure};

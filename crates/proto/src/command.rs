@@ -17,6 +17,10 @@ pub struct CommandInput {
     /// The model as `provider/model`, used if neither the command nor its agent names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The user chose the model. Without this, the server refuses a model whose provider takes prompts without a key,
+    /// unless the configuration or the session names the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<bool>,
     /// The text after the command's name.
     pub arguments: String,
     /// The command's name.

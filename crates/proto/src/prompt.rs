@@ -12,6 +12,7 @@ pub struct PromptBody {
     #[serde(rename = "messageID")]
     message_id: Option<MessageId>,
     model: Option<PromptModel>,
+    chosen: Option<bool>,
     agent: Option<String>,
     #[serde(rename = "noReply")]
     no_reply: Option<bool>,
@@ -43,6 +44,7 @@ impl PromptBody {
         Some(PromptInput {
             message_id: self.message_id,
             model: self.model,
+            chosen: self.chosen,
             agent: self.agent,
             no_reply: self.no_reply,
             tools: self.tools,

@@ -134,6 +134,10 @@ pub struct PromptInput {
     /// The model. Defaults to the model of the session, then of the agent, then of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<PromptModel>,
+    /// The user chose the model. Without this, the server refuses a model whose provider takes prompts without a key,
+    /// unless the configuration or the session names the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<bool>,
     /// The agent. Defaults to the agent of the session, then of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,

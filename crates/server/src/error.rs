@@ -278,7 +278,8 @@ impl Error {
                 | engine::Error::Stale { .. }
                 | engine::Error::TooMany { .. }
                 | engine::Error::Aborted { .. }
-                | engine::Error::Machine { .. },
+                | engine::Error::Machine { .. }
+                | engine::Error::NotChosen { .. },
             )
             | Self::Invalid { .. }
             | Self::Cursor(_)

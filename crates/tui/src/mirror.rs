@@ -71,6 +71,8 @@ pub(crate) struct Model {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) context: u64,
+    /// Whether it calls tools, so that it can work as an agent.
+    pub(crate) is_agentic: bool,
     pub(crate) is_free: bool,
     /// Whether it reads pictures; `None` if the server does not know.
     pub(crate) sees: Option<bool>,
@@ -119,6 +121,10 @@ pub(crate) struct Mirror {
     pub(crate) agents: Vec<Agent>,
     pub(crate) providers: Vec<Provider>,
     pub(crate) defaults: BTreeMap<String, String>,
+    /// The server's choice of a model for a prompt that names none; `None` if the server does not choose.
+    pub(crate) server_model: Option<Option<(String, String)>>,
+    /// Whether the server guessed the model, because the configuration names none.
+    pub(crate) is_guess: bool,
     pub(crate) commands: Vec<Command>,
     pub(crate) mcp: Vec<Mcp>,
     /// The resources of the MCP servers. `None` if they were not fetched since the servers changed.
@@ -430,6 +436,9 @@ impl Mirror {
         let providers = value["providers"].as_array().into_iter().flatten();
         self.providers = providers.map(provider).collect();
         self.defaults = serde_json::from_value(value["default"].clone()).unwrap_or_default();
+        let id = |key: &str| value["model"][key].as_str().map(str::to_owned);
+        self.is_guess = value["model"]["guessed"] == true;
+        self.server_model = value.get("model").map(|_| id("providerID").zip(id("modelID")));
     }
 }
 
@@ -462,6 +471,7 @@ fn provider(value: &Value) -> Provider {
             id: id.clone(),
             name: Some(text(model, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| id.clone()),
             context: model["limit"]["context"].as_u64().unwrap_or(0),
+            is_agentic: model["capabilities"]["toolcall"] != false,
             is_free: cost("input") == Some(0.0) && cost("output") == Some(0.0) && value["source"] != "config",
             sees: model["capabilities"]["input"]["image"].as_bool(),
             variants: variants.collect(),

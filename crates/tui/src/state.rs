@@ -93,6 +93,8 @@ pub struct Options {
     pub first: First,
     /// The initial text of the prompt.
     pub prompt: Option<String>,
+    /// Whether the initial text is sent as soon as the data of the server is there.
+    pub sends_prompt: bool,
     /// The agent.
     pub agent: Option<String>,
     /// The model, as `provider/model`.
@@ -453,10 +455,13 @@ impl State {
     }
 
     fn default_model(&self) -> Option<(String, String)> {
+        if let Some(model) = &self.mirror.server_model {
+            return model.clone();
+        }
+        // Servers of other programs only name a default of each provider.
         self.mirror.providers.iter().filter(|provider| !provider.is_public).find_map(|provider| {
             let default = self.mirror.defaults.get(&provider.id);
-            let model = provider.models.iter().find(|model| Some(&model.id) == default);
-            let model = model.or_else(|| provider.models.first())?;
+            let model = provider.models.iter().find(|model| Some(&model.id) == default)?;
             Some((provider.id.clone(), model.id.clone()))
         })
     }

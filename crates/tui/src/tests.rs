@@ -56,6 +56,7 @@ pub(crate) fn options() -> Options {
         zone: crate::zone::Zone::utc(),
         first: First::Home,
         prompt: None,
+        sends_prompt: false,
         agent: None,
         model: None,
         auto: false,

@@ -6,6 +6,7 @@
 mod beneath;
 mod diff;
 mod directory;
+mod disk;
 mod documents;
 mod error;
 mod file;
@@ -27,6 +28,7 @@ pub use codewright_sandbox::{
 };
 pub use diff::{Diff, unified};
 pub use directory::{Directory, EntryStatus};
+pub use disk::free_bytes;
 pub use documents::Documents;
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, write_atomic};

@@ -3,7 +3,7 @@ import { call, type FilePartInput, type AgentPartInput, type Session, type TextP
 import { fail, toast } from "../ui/toast";
 import { t } from "../text";
 import { go, openSession, route } from "../app/router";
-import { currentAgent, currentModel, currentVariant } from "./choice";
+import { currentAgent, currentModel, currentVariant, isChosen } from "./choice";
 import { childrenOf, isBusy, putSession, state, transcriptOf } from "./mirror";
 import { placeOf } from "./place";
 import { prefs, remember, setPrefs, toFront } from "./prefs";
@@ -53,6 +53,8 @@ export async function sendPrompt(id: string, prompt: Prompt): Promise<void> {
   const query = { directory };
   const [agent, model] = [currentAgent(place, session), currentModel(place, session)];
   const variant = model ? currentVariant(place, model) : undefined;
+  // The server refuses a service for everybody that nobody chose.
+  const chosen = isChosen(place, session) ? { chosen: true } : {};
   remember(prompt.isShell ? `!${prompt.text}` : prompt.text);
   if (model) setPrefs("recent", toFront(prefs.recent, `${model.providerID}/${model.modelID}`, 8));
   if (prompt.isShell) {
@@ -66,13 +68,13 @@ export async function sendPrompt(id: string, prompt: Prompt): Promise<void> {
     const files = prompt.parts.filter((part): part is FilePartInput => part.type === "file");
     const body = {
       ...command,
-      ...(agent ? { agent } : {}), ...(model ? { model: `${model.providerID}/${model.modelID}` } : {}), ...(variant ? { variant } : {}),
+      ...(agent ? { agent } : {}), ...(model ? { model: `${model.providerID}/${model.modelID}` } : {}), ...chosen, ...(variant ? { variant } : {}),
       ...(files.length > 0 ? { parts: files } : {}),
     };
     void attempt(() => call("POST /session/{sessionID}/command", { path, query, body, long: true }));
     return;
   }
-  const body = { parts: prompt.parts, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(variant ? { variant } : {}) };
+  const body = { parts: prompt.parts, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...chosen, ...(variant ? { variant } : {}) };
   await call("POST /session/{sessionID}/prompt_async", { path, query, body });
 }
 

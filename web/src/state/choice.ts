@@ -70,13 +70,9 @@ function chosenModels(place: Place, session?: Session): (ModelRef | null | undef
   ];
 }
 
-/** The model that is used if nothing was chosen: the default of the first provider that the user has a key for. */
+/** The server's choice, which is the same for every client. It is null if the user has no key. */
 function guess(place: Place): ModelRef | undefined {
-  const all = place.providers();
-  const provider = all?.providers.find((one) => !isPublic(one) && Object.keys(one.models).length > 0);
-  if (!provider) return undefined;
-  const agentic = Object.entries(provider.models).find(([, model]) => isAgentic(model))?.[0];
-  return { providerID: provider.id, modelID: all?.default[provider.id] ?? agentic ?? Object.keys(provider.models)[0] ?? "" };
+  return place.providers()?.model ?? undefined;
 }
 
 export function currentModel(place: Place, session?: Session): ModelRef | undefined {
@@ -87,6 +83,11 @@ export function currentModel(place: Place, session?: Session): ModelRef | undefi
 /** Whether the model was guessed, because nothing names one. */
 export function isGuessed(place: Place, session?: Session): boolean {
   return currentModel(place, session) !== undefined && !chosenModels(place, session).some((one) => findModel(place, one) !== undefined);
+}
+
+/** Whether the user, the session or the configuration named the model. */
+export function isChosen(place: Place, session?: Session): boolean {
+  return currentModel(place, session) !== undefined && !isGuessed(place, session);
 }
 
 /** Whether the server's models are known, and none of them may be used without a choice. */

@@ -67,6 +67,7 @@ function lazy<T>(fetch: () => Promise<T>): Lazy<T> {
 export interface Providers {
   providers: Provider[];
   default: Record<string, string>;
+  model: { providerID: string; modelID: string; guessed: boolean } | null;
 }
 
 export interface Place {

@@ -187,3 +187,50 @@ fn ignored_tests_do_not_count() {
     assert!(!has_test("#[test]\n#[ignore = \"slow\"]\nfn a() {}"));
     assert!(!has_function("#[test]\nfn a() {}\nfn b() {}", "b"));
 }
+
+/// Returns the lines of what is missing, from the sentences of the table that begin with "Missing:".
+fn missing(page: &str) -> String {
+    let table = page.lines().skip_while(|line| !line.starts_with("| feature |")).skip(2);
+    let mut lines = String::new();
+    for row in table.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let (feature, state, text) = (cells[0], cells[1], cells[2]);
+        let named = text.split_once("Missing: ").map(|(_, rest)| rest.split(". ").next().unwrap_or(rest));
+        match (state, named) {
+            ("not yet", _) => lines.push_str(&format!("- {feature}\n")),
+            (_, Some(named)) => lines.push_str(&format!("- {feature}: {}\n", named.trim_end_matches('.'))),
+            (_, None) => {}
+        }
+    }
+    lines
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a switch of the test, not configuration of the program")]
+fn the_list_of_missing_parts_is_that_of_parity() {
+    let (begin, end) = ("by a test of xtask -->\n", "<!-- end of missing -->");
+    let path = root().join("docs/guides/from-opencode.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let parity = fs::read_to_string(root().join("docs/parity.md")).unwrap();
+    let expected = missing(&parity);
+    let (head, rest) = page.split_once(begin).unwrap();
+    let (found, tail) = rest.split_once(end).unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, format!("{head}{begin}{expected}{end}{tail}")).unwrap();
+        return;
+    }
+    assert!(expected.lines().count() > 3, "{expected}");
+    assert_eq!(found, expected, "run this test with UPDATE_DOCS=1");
+}
+
+#[test]
+fn the_index_lists_every_page() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    let pages = files(&root().join("docs"), "md");
+    let unlisted: Vec<_> = pages
+        .iter()
+        .filter_map(|page| page.strip_prefix(root().join("docs")).ok())
+        .filter(|page| *page != Path::new("README.md") && !index.contains(&format!("]({})", page.display())))
+        .collect();
+    assert!(pages.len() > 20 && unlisted.is_empty(), "{unlisted:?}");
+}

@@ -31,11 +31,15 @@ pub(crate) struct OpenArgs {
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TuiArgs {
-    /// The directory to work in
+    /// The directory to work in, or a prompt to send
+    #[arg(value_name = "DIRECTORY|PROMPT")]
     pub(crate) project: Option<PathBuf>,
+    /// The prompt that was written in the place of the directory.
+    #[arg(skip)]
+    pub(crate) message: Option<String>,
     #[command(flatten)]
     pub(crate) open: OpenArgs,
-    /// The model, as provider/model
+    /// The model, as provider/model or a part of its name that only one model has
     #[arg(short, long, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
     /// The text that the prompt starts with
@@ -117,9 +121,9 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) fork: bool,
     /// Not supported by this version: prints a warning
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub(crate) share: bool,
-    /// The model, as provider/model
+    /// The model, as provider/model or a part of its name that only one model has
     #[arg(short, long, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
     /// The agent
@@ -147,7 +151,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) dir: Option<PathBuf>,
     /// Accepted for compatibility, without effect
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", hide = true)]
     pub(crate) port: Option<u16>,
     /// The model variant, a named set of options such as `high`
     #[arg(long, value_name = "NAME")]
@@ -156,11 +160,14 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) thinking: bool,
     /// Accepted for compatibility, without effect; use `codewright --mini` for a conversation
-    #[arg(short, long)]
+    #[arg(short, long, hide = true)]
     pub(crate) interactive: bool,
     /// Grant every permission request; rules that deny still apply
     #[arg(long)]
     pub(crate) auto: bool,
+    /// Exit with 2 if a permission request was rejected
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Trust the directory for this run, so that its configuration takes effect
     #[arg(long)]
     pub(crate) trust: bool,

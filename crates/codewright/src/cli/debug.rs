@@ -63,6 +63,8 @@ pub(crate) enum DebugCommand {
     /// Query the language servers of a file
     #[command(subcommand)]
     Lsp(LspCommand),
+    /// Print where model providers and their keys were searched for
+    Providers(Common),
     /// Print all known projects as JSON
     Scrap(Common),
     /// Print the connected providers and the default models as JSON

@@ -47,6 +47,9 @@ pub(crate) struct ModelsArgs {
     /// Print the limits, prices and variants of each model
     #[arg(long)]
     pub(crate) verbose: bool,
+    /// Also list models that cannot be agents, such as those for speech, pictures and embeddings
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Fetch the current list from models.dev first
     #[arg(long)]
     pub(crate) refresh: bool,

@@ -44,6 +44,15 @@ pub(crate) fn main(args: &DebugArgs, started: Instant) -> anyhow::Result<ExitCod
         DebugCommand::Lsp(command) => {
             in_directory(|engine, instance| async move { lsp(&engine, &instance, command).await })
         }
+        DebugCommand::Providers(_) => in_directory(|_, instance| async move {
+            print(
+                &instance
+                    .searched_for_providers()
+                    .iter()
+                    .map(|place| format!("{place}\n"))
+                    .collect::<String>(),
+            )
+        }),
         DebugCommand::Scrap(_) => in_directory(|engine, _| async move {
             print_json(&engine.projects().list().await.map_err(engine_error)?)
         }),

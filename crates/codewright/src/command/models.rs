@@ -33,6 +33,12 @@ async fn models(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
     }
     let listed = list(&instance, args);
     engine.close().await?;
+    let listed = listed.map(|(lines, hidden)| {
+        if hidden > 0 {
+            style::note(&format!("{hidden} models that cannot be agents are hidden; `--all` lists them"));
+        }
+        lines
+    });
     match std::io::stdout().write_all(listed?.as_bytes()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         // The reader closed the pipe.
@@ -40,18 +46,22 @@ async fn models(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The lines to print, sorted by provider and model.
-fn list(instance: &Instance, args: &ModelsArgs) -> anyhow::Result<String> {
+/// The lines to print, sorted by provider and model, and the number of hidden models.
+fn list(instance: &Instance, args: &ModelsArgs) -> anyhow::Result<(String, usize)> {
     let mut providers = match &args.provider {
         Some(id) => vec![instance.provider_json(id).map_err(engine_error)?],
         None => instance.usable_providers().map_err(engine_error)?,
     };
     providers.sort_by(|a, b| text(a, "id").cmp(text(b, "id")));
-    let mut lines = String::new();
+    let (mut lines, mut hidden) = (String::new(), 0);
     for provider in &providers {
         let mut models: Vec<_> = provider["models"].as_object().into_iter().flatten().collect();
         models.sort_by(|a, b| a.0.cmp(b.0));
         for (id, model) in models {
+            if !args.all && !can_be_agent(model) {
+                hidden += 1;
+                continue;
+            }
             lines.push_str(&crate::clean::clean_line(&format!("{}/{id}", text(provider, "id"))));
             lines.push('\n');
             if args.verbose {
@@ -60,7 +70,18 @@ fn list(instance: &Instance, args: &ModelsArgs) -> anyhow::Result<String> {
             }
         }
     }
-    Ok(lines)
+    Ok((lines, hidden))
+}
+
+/// Reports whether a model of the API calls tools, reads text and returns text alone.
+pub(crate) fn can_be_agent(model: &Value) -> bool {
+    let capabilities = &model["capabilities"];
+    let kinds = |side: &str| capabilities[side].as_object().into_iter().flatten().collect::<Vec<_>>();
+    // If nothing is known about the input, it is text.
+    let input = kinds("input");
+    let is_read = input.iter().all(|(_, on)| **on == false) || capabilities["input"]["text"] != false;
+    let is_written = kinds("output").iter().all(|(kind, on)| *kind == "text" || **on == false);
+    capabilities["toolcall"] != false && is_read && is_written
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

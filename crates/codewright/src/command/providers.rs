@@ -20,6 +20,7 @@ use crate::style;
 
 mod plugin;
 mod terminal;
+mod verify;
 mod well_known;
 
 /// The longest key that is read.
@@ -97,7 +98,17 @@ fn login(
     let done = match login_with(sign_in, env, &plugins, provider, method) {
         Ok(provider) => {
             let (name, path) = (clean_line(&name(&provider)), sign_in.vault().path().display());
-            Ok(crate::print(&format!("└  Signed in to {name}; saved in {path}\n")))
+            // A sign-in has just used its credential. The provider may be slow, and the key is stored already.
+            let stored = sign_in.vault().read()?;
+            let subject = match stored.get(&provider) {
+                Some(Credential::Api { .. }) => {
+                    print_prompt(&format!("●  Checking the key of {name} …\n"));
+                    verify::Subject::Key
+                }
+                Some(_) | None => verify::Subject::SignIn,
+            };
+            let confirmed = verify::confirm(env, &provider, subject);
+            Ok(crate::print(&format!("{confirmed}└  Signed in to {name}; saved in {path}\n")))
         }
         Err(error) => Err(error),
     };
@@ -120,6 +131,9 @@ fn login_with(
     };
     if provider.is_empty() {
         bail!("the name of the provider is empty");
+    }
+    if !plugins.has(&provider) {
+        check_known(env, &provider)?;
     }
     if plugins.has(&provider) {
         plugins.login(sign_in, &provider, method)?;
@@ -241,6 +255,36 @@ fn id_of(named: &str) -> String {
     found.map_or(named, |(id, _)| id).to_owned()
 }
 
+/// Checks that the catalog, this program or the configuration knows a provider: a misspelt name would be noticed much
+/// later.
+fn check_known(env: &Env, provider: &str) -> anyhow::Result<()> {
+    let catalog = Catalog::embedded();
+    if catalog::provider(provider).is_some() || catalog.provider(provider).is_some() || is_known(provider) {
+        return Ok(());
+    }
+    let configured = configured(env)?;
+    if configured.iter().any(|id| id == provider) {
+        return Ok(());
+    }
+    let known = catalog.providers().map(|facts| facts.id.as_str());
+    let names = known.chain(configured.iter().map(String::as_str));
+    let similar = codewright_config::nearest(provider, names, 1);
+    let similar = similar.first().map(|similar| format!("; did you mean `{similar}`?")).unwrap_or_default();
+    bail!(
+        "there is no provider `{}`{similar}\nto use your own, describe it below `provider` in opencode.json first",
+        clean_line(provider)
+    )
+}
+
+/// The providers of the configuration.
+fn configured(env: &Env) -> anyhow::Result<Vec<String>> {
+    let (dirs, directory) = (Dirs::new(env)?, crate::connection::working_directory(None)?);
+    let input =
+        codewright_config::LoadInput { directory: &directory, worktree: &directory, env, dirs: &dirs };
+    let loaded = codewright_config::load(input)?;
+    Ok(loaded.config.provider.iter().map(|(id, _)| id.to_owned()).collect())
+}
+
 /// The display name of a provider.
 fn name(provider: &str) -> String {
     if let Some(row) = catalog::provider(provider) {
@@ -267,7 +311,7 @@ fn pick_provider(plugins: &plugin::PluginSignIns) -> anyhow::Result<String> {
     }
     let rows = catalog::providers().iter().filter(|row| !row.local).map(|row| row.id);
     let mut ids: Vec<_> = rows.chain(plugins.providers()).collect();
-    ids.sort_unstable();
+    ids.sort_unstable_by_key(|id| (catalog::popularity(id), *id));
     ids.dedup();
     let names: Vec<_> = ids.iter().map(|id| clean_line(&format!("{} ({id})", name(id)))).collect();
     print_prompt("┌  Sign in\n");

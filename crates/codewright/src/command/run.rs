@@ -7,6 +7,7 @@
 mod ask;
 mod choice;
 mod json;
+pub(crate) mod named;
 mod prompt;
 mod text;
 
@@ -45,6 +46,8 @@ const MAX_TITLE_CHARS: usize = 50;
 const MAX_DEPTH: usize = 64;
 /// The permission to run a command without the sandbox.
 const UNRESTRICTED: &str = "sandbox";
+/// The exit code of `--strict` if a permission request was rejected.
+const REJECTED: u8 = 2;
 const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
 
@@ -172,13 +175,19 @@ pub(crate) async fn turn(
     }
     let is_missing = text.trim().is_empty() && args.command.is_none();
     let text = if is_missing { resume_prompt(client, continued.as_ref()).await? } else { text };
-    let parts = prompt::parts(args, text.clone())?;
+    let command = named::command(client, args.command.as_deref(), &text).await?;
+    let parts = prompt::parts(args, text)?;
     let agent = existing_agent(client, args.agent.as_deref()).await?;
-    let model = args.model.as_deref().map(parse_model).transpose()?;
+    let model = named::model(client, args.model.as_deref()).await?;
+    if model.is_none() && continued.as_ref().is_none_or(|session| session.model.is_none()) {
+        named::note_guess(client, agent.as_deref()).await;
+    }
     let mut events = client.events().await.map_err(client_error)?;
-    let (session, is_new) = session(client, continued, args, &parts).await?;
+    let first = New { args, parts: &parts, model: model.as_ref() };
+    let (session, is_new) = session(client, continued, first).await?;
     let input = PromptInput {
-        model: model.map(|(provider_id, model_id)| PromptModel { provider_id, model_id, variant: None }),
+        chosen: model.is_some().then_some(true),
+        model,
         agent,
         variant: args.variant.clone(),
         parts,
@@ -194,14 +203,16 @@ pub(crate) async fn turn(
         id: &session.id,
         auto: args.auto,
         failed: false,
+        rejected: false,
+        strict: args.strict,
         end: TurnEnd::default(),
         output,
         lines,
     };
-    let sent = match &args.command {
+    let sent = match command {
         None => client.prompt_async(&session.id, &input).await,
-        Some(command) => {
-            let input = command_input(command, text, input);
+        Some((command, arguments)) => {
+            let input = command_input(&command, arguments, input);
             // The response is sent when the turn has ended, so the turn is watched at the same time.
             let mut running = std::pin::pin!(client.command(&session.id, &input));
             tokio::select! {
@@ -230,6 +241,7 @@ fn command_input(command: &str, arguments: String, prompt: PromptInput) -> Comma
         command: command.to_owned(),
         arguments,
         agent: prompt.agent,
+        chosen: prompt.chosen,
         model: prompt.model.map(|model| format!("{}/{}", model.provider_id, model.model_id)),
         variant: prompt.variant,
         parts: prompt.parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
@@ -279,6 +291,10 @@ struct Watch<'a> {
     id: &'a SessionId,
     auto: bool,
     failed: bool,
+    /// Whether a permission request was rejected.
+    rejected: bool,
+    /// Whether a rejection sets the exit code.
+    strict: bool,
     end: TurnEnd,
     output: &'a mut dyn Output,
     /// The user's lines, if there is an interactive user.
@@ -328,7 +344,11 @@ impl Watch<'_> {
             Ok(Stop::Idle) => {
                 // If standard error is closed, there is no other way to report this.
                 drop(self.output.end());
-                Ok(if self.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+                Ok(match (self.failed, self.rejected && self.strict) {
+                    (true, _) => ExitCode::FAILURE,
+                    (false, true) => ExitCode::from(REJECTED),
+                    (false, false) => ExitCode::SUCCESS,
+                })
             }
             Ok(Stop::OutputClosed) => {
                 self.client.abort(self.id).await.map_err(client_error)?;
@@ -454,6 +474,7 @@ impl Watch<'_> {
                 if is_granted { PermissionReply::Once } else { PermissionReply::Reject }
             }
         };
+        self.rejected |= reply == PermissionReply::Reject;
         // The reply explains why no user could decide, so that the model can suggest a remedy.
         let message =
             unenforced(request).filter(|_| reply == PermissionReply::Reject && self.lines.is_none());
@@ -480,17 +501,16 @@ fn unenforced(request: &PermissionRequest) -> Option<String> {
 async fn session(
     client: &Client,
     continued: Option<Session>,
-    args: &RunArgs,
-    parts: &[PartInput],
+    first: New<'_>,
 ) -> anyhow::Result<(Session, bool)> {
     match continued {
-        Some(session) if args.fork => {
+        Some(session) if first.args.fork => {
             let fork = client.fork(&session.id, None).await.map_err(client_error)?;
             Ok((fork, true))
         }
         Some(session) => Ok((session, false)),
         None => {
-            let input = new_session(args, parts)?;
+            let input = new_session(first);
             let session = client.create_session(&input).await.map_err(client_error)?;
             Ok((session, true))
         }
@@ -518,20 +538,31 @@ async fn resume_prompt(client: &Client, continued: Option<&Session>) -> anyhow::
     }
 }
 
-fn new_session(args: &RunArgs, parts: &[PartInput]) -> anyhow::Result<SessionInput> {
+/// What a new session is made from.
+#[derive(Clone, Copy)]
+struct New<'a> {
+    args: &'a RunArgs,
+    parts: &'a [PartInput],
+    model: Option<&'a PromptModel>,
+}
+
+fn new_session(New { args, parts, model }: New<'_>) -> SessionInput {
     // `run` cannot answer questions or switch to and from plan mode.
     let unanswerable = ["question", "plan_enter", "plan_exit"];
-    let model = args.model.as_deref().map(parse_model).transpose()?;
-    Ok(SessionInput {
+    SessionInput {
         title: args
             .title
             .as_ref()
             .map(|title| if title.is_empty() { prompt::title(parts) } else { title.clone() }),
         agent: None,
-        model: model.map(|(provider_id, id)| ModelRef { id, provider_id, variant: args.variant.clone() }),
+        model: model.map(|model| ModelRef {
+            id: model.model_id.clone(),
+            provider_id: model.provider_id.clone(),
+            variant: args.variant.clone(),
+        }),
         permission: Some(unanswerable.map(|name| Rule::new(name, "*", Action::Deny)).into()),
         ..SessionInput::default()
-    })
+    }
 }
 
 /// Checks that the named agent exists and can answer prompts.
@@ -556,10 +587,4 @@ async fn existing_agent(client: &Client, name: Option<&str>) -> anyhow::Result<O
         }
     };
     bail!("cannot use the agent `{name}`: {problem}")
-}
-
-fn parse_model(written: &str) -> anyhow::Result<(String, String)> {
-    let model = codewright_config::parse_model(written)
-        .with_context(|| format!("`--model {written}` does not have the form provider/model"))?;
-    Ok((model.provider_id, model.model_id))
 }

@@ -27,6 +27,20 @@ const THREADS: usize = 2;
 pub(crate) fn main(args: TuiArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
     let directory = project(args.project.as_deref())?;
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if let Some(message) = args.message.clone().filter(|_| !is_terminal && !args.open.mini) {
+        return super::run::main(RunArgs {
+            message: vec![message],
+            continue_last: args.open.continue_last,
+            session: args.open.session,
+            fork: args.open.fork,
+            model: args.model,
+            agent: args.agent,
+            auto: args.auto,
+            common: args.common,
+            ..RunArgs::default()
+        });
+    }
     let is_plain = is_plain(&env, &args.open)?;
     block_on(local(args, env, directory, is_plain))
 }
@@ -92,7 +106,7 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
             style::note(note);
         }
         let run = RunArgs {
-            message: args.prompt.into_iter().collect(),
+            message: args.message.or(args.prompt).into_iter().collect(),
             model: args.model,
             agent: args.agent,
             auto: args.auto,
@@ -107,7 +121,8 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
     options.notes.extend(notes);
     let beside = serve_beside(listener, &connection);
     options.notes.extend(beside.iter().flat_map(|beside| beside.notes.clone()));
-    options.prompt = args.prompt;
+    options.sends_prompt = args.message.is_some();
+    options.prompt = args.message.or(args.prompt);
     options.agent = args.agent;
     options.model = args.model;
     options.auto = args.auto;
@@ -194,6 +209,7 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
         zone: Zone::of_system(codewright_config::zone_file(env).as_deref()),
         first,
         prompt: None,
+        sends_prompt: false,
         agent: None,
         model: None,
         auto: false,

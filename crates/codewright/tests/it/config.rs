@@ -34,12 +34,18 @@ fn a_missing_provider_is_reported_with_advice() -> Result<()> {
     let done = program(&project, ["run", "hi"]).finish()?;
     check_code(&done, 1);
     assert_eq!(done.stdout, "");
+    let lines: Vec<_> = done.stderr.trim_end().lines().collect();
+    assert!(lines.len() <= 8, "{}", done.stderr);
+    assert_eq!(lines[0], "Error: no model provider was found");
+    assert!(lines[1].contains("codewright providers login"), "{}", done.stderr);
+    check_has(&done.stderr, &["codewright demo", "ANTHROPIC_API_KEY", "codewright debug providers"]);
+    // The places are not lost.
     let file = project.path("opencode.json").display().to_string();
     let auth = project.home().join(".local/share/opencode/auth.json").display().to_string();
     let global = project.home().join(".config/opencode/opencode.json").display().to_string();
-    let expected =
-        ["Error: no model provider was found", "codewright demo", "ANTHROPIC_API_KEY", &file, &auth, &global];
-    check_has(&done.stderr, &expected);
+    let places = program(&project, ["debug", "providers"]).finish()?.success()?;
+    check_has(&places.stdout, &[&file, &auth, &global, "ZHIPU_API_KEY"]);
+    assert_eq!(places.stdout.matches("ZHIPU_API_KEY").count(), 1, "each variable once");
     Ok(())
 }
 
@@ -191,13 +197,15 @@ fn closer_configuration_wins() -> Result<()> {
 }
 
 #[test]
-fn a_mistyped_key_is_a_warning() -> Result<()> {
+fn a_mistyped_key_is_an_error() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Done."))?;
     let mut config = Project::config(&stage.server.url());
     config["permision"] = json!({"bash": "deny"});
     stage.project.write_config(&config)?;
-    let done = stage.run(["hi"])?.success()?;
-    check_has(&done.stderr, &["permision", "permission"]);
+    let done = stage.run(["hi"])?;
+    check_code(&done, 1);
+    check_has(&done.stderr, &["opencode.json", "unknown key `permision`; did you mean `permission`?"]);
+    assert!(stage.server.requests().is_empty());
     Ok(())
 }
 

@@ -81,6 +81,7 @@ mod serve;
 mod shell;
 mod sign_in;
 mod spelling;
+mod start;
 mod storage;
 mod structured;
 mod subagent;

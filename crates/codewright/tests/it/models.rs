@@ -173,7 +173,12 @@ fn the_server_lists_every_provider() -> Result<()> {
     assert_eq!(keys(&listed), "all connected default");
     assert_eq!(listed["connected"], json!(["anthropic", "opencode"]));
     assert_eq!(listed["default"]["opencode"], "big-pickle");
-    assert_eq!(listed["default"]["anthropic"], "claude-sonnet-4-6");
+    assert_eq!(listed["default"]["anthropic"], "claude-sonnet-5");
+    for (provider, model) in
+        [("openai", "gpt-5.6"), ("google", "gemini-3.7-flash"), ("groq", "qwen/qwen3.6-27b")]
+    {
+        assert_eq!(listed["default"][provider], model);
+    }
     let all = listed["all"].as_array().context("no list")?;
     assert!(all.len() > 100, "{}", all.len());
     let google = all.iter().find(|provider| provider["id"] == "google").context("google is missing")?;
@@ -186,6 +191,8 @@ fn the_server_lists_every_provider() -> Result<()> {
     let tiers = &google["models"]["gemini-2.5-pro"]["cost"]["tiers"];
     assert_eq!(tiers[0]["tier"], json!({ "type": "context", "size": 200_000 }));
     let usable = get(&url, "/config/providers")?;
+    let chosen = json!({ "providerID": "anthropic", "modelID": "claude-sonnet-5", "guessed": true });
+    assert_eq!(usable["model"], chosen, "one choice for every client");
     assert_eq!(usable["providers"][0]["source"], "env");
     assert_eq!(usable["providers"].as_array().map(Vec::len), Some(2));
     assert_eq!(usable["providers"][1]["options"], json!({ "apiKey": "public" }));

@@ -221,7 +221,8 @@ fn an_unknown_model_gives_similar_names() -> Result<()> {
         ("mock/plain-modl", &["model not found: mock/plain-modl", "did you mean", "mock/plain-model"][..]),
         ("mok/plain-model", &["mok/plain-model", "mock/plain-model"]),
         ("nope/x", &["model not found: nope/x"]),
-        ("plain-model", &["plain-model", "provider/model"]),
+        ("plane-model", &["no model is named `plane-model`", "mock/plain-model"]),
+        ("zzzz", &["no model is named `zzzz`", "`codewright models`"]),
     ] {
         let done = stage.run(["-m", wanted, "hi"])?;
         check_code(&done, 1);
@@ -264,7 +265,6 @@ fn an_unknown_flag_shows_the_usage() -> Result<()> {
         "--continue",
         "--session",
         "--fork",
-        "--share",
         "--model",
         "--agent",
         "--format",
@@ -274,10 +274,8 @@ fn an_unknown_flag_shows_the_usage() -> Result<()> {
         "--password",
         "--username",
         "--dir",
-        "--port",
         "--variant",
         "--thinking",
-        "--interactive",
         "--auto",
         "--print-logs",
         "--log-level",

@@ -345,7 +345,7 @@ fn without_a_terminal_the_alternatives_are_printed() -> Result<()> {
     check_has(&done.stderr, &["needs a terminal", "run \"...\""]);
     let done = stage.program(["sevre"]).finish()?;
     crate::support::check_code(&done, 1);
-    check_has(&done.stderr, &["no directory or command `sevre`", "--help"]);
+    check_has(&done.stderr, &["unknown command `sevre`", "did you mean `serve`?"]);
     Ok(())
 }
 

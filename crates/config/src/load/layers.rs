@@ -246,7 +246,7 @@ impl<'a> Layers<'a> {
                     )
                 });
                 self.warnings.extend(rejected);
-                self.warn_of_unknown_keys(&origin, &node);
+                self.check_keys(&origin, &node)?;
                 node.into_map()
             }
             // References are not replaced, and keys that need trust are not checked.
@@ -383,12 +383,14 @@ impl<'a> Layers<'a> {
         let mut inserter = Inserter::new(self.input.env, &self.input.dirs.home, base);
         let node = origin.read(&schema::CONFIG, Some(&mut inserter))?;
         self.private.append(&mut inserter.inserted);
-        self.warn_of_unknown_keys(origin, &node);
+        self.check_keys(origin, &node)?;
         self.add(normalize(node.into_map()), &origin.name(), Owner::User);
         Ok(())
     }
 
-    fn warn_of_unknown_keys(&mut self, origin: &Origin<'_>, node: &Node) {
+    /// Refuses a misspelt key of the document: a rule that was written as `permision` would have no effect. Warns of one
+    /// inside an object. Other unknown keys belong to later versions and other programs.
+    fn check_keys(&mut self, origin: &Origin<'_>, node: &Node) -> Result<(), Error> {
         for unknown in schema::unknown_keys(node, &schema::CONFIG).into_iter().take(MAX_UNKNOWN_KEYS) {
             let similar = nearest(&unknown.name, unknown.known.iter().copied(), 1);
             // `top_k` is an option, and not a mistyped `top_p`.
@@ -396,11 +398,16 @@ impl<'a> Layers<'a> {
                 is_mistake(&unknown.name, similar)
                     && (!unknown.is_option || unknown.name.chars().last() == similar.chars().last())
             };
-            if let Some(similar) = similar.first().filter(|similar| is_meant(similar)) {
-                let (position, key) = (origin.position(unknown.offset), &unknown.path);
-                self.warnings.push(format!("{position}: unknown key `{key}`; did you mean `{similar}`?"));
+            let Some(nearest) = similar.into_iter().next().filter(|similar| is_meant(similar)) else {
+                continue;
+            };
+            let (position, key) = (origin.position(unknown.offset), unknown.path);
+            if key == unknown.name {
+                return Err(Error::UnknownKey { position, key, nearest });
             }
+            self.warnings.push(format!("{position}: unknown key `{key}`; did you mean `{nearest}`?"));
         }
+        Ok(())
     }
 
     fn resolved(&self, path: &str) -> PathBuf {

@@ -236,16 +236,16 @@ fn the_tools_of_a_later_document_override_the_permissions_of_an_agent() {
 }
 
 #[test]
-fn a_misspelt_key_is_kept_with_a_warning() {
+fn a_misspelt_key_is_an_error_and_another_unknown_key_is_kept() {
     let fixture = project("{\n  \"permissoin\": \"ask\",\n  \"mine\": 1\n}");
-    let loaded = fixture.load().unwrap();
-    assert_eq!(loaded.warnings.len(), 1);
-    let message = loaded.warnings[0].replace(&format!("{}/", fixture.dir.path().display()), "");
+    let error = fixture.load().unwrap_err().to_string();
+    let message = error.replace(&format!("{}/", fixture.dir.path().display()), "");
     assert_eq!(
         message,
         "`project/opencode.json` line 2, column 17: unknown key `permissoin`; did you mean `permission`?"
     );
-    assert_eq!(loaded.config.rest.get("permissoin"), Some(&json!("ask")));
+    let loaded = project("{ \"mine\": 1 }").load().unwrap();
+    assert_eq!((loaded.warnings.len(), loaded.config.rest.get("mine")), (0, Some(&json!(1))));
 }
 
 #[test]

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::template::{self, Piece};
 use super::{Command, SKILL};
 use crate::address::Address;
+use crate::admit::check_choice;
 use crate::hosts::{Origin, User};
 use crate::inner::Inner;
 use crate::instance::Instance;
@@ -113,6 +114,7 @@ impl Sessions<'_> {
         let prompt = PromptInput {
             message_id: input.message_id,
             model: model.transpose()?,
+            chosen: input.chosen,
             agent: Some(agent),
             variant: input.variant,
             parts: [own].into_iter().chain(input.parts).collect(),
@@ -157,7 +159,11 @@ impl Sessions<'_> {
         };
         let is_subagent = agent.mode == codewright_config::AgentMode::Subagent;
         if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
-            let prompt = PromptInput { model, variant, parts, ..PromptInput::default() };
+            if let Some(model) = &model {
+                check_choice(instance, session, model, input.chosen)?;
+            }
+            let chosen = input.chosen;
+            let prompt = PromptInput { model, chosen, variant, parts, ..PromptInput::default() };
             let prompt = delegated(instance, session, command, &agent.name, prompt);
             return Ok(PromptInput { message_id: input.message_id, by: input.by, ..prompt });
         }
@@ -165,6 +171,7 @@ impl Sessions<'_> {
         Ok(PromptInput {
             message_id: input.message_id,
             model,
+            chosen: input.chosen,
             agent: Some(agent.name),
             variant,
             parts,
@@ -401,8 +408,8 @@ fn delegated(
         command: Some(command.name),
     };
     // The session's agent continues with the result.
-    let (agent, variant) = (session.agent.clone(), prompt.variant);
-    PromptInput { agent, variant, parts: vec![part], ..PromptInput::default() }
+    let (agent, chosen, variant) = (session.agent.clone(), prompt.chosen, prompt.variant);
+    PromptInput { agent, chosen, variant, parts: vec![part], ..PromptInput::default() }
 }
 
 /// The template of a command and its caller.

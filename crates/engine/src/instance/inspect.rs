@@ -40,6 +40,12 @@ impl Instance {
         Ok(within(self.snapshots.track(&CancellationToken::new())).await?.tree)
     }
 
+    /// Returns the places where providers and keys were searched for.
+    #[must_use]
+    pub fn searched_for_providers(&self) -> &[String] {
+        self.models.searched()
+    }
+
     /// Returns the ids and names of the connected providers, the default model, and each provider's model for small
     /// work.
     #[must_use]

@@ -41,6 +41,15 @@ pub enum Against {
 }
 
 impl Instance {
+    /// Reports whether a name is a commit, branch or tag of the repository.
+    pub async fn has_commit(&self, name: &str) -> bool {
+        let Ok(Some(tree)) = self.tree().await else { return false };
+        let commit = format!("{name}^{{commit}}");
+        !name.starts_with('-')
+            && !name.chars().any(|c| c.is_control() || c.is_whitespace() || "`$\"'\\;|&<>()".contains(c))
+            && tree.line(&["rev-parse", "--verify", "--quiet", &commit]).await.is_some()
+    }
+
     /// Returns the current and the default branch; both are `None` outside a repository.
     pub async fn vcs(&self) -> VcsReply {
         let Ok(Some(tree)) = self.tree().await else { return VcsReply::default() };

@@ -31,13 +31,19 @@ impl Models {
     pub(crate) fn json(&self) -> Value {
         let usable = self.providers.iter().filter(|provider| provider.template.is_ok());
         let providers: Vec<_> = usable.clone().map(provider_json).collect();
-        json!({ "providers": providers, "default": defaults(usable) })
+        json!({ "providers": providers, "default": defaults(usable), "model": self.choice_json() })
+    }
+
+    /// The model of a prompt that names none, and whether it is a guess; null if there is none.
+    fn choice_json(&self) -> Value {
+        let Ok((provider, model)) = self.default_model() else { return Value::Null };
+        json!({ "providerID": provider, "modelID": model, "guessed": self.default.is_none() })
     }
 
     /// The providers that can be used. Fails if no provider is configured or found.
     pub(crate) fn usable_json(&self) -> Result<Vec<Value>, Error> {
         if self.providers.is_empty() {
-            return Err(Error::NoProvider { looked_for: self.searched.clone() });
+            return Err(Error::NoProvider);
         }
         Ok(self.providers.iter().filter(|provider| provider.template.is_ok()).map(provider_json).collect())
     }
@@ -51,7 +57,9 @@ impl Models {
             .filter(|facts| self.provider(&facts.id).is_none() && self.choice.allows(&facts.id));
         let others: Vec<_> =
             others.map(|facts| Provider::new(&facts.id, None, &self.catalog, nothing)).collect();
-        let all = || others.iter().chain(&self.providers);
+        let mut all: Vec<_> = others.iter().chain(&self.providers).collect();
+        all.sort_by_key(|provider| (catalog::popularity(&provider.id), provider.name.to_lowercase()));
+        let all = || all.iter().copied();
         let connected = self.providers.iter().filter(|provider| provider.template.is_ok());
         json!({
             "all": all().map(provider_json).collect::<Vec<_>>(),
@@ -106,9 +114,9 @@ impl Models {
 
 /// The preferred model of each provider.
 fn defaults<'a>(providers: impl Iterator<Item = &'a Provider>) -> BTreeMap<&'a str, &'a str> {
-    let first =
-        |provider: &'a Provider| Some((provider.id.as_str(), provider.first(|_| true)?.facts.id.as_str()));
-    providers.filter_map(first).collect()
+    let preferred =
+        |provider: &'a Provider| Some((provider.id.as_str(), provider.preferred()?.facts.id.as_str()));
+    providers.filter_map(preferred).collect()
 }
 
 /// A provider with the models it offers.

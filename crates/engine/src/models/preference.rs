@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use codewright_config::parse_model;
 use codewright_llm::Model;
-use codewright_llm::catalog::{self, ModelFacts};
+use codewright_llm::catalog;
 
 use super::Models;
 use super::provider::{Provider, key_advice};
@@ -32,13 +32,12 @@ impl Models {
         let usable =
             self.providers.iter().filter(|provider| provider.template.is_ok() && !provider.is_free());
         let keyed = usable.filter(|provider| provider.missing_key.is_none());
-        let first =
-            keyed.clone().find_map(|provider| Some((provider, provider.first(ModelFacts::is_agentic)?)));
+        let first = keyed.clone().find_map(|provider| Some((provider, provider.preferred()?)));
         if let Some((provider, listed)) = first {
             return Ok((provider.id.clone(), listed.facts.id.clone()));
         }
         match (keyed.clone().next(), self.providers.iter().find(|provider| !provider.is_free())) {
-            (_, None) => Err(Error::NoProvider { looked_for: self.searched.clone() }),
+            (_, None) => Err(Error::NoProvider),
             (Some(provider), _) => Err(Error::invalid(format!(
                 "no model is chosen: set `model` in opencode.json or pass `--model {}/…`",
                 provider.id
@@ -49,6 +48,35 @@ impl Models {
                 advice: provider.missing_key.clone().unwrap_or_default(),
             }),
         }
+    }
+
+    /// Returns a model of a provider, or the chosen one: its address and key are those of the provider.
+    pub(crate) fn representative(&self, provider: Option<&str>) -> Result<Arc<Model>, Error> {
+        let Some(id) = provider else {
+            let (provider, model) = self.default_model()?;
+            return self.find(&provider, &model);
+        };
+        let Some(found) = self.provider(id) else { return Err(self.missing_provider(id, "")) };
+        let model = found.preferred().or_else(|| found.models().first());
+        let model = model.map(|listed| listed.facts.id.clone()).unwrap_or_default();
+        self.find(id, &model)
+    }
+
+    /// Returns the places where providers and keys were searched for.
+    pub(crate) fn searched(&self) -> &[String] {
+        &self.searched
+    }
+
+    /// Reports whether the user gave the provider a key, or the configuration names it. Free models of a service are
+    /// available to every user, so only a choice may send prompts there.
+    pub(crate) fn is_chosen(&self, provider_id: &str) -> bool {
+        let names = |written: &Option<String>| {
+            written.as_deref().and_then(parse_model).is_some_and(|model| model.provider_id == provider_id)
+        };
+        let is_unasked = |provider: &Provider| {
+            provider.id == provider_id && provider.is_free() && !provider.is_configured()
+        };
+        !self.providers.iter().any(is_unasked) || names(&self.default) || names(&self.small)
     }
 
     /// The model for small work, such as titles, in a session that uses the given model.
@@ -117,7 +145,7 @@ impl Models {
             return off(&key_advice(provider_id, &key_variables(row, Some(facts))));
         }
         if self.providers.iter().all(Provider::is_free) {
-            return Error::NoProvider { looked_for: self.searched.clone() };
+            return Error::NoProvider;
         }
         let wanted = format!("{provider_id}/{model_id}");
         let mut nearest = self.similar(&wanted);

@@ -4,16 +4,17 @@ use std::sync::{Arc, OnceLock};
 
 use codewright_config::ProviderConfig;
 use codewright_llm::Model;
-use codewright_llm::catalog::{Catalog, ModelFacts, ProviderFacts};
+use codewright_llm::catalog::{Catalog, ProviderFacts};
 
 use super::credentials::Access;
 use super::listed::Listed;
+use super::merit::merit;
 use super::setup::{KeySource, Setup, key_variables};
 use super::vendor::Key;
 use crate::Error;
 
-/// Words in the names of a provider's preferred models, the most preferred last.
-const PREFERRED: [&str; 4] = ["gpt-5", "claude-sonnet-4", "big-pickle", "gemini-3-pro"];
+/// The model that the service with a public key itself prefers.
+const PREFERRED_FREE: &str = "big-pickle";
 
 /// A provider and its models.
 pub(crate) struct Provider {
@@ -90,6 +91,11 @@ impl Provider {
         self.public_key.is_some()
     }
 
+    /// Whether the configuration has an entry for the provider.
+    pub(super) fn is_configured(&self) -> bool {
+        self.source == "config"
+    }
+
     /// Whether the provider is listed although nothing shows that the user wants it: many machines have credentials
     /// of a cloud for other uses, and free models are available to every user.
     pub(super) fn is_ambient(&self) -> bool {
@@ -151,17 +157,29 @@ impl Provider {
         self.models().iter().find(|listed| listed.facts.id == id)
     }
 
-    /// The preferred one of the offered models that are suitable.
-    pub(super) fn first(&self, is_suitable: impl Fn(&ModelFacts) -> bool) -> Option<&Listed> {
-        let mut models =
-            self.models().iter().filter(|listed| listed.is_offered && is_suitable(&listed.facts));
-        if self.source == "local" {
-            return models.next();
+    /// The model for a user who chooses none: the best of the models that can be agents.
+    ///
+    /// Models that the configuration or a server on this machine lists are the user's choice. Of the others, those that
+    /// are reduced or a preview are never chosen.
+    pub(super) fn preferred(&self) -> Option<&Listed> {
+        let offered = self.models().iter().filter(|listed| listed.is_offered);
+        let is_local = self.source == "local";
+        let is_listed =
+            |listed: &Listed| is_local || self.setup.written.models.get(&listed.facts.id).is_some();
+        let judged = offered.filter_map(|listed| {
+            let merit = merit(&listed.facts)?;
+            (merit.is_unasked() || is_listed(listed)).then_some((merit, listed))
+        });
+        let mut judged: Vec<_> = judged.collect();
+        let free = judged.iter().find(|(_, listed)| self.is_free() && listed.facts.id == PREFERRED_FREE);
+        if let Some((_, free)) = free {
+            return Some(free);
         }
-        models.max_by_key(|listed| {
-            let id = listed.facts.id.as_str();
-            (PREFERRED.iter().position(|name| id.contains(name)), id.contains("latest"), id)
-        })
+        if is_local {
+            return judged.first().map(|(_, listed)| *listed);
+        }
+        judged.sort_by(|(a, _), (b, _)| a.cmp(b));
+        judged.pop().map(|(_, listed)| listed)
     }
 
     /// The model, unless its provider needs a key that is missing.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use codewright_llm::catalog::ModelFacts;
 use codewright_llm::{Auth, Protocol};
 use serde_json::json;
 
@@ -45,6 +44,7 @@ pub(super) fn models(providers: Vec<Provider>) -> Models {
 }
 
 const KEY: &[(&str, &str)] = &[("ANTHROPIC_API_KEY", "k")];
+const OPENCODE_KEY: &[(&str, &str)] = &[("OPENCODE_API_KEY", "k")];
 
 #[test]
 fn configuration_replaces_single_fields_of_the_catalog() {
@@ -87,10 +87,54 @@ fn lists_choose_models() {
 #[test]
 fn the_first_model_is_the_preferred_one() {
     let provider = set_up("anthropic", json!({}), KEY);
-    assert_eq!(provider.first(|_| true).unwrap().facts.id, "claude-sonnet-4-6");
+    assert_eq!(provider.preferred().unwrap().facts.id, "claude-sonnet-5");
     let models = models(vec![provider]);
-    assert_eq!(models.default_model().unwrap(), ("anthropic".into(), "claude-sonnet-4-6".into()));
+    assert_eq!(models.default_model().unwrap(), ("anthropic".into(), "claude-sonnet-5".into()));
     assert_eq!(models.small("anthropic", "claude-opus-4-6").unwrap().id, "claude-haiku-4-5-20251001");
+}
+
+/// The chosen model of every provider of the catalog, one row each, reviewed by eye. A provider whose models cannot be
+/// agents, or are all reduced or previews, has `-`: then the user has to choose.
+#[test]
+fn the_chosen_model_of_every_provider_is_reviewed() {
+    let catalog = Arc::new(Catalog::embedded());
+    let nothing = Access { credentials: &Credentials::default(), env: &Env::default() };
+    let mut rows = String::new();
+    for facts in catalog.providers() {
+        let provider = Provider::new(&facts.id, None, &catalog, nothing);
+        // Without a key, the service with free models lists only those.
+        let provider = if provider.is_free() { set_up(&facts.id, json!({}), OPENCODE_KEY) } else { provider };
+        let chosen = provider.preferred().map(|listed| listed.facts.clone()).unwrap_or_default();
+        let id = if chosen.id.is_empty() { "-" } else { &chosen.id };
+        rows.push_str(&format!("{}\t{id}\t{}\n", facts.id, chosen.release_date));
+    }
+    let reviewed = include_str!("chosen.tsv");
+    let wrong: Vec<_> = rows.lines().filter(|row| !reviewed.lines().any(|known| known == *row)).collect();
+    assert_eq!(rows, reviewed, "rows to review:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_model_that_cannot_be_an_agent_is_never_chosen() {
+    let keyed = |models: Value| {
+        set_up("mine", json!({ "options": { "baseURL": "http://127.0.0.1:9/v1" }, "models": models }), &[])
+    };
+    for (models, expected) in [
+        (json!({ "whisper-large-v3": {}, "llama-70b": {} }), Some("llama-70b")),
+        (json!({ "nomic-embed-text": {} }), None),
+        (json!({ "tts-1": {}, "gpt-image-2": {}, "rerank-4": {}, "llama-guard-4": {} }), None),
+        (json!({ "a": { "tool_call": false }, "b": {} }), Some("b")),
+        (json!({ "a": {}, "a-preview": {}, "a-mini": {} }), Some("a")),
+        // What the user listed is the user's choice.
+        (json!({ "a-mini": {} }), Some("a-mini")),
+        (json!({ "a": { "modalities": { "input": ["audio"] } }, "b-preview": {} }), Some("b-preview")),
+        (
+            json!({ "old": { "release_date": "2025-01-01" }, "new": { "release_date": "2026-01-01" } }),
+            Some("new"),
+        ),
+    ] {
+        let provider = keyed(models.clone());
+        assert_eq!(provider.preferred().map(|listed| listed.facts.id.as_str()), expected, "{models}");
+    }
 }
 
 #[test]
@@ -271,7 +315,7 @@ fn the_free_models_of_zen_need_no_key_and_are_never_the_default() {
     let model = free.listed("big-pickle").unwrap().model.clone().unwrap();
     assert_eq!(model.api_key.as_ref().unwrap().expose(), "public");
     let models = models(vec![free]);
-    assert!(matches!(models.default_model(), Err(Error::NoProvider { .. })));
+    assert!(matches!(models.default_model(), Err(Error::NoProvider)));
     assert!(matches!(models.find("opencode", "claude-opus-5"), Err(Error::NoKey { .. })));
     assert!(matches!(models.find("opencode", "no-such"), Err(Error::UnknownModel { .. })));
     let keyed = set_up("opencode", json!({}), &[("OPENCODE_API_KEY", "k")]);
@@ -299,7 +343,7 @@ fn stored(id: &str, tokens: &Value, config: Value, env: &[(&str, &str)]) -> Prov
 fn a_sign_in_replaces_a_key() {
     let provider = with_sign_in("github-copilot", json!({}), &[]);
     assert!(provider.missing_key.is_none() && provider.models().len() > 20);
-    assert_eq!(provider.first(ModelFacts::is_agentic).unwrap().facts.id, "claude-sonnet-4.6");
+    assert_eq!(provider.preferred().unwrap().facts.id, "claude-sonnet-5");
     for (id, protocol) in [("gpt-4.1", Protocol::OpenAiChat), ("gpt-5.4", Protocol::OpenAiResponses)] {
         let model = provider.listed(id).unwrap().model.clone().unwrap();
         assert_eq!((model.protocol, model.base_url.as_str()), (protocol, "https://api.githubcopilot.com"));

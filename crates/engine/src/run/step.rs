@@ -139,7 +139,7 @@ async fn servers_ready(inner: &Arc<Inner>, instance: &Arc<Instance>, prompt: &Us
 fn unprepared(error: &Error, prompt: &UserMessage) -> MessageError {
     let message = describe(error);
     match error {
-        Error::UnknownModel { .. } | Error::NoProvider { .. } | Error::NoKey { .. } => {
+        Error::UnknownModel { .. } | Error::NoProvider | Error::NoKey { .. } | Error::NotChosen { .. } => {
             MessageError::ProviderAuthError { provider_id: prompt.model.provider_id.clone(), message }
         }
         _ => MessageError::UnknownError { message, reference: None },

@@ -96,6 +96,8 @@ pub(crate) async fn delegate(call: Call<'_>, work: TaskInput) -> Result<TaskOutc
     let prompt = PromptInput {
         agent: Some(agent.name.clone()),
         model: Some(PromptModel { variant: agent_variant(agent), ..model }),
+        // The caller's model, or one that the configuration names.
+        chosen: Some(true),
         tools: switches(&call.caller.switched_off),
         parts,
         ..PromptInput::default()
@@ -305,7 +307,7 @@ async fn begin_in_background(
              <task id=\"{child}\" state=\"{state}\">\n<task_result>\n{result}\n</task_result>\n</task>"
         );
         let part = PartInput::Text { id: None, text, synthetic: Some(true), ignored: None, metadata: None };
-        let prompt = PromptInput { parts: vec![part], ..PromptInput::default() };
+        let prompt = PromptInput { parts: vec![part], chosen: Some(true), ..PromptInput::default() };
         // The session may have been deleted; then the report is not needed.
         drop(admit(&inner, &parent, Admission::Prompt(Box::new(prompt))).await);
     });

@@ -206,10 +206,12 @@ impl ModelFacts {
         !matches!(self.status.as_deref(), Some("alpha" | "deprecated"))
     }
 
-    /// Returns whether the model can work as an agent: it returns only text and calls tools.
+    /// Returns whether the model can work as an agent: it reads text, returns only text and calls tools.
     #[must_use]
     pub fn is_agentic(&self) -> bool {
-        self.tool_call && self.modalities.output.iter().all(|kind| kind == "text")
+        let input = &self.modalities.input;
+        let reads_text = input.is_empty() || input.iter().any(|kind| kind == "text");
+        self.tool_call && reads_text && self.modalities.output.iter().all(|kind| kind == "text")
     }
 
     /// Returns the token limits.

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -31,13 +32,13 @@ pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration, pr
         return Error::rejected(format!("the request could not be made: {}", last(&reasons)));
     }
     if reasons.iter().any(|reason| reason.text.contains("dns error")) {
-        return Error::busy(format!(
+        return Error::unreachable(format!(
             "could not find the host `{host}`; is the network up and the base URL right?"
         ));
     }
     if why.is_connect() && why.is_timeout() {
         let seconds = connect.as_secs_f64();
-        return Error::busy(format!("could not connect to {origin} within {seconds} s{proxy}"));
+        return Error::unreachable(format!("could not connect to {origin} within {seconds} s{proxy}"));
     }
     let detail = match reasons.iter().find_map(|reason| reason.kind) {
         Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
@@ -47,9 +48,32 @@ pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration, pr
         Some(_) | None => last(&reasons),
     };
     if why.is_connect() {
-        return Error::busy(format!("could not connect to {origin} ({detail}{proxy})"));
+        let advice = start_advice(url);
+        return Error::unreachable(format!("could not connect to {origin} ({detail}{proxy}){advice}"));
     }
     Error::busy(format!("{origin} closed the connection without an answer ({detail})"))
+}
+
+/// The commands that start the usual model servers, by their ports.
+const STARTS: [(u16, &str); 4] = [
+    (11434, "ollama serve"),
+    (1234, "lms server start"),
+    (8080, "llama-server -m MODEL"),
+    (8000, "vllm serve MODEL"),
+];
+
+/// Returns the advice to start a server on this machine; empty for other machines.
+fn start_advice(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_name = host == "localhost" || host.ends_with(".localhost");
+    let is_here = is_name || address.is_ok_and(|address| address.is_loopback());
+    let command = STARTS.iter().find(|(port, _)| url.port_or_known_default() == Some(*port));
+    match (is_here, command) {
+        (false, _) => String::new(),
+        (true, Some((_, command))) => format!("; start the server, for example with `{command}`"),
+        (true, None) => "; start the server, or correct the base URL of the provider".to_owned(),
+    }
 }
 
 /// Returns the error for an answer that ended early.

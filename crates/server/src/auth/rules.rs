@@ -160,6 +160,7 @@ const ROUTES: &[(Need, &[&str])] = &[
             "sync.history.list",
             "auth.set",
             "auth.remove",
+            "auth.verify",
             "provider.oauth.authorize",
             "provider.oauth.callback",
             "pty.list",

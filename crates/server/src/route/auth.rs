@@ -1,15 +1,20 @@
 //! Storing and removing credentials, and signing in to providers. No response contains a credential.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use codewright_engine::KeyVerdict;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Error;
 use crate::extract::{Location, One, Payload};
 use crate::state::App;
+
+/// The longest wait for a provider that checks a key.
+const VERIFY_DEADLINE: Duration = Duration::from_secs(4);
 
 #[derive(Deserialize)]
 pub(super) struct BeginBody {
@@ -37,6 +42,22 @@ pub(super) async fn set(
 pub(super) async fn remove(State(app): State<App>, One(provider): One<String>) -> Result<Json<bool>, Error> {
     app.engine.providers().remove_credential(&provider).await?;
     Ok(Json(true))
+}
+
+/// Asks a provider whether it accepts the stored key, with a request that costs nothing.
+pub(super) async fn verify(
+    State(app): State<App>,
+    location: Location,
+    One(provider): One<String>,
+) -> Result<Json<Value>, Error> {
+    let probe = app.engine.providers().probe(&location.instance, Some(&provider), VERIFY_DEADLINE).await?;
+    let (status, message) = match probe.verdict {
+        KeyVerdict::Accepted => ("accepted", None),
+        KeyVerdict::Refused(why) => ("refused", Some(why)),
+        KeyVerdict::Unchecked(why) => ("unchecked", Some(why)),
+        KeyVerdict::Unreachable(why) => ("unreachable", Some(why)),
+    };
+    Ok(Json(json!({ "status": status, "message": message })))
 }
 
 pub(super) async fn methods(State(app): State<App>, location: Location) -> Json<Value> {

@@ -179,6 +179,7 @@ const SESSIONS: &[Route] = &[
     post!("/sync/history", sync::history, "sync.history.list"),
     put!("/auth/{providerID}", auth::set, "auth.set"),
     delete!("/auth/{providerID}", auth::remove, "auth.remove"),
+    post!("/auth/{providerID}/verify", auth::verify, "auth.verify"),
     get!("/provider/auth", auth::methods, "provider.auth"),
     post!("/provider/{providerID}/oauth/authorize", auth::begin, "provider.oauth.authorize")
         .without_deadline(),

@@ -44,8 +44,9 @@ fn items(state: &State) -> Vec<Item> {
         .collect();
     items.extend(listed(&recent, "Recent"));
     for provider in &state.mirror.providers {
-        items
-            .extend(provider.models.iter().filter_map(|model| item(&provider.id, &model.id, &provider.name)));
+        // Embeddings, speech and pictures cannot work; a favourite or a recent model stays in the list.
+        let agentic = provider.models.iter().filter(|model| model.is_agentic);
+        items.extend(agentic.filter_map(|model| item(&provider.id, &model.id, &provider.name)));
     }
     items
 }

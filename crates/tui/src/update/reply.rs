@@ -211,9 +211,12 @@ fn apply_start(state: &mut State, started: StartData) -> Vec<Cmd> {
     if let Some(config) = started.config {
         apply_config(state, config);
     }
+    let mut is_first = false;
     if !state.mirror.ready {
         state.mirror.ready = true;
         unknown_choice(state);
+        note_guess(state);
+        is_first = true;
     }
     if let Route::Session(id) = &state.route
         && !state.mirror.transcripts.contains_key(id)
@@ -223,6 +226,9 @@ fn apply_start(state: &mut State, started: StartData) -> Vec<Cmd> {
     let mut cmds = state.auto_approvals(&state.mirror.permissions);
     if state.mirror.sandbox_label.is_none() {
         cmds.push(Cmd::LoadSandboxSetting);
+    }
+    if is_first && state.options.sends_prompt {
+        cmds.extend(super::send::submit(state));
     }
     cmds
 }
@@ -247,6 +253,17 @@ fn apply_config(state: &mut State, config: Value) {
         state.generation += 1;
     }
     state.mirror.config = config;
+}
+
+/// Says which model the next prompt uses, if neither the user nor the configuration chose one.
+fn note_guess(state: &mut State) {
+    let is_unchosen = state.mirror.is_guess && state.local.recent.is_empty() && state.options.model.is_none();
+    let server_model = state.mirror.server_model.clone().flatten();
+    if let Some((provider, model)) =
+        state.model().filter(|model| is_unchosen && server_model.as_ref() == Some(model))
+    {
+        state.warn(format!("no model was chosen: using {provider}/{model}; change it with /models"));
+    }
 }
 
 /// Warns if the agent or the model of the command line does not exist.

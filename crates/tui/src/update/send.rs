@@ -136,6 +136,8 @@ fn send_prompt(state: &mut State, trimmed: &str) -> Vec<Cmd> {
             arguments,
             agent,
             model: model.map(|model| format!("{}/{}", model.provider_id, model.model_id)),
+            // The client never guesses a provider without a key.
+            chosen: Some(true),
             variant,
             parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
             ..CommandInput::default()
@@ -143,7 +145,7 @@ fn send_prompt(state: &mut State, trimmed: &str) -> Vec<Cmd> {
         let cmd = Cmd::Command { session, rules, input: Box::new(input), draft: draft.clone() };
         return enqueue(state, cmd, draft);
     }
-    let input = PromptInput { agent, model, variant, parts, ..PromptInput::default() };
+    let input = PromptInput { agent, model, chosen: Some(true), variant, parts, ..PromptInput::default() };
     enqueue(state, Cmd::Send { session, rules, input: Box::new(input), draft: draft.clone() }, draft)
 }
 

@@ -59,7 +59,7 @@ pub(crate) async fn answer(
     cancel: &CancellationToken,
 ) -> Result<Attempt, Error> {
     let id = recorder.message().session_id.clone();
-    let mut silent = 0;
+    let (mut silent, begun) = (0, Instant::now());
     for attempt in 1.. {
         set_status(inner, &id, SessionStatus::Busy);
         let error = match Conversation::new(inner, lease, step, recorder, cancel).hold().await? {
@@ -82,7 +82,10 @@ pub(crate) async fn answer(
         if recorder.has_calls() {
             return Ok(Attempt::Answered);
         }
-        let wait = retry::wait(attempt, asked).filter(|_| silent < retry::MAX_SILENT);
+        let wait = match error.failure().is_unreachable {
+            true => retry::wait_unreachable(attempt, begun.elapsed()),
+            false => retry::wait(attempt, asked).filter(|_| silent < retry::MAX_SILENT),
+        };
         let Some(wait) = wait else { return Ok(Attempt::Failed(error)) };
         recorder.restart();
         flush(lease, inner, recorder).await?;

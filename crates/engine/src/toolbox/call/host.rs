@@ -126,6 +126,7 @@ impl Host for CallHost {
                     .ok()
                     .filter(|agent| agent.model.is_none())
                     .and(self.caller.model.clone()),
+                chosen: Some(true),
                 parts: vec![text],
                 ..PromptInput::default()
             };
