@@ -32,7 +32,7 @@ pub(super) fn mistake(args: &[OsString], error: clap::Error) -> clap::Error {
     let words: Vec<_> = args.iter().skip(1).filter_map(|arg| arg.to_str()).collect();
     match words.split_first() {
         Some((first, rest))
-            if error.kind() == ErrorKind::UnknownArgument
+            if matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand)
                 && !first.starts_with('-')
                 && !first.contains(char::is_whitespace)
                 && !is_path(first)

@@ -288,7 +288,12 @@ async fn a_refused_connection_is_reported() {
     let model = Model::new("test", "m", Protocol::OpenAiChat, &format!("http://{free}/v1"));
     let error = ask(&model).await.unwrap_err();
     assert!(matches!(&error, Error::Busy { .. }), "{error:?}");
-    assert_eq!(error.to_string(), format!("could not connect to http://{free} (connection refused)"));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "could not connect to http://{free} (connection refused); start the server, or correct the base URL of the provider"
+        )
+    );
 }
 
 #[tokio::test]

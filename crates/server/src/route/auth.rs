@@ -50,7 +50,13 @@ pub(super) async fn verify(
     location: Location,
     One(provider): One<String>,
 ) -> Result<Json<Value>, Error> {
-    let probe = app.engine.providers().probe(&location.instance, Some(&provider), VERIFY_DEADLINE).await?;
+    let probe = app.engine.providers().probe(&location.instance, Some(&provider), VERIFY_DEADLINE).await;
+    let probe = probe.map_err(|error| match error {
+        codewright_engine::Error::UnknownModel { .. } => {
+            Error::payload(format!("there is no provider `{provider}`"))
+        }
+        other => other.into(),
+    })?;
     let (status, message) = match probe.verdict {
         KeyVerdict::Accepted => ("accepted", None),
         KeyVerdict::Refused(why) => ("refused", Some(why)),

@@ -87,7 +87,7 @@ fn resolve(written: &str, names: &[String]) -> anyhow::Result<(String, String)> 
         ([name], _) => split(name).with_context(|| format!("the model `{name}` has no provider")),
         ([], Some(model)) => Ok(model),
         ([], None) => {
-            let similar = codewright_config::nearest(written, names.iter().map(String::as_str), MAX_NAMES);
+            let similar = similar(written, names);
             let advice = match similar.is_empty() {
                 true => "write provider/model, and `codewright models` lists the models".to_owned(),
                 false => format!("did you mean {}?", similar.join(", ")),
@@ -106,6 +106,23 @@ fn resolve(written: &str, names: &[String]) -> anyhow::Result<(String, String)> 
             )
         }
     }
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|character: char| !character.is_alphanumeric())
+}
+
+/// Returns the names that are nearest to a written one: as a whole, or by one of their words.
+fn similar(written: &str, names: &[String]) -> Vec<String> {
+    let whole = codewright_config::nearest(written, names.iter().map(String::as_str), MAX_NAMES);
+    if !whole.is_empty() {
+        return whole;
+    }
+    let all = names.iter().flat_map(|name| words(name)).filter(|word| !word.is_empty());
+    let nearest = codewright_config::nearest(written, all, 1);
+    let has_word =
+        |name: &&String| nearest.first().is_some_and(|word| words(name).any(|found| found == word));
+    names.iter().rev().filter(has_word).take(MAX_NAMES).cloned().collect()
 }
 
 /// Returns the command and its arguments: the one of `--command`, or the one that the prompt begins with.
