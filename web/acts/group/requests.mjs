@@ -37,7 +37,7 @@ export const table = [
   } },
   { name: "always allows what follows", run: async (cx) => {
     await cx.ask("KEEPIT now");
-    await cx.shows("also allows");
+    await cx.shows("Always allows");
     await cx.press("Allow always");
     await cx.shows("Kept it.");
     await cx.shows("kept-two");
