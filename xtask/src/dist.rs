@@ -31,7 +31,7 @@ const PROFILE: &str = "dist";
 /// Where releases are published if nothing else is said. A release says it.
 const SOURCE: &str = "https://example.invalid/codewright/releases";
 
-/// What a run makes, and of what.
+/// The options of a run.
 pub(crate) struct Plan {
     out: PathBuf,
     source: String,

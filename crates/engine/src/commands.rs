@@ -115,7 +115,7 @@ const MAX_LISTED: usize = 50;
 /// Maximum characters of a description in the system text.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
-/// Returns the list of the repository's commands for the model. `None` if there are none.
+/// Returns the list of the repository's commands for the model, or `None` if the repository has no commands.
 pub(crate) fn listed(commands: &[Command]) -> Option<String> {
     let own = commands.iter().filter(|command| command.is_of_repository).take(MAX_LISTED);
     let lines: Vec<String> = own

@@ -269,8 +269,8 @@ fn with_implied(request: &Ask, open: &[&Implied]) -> Ask {
     question
 }
 
-/// Makes "always" cover only what is asked if something of it cannot be undone: those commands by their own pattern, and
-/// the others exactly.
+/// Narrows what a reply of "always" allows if the request contains a command that cannot be undone. Such a command is
+/// allowed by the pattern of its table row, and every other command of the request only in exactly the same form.
 fn narrow(question: &mut Ask, open: &[&Implied]) {
     let is_grave =
         |implied: &&&Implied| implied.permission == question.permission && implied.irreversible.is_some();

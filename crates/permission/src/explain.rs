@@ -1,4 +1,5 @@
-//! What a permission request tells the user: why it is asked, what "always" will cover, and what would cover more.
+//! The explanation in a permission request: the rule or built-in reason that requires a reply, the calls that a reply of
+//! "always" will allow later, and wider patterns for the user's configuration.
 
 use std::path::Path;
 

@@ -347,7 +347,7 @@ impl PermissionRules {
         strictest(chosen.chain([self.decide(permission, pattern)]))
     }
 
-    /// Returns the rule that asks about a pattern, and who wrote it. `None` if no rule asks.
+    /// Returns the rule that asks about a pattern, and who wrote it, or `None` if no rule requires a reply.
     pub(crate) fn asking(&self, permission: &str, pattern: &str) -> Option<(Rule, Author)> {
         self.layers.iter().find_map(|layer| layer.asking(permission, pattern))
     }

@@ -53,7 +53,7 @@ pub(crate) struct Slots(Arc<(Mutex<usize>, Condvar)>);
 pub(crate) struct Slot(Slots);
 
 impl Slots {
-    /// Takes a slot. `None` if all are taken.
+    /// Takes a slot. Returns `None` at the limit of connections.
     fn try_take(&self) -> Option<Slot> {
         let mut open = self.open();
         (*open < MAX_CONNECTIONS).then(|| self.counted(&mut open))

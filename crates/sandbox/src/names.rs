@@ -283,18 +283,18 @@ impl Names {
     /// Whether a directory that gets another name would take what is inside out of the packages, where fewer names are
     /// compared.
     pub(crate) fn leaves_packages(&self, from: &Path, to: &Path) -> bool {
-        self.is_in_packages(from) && self.outside_packages(to).is_some()
+        self.has_package(&inside(&self.below.outside_packages.directories, from))
+            && self.outside_packages(to).is_some()
     }
 
-    fn is_in_packages(&self, path: &Path) -> bool {
-        let OutsidePackages { directories, packages, .. } = &self.below.outside_packages;
-        inside(directories, path).iter().any(|name| packages.contains(name))
+    fn has_package(&self, names: &[String]) -> bool {
+        names.iter().any(|name| self.below.outside_packages.packages.contains(name))
     }
 
     /// The components below the outermost directory whose packages are known. `None` inside of packages and elsewhere.
     fn outside_packages(&self, path: &Path) -> Option<Vec<String>> {
         let names = inside(&self.below.outside_packages.directories, path);
-        (!names.is_empty() && !self.is_in_packages(path)).then_some(names)
+        (!names.is_empty() && !self.has_package(&names)).then_some(names)
     }
 }
 

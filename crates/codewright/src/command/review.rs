@@ -128,7 +128,7 @@ fn structured(answer: MessageWithParts) -> anyhow::Result<Value> {
     }
 }
 
-/// Returns the words for the changes to review; `None` if there are none.
+/// Returns the description of the changes to review, or `None` if nothing has changed.
 async fn scope(instance: &Instance, range: Option<&str>) -> anyhow::Result<Option<String>> {
     if !instance.is_repository() {
         bail!("a review needs a git repository");

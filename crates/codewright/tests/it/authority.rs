@@ -401,6 +401,50 @@ fn rules_of_an_imported_session_only_restrict() -> Result<()> {
     Ok(())
 }
 
+/// A document whose last answer has a call that did not end.
+fn with_a_call(status: &str) -> Value {
+    let (session, user, answer) =
+        ("ses_from0001", "msg_00000000000100000000000001", "msg_00000000000200000000000002");
+    let time = 1_700_000_000_000_u64;
+    let mut state = json!({"status": status, "input": touch(), "raw": touch().to_string()});
+    if status == "running" {
+        state["time"] = json!({"start": time});
+    }
+    let mut document = document(&json!([]));
+    document["messages"] = json!([
+        {
+            "info": {"id": user, "sessionID": session, "role": "user", "time": {"created": time}, "agent": "build",
+                "model": {"providerID": "mock", "modelID": "plain-model"}},
+            "parts": [{"id": "prt_00000000000100000000000001", "sessionID": session, "messageID": user, "type": "text", "text": "go"}],
+        },
+        {
+            "info": {"id": answer, "sessionID": session, "role": "assistant", "time": {"created": time}, "parentID": user,
+                "modelID": "plain-model", "providerID": "mock", "mode": "build", "agent": "build",
+                "path": {"cwd": "/elsewhere", "root": "/elsewhere"}, "cost": 0,
+                "tokens": {"input": 1, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}}},
+            "parts": [{"id": "prt_00000000000200000000000002", "sessionID": session, "messageID": answer, "type": "tool",
+                "callID": "call_1", "tool": "bash", "state": state}],
+        },
+    ]);
+    document
+}
+
+#[test]
+fn a_call_of_an_imported_session_never_starts() -> Result<()> {
+    for status in ["pending", "running"] {
+        let stage = Stage::git(Script::new().text("Done."))?;
+        configure(&stage, &json!({}))?;
+        let text = with_a_call(status).to_string();
+        program(&stage.project, ["import", "-"]).stdin(text).finish()?.success()?;
+        let run = program(&stage.project, ["run", "--session", "ses_from0001", "go on"]);
+        run.env("CODEWRIGHT_TRUST", "all").finish()?.success()?;
+        let request = stage.server.main_requests().first().context("no request")?.body.to_string();
+        check_has(&request, &[TOUCH]);
+        assert!(!stage.project.path("RAN").exists(), "{status}");
+    }
+    Ok(())
+}
+
 #[test]
 fn importing_a_newer_document_keeps_the_rules_that_were_chosen_here() -> Result<()> {
     let stage = Stage::git(touches())?;

@@ -40,7 +40,7 @@ pub(super) async fn permission(
     }
 }
 
-/// Why a request is asked, what "always" covers, and what would cover more.
+/// The explanation of a permission request in one text: the reason, the calls that "always" allows, and wider patterns.
 fn explanation(request: &PermissionRequest) -> String {
     let Some(asked) = request.metadata.get("asked") else { return String::new() };
     let part = |key: &str| asked[key].as_str().map(clean_line).unwrap_or_default();
