@@ -562,10 +562,13 @@ fn a_suspended_client_resumes_unchanged() -> Result<()> {
     let mut terminal = start(&stage, &["--prompt", "half a prompt"])?;
     terminal.shows("half a prompt")?;
     let given_back = |terminal: &Terminal| terminal.written().matches("\u{1b}[?1049l").count();
-    assert_eq!(given_back(&terminal), 0);
-    // Without a shell the system resumes it immediately.
+    let taken = |terminal: &Terminal| terminal.written().matches("\u{1b}[?1049h").count();
+    assert_eq!((taken(&terminal), given_back(&terminal)), (1, 0));
+    // Without a shell the system resumes it immediately. Input before that belongs to the shell.
     terminal.send("\u{1a}")?;
-    terminal.until("the terminal to be lent", |_| given_back(&terminal) == 1)?;
+    terminal.until("the terminal to be lent and taken again", |_| {
+        (taken(&terminal), given_back(&terminal)) == (2, 1)
+    })?;
     terminal.send(" and more")?;
     terminal.shows("half a prompt and more")?;
     terminal.send("\u{3}\u{3}\u{3}")?;
