@@ -513,48 +513,64 @@ pub enum Signal {
     },
 }
 
+/// The directory that a signal names, borrowed as the signal is.
+macro_rules! directory_of {
+    ($signal:expr) => {
+        match $signal {
+            Signal::InstanceDisposed { directory }
+            | Signal::TuiPromptAppend { directory, .. }
+            | Signal::TuiCommandExecute { directory, .. }
+            | Signal::TuiToastShow { directory, .. }
+            | Signal::FileEdited { directory, .. }
+            | Signal::FileWatcherUpdated { directory, .. }
+            | Signal::VcsBranchUpdated { directory, .. }
+            | Signal::WorktreeReady { directory, .. }
+            | Signal::WorktreeFailed { directory, .. }
+            | Signal::LspUpdated { directory }
+            | Signal::LspDiagnostics { directory, .. }
+            | Signal::McpToolsChanged { directory, .. }
+            | Signal::McpBrowserOpenFailed { directory, .. }
+            | Signal::CatalogUpdated { directory }
+            | Signal::IntegrationUpdated { directory }
+            | Signal::IntegrationConnectionUpdated { directory, .. } => Some(directory),
+            Signal::PartDelta { .. }
+            | Signal::SessionStatus { .. }
+            | Signal::SessionIdle { .. }
+            | Signal::SessionError { .. }
+            | Signal::SessionDiff { .. }
+            | Signal::SessionCompacted { .. }
+            | Signal::SessionMoved { .. }
+            | Signal::ProjectUpdated(_)
+            | Signal::GlobalDisposed {}
+            | Signal::PtyCreated { .. }
+            | Signal::PtyUpdated { .. }
+            | Signal::PtyExited { .. }
+            | Signal::PtyDeleted { .. }
+            | Signal::TuiSessionSelect { .. }
+            | Signal::CommandExecuted { .. }
+            | Signal::QuestionAsked(_)
+            | Signal::QuestionReplied { .. }
+            | Signal::QuestionRejected { .. }
+            | Signal::ServerConnected {}
+            | Signal::ServerHeartbeat {} => None,
+        }
+    };
+}
+
 impl Signal {
     /// Returns the directory whose instance the signal is about, if it names one.
     #[must_use]
     pub fn directory(&self) -> Option<&str> {
-        match self {
-            Self::InstanceDisposed { directory }
-            | Self::TuiPromptAppend { directory, .. }
-            | Self::TuiCommandExecute { directory, .. }
-            | Self::TuiToastShow { directory, .. }
-            | Self::FileEdited { directory, .. }
-            | Self::FileWatcherUpdated { directory, .. }
-            | Self::VcsBranchUpdated { directory, .. }
-            | Self::WorktreeReady { directory, .. }
-            | Self::WorktreeFailed { directory, .. }
-            | Self::LspUpdated { directory }
-            | Self::LspDiagnostics { directory, .. }
-            | Self::McpToolsChanged { directory, .. }
-            | Self::McpBrowserOpenFailed { directory, .. }
-            | Self::CatalogUpdated { directory }
-            | Self::IntegrationUpdated { directory }
-            | Self::IntegrationConnectionUpdated { directory, .. } => Some(directory),
-            Self::PartDelta { .. }
-            | Self::SessionStatus { .. }
-            | Self::SessionIdle { .. }
-            | Self::SessionError { .. }
-            | Self::SessionDiff { .. }
-            | Self::SessionCompacted { .. }
-            | Self::SessionMoved { .. }
-            | Self::ProjectUpdated(_)
-            | Self::GlobalDisposed {}
-            | Self::PtyCreated { .. }
-            | Self::PtyUpdated { .. }
-            | Self::PtyExited { .. }
-            | Self::PtyDeleted { .. }
-            | Self::TuiSessionSelect { .. }
-            | Self::CommandExecuted { .. }
-            | Self::QuestionAsked(_)
-            | Self::QuestionReplied { .. }
-            | Self::QuestionRejected { .. }
-            | Self::ServerConnected {}
-            | Self::ServerHeartbeat {} => None,
+        directory_of!(self).map(String::as_str)
+    }
+
+    /// Puts back the directory, which the JSON of a signal does not have. A signal that names none stays as it is.
+    #[must_use]
+    pub fn in_directory(mut self, directory: String) -> Self {
+        if let Some(named) = directory_of!(&mut self) {
+            *named = directory;
         }
+        self
     }
 
     /// Returns the session of the signal, if it has one.

@@ -138,9 +138,33 @@ fn a_request_reaches_the_server_that_has_the_directory() -> Result<()> {
     cluster.stage.no_problems()
 }
 
+#[test]
+fn signals_of_a_shared_directory_reach_the_clients_of_every_server() -> Result<()> {
+    let Some(cluster) = Cluster::start(Script::new())? else { return Ok(()) };
+    let (first, second) = (cluster.sharing("first")?, cluster.sharing("second")?);
+    let (global, local) = (follow(&second.url)?, follow_at(&second.url, "/event")?);
+    let toast = json!({"message": "hello from the first", "variant": "info"});
+    let directory = cluster.stage.project.directory().canonicalize()?.display().to_string();
+    let has = |seen: &Mutex<String>, text: &str| seen.lock().is_ok_and(|seen| seen.contains(text));
+    wait_until("the signal at the other server", || {
+        post(&first.url, "/tui/show-toast", &toast).is_ok()
+            && [&local, &global].iter().all(|seen| has(seen, "hello from the first"))
+    })?;
+    let seen = global.lock().map(|seen| seen.clone()).unwrap_or_default();
+    let line = seen.split("data: ").find(|line| line.contains("hello from the first")).context("no toast")?;
+    let frame: Value = serde_json::from_str(line)?;
+    assert_eq!(frame["directory"], directory.as_str(), "{frame}");
+    cluster.stage.no_problems()
+}
+
 /// Collects the events of a server in the background.
 fn follow(url: &str) -> Result<Arc<Mutex<String>>> {
-    let events = BufReader::new(ask(url, "/global/event")?);
+    follow_at(url, "/global/event")
+}
+
+/// Collects the events of a path of a server in the background.
+fn follow_at(url: &str, path: &str) -> Result<Arc<Mutex<String>>> {
+    let events = BufReader::new(ask(url, path)?);
     let seen = Arc::new(Mutex::new(String::new()));
     let all = Arc::clone(&seen);
     thread::spawn(move || {

@@ -39,10 +39,13 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The pause before another attempt to connect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A line of the stream.
+/// A line of the stream. The JSON of a signal has no directory, because clients get it beside the signal.
 #[derive(Serialize, Deserialize)]
 struct Line<S> {
     id: EventId,
+    /// Empty if the signal names no directory, or comes from a version without the field.
+    #[serde(default)]
+    directory: String,
     signal: S,
 }
 
@@ -89,7 +92,8 @@ fn line(published: &Published) -> Option<Bytes> {
     if is_own {
         return None;
     }
-    let mut text = serde_json::to_vec(&Line { id: id.clone(), signal: &**signal }).ok()?;
+    let directory = signal.directory().unwrap_or_default().to_owned();
+    let mut text = serde_json::to_vec(&Line { id: id.clone(), directory, signal: &**signal }).ok()?;
     text.push(b'\n');
     Some(text.into())
 }
@@ -162,9 +166,56 @@ async fn receive(app: &App, nodes: &Nodes, view: &NodeView, member: &Member) -> 
             let rest = text.split_off(end + 1);
             let line = std::mem::replace(&mut text, rest);
             // Empty lines are signs of life. Another version may have signals that are not known here.
-            if let Ok(Line { id, signal }) = serde_json::from_slice::<Line<Signal>>(&line) {
-                app.engine.nodes().publish(id, signal);
+            if let Ok(Line { id, directory, signal }) = serde_json::from_slice::<Line<Signal>>(&line) {
+                app.engine.nodes().publish(id, signal.in_directory(directory));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// One signal of each kind that names a directory and reaches other servers.
+    fn with_directories() -> Vec<Signal> {
+        let kinds = [
+            r#"{"type":"tui.prompt.append","properties":{"text":"x"}}"#,
+            r#"{"type":"tui.command.execute","properties":{"command":"x"}}"#,
+            r#"{"type":"tui.toast.show","properties":{"message":"x","variant":"info"}}"#,
+            r#"{"type":"file.edited","properties":{"file":"/d/x"}}"#,
+            r#"{"type":"file.watcher.updated","properties":{"file":"/d/x","event":"add"}}"#,
+            r#"{"type":"vcs.branch.updated","properties":{"branch":"x"}}"#,
+            r#"{"type":"worktree.ready","properties":{"name":"x"}}"#,
+            r#"{"type":"worktree.failed","properties":{"message":"x"}}"#,
+            r#"{"type":"lsp.updated","properties":{}}"#,
+            r#"{"type":"lsp.client.diagnostics","properties":{"serverID":"x","path":"/d/x"}}"#,
+            r#"{"type":"mcp.tools.changed","properties":{"server":"x"}}"#,
+            r#"{"type":"mcp.browser.open.failed","properties":{"mcpName":"x","url":"http://x"}}"#,
+        ];
+        let parse = |text: &&str| {
+            serde_json::from_str::<Signal>(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+        };
+        kinds.iter().map(parse).collect()
+    }
+
+    #[test]
+    fn a_signal_keeps_its_directory_on_the_way_to_another_server() {
+        let id = codewright_proto::Ids::new(codewright_proto::Clock::system()).event();
+        for signal in with_directories() {
+            assert_eq!(signal.directory(), Some(""), "{signal:?}");
+            let signal = signal.in_directory("/d".to_owned());
+            let sent = Published::Signal {
+                id: id.clone(),
+                signal: Arc::new(signal.clone()),
+                is_from_elsewhere: false,
+            };
+            let sent = line(&sent).unwrap_or_else(|| panic!("{signal:?} is not sent"));
+            let Line { directory, signal: read, .. } = serde_json::from_slice::<Line<Signal>>(&sent)
+                .unwrap_or_else(|error| panic!("{signal:?}: {error}"));
+            assert_eq!(read.in_directory(directory).directory(), Some("/d"), "{signal:?}");
         }
     }
 }
