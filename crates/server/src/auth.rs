@@ -16,7 +16,7 @@ mod decisions;
 mod directories;
 mod files;
 mod oidc;
-mod rules;
+pub(crate) mod rules;
 mod settings;
 mod sign_in;
 mod viewer;

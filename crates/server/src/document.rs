@@ -1,49 +1,109 @@
 //! The API document: the requests and replies of all routes in OpenAPI 3.1.
 //!
-//! `operations.txt` has a line for each route, which starts with its operation id, and `schemas.txt`
-//! one for each named schema. Their notation is a tenth of the size of the document: `string^ses` is a
-//! string that starts with `ses`, `[T]` is a list, `<T>` a map, `{key:T,key?:T}` an object, `(A|B)` a
-//! union, `"a"` a constant, and any other name a named schema.
+//! The rows of `route/table/` describe the routes, and `schemas.txt` has a line for each named schema. Their notation is
+//! a tenth of the size of the document: `string^ses` is a string that starts with `ses`, `[T]` is a list, `<T>` a map,
+//! `{key:T,key?:T}` an object, `(A|B)` a union, `'a'` a constant, and any other name a named schema.
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// A line per route, in the order of the document: operation id, location parameters (`d`: `directory` and `workspace`,
-/// `l`: a `location` object), query, request body, status, content type of the reply, reply, error statuses. `-` stands
-/// for an empty column.
-const OPERATIONS: &str = include_str!("document/operations.txt");
 /// A line per named schema: its name and its notation.
 const SCHEMAS: &str = include_str!("document/schemas.txt");
 
-/// A route: its operation id, method and path.
-type Route = (&'static str, &'static str, &'static str);
-
-/// Returns the document as JSON.
-pub(crate) fn document(routes: &[Route]) -> Bytes {
-    // All servers of the program have the same routes, and therefore the same document.
-    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
-    DOCUMENT.get_or_init(|| Bytes::from(write(routes).to_string())).clone()
+/// A route in the document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operation {
+    /// Its unique name.
+    pub(crate) id: &'static str,
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) shape: Shape,
 }
 
-fn write(routes: &[Route]) -> Value {
+/// The requests and replies of a route. Types are in the notation of the module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) location: Location,
+    /// Other parameters of the query: `name:type` or `name?:type`, joined by `&`.
+    pub(crate) query: &'static str,
+    /// The type of the request body.
+    pub(crate) body: Option<&'static str>,
+    /// The status of success.
+    pub(crate) status: &'static str,
+    /// What the reply is.
+    pub(crate) kind: Kind,
+    /// The type of the reply; `None` if it is empty.
+    pub(crate) reply: Option<&'static str>,
+    /// The statuses of errors.
+    pub(crate) errors: &'static [u16],
+}
+
+impl Shape {
+    /// A route without parameters, whose reply is empty.
+    pub(crate) const NOTHING: Self = Self {
+        location: Location::None,
+        query: "",
+        body: None,
+        status: "200",
+        kind: Kind::Json,
+        reply: None,
+        errors: &[],
+    };
+}
+
+/// How a request names the directory that it is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Location {
+    /// Not at all.
+    None,
+    /// The parameters `directory` and `workspace` of the query.
+    Directory,
+    /// The object `location` of the query.
+    Object,
+}
+
+/// What a reply is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Json,
+    /// A stream of events.
+    Events,
+    /// A file.
+    Bytes,
+    /// A text.
+    Text,
+}
+
+impl Kind {
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Events => "text/event-stream",
+            Self::Bytes => "application/octet-stream",
+            Self::Text => "text/x-diff; charset=utf-8",
+        }
+    }
+}
+
+/// Returns the document as JSON.
+pub(crate) fn document(operations: impl Iterator<Item = Operation>) -> Bytes {
+    // All servers of the program have the same routes, and therefore the same document.
+    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
+    DOCUMENT.get_or_init(|| Bytes::from(write(operations).to_string())).clone()
+}
+
+fn write(operations: impl Iterator<Item = Operation>) -> Value {
     let mut paths = Map::new();
-    for line in OPERATIONS.lines() {
-        let parts: Vec<&str> = line.split(' ').collect();
-        let [id, location, query, body, status, kind, reply, errors] = parts[..] else {
-            continue;
-        };
-        let Some((_, method, path)) = routes.iter().find(|(operation, ..)| *operation == id) else {
-            continue;
-        };
+    for Operation { id, method, path, shape } in operations {
         let mut operation = json!({
             "operationId": id,
-            "parameters": parameters(path, location, query),
-            "responses": responses(status, kind, reply, errors),
+            "parameters": parameters(path, &shape),
+            "responses": responses(&shape),
         });
-        if body != "-" {
-            operation["requestBody"] = json!({"content": content("j", body)});
+        if let Some(body) = shape.body {
+            operation["requestBody"] = json!({"content": content(Kind::Json, body)});
         }
         let methods = paths.entry(path.replace("{*", "{")).or_insert_with(|| json!({}));
         methods[method.to_ascii_lowercase()] = operation;
@@ -58,7 +118,7 @@ fn write(routes: &[Route]) -> Value {
     })
 }
 
-fn parameters(path: &str, location: &str, query: &str) -> Vec<Value> {
+fn parameters(path: &str, shape: &Shape) -> Vec<Value> {
     let in_path = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<_> = in_path
         .map(|name| {
@@ -67,12 +127,12 @@ fn parameters(path: &str, location: &str, query: &str) -> Vec<Value> {
         })
         .collect();
     let text = || json!({"type": "string"});
-    match location {
-        "d" => parameters.extend(
+    match shape.location {
+        Location::Directory => parameters.extend(
             ["directory", "workspace"]
                 .map(|name| json!({"name": name, "in": "query", "schema": text(), "required": false})),
         ),
-        "l" => parameters.push(json!({
+        Location::Object => parameters.push(json!({
             "name": "location",
             "in": "query",
             "schema": schema("{directory?:string,workspace?:string}"),
@@ -80,53 +140,44 @@ fn parameters(path: &str, location: &str, query: &str) -> Vec<Value> {
             "style": "deepObject",
             "explode": true,
         })),
-        _ => {}
+        Location::None => {}
     }
-    parameters.extend(query.split('&').filter_map(|one| {
-        let (name, shape) = one.split_once(':')?;
+    parameters.extend(shape.query.split('&').filter_map(|one| {
+        let (name, kind) = one.split_once(':')?;
         let optional = name.strip_suffix('?');
         Some(json!({
             "name": optional.unwrap_or(name),
             "in": "query",
-            "schema": schema(shape),
+            "schema": schema(kind),
             "required": optional.is_none(),
         }))
     }));
     parameters
 }
 
-fn responses(status: &str, kind: &str, reply: &str, errors: &str) -> Map<String, Value> {
+fn responses(shape: &Shape) -> Map<String, Value> {
     let mut success = json!({"description": "Success"});
-    if reply != "-" {
-        success["content"] = content(kind, reply);
+    if let Some(reply) = shape.reply {
+        success["content"] = content(shape.kind, reply);
     }
-    let mut responses = Map::from_iter([(status.to_owned(), success)]);
-    for error in errors.split(',').filter(|error| *error != "-") {
+    let mut responses = Map::from_iter([(shape.status.to_owned(), success)]);
+    for error in shape.errors {
         let description = match error {
-            "401" => "Not signed in",
-            "403" => "Not allowed",
-            "404" => "Not found",
-            "409" => "Busy",
-            "500" | "503" => "Failed",
+            401 => "Not signed in",
+            403 => "Not allowed",
+            404 => "Not found",
+            409 => "Busy",
+            500 | 503 => "Failed",
             _ => "Refused",
         };
-        let shape = json!({"type": "object"});
-        responses.insert(
-            error.to_owned(),
-            json!({"description": description, "content": {"application/json": {"schema": shape}}}),
-        );
+        let body = json!({"application/json": {"schema": {"type": "object"}}});
+        responses.insert(error.to_string(), json!({"description": description, "content": body}));
     }
     responses
 }
 
-fn content(kind: &str, shape: &str) -> Value {
-    let kind = match kind {
-        "e" => "text/event-stream",
-        "b" => "application/octet-stream",
-        "t" => "text/x-diff; charset=utf-8",
-        _ => "application/json",
-    };
-    json!({kind: {"schema": schema(shape)}})
+fn content(kind: Kind, shape: &str) -> Value {
+    json!({kind.media_type(): {"schema": schema(shape)}})
 }
 
 /// Parses the notation. It is part of the program, so errors in it are not reported: the result is then any schema.
@@ -156,8 +207,8 @@ fn shape(rest: &mut &str) -> Value {
     if strip(rest, "{") {
         return object(list(rest, ',', "}", field));
     }
-    if strip(rest, "\"") {
-        let (word, tail) = rest.split_once('"').unwrap_or((rest, ""));
+    if strip(rest, "'") {
+        let (word, tail) = rest.split_once('\'').unwrap_or((rest, ""));
         *rest = tail;
         return json!({"type": "string", "enum": [word]});
     }
@@ -230,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_notation_becomes_a_json_schema() {
-        let text = r#"{id:string^ses,kind?:("a"|"b"),all:[(Part|null)],by:<integer>,*:any,on:true}"#;
+        let text = "{id:string^ses,kind?:('a'|'b'),all:[(Part|null)],by:<integer>,*:any,on:true}";
         let expected = json!({
             "type": "object",
             "properties": {
@@ -248,32 +299,16 @@ mod tests {
     }
 
     #[test]
-    fn every_line_belongs_to_a_route() {
-        let routes = operations();
-        for line in OPERATIONS.lines() {
-            let id = line.split(' ').next();
-            assert_eq!(routes.iter().filter(|(operation, ..)| Some(*operation) == id).count(), 1, "{line}");
-        }
-    }
-
-    #[test]
     fn invalid_notation_does_not_loop() {
-        for text in ["(", "{a", "[", "<", "\"", "{a:(b|", ")", "{,}", "(|)"] {
+        for text in ["(", "{a", "[", "<", "'", "{a:(b|", ")", "{,}", "(|)"] {
             schema(text);
         }
     }
 
     #[test]
-    fn every_line_is_complete_and_every_name_is_a_schema() {
+    fn every_name_is_a_schema() {
         let names: Vec<_> = SCHEMAS.lines().map(|line| line.split_once(' ').unwrap().0).collect();
-        let mut all: Vec<Route> = Vec::new();
-        for line in OPERATIONS.lines() {
-            let parts: Vec<_> = line.split(' ').collect();
-            assert_eq!(parts.len(), 8, "{line}");
-            assert!(!all.iter().any(|(id, ..)| *id == parts[0]), "`{line}` is a duplicate");
-            all.push((parts[0], "GET", parts[0]));
-        }
-        let text = write(&all).to_string();
+        let text = write(operations()).to_string();
         let refs = text.split("#/components/schemas/").skip(1);
         for name in refs.map(|rest| rest.split('"').next().unwrap()) {
             assert!(names.contains(&name), "{name}");

@@ -145,13 +145,12 @@ pub(crate) async fn route(
     request: Request,
     next: Next,
 ) -> Response {
-    let reach = reach::of(route.method, route.path, route.operation);
-    let answered = match reach {
+    let answered = match route.reach {
         Reach::Here => Ok(next.run(request).await),
         _ if request.extensions().get::<OfNode>().is_some() => arrived(&app, route, request, next).await,
         Reach::Everywhere => Ok(gather::everywhere(&app, request, next).await),
         Reach::Holder(holder) => of_holder(&app, holder, request, next).await,
-        Reach::Session | Reach::SessionOrHere => of_session(&app, route, reach, request, next).await,
+        Reach::Session | Reach::SessionOrHere => of_session(&app, route, request, next).await,
         Reach::Directory => of_directory(&app, route, request, next).await,
     };
     answered.unwrap_or_else(Error::into_response)
@@ -160,7 +159,7 @@ pub(crate) async fn route(
 /// Answers a request that another server has passed on. It is not passed on again.
 async fn arrived(app: &App, route: Reached, request: Request, next: Next) -> Result<Response, Error> {
     let nodes = app.engine.nodes();
-    let directory = match reach::of(route.method, route.path, route.operation) {
+    let directory = match route.reach {
         Reach::Session => match session_id(route.path, request.uri().path()) {
             // A session that runs here may go on while the server drains.
             Some(id) if nodes.is_running(&id) => None,
@@ -179,13 +178,7 @@ async fn arrived(app: &App, route: Reached, request: Request, next: Next) -> Res
     }
 }
 
-async fn of_session(
-    app: &App,
-    route: Reached,
-    reach: Reach,
-    request: Request,
-    next: Next,
-) -> Result<Response, Error> {
+async fn of_session(app: &App, route: Reached, request: Request, next: Next) -> Result<Response, Error> {
     let nodes = app.engine.nodes();
     // The route reports an id that is not one, and a session that does not exist.
     let Some(id) = session_id(route.path, request.uri().path()) else { return Ok(next.run(request).await) };
@@ -210,7 +203,7 @@ async fn of_session(
         is_connected: app.nodes.as_ref().is_some_and(|nodes| nodes.connected.is_some()),
     };
     let mut choices = choose::choose(&view, &question);
-    if choices.is_empty() && reach == Reach::SessionOrHere {
+    if choices.is_empty() && route.reach == Reach::SessionOrHere {
         choices.push(Choice::Here);
     }
     try_all(app, Attempt { choices, directory, view, route }, request, next).await

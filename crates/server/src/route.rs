@@ -11,6 +11,8 @@ use http::Uri;
 use tower::{ServiceExt, service_fn};
 
 use crate::Options;
+use crate::document::Operation;
+use crate::nodes::reach::Reach;
 use crate::nodes::signals;
 use crate::plugins;
 use crate::state::Server;
@@ -54,18 +56,17 @@ pub fn routes() -> Vec<(&'static str, &'static str)> {
     table().map(|route| (route.method, route.path)).collect()
 }
 
-/// Returns the operation id, the method and the path of every route.
-pub(crate) fn operations() -> Vec<(&'static str, &'static str, &'static str)> {
-    table().map(|route| (route.operation, route.method, route.path)).collect()
+/// Returns what the API document says about every route.
+pub(crate) fn operations() -> impl Iterator<Item = Operation> {
+    table().map(table::Route::described)
 }
 
 /// A route, as far as its place among several servers depends on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reached {
-    pub(crate) method: &'static str,
     /// The template.
     pub(crate) path: &'static str,
-    pub(crate) operation: &'static str,
+    pub(crate) reach: Reach,
     pub(crate) has_deadline: bool,
 }
 

@@ -7,24 +7,21 @@ use axum::{RequestExt as _, extract::RawPathParams};
 use codewright_engine::{self as engine, Resource};
 use codewright_proto::{PermissionId, QuestionId, SessionId};
 
-use super::rules::{Need, need};
+use super::rules::{Need, Rule};
 use super::{Level, Role, Viewer, Who, record};
 use crate::Error;
 use crate::nodes::Passed;
 use crate::state::App;
 
-/// Checks a request to the route with an operation id, and records what it changed.
+/// Checks a request against the rule of its route, and records what it changed.
 pub(crate) async fn check(
-    State((app, operation)): State<(App, &'static str)>,
+    State((app, rule)): State<(App, Rule)>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let who = match Who::of(request.extensions(), &app) {
         Ok(who) => who,
         Err(error) => return error.into_response(),
-    };
-    let Some(rule) = need(operation, request.method()) else {
-        return Error::Forbidden { why: "this route has no rule for users" }.into_response();
     };
     let ids = match Ids::of(&mut request).await {
         Ok(ids) => ids,

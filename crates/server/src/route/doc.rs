@@ -8,5 +8,5 @@ use crate::route::operations;
 
 pub(super) async fn read() -> Response {
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (kind, document(&operations())).into_response()
+    (kind, document(operations())).into_response()
 }

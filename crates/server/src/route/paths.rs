@@ -61,29 +61,30 @@ impl Paths {
     /// Builds the service of a path of the table.
     fn build(&self, path: &'static str) -> Router {
         let routes = table().filter(|route| route.path == path);
-        let routed =
-            routes.fold(Router::new(), |router, route| {
-                let handler = (route.handler)();
-                let handler = if route.has_deadline {
-                    handler.layer(from_fn_with_state(Arc::clone(&self.app), hurry))
-                } else {
-                    handler.layer(from_fn(last))
-                };
-                let handler = match self.app.nodes {
-                    Some(_) => handler
-                        .layer(from_fn_with_state((Arc::clone(&self.app), route.reached()), nodes::route)),
-                    None => handler,
-                };
-                // Before the request is passed on to another server.
-                let handler = match &self.app.options.auth {
-                    Some(_) => handler
-                        .layer(from_fn_with_state((Arc::clone(&self.app), route.operation), auth::check)),
-                    None => handler,
-                };
-                let handler =
-                    if path.starts_with("/api/") { handler.layer(map_response(error::v2)) } else { handler };
-                router.route(path, handler)
-            });
+        let routed = routes.fold(Router::new(), |router, route| {
+            let handler = (route.handler)();
+            let handler = if route.has_deadline {
+                handler.layer(from_fn_with_state(Arc::clone(&self.app), hurry))
+            } else {
+                handler.layer(from_fn(last))
+            };
+            let handler = match self.app.nodes {
+                Some(_) => {
+                    handler.layer(from_fn_with_state((Arc::clone(&self.app), route.reached()), nodes::route))
+                }
+                None => handler,
+            };
+            // Before the request is passed on to another server.
+            let handler = match &self.app.options.auth {
+                Some(_) => {
+                    handler.layer(from_fn_with_state((Arc::clone(&self.app), route.rule()), auth::check))
+                }
+                None => handler,
+            };
+            let handler =
+                if path.starts_with("/api/") { handler.layer(map_response(error::v2)) } else { handler };
+            router.route(path, handler)
+        });
         self.finish(routed)
     }
 
