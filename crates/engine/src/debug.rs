@@ -23,6 +23,7 @@ use crate::request::system::{self, Surroundings};
 use crate::run::step;
 use crate::run::step::prepare::{Offer, SystemSources, ToolSources};
 use crate::sandbox::enforcement::announced;
+use crate::sandbox::masked::is_kept_from_model;
 
 /// The estimated bytes of a token.
 const TOKEN_BYTES: usize = 4;
@@ -126,7 +127,8 @@ impl Instances<'_> {
         };
         let Offer { specs: tools, mcp, .. } = offered(&model);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
-        let found = instance.instructions(&self.0.llm).await;
+        let mut found = instance.instructions(&self.0.llm).await;
+        found.leave_out(|path| is_kept_from_model(self.0, instance, &rules, path));
         let now = self.0.clock.now_ms();
         let surroundings = Surroundings {
             date: self.0.zone.date(now),

@@ -41,6 +41,7 @@ use crate::models::source::Source;
 use crate::nodes::NodeState;
 use crate::outputs::Outputs;
 use crate::packages::PackageTable;
+use crate::permission::decisive::Decisive;
 use crate::permission::gate::Gate;
 use crate::plugins::PluginTable;
 use crate::request::system::civil;
@@ -129,7 +130,7 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             tracer,
             disabled_telemetry,
-            gate: Gate::new(store.clone(), ids.clone(), clock.clone(), own_directories(&dirs, &env)),
+            gate: gate(&store, &ids, &clock, &dirs, &env),
             questions: question::Questions::new(store.clone(), ids.clone()),
             trust: TrustState::new(&env, &dirs),
             subagents: Subagents::default(),
@@ -432,6 +433,12 @@ async fn recover_sessions(inner: &Inner) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Returns the check of permissions.
+fn gate(store: &codewright_store::Store, ids: &Ids, clock: &Clock, dirs: &Dirs, env: &Env) -> Gate {
+    let own = own_directories(dirs, env);
+    Gate::new(store.clone(), ids.clone(), clock.clone(), own, Decisive::new(env, dirs))
 }
 
 /// Returns the directories of the program, whose files decide its behaviour.

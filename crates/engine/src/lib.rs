@@ -96,6 +96,7 @@ pub use nodes::NodeView;
 pub use nodes::settings::NodeSettings;
 pub use packages::operations::{AddedPlugin, ListedPlugin, PluginScope, UpdatedPlugin};
 pub use permission::client::PermissionInput;
+pub use permission::reading::KeptFiles;
 pub use plugins::sign_in::SignInAnswer;
 pub use plugins::{PluginApi, PluginDraft, PluginLists};
 pub use projects::{ProjectDirectory, ProjectPatch};

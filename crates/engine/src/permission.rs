@@ -5,6 +5,7 @@
 mod addition;
 pub(crate) mod approval;
 pub(crate) mod client;
+pub(crate) mod decisive;
 pub(crate) mod gate;
 pub(crate) mod held;
 pub(crate) mod reading;

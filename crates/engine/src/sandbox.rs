@@ -6,12 +6,13 @@
 
 mod caches;
 pub(crate) mod enforcement;
-mod git;
+pub(crate) mod git;
+pub(crate) mod hiding;
 mod home;
 pub(crate) mod installer;
 pub(crate) mod masked;
 mod named;
-mod paths;
+pub(crate) mod paths;
 pub(crate) mod prepared;
 pub(crate) mod report;
 mod repositories;
@@ -37,7 +38,8 @@ use crate::instance::Instance;
 use crate::packages::PACKAGES;
 use crate::permission::control;
 use enforcement::{Consent, Enforcement, Outer, has_outer, mode, strictest};
-use paths::{SECRETS, SERVICES, VISIBLE};
+use hiding::{Hiding, ProcessKind};
+use paths::VISIBLE;
 use shared::Shared;
 
 /// A sandbox, and the variables that a command needs in it.
@@ -87,16 +89,6 @@ pub(crate) struct Subject<'a> {
     /// The files that rules deny to read, see [`masked`].
     pub(crate) masked: Vec<PathBuf>,
     pub(crate) kind: ProcessKind,
-}
-
-/// Who wrote the program that runs in a sandbox. It decides whether the directories of configuration are visible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProcessKind {
-    /// The model, a repository, or a program that loads their code. It sees no configuration of this program.
-    Command,
-    /// A server, a plugin or a hook of the user's configuration. It sees the files in the directories of configuration
-    /// next to the settings, because plugins and their data are there.
-    UserProgram,
 }
 
 impl<'a> Subject<'a> {
@@ -318,16 +310,16 @@ impl<'a> Subject<'a> {
     }
 
     fn hidden(&self) -> Vec<PathBuf> {
-        let below_home = SECRETS.iter().map(|name| self.dirs.home.join(name));
-        let own = [&self.dirs.data, &self.dirs.state, &self.dirs.opencode_data].map(Clone::clone);
-        let services = SERVICES.iter().map(PathBuf::from);
-        let configured = self.config.hide.iter().chain(&self.config.private).cloned();
-        // A file of the repository is no secret of the user.
-        let is_outside = |path: &PathBuf| !path.starts_with(self.root());
-        let named = self.variables.secret_paths().map(PathBuf::from).filter(is_outside);
-        let hidden =
-            below_home.chain(own).chain(self.settings()).chain(services).chain(configured).chain(named);
-        let mut hidden: Vec<PathBuf> = hidden.chain(self.sockets.iter().cloned()).collect();
+        let hiding = Hiding {
+            dirs: self.dirs,
+            config: self.config,
+            variables: self.variables,
+            directory: self.directory,
+            root: self.root(),
+            kind: self.kind,
+        };
+        let mut hidden = hiding.paths();
+        hidden.extend(self.sockets.iter().cloned());
         // The user named these, and may name a single file in a hidden directory.
         let granted = self.granted_reads();
         let is_granted = |path: &PathBuf| {
@@ -335,42 +327,6 @@ impl<'a> Subject<'a> {
             !granted.is_empty() && physical(path).is_ok_and(|real| granted.contains(&real))
         };
         hidden.retain(|path| !self.config.read.contains(path) && !is_granted(path));
-        hidden
-    }
-
-    /// The directories of the user's configuration.
-    fn configuration(&self) -> Vec<PathBuf> {
-        let dirs = self.dirs;
-        let mut directories = vec![dirs.own_config.clone(), dirs.config.clone()];
-        directories.extend(paths::OWN.iter().map(|name| dirs.home.join(name)));
-        // The other spelling of the variable has no effect, but its directory may have secrets all the same.
-        let named = self.variables.spellings(env::CONFIG_DIR);
-        directories.extend(named.map(|named| match named.strip_prefix("~/") {
-            Some(below) => dirs.home.join(below),
-            None => self.directory.join(named),
-        }));
-        directories
-    }
-
-    /// The configuration that is hidden: the directories as a whole, or at least the files with settings.
-    fn settings(&self) -> Vec<PathBuf> {
-        let directories = self.configuration();
-        let files = directories.iter();
-        let mut hidden: Vec<PathBuf> =
-            files.flat_map(|directory| paths::SETTINGS.iter().map(|name| directory.join(name))).collect();
-        hidden.extend(self.variables.spellings(env::CONFIG).map(|named| self.directory.join(named)));
-        match self.kind {
-            ProcessKind::UserProgram => {}
-            ProcessKind::Command => {
-                // A session can work on the configuration itself, or on a repository that contains it.
-                let is_separate = |directory: &PathBuf| {
-                    let Ok(real) = physical(directory) else { return true };
-                    let is_inside = real.starts_with(self.root()) && !self.contains_home();
-                    !is_inside && !self.root().starts_with(&real)
-                };
-                hidden.extend(directories.into_iter().filter(is_separate));
-            }
-        }
         hidden
     }
 

@@ -18,7 +18,7 @@ use codewright_workspace::{Below, Guarded, OutsidePackages, folded_name, normali
 use crate::ask::UNKNOWN;
 use crate::evaluate::{Subject, matches};
 use crate::kind::Permission;
-use table::{Depth, OWN, TABLE};
+use table::{DECISIVE, Depth, HIDDEN, OWN, TABLE};
 
 /// The directory of the worktrees that this program creates, in its data directory.
 pub const WORKTREES: &str = "worktree";
@@ -32,6 +32,10 @@ pub struct Roots {
     pub project: PathBuf,
     /// The directories of this program.
     pub own: std::sync::Arc<[PathBuf]>,
+    /// Paths of the request that other files make control files, with what is inside.
+    pub decisive: Vec<PathBuf>,
+    /// Paths of the request that the sandbox hides. Reading one needs the same permission as changing it.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// Returns the names of control files in a directory and in the directories of the table below it.
@@ -129,7 +133,7 @@ pub fn matches_name(pattern: &str, name: &str) -> bool {
 }
 
 impl Roots {
-    /// Decides about a write. A general permission does not cover a control file.
+    /// Decides about a write, or a read of what is hidden. A general permission does not cover a control file.
     ///
     /// `decided` is the decision of the rules, and `layers` are these rules. The result is never less strict than
     /// `decided`.
@@ -139,27 +143,39 @@ impl Roots {
         subject: Subject<'_>,
         layers: impl IntoIterator<Item = &'a [Rule]>,
     ) -> Action {
-        let Subject { permission, pattern } = subject;
-        if decided != Action::Allow || Permission::Edit != *permission {
+        if decided != Action::Allow {
             return decided;
         }
-        let rows = self.rows(pattern);
-        let is_named = |rules: &[Rule]| self.names(rules, pattern, &rows);
+        let rows = self.rows_for(subject);
+        let is_named = |rules: &[Rule]| self.names(rules, subject, &rows);
         if rows.is_empty() || layers.into_iter().all(is_named) { Action::Allow } else { Action::Ask }
     }
 
     /// Returns why a write needs its own permission; `None` for an ordinary file.
     pub fn reason(&self, subject: Subject<'_>) -> Option<&'static str> {
-        let row = *self.rows(subject.pattern).first().filter(|_| Permission::Edit == *subject.permission)?;
-        Some(TABLE.get(row).map_or(OWN, |row| row.reason))
+        let row = *self.rows_for(subject).first()?;
+        let others = [OWN, DECISIVE, HIDDEN];
+        TABLE.get(row).map(|row| row.reason).or_else(|| others.get(row - TABLE.len()).copied())
+    }
+
+    /// Returns the rows that count for a kind of permission. A control file may be read, but not what is hidden.
+    fn rows_for(&self, subject: Subject<'_>) -> Vec<usize> {
+        let mut rows = match subject.permission {
+            kind if Permission::Edit == *kind || Permission::Read == *kind => self.rows(subject.pattern),
+            _ => Vec::new(),
+        };
+        if Permission::Edit != *subject.permission {
+            rows.retain(|row| *row == TABLE.len() + 2);
+        }
+        rows
     }
 
     /// Reports whether the rules that decide about a path include one that names its control files.
     ///
     /// A later rule that allows the path as well does not change the result.
-    fn names(&self, rules: &[Rule], pattern: &str, rows: &[usize]) -> bool {
-        let about = rules.iter().rev().filter(|rule| matches(&rule.permission, &Permission::Edit));
-        let about = about.filter(|rule| matches(&rule.pattern, pattern));
+    fn names(&self, rules: &[Rule], subject: Subject<'_>, rows: &[usize]) -> bool {
+        let about = rules.iter().rev().filter(|rule| matches(&rule.permission, subject.permission));
+        let about = about.filter(|rule| matches(&rule.pattern, subject.pattern));
         let mut allowing = about.take_while(|rule| rule.action == Action::Allow);
         allowing.any(|rule| {
             let named = self.rows(&rule.pattern);
@@ -167,8 +183,8 @@ impl Roots {
         })
     }
 
-    /// Returns the rows of the table that match a path. A number after the last row means the directories of this
-    /// program.
+    /// Returns the rows of the table that match a path. The number after the last row means the directories of this
+    /// program, the next one decisive paths, and the last one hidden paths.
     fn rows(&self, pattern: &str) -> Vec<usize> {
         let path = normalize(&self.worktree.join(pattern));
         let below =
@@ -182,6 +198,12 @@ impl Roots {
             .collect();
         if self.own.iter().any(|own| path.starts_with(own) && !self.is_worktree_of(own, &path)) {
             rows.push(TABLE.len());
+        }
+        if self.decisive.iter().any(|decisive| path.starts_with(decisive)) {
+            rows.push(TABLE.len() + 1);
+        }
+        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
+            rows.push(TABLE.len() + 2);
         }
         rows
     }
@@ -220,6 +242,7 @@ mod tests {
             worktree: "/work/app".into(),
             project: "/work/app".into(),
             own: ["/home/ann/.local/share/codewright".into()].into(),
+            ..Roots::default()
         }
     }
 
@@ -247,8 +270,12 @@ mod tests {
     #[test]
     fn a_worktree_in_the_directory_of_this_program_is_an_ordinary_project() {
         let own: std::sync::Arc<[PathBuf]> = ["/data".into()].into();
-        let roots =
-            |project: &str| Roots { worktree: project.into(), project: project.into(), own: own.clone() };
+        let roots = |project: &str| Roots {
+            worktree: project.into(),
+            project: project.into(),
+            own: own.clone(),
+            ..Roots::default()
+        };
         let is_ordinary = |project: &str, path: &str| roots(project).rows(path).is_empty();
         let worktree = "/data/worktree/p/one";
         assert!(is_ordinary(worktree, "src/lib.rs"));
@@ -339,6 +366,37 @@ mod tests {
     }
 
     #[test]
+    fn a_decisive_file_needs_a_rule_that_names_it() {
+        let roots = Roots { decisive: vec!["/work/app/tools/watch.sh".into()], ..roots() };
+        let decide = |written: &str, pattern: &str| {
+            let rules = rules(written);
+            roots.decide(Action::Allow, Subject::new("edit", pattern), [&rules[..]])
+        };
+        for written in ["* allow", "tools/* allow", "*.sh allow"] {
+            assert_eq!(decide(written, "tools/watch.sh"), Action::Ask, "{written}");
+        }
+        assert_eq!(decide("tools/watch.sh allow", "tools/watch.sh"), Action::Allow);
+        assert_eq!(decide("* allow", "tools/other.sh"), Action::Allow);
+        assert_eq!(roots.reason(Subject::new("edit", "tools/watch.sh")), Some(DECISIVE));
+        assert_eq!(roots.reason(Subject::new("read", "tools/watch.sh")), None);
+    }
+
+    #[test]
+    fn what_is_hidden_needs_a_rule_that_names_it() {
+        let roots = Roots { hidden: vec!["/work/app/keys/own".into()], ..roots() };
+        for permission in ["read", "edit"] {
+            let decide = |pattern: &str, path: &str| {
+                let rules = [Rule::new(permission, pattern, Action::Allow)];
+                roots.decide(Action::Allow, Subject::new(permission, path), [&rules[..]])
+            };
+            assert_eq!(decide("*", "keys/own"), Action::Ask, "{permission}");
+            assert_eq!(decide("keys/*", "keys/own"), Action::Ask, "{permission}");
+            assert_eq!(decide("keys/own", "keys/own"), Action::Allow, "{permission}");
+            assert_eq!(decide("*", "keys/other"), Action::Allow, "{permission}");
+        }
+    }
+
+    #[test]
     fn every_layer_has_to_name_the_file() {
         let (named, general) = (rules(".opencode/** allow"), rules("* allow"));
         let subject = Subject::new("edit", ".opencode/x");
@@ -366,11 +424,8 @@ mod tests {
 
     #[test]
     fn the_path_above_the_project_does_not_count() {
-        let inside = Roots {
-            worktree: "/".into(),
-            project: "/home/ann/.config/nvim".into(),
-            own: std::sync::Arc::default(),
-        };
+        let inside =
+            Roots { worktree: "/".into(), project: "/home/ann/.config/nvim".into(), ..Roots::default() };
         assert!(inside.rows("home/ann/.config/nvim/init.lua").is_empty());
         assert!(!inside.rows("home/ann/.config/nvim/.git/config").is_empty());
         assert!(!inside.rows("home/ann/.config/fish/config.fish").is_empty());

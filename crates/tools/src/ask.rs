@@ -1,6 +1,6 @@
 //! The permissions that the calls of file tools need.
 
-use codewright_permission::{Ask, Permission, Policy};
+use codewright_permission::{Ask, Certainty, Implied, Permission, Policy};
 use codewright_workspace::{Place, Workspace, has_namesake};
 
 /// A permission request for a file by its names.
@@ -11,6 +11,14 @@ pub(crate) fn file(permission: Permission, workspace: &Workspace, place: &Place)
 /// Makes rules that allow match the file's own name if another file has its normal form.
 pub(crate) fn spelled(ask: Ask, place: &Place) -> Ask {
     if has_namesake(&place.real) { ask.under(Policy::Spelled) } else { ask }
+}
+
+/// Adds to a change of a file that it reads the file: what fits and what does not says something about the content.
+pub(crate) fn reading(mut ask: Ask, patterns: &[String], certainty: Certainty) -> Ask {
+    let reads =
+        patterns.iter().map(|pattern| Implied { certainty, ..Implied::new(Permission::Read, pattern) });
+    ask.implied.extend(reads);
+    ask
 }
 
 /// The permission request for a file outside the worktree, or `None` for a file inside.

@@ -30,7 +30,7 @@ use crate::permission::gate::Asker;
 use crate::permission::rules::PermissionRules;
 use crate::permission::session::session_rules;
 use crate::sandbox::enforcement::Consent;
-use crate::sandbox::masked::masked;
+use crate::sandbox::masked::{is_kept_from_model, masked};
 use crate::sandbox::{Restricted, Subject};
 use crate::toolbox::check::{check_action, check_call};
 use crate::{Error, extension, plugins, session};
@@ -248,7 +248,14 @@ impl Sessions<'_> {
                         "the command names `{name}`, which is outside of the session's directory"
                     ))
                 })?),
-                Some(part) if !is_users => inside(instance, part),
+                Some(part) if !is_users => {
+                    let rules = self.rules(instance, of.caller).await?;
+                    let is_kept = |part: &PartInput| {
+                        let real = file_path(part).and_then(|path| physical(&path).ok());
+                        real.is_some_and(|real| is_kept_from_model(self.0, instance, &rules, &real))
+                    };
+                    inside(instance, part).filter(|part| !is_kept(part))
+                }
                 part => part,
             });
             seen.push(name);

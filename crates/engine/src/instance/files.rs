@@ -12,6 +12,7 @@ use codewright_workspace as workspace;
 use tokio_util::sync::CancellationToken;
 use workspace::{Kind, Likeness, Workspace};
 
+use crate::permission::reading::KeptFiles;
 use crate::{Error, Instance};
 
 /// The largest file whose content is returned.
@@ -48,9 +49,15 @@ impl Instance {
             .collect())
     }
 
+    /// Returns the path of a file that is named relative to the root of the repository.
+    #[must_use]
+    pub fn in_worktree(&self, path: &str) -> std::path::PathBuf {
+        self.worktree.root.join(path)
+    }
+
     /// Returns the content of a file. A missing file has empty content.
-    pub async fn read_file(&self, path: &str) -> Result<FileContent, Error> {
-        let Some(bytes) = self.file_bytes(path).await? else {
+    pub async fn read_file(&self, path: &str, kept: &KeptFiles) -> Result<FileContent, Error> {
+        let Some(bytes) = self.file_bytes(path, kept).await? else {
             return Ok(text(String::new()));
         };
         let kind = workspace::sniff(&bytes[..bytes.len().min(SAMPLE_BYTES)]);
@@ -68,7 +75,7 @@ impl Instance {
 
     /// Returns the content of a file in base64; `None` if it is missing.
     pub async fn file_base64(&self, path: &str) -> Result<Option<FileContent>, Error> {
-        let Some(bytes) = self.file_bytes(path).await? else { return Ok(None) };
+        let Some(bytes) = self.file_bytes(path, &KeptFiles::none()).await? else { return Ok(None) };
         let mime = match workspace::sniff(&bytes[..bytes.len().min(SAMPLE_BYTES)]) {
             Kind::Text => "text/plain",
             Kind::Image(mime) => mime,
@@ -79,8 +86,15 @@ impl Instance {
     }
 
     /// Returns the bytes of a file; `None` if it is missing.
-    pub async fn file_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read or is kept from the reader.
+    pub async fn file_bytes(&self, path: &str, kept: &KeptFiles) -> Result<Option<Vec<u8>>, Error> {
         let at = self.inside(path)?;
+        if kept.has(&at.place.real) || kept.has(&at.place.path) {
+            return Err(Error::invalid(format!("the rules of this server do not let users read `{path}`")));
+        }
         let read = blocking(move || at.read(MAX_CONTENT_BYTES)).await;
         match read {
             Ok(bytes) => Ok(Some(bytes)),
@@ -136,6 +150,7 @@ impl Instance {
         pattern: &str,
         globs: Vec<String>,
         limit: usize,
+        kept: &KeptFiles,
     ) -> Result<Vec<TextMatch>, Error> {
         let query = workspace::Grep {
             root: self.root()?,
@@ -149,6 +164,9 @@ impl Instance {
         let found = workspace::grep(query, &CancellationToken::new()).await.map_err(file_error)?;
         let mut matches = Vec::new();
         for (path, lines) in found.files {
+            if kept.has(&path) {
+                continue;
+            }
             let path = workspace::relative(&self.directory, &path);
             matches.extend(lines.into_iter().map(|line| {
                 let spans = workspace::spans(pattern, &line.text);

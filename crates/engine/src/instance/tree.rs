@@ -43,7 +43,7 @@ impl Instance {
         let workspace = Workspace::fixed(&self.directory, &self.worktree.root);
         let held = workspace.hold(Path::new("."))?;
         let place = &held.place;
-        let rules = read_rules(rules, Approvals::default());
+        let rules = read_rules(rules, Approvals::default(), self.worktree.root.clone(), |_| false);
         let query = Glob {
             root: held.clone(),
             patterns: Vec::new(),

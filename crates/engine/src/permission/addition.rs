@@ -3,14 +3,18 @@
 //! A rule for a session is added to the rules of the session. A rule for a project is saved like the approval of a
 //! reply of `always`: it answers requests and never permits what a rule denies.
 
+use std::sync::Arc;
+
 use codewright_permission::{MAX_PATTERN_BYTES, add, marked};
 use codewright_proto::{Action, Principal, Rule, Session, SessionId};
 use codewright_tools::Ask;
 
+use super::reading::KeptFiles;
 use super::rules::PermissionRules;
 use crate::Error;
 use crate::instance::Instance;
 use crate::interface::Permissions;
+use crate::sandbox::masked::is_kept_from_model;
 
 /// The number of rules of a session above which none is added.
 const MAX_RULES: usize = 1000;
@@ -22,6 +26,19 @@ impl Permissions<'_> {
     pub async fn needs_reply(self, instance: &Instance, patch: &str) -> Result<bool, Error> {
         let paths = instance.patched_paths(patch).await?;
         Ok(paths.iter().any(|path| self.0.gate.is_control(instance, path)))
+    }
+
+    /// Returns which files of a directory a user of the server may not see although he may read the directory: the rules
+    /// of the operator deny them or ask about them as secrets, or the sandbox hides them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory has no agent.
+    pub fn kept_from_users(self, instance: &Arc<Instance>) -> Result<KeptFiles, Error> {
+        let rules = PermissionRules::of_agent(instance.agent(&instance.agent_name(None)?)?, &[]);
+        let hides = self.0.gate.hides(instance);
+        let (inner, of) = (Arc::clone(self.0), Arc::clone(instance));
+        Ok(KeptFiles::of(move |path| hides(path) || is_kept_from_model(&inner, &of, &rules, path)))
     }
 
     /// Adds a rule to a session. It replaces an earlier rule for the same permission and pattern.

@@ -18,10 +18,11 @@ use codewright_proto::{
 };
 use codewright_store::{Approvals as Filter, Published, SavedPermission, Store};
 use codewright_tools::{Ask, Permission, UNKNOWN};
-use codewright_workspace::relative;
+use codewright_workspace::{normalize, relative};
 use tokio_util::sync::CancellationToken;
 
 use super::approval::{Approvals, Scope, approvals, saved};
+use super::decisive::{ByName, Decisive, Place};
 use super::held::Held;
 use super::rules::PermissionRules;
 use crate::Error;
@@ -80,6 +81,17 @@ pub(crate) struct Pending {
     pub(crate) needed: Power,
 }
 
+/// Returns where a session works.
+fn place<'a>(instance: &'a Instance, roots: &'a Roots, skills: &'a [PathBuf]) -> Place<'a> {
+    Place {
+        worktree: &roots.worktree,
+        project: &roots.project,
+        directory: &instance.directory,
+        sandbox: &instance.sandbox,
+        skills,
+    }
+}
+
 /// The function that decides.
 type Decide = fn(&Ask, &Rulebook<'_>, &Approvals, &Containment) -> Decision;
 
@@ -89,6 +101,7 @@ pub(crate) struct Gate {
     clock: Clock,
     /// The directories of this program.
     own: Arc<[PathBuf]>,
+    decisive: Decisive,
     waiting: Mutex<HashMap<PermissionId, Pending>>,
     /// Admits the requests of clients one by one, so that their ids and their number are checked.
     pub(super) client_turn: tokio::sync::Mutex<()>,
@@ -96,10 +109,11 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// Creates a gate that keeps approvals in `store`. `own` are the directories of this program.
-    pub(crate) fn new(store: Store, ids: Ids, clock: Clock, own: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(store: Store, ids: Ids, clock: Clock, own: Vec<PathBuf>, decisive: Decisive) -> Self {
         let resolved = own.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
         let own = own.into_iter().chain(resolved).collect();
-        Self { store, ids, clock, own, waiting: Mutex::default(), client_turn: tokio::sync::Mutex::default() }
+        let (waiting, client_turn) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { store, ids, clock, own, decisive, waiting, client_turn }
     }
 
     /// Decides about one permission of a call. Waits for a user's reply if the rules require it.
@@ -113,7 +127,7 @@ impl Gate {
     }
 
     async fn check_with(&self, decide: Decide, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let roots = self.roots(asker.instance);
+        let roots = self.roots_for(ask, asker.instance);
         let book = Rulebook { rules: asker.rules, roots: &roots };
         let containment = asker.containment(ask);
         let decided = match decide(ask, &book, &Approvals::default(), &containment) {
@@ -141,14 +155,37 @@ impl Gate {
     /// Returns the roots of a session's patterns.
     fn roots(&self, instance: &Instance) -> Roots {
         let (worktree, project) = (instance.worktree.root.clone(), Scope::of(instance).directory);
-        Roots { worktree, project, own: Arc::clone(&self.own) }
+        Roots { worktree, project, own: Arc::clone(&self.own), ..Roots::default() }
+    }
+
+    /// Returns the roots for a request, with those of its paths that need permission by name.
+    fn roots_for(&self, ask: &Ask, instance: &Instance) -> Roots {
+        let roots = self.roots(instance);
+        let skills = instance.skill_directories();
+        let ByName { decisive, hidden } = self.decisive.of(ask, place(instance, &roots, &skills));
+        Roots { decisive, hidden, ..roots }
+    }
+
+    /// Returns whether a file of a session's directory is one that the sandbox hides from commands.
+    pub(crate) fn hides(&self, instance: &Instance) -> impl Fn(&Path) -> bool + Send + Sync + use<> {
+        let (roots, skills) = (self.roots(instance), instance.skill_directories());
+        let place = place(instance, &roots, &skills);
+        let hidden = self.decisive.hidden(place);
+        let shown: Vec<PathBuf> = self.decisive.shown(place).cloned().collect();
+        move |path| {
+            let is_below = |list: &[PathBuf]| list.iter().any(|above| path.starts_with(above));
+            is_below(&hidden) && !is_below(&shown)
+        }
     }
 
     /// Whether a file of a session's directory is one that other programs execute, so that a write needs a reply.
     pub(crate) fn is_control(&self, instance: &Instance, path: &Path) -> bool {
-        let (root, roots) = (&instance.worktree.root, self.roots(instance));
+        let (root, mut roots) = (&instance.worktree.root, self.roots(instance));
         // Git reads paths relative to the root, or to the directory.
-        [root, &instance.directory].into_iter().any(|base| {
+        let bases = [root, &instance.directory];
+        let paths = bases.map(|base| normalize(&base.join(path))).to_vec();
+        roots.decisive = self.decisive.among(paths, &roots.project);
+        bases.into_iter().any(|base| {
             let pattern = relative(root, &base.join(path));
             roots.reason(Subject::new(&Permission::Edit, &pattern)).is_some()
         })

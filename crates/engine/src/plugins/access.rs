@@ -115,6 +115,18 @@ pub(crate) struct Restricted {
     pub(crate) request: ApiRequest,
     /// The session that it is about. The caller checks its directory.
     pub(crate) session: Option<SessionId>,
+    /// Whose content it returns. The caller checks the rules for `read`.
+    pub(crate) reads: Reads,
+}
+
+/// The files whose content the answer to a request has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reads {
+    Nothing,
+    /// This file.
+    File(String),
+    /// All files of the directory.
+    Everything,
 }
 
 /// Restricts a request of a plugin of a repository to its directory and to the allowed part of the API.
@@ -134,6 +146,14 @@ pub(crate) fn restrict(request: &ApiRequest, directory: &str) -> Result<Restrict
     let (operation, Parsed { mut path, session }) =
         parsed.min_by_key(|(operation, _)| operation.path.matches('{').count()).ok_or_else(refused)?;
     let mut pairs = parse_query(operation, query)?;
+    let reads = match operation.path {
+        "/file/content" => {
+            let path = pairs.iter().find(|(key, _)| key == "path").map(|(_, path)| path.clone());
+            Reads::File(path.unwrap_or_default())
+        }
+        "/find" => Reads::Everything,
+        _ => Reads::Nothing,
+    };
     if operation.lists == Lists::Project {
         pairs.push(("directory".to_owned(), directory.to_owned()));
     }
@@ -149,7 +169,7 @@ pub(crate) fn restrict(request: &ApiRequest, directory: &str) -> Result<Restrict
     let others = request.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
     headers.extend(others.filter(|(name, _)| HEADERS.contains(&name.as_str())));
     let request = ApiRequest { method: operation.method.to_owned(), path, headers, body };
-    Ok(Restricted { request, session })
+    Ok(Restricted { request, session, reads })
 }
 
 /// A path with its ids.
@@ -380,7 +400,7 @@ mod tests {
         fn the_server_receives_a_path_of_the_table(
             path in "(/session|/file|/find|/config|/pty)?(/|//|/\\.\\./|%2f|\\\\|#|\\?|ses_1|ses_a%20|msg_1|/message|/content|/status|path=|directory=|%64irectory=|location\\[directory\\]=|&|\u{e4}|\\.){0,10}",
         ) {
-            let Ok(Restricted { request, session }) = restrict(&request("GET", &path, ""), "/own") else {
+            let Ok(Restricted { request, session, .. }) = restrict(&request("GET", &path, ""), "/own") else {
                 return Ok(());
             };
             let (own, query) = request.path.split_once('?').unwrap_or((&request.path, ""));

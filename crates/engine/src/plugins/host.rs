@@ -7,16 +7,18 @@ use codewright_config::SandboxMode;
 use codewright_llm::vault;
 use codewright_plugins::{ApiRequest, ApiResponse, Boxed, Host, Level as HostLevel, Runtime};
 use codewright_proto::{SessionId, Signal, Toast, ToastVariant};
-use codewright_workspace::{Author, Command, Confined};
+use codewright_workspace::{Author, Command, Confined, physical};
 use serde_json::{Value, json};
 
-use super::access::{self, Restricted};
+use super::access::{self, Reads, Restricted};
 use super::runtime::would_help;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::journal::Level;
 use crate::packages::denials::{Denial, Denials};
 use crate::packages::{Owner, PACKAGES};
+use crate::permission::rules::PermissionRules;
+use crate::sandbox::masked::{is_kept_from_model, keeps_any};
 use crate::sandbox::prepared::{Origin, Prepared, Wanted, prepare};
 
 /// The characters of a failure that are shown.
@@ -69,6 +71,32 @@ impl EngineHost {
             };
             let directory = self.instance.directory_text();
             inner.store.signal(Signal::TuiToastShow { directory, toast });
+        }
+    }
+
+    /// Refuses the content of files that commands of the model cannot read either.
+    fn check_reads(&self, inner: &Inner, reads: Reads) -> Result<(), String> {
+        let instance = &self.instance;
+        let agent = instance.agent_name(None).and_then(|name| instance.agent(&name));
+        let rules =
+            agent.map(|agent| PermissionRules::of_agent(agent, &[])).map_err(|error| error.to_string())?;
+        match reads {
+            Reads::Nothing => Ok(()),
+            Reads::File(path) => {
+                let named = instance.directory.join(&path);
+                let real = physical(&named).map_err(|error| error.to_string())?;
+                let is_hidden = instance.sandbox.hide.iter().any(|hidden| real.starts_with(hidden));
+                let is_kept = [&real, &named].iter().any(|path| is_kept_from_model(inner, instance, &rules, path));
+                if is_hidden || is_kept {
+                    return Err(format!("a plugin of a repository cannot read `{path}`: the user's rules do not allow it"));
+                }
+                Ok(())
+            }
+            Reads::Everything if keeps_any(inner, instance, &rules) => Err(
+                "a plugin of a repository cannot search the directory, because the user's rules deny some of its files"
+                    .to_owned(),
+            ),
+            Reads::Everything => Ok(()),
         }
     }
 
@@ -142,7 +170,8 @@ impl Host for EngineHost {
                     request
                 }
                 Owner::Repository => {
-                    let Restricted { request, session } = access::restrict(&request, &directory)?;
+                    let Restricted { request, session, reads } = access::restrict(&request, &directory)?;
+                    self.check_reads(&inner, reads)?;
                     if let Some(session) = session {
                         check_session(&inner, &session, &directory).await?;
                     }

@@ -39,6 +39,8 @@ pub(crate) struct Instruction {
     pub(crate) is_of_repository: bool,
     /// Whether the user has not trusted that repository.
     pub(crate) is_untrusted: bool,
+    /// The file that was read, without links in its path. `None` for an address.
+    pub(crate) real: Option<PathBuf>,
 }
 
 /// The locations of instructions.
@@ -73,6 +75,23 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Leaves out files of a repository that must not reach the model. A link can name any file of the worktree.
+    pub(crate) fn leave_out(&mut self, is_kept_from_model: impl Fn(&Path) -> bool) {
+        let is_kept = |instruction: &Instruction| {
+            let real = instruction.real.as_deref().filter(|_| instruction.is_of_repository);
+            real.is_some_and(&is_kept_from_model)
+        };
+        for list in [&mut self.rules, &mut self.listed] {
+            let kept = list.extract_if(.., |instruction| is_kept(instruction));
+            self.warnings.extend(kept.map(|instruction| {
+                format!(
+                    "`{}` was left out: the rules for `read` do not allow what it leads to",
+                    instruction.origin
+                )
+            }));
+        }
+    }
+
     /// Marks the files of the repository as untrusted.
     pub(crate) fn mark_untrusted(&mut self) {
         for instruction in self.rules.iter_mut().chain(&mut self.listed) {
@@ -205,12 +224,13 @@ impl Sources {
                     return false;
                 }
                 let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-                if found.seen.insert(real) {
+                if found.seen.insert(real.clone()) {
                     let instruction = Instruction {
                         origin: path.display().to_string(),
                         text,
                         is_of_repository,
                         is_untrusted: false,
+                        real: Some(real),
                     };
                     if is_listed { found.listed.push(instruction) } else { found.rules.push(instruction) }
                 }

@@ -235,7 +235,13 @@ mod tests {
     }
 
     fn file(origin: &str, text: &str) -> Instruction {
-        Instruction { origin: origin.into(), text: text.into(), is_of_repository: true, is_untrusted: false }
+        Instruction {
+            origin: origin.into(),
+            text: text.into(),
+            is_of_repository: true,
+            is_untrusted: false,
+            real: None,
+        }
     }
 
     #[track_caller]

@@ -76,7 +76,7 @@ pub(crate) async fn step(
             let extensions = &opening.unwrap_or_default();
             let cx = Preparing { inner, session, prompt, transcript, surroundings, extensions };
             // Boxed, because the future is large and most steps have no extensions.
-            let prepared = Box::pin(prepare(instance, &cx, rules, &instructions));
+            let prepared = Box::pin(prepare(instance, &cx, rules, instructions));
             match cancel.run_until_cancelled(prepared).await {
                 Some(prepared) => prepared,
                 None => return fail(lease, inner, recorder, MessageError::aborted()).await,

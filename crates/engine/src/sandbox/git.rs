@@ -105,7 +105,7 @@ const DIRECTORIES: &[&str] = &["hookspath", "templatedir"];
 ///
 /// A repository must not be able to name a foreign directory. The main repository is therefore used only if it names
 /// this worktree too.
-pub(super) fn directory(root: &Path) -> Option<PathBuf> {
+pub(crate) fn directory(root: &Path) -> Option<PathBuf> {
     let own = root.join(".git");
     if own.symlink_metadata().ok()?.is_dir() {
         return Some(own);
@@ -285,7 +285,7 @@ fn length(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
 }
 
 /// The files in the worktree that the existing settings of git name: programs, hooks and files with other settings.
-pub(super) fn targets(root: &Path, common: Option<&Path>, variables: &Env, home: &Path) -> Vec<Guarded> {
+pub(crate) fn targets(root: &Path, common: Option<&Path>, variables: &Env, home: &Path) -> Vec<Guarded> {
     let own = variables.filled(env::XDG_CONFIG_HOME).map_or_else(|| home.join(".config"), PathBuf::from);
     let of_user = [home.join(".gitconfig"), own.join("git/config"), PathBuf::from("/etc/gitconfig")];
     let administration = linked(&root.join(".git"));

@@ -9,12 +9,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use codewright_permission::{Permission, is_secret};
 use codewright_proto::{Action, Rule};
 use codewright_workspace::{normalize, relative, spellings};
 
 use crate::inner::Inner;
 use crate::instance::Instance;
-use crate::permission::evaluate::{Naming, deciding, matches, naming};
+use crate::permission::evaluate::{Naming, Subject, deciding, matches, naming};
 use crate::permission::rules::PermissionRules;
 
 /// The permission key of reads.
@@ -56,6 +57,26 @@ pub(crate) async fn masked(
         Ok(search.found)
     };
     tokio::task::spawn_blocking(search).await.map_err(|error| error.to_string())?
+}
+
+/// Whether a file that this program reads by itself, because a repository names it, must not reach the model: a rule denies
+/// it to `read`, or it is a file of secrets and no rule allows it.
+pub(crate) fn is_kept_from_model(
+    inner: &Inner,
+    instance: &Instance,
+    rules: &PermissionRules,
+    path: &Path,
+) -> bool {
+    let title = relative(&instance.worktree.root, path);
+    let is_denied =
+        || Denials::of(rules, &inner.dirs.home).deny([&title, &path.as_os_str().to_string_lossy()]);
+    let subject = Subject { permission: &Permission::Read, pattern: &title };
+    is_secret(subject) && rules.decide(&Permission::Read, &title) != Action::Allow || is_denied()
+}
+
+/// Whether rules deny files to `read`, or the configuration hides some.
+pub(crate) fn keeps_any(inner: &Inner, instance: &Instance, rules: &PermissionRules) -> bool {
+    !Denials::of(rules, &inner.dirs.home).0.is_empty() || !instance.sandbox.hide.is_empty()
 }
 
 /// The rules about `read` of each layer that denies files, the last rule first.

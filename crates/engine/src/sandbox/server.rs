@@ -13,10 +13,13 @@ use codewright_proto::SessionId;
 use codewright_workspace::{Confined, Mechanism, Network, Opened, TEMPORARY, folded_name};
 
 use super::enforcement::Consent;
+use super::hiding::ProcessKind;
+use super::masked::masked;
 use super::named::arguments;
-use super::{PACKAGES, ProcessKind, Restricted, Subject, home};
+use super::{PACKAGES, Restricted, Subject, home};
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::permission::rules::PermissionRules;
 
 /// Directories of the home directory that many programs need, where they cannot create them.
 const CREATED: &[&str] = &[".cache", ".local/share/uv", ".local/state", ".npm"];
@@ -74,7 +77,10 @@ pub(crate) fn confine(
     let support = tokio::runtime::Handle::current().block_on(inner.sandbox_support());
     let id = private_id(server.rights, instance).map_err(|error| error.to_string())?;
     let kind = if is_users { ProcessKind::UserProgram } else { ProcessKind::Command };
-    let subject = Subject { required: server.required, kind, ..Subject::new(inner, instance, &id, &[]) };
+    // The model may have written what it runs. A program of the user's may read what the user may.
+    let masked = if is_users { Vec::new() } else { masked_by_default(inner, instance)? };
+    let subject =
+        Subject { required: server.required, kind, masked, ..Subject::new(inner, instance, &id, &[]) };
     let Some(restricted) = subject.confine(&support, consent)? else { return Ok(None) };
     let mut confined = Confined::clone(&restricted.confined);
     confined.sandbox.show.extend(behind_links(inner, server.program));
@@ -95,6 +101,15 @@ pub(crate) fn confine(
         }
     };
     Ok(Some(Restricted { confined: Arc::new(confined), variables, notes: restricted.notes }))
+}
+
+/// The files that the rules of the default agent deny to read. Blocks.
+fn masked_by_default(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Result<Vec<PathBuf>, String> {
+    let agent = instance
+        .agent_name(None)
+        .and_then(|name| instance.agent(&name).map(|agent| PermissionRules::of_agent(agent, &[])));
+    let rules = agent.map_err(|error| error.to_string())?;
+    tokio::runtime::Handle::current().block_on(masked(&rules, inner, instance))
 }
 
 /// The paths among the arguments of a server that it can write.

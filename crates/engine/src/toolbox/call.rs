@@ -450,7 +450,8 @@ impl CallCx {
         let approvals = self.inner.gate.approvals(&Scope::of(&self.instance)).await;
         let approvals = approvals
             .map_err(|error| Failure::Told(format!("The saved permissions could not be read: {error}")))?;
-        Ok(read_rules(&self.caller.rules, approvals))
+        let hides = self.inner.gate.hides(&self.instance);
+        Ok(read_rules(&self.caller.rules, approvals, self.instance.worktree.root.clone(), hides))
     }
 
     /// Reports the files that a call changed to clients.

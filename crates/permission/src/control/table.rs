@@ -42,6 +42,10 @@ const EDITOR: &str = "an editor runs tasks or programs that it names";
 const PACKAGES: &str =
     "it decides where a package manager or build tool loads code from, or which programs it runs";
 const TOOL: &str = "a program runs commands from it when it starts";
+pub(super) const HIDDEN: &str =
+    "commands do not see it: it holds keys or settings, or `sandbox.hide` names it";
+pub(super) const DECISIVE: &str =
+    "settings of git or a link name it, or it is part of a repository, so a program runs what it says";
 pub(super) const OWN: &str = "it belongs to this program: settings, credentials, sessions";
 
 const fn row(

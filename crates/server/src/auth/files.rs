@@ -4,8 +4,9 @@
 //! the database of all sessions.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use codewright_engine::Address;
+use codewright_engine::{Address, Instance, KeptFiles};
 use codewright_proto::{PartInput, SessionId};
 use serde_json::Value;
 
@@ -13,8 +14,22 @@ use super::{Who, directories};
 use crate::Error;
 use crate::state::App;
 
+/// Why a file is refused that rules of the operator are about.
+const KEPT: Error = Error::Forbidden { why: "the rules of this server do not let users read this file" };
 /// Why a file is refused.
 const OUTSIDE: Error = Error::Forbidden { why: "users may not attach files outside of their directories" };
+
+/// Returns which files of a directory the sender of a request may not see.
+///
+/// # Errors
+///
+/// Fails if the directory has no agent, whose rules count.
+pub(crate) fn kept(app: &App, who: &Who, instance: &Arc<Instance>) -> Result<KeptFiles, Error> {
+    match who.limited() {
+        Some(_) => Ok(app.engine.permissions().kept_from_users(instance)?),
+        None => Ok(KeptFiles::none()),
+    }
+}
 
 /// Checks the files and resources that a prompt attaches. Each file is resolved once, and only the place that was found is
 /// read, so a link that is exchanged meanwhile leads nowhere.
@@ -29,6 +44,11 @@ pub(crate) async fn check_parts(
     parts: &mut [PartInput],
 ) -> Result<(), Error> {
     let Some(caller) = who.limited() else { return Ok(()) };
+    if !parts.iter().any(|part| matches!(part, PartInput::File { .. })) {
+        return Ok(());
+    }
+    let directory = app.engine.sessions().get(session).await?.directory;
+    let kept = kept(app, who, &app.engine.instance(Path::new(&directory)).await?)?;
     for part in parts {
         let PartInput::File { url, source, checked, .. } = part else { continue };
         if let Some(source) = source.as_ref().filter(|source| source["type"] == "resource") {
@@ -36,7 +56,11 @@ pub(crate) async fn check_parts(
         }
         match Address::parse(url).map_err(Error::payload)? {
             Address::File(file) => {
-                *checked = Some(directories::permitted(app, caller, file.path()).await.ok_or(OUTSIDE)?);
+                let real = directories::permitted(app, caller, file.path()).await.ok_or(OUTSIDE)?;
+                if kept.has(&real) || kept.has(file.path()) {
+                    return Err(KEPT);
+                }
+                *checked = Some(real);
             }
             Address::Data(_) | Address::Elsewhere => {}
         }
@@ -66,11 +90,16 @@ pub(crate) async fn check_arguments(
 ) -> Result<(), Error> {
     let Some(caller) = who.limited() else { return Ok(()) };
     let directory = PathBuf::from(app.engine.sessions().get(session).await?.directory);
+    let kept = kept(app, who, &app.engine.instance(&directory).await?)?;
     for name in arguments.split('@').skip(1) {
         let name = name.split_whitespace().next().unwrap_or_default();
         let is_elsewhere = name.starts_with(['/', '~', '$']) || name.split('/').any(|part| part == "..");
         let path = directory.join(name);
         let exists = tokio::fs::symlink_metadata(&path).await.is_ok();
+        let real = tokio::fs::canonicalize(&path).await.ok();
+        if kept.has(&path) || real.is_some_and(|real| kept.has(&real)) {
+            return Err(KEPT);
+        }
         if is_elsewhere || (exists && directories::permitted(app, caller, &path).await.is_none()) {
             return Err(OUTSIDE);
         }

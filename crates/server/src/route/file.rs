@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::auth::{Who, kept};
 use crate::extract::{Location, Params};
 use crate::route::api::with_location;
 use crate::state::App;
@@ -54,10 +55,13 @@ pub(super) async fn list(
 }
 
 pub(super) async fn content(
+    State(app): State<App>,
+    who: Who,
     location: Location,
     Params(query): Params<PathQuery>,
 ) -> Result<Json<FileContent>, Error> {
-    Ok(Json(location.instance.read_file(&query.path).await?))
+    let kept = kept(&app, &who, &location.instance)?;
+    Ok(Json(location.instance.read_file(&query.path, &kept).await?))
 }
 
 /// Lists the files that differ from the last commit, in the schema of the v1 API.
@@ -75,10 +79,13 @@ pub(super) async fn status(location: Location) -> Result<Json<Vec<Value>>, Error
 }
 
 pub(super) async fn find_text(
+    State(app): State<App>,
+    who: Who,
     location: Location,
     Params(query): Params<PatternQuery>,
 ) -> Result<Json<Vec<TextMatch>>, Error> {
-    Ok(Json(location.instance.find_text(&query.pattern, Vec::new(), MAX_LINES).await?))
+    let kept = kept(&app, &who, &location.instance)?;
+    Ok(Json(location.instance.find_text(&query.pattern, Vec::new(), MAX_LINES, &kept).await?))
 }
 
 pub(super) async fn find_files(
@@ -137,8 +144,14 @@ pub(super) async fn api_find(
 }
 
 /// Returns the raw bytes of a file.
-pub(super) async fn api_read(location: Location, Path(path): Path<String>) -> Result<Response, Error> {
-    let Some(bytes) = location.instance.file_bytes(&path).await? else {
+pub(super) async fn api_read(
+    State(app): State<App>,
+    who: Who,
+    location: Location,
+    Path(path): Path<String>,
+) -> Result<Response, Error> {
+    let kept = kept(&app, &who, &location.instance)?;
+    let Some(bytes) = location.instance.file_bytes(&path, &kept).await? else {
         return Err(Error::Missing { tag: "FileNotFoundError", key: "path", what: "File", id: path });
     };
     // A browser must never render the file as a page of this server.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::auth::Who;
+use crate::auth::{Who, kept};
 use crate::extract::{Location, Params, Payload};
 use crate::state::App;
 
@@ -41,6 +41,8 @@ pub(super) async fn status(location: Location) -> Result<Json<Vec<VcsFile>>, Err
 }
 
 pub(super) async fn diff(
+    State(app): State<App>,
+    who: Who,
     location: Location,
     Params(query): Params<DiffQuery>,
 ) -> Result<Json<Vec<VcsFile>>, Error> {
@@ -48,10 +50,20 @@ pub(super) async fn diff(
         Mode::Git => Against::Commit,
         Mode::Branch => Against::Branch,
     };
-    Ok(Json(location.instance.vcs_diff(against, query.context).await?))
+    let kept = kept(&app, &who, &location.instance)?;
+    let mut files = location.instance.vcs_diff(against, query.context).await?;
+    files.retain(|file| !kept.has(&location.instance.in_worktree(&file.file)));
+    Ok(Json(files))
 }
 
-pub(super) async fn raw(location: Location) -> Result<Response, Error> {
+pub(super) async fn raw(State(app): State<App>, who: Who, location: Location) -> Result<Response, Error> {
+    if who.limited().is_some() {
+        let kept = kept(&app, &who, &location.instance)?;
+        let changed = location.instance.vcs_status().await?;
+        if changed.iter().any(|file| kept.has(&location.instance.in_worktree(&file.file))) {
+            return Err(Error::Forbidden { why: "files have changed that users may not read" });
+        }
+    }
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/x-diff; charset=utf-8"))];
     Ok((kind, location.instance.vcs_raw().await?).into_response())
 }

@@ -15,11 +15,12 @@ use serde_json::{Map, Value, json};
 
 use self::parse::{Change, Part, parse};
 use self::place::{Misfit, changed};
-use crate::ask::{file_patterns, outside_file};
+use crate::ask::{file_patterns, outside_file, reading};
 use crate::cx::settled;
 use crate::effect::FileEffect;
 use crate::{
-    Ask, Effect, Effects, Facts, FileEdit, KnownFiles, ModelName, Output, Tool, ToolCx, ToolError, tags,
+    Ask, Certainty, Effect, Effects, Facts, FileEdit, KnownFiles, ModelName, Output, Permission, Tool,
+    ToolCx, ToolError, tags,
 };
 
 const DESCRIPTION: &str = include_str!("apply_patch.txt");
@@ -92,11 +93,11 @@ impl Tool for ApplyPatch {
             let places = places(&parts, &|path| inner.judge(path))?;
             match plan(&parts, &|path| inner.judged(path)) {
                 Ok(steps) => Ok(asks(&inner.workspace(), &steps)),
-                // A failure says something about a file, which outside the project needs permission first.
+                // A failure says something about a file, which needs permission first.
                 Err(_) if places.iter().any(|held| !held.place.inside) => {
                     Ok(asks_for(&inner.workspace(), &places))
                 }
-                Err(error) => Err(error),
+                Err(_) => Ok(vec![Ask::new(Permission::Read, patterns_of(&inner.workspace(), &places))]),
             }
         })
         .await
@@ -334,23 +335,48 @@ fn asks(workspace: &Workspace, steps: &[Step]) -> Vec<Ask> {
         places.extend([&step.held].into_iter().chain(to).cloned());
     }
     let mut asks = asks_for(workspace, &places);
-    if let Some(edit) = asks.last_mut() {
+    let reads: Vec<(Vec<String>, Certainty)> =
+        steps.iter().filter_map(|step| reads(workspace, step)).collect();
+    if let Some(mut edit) = asks.pop() {
+        for (patterns, certainty) in reads {
+            edit = reading(edit, &patterns, certainty);
+        }
         let files: Vec<String> =
             steps.iter().map(|step| workspace.title(&step.target().place.path)).collect();
         edit.metadata.insert("filepath".to_owned(), files.join(", ").into());
         edit.metadata.extend(facts(workspace, steps).into_iter().filter(|(key, _)| key != "diagnostics"));
+        asks.push(edit);
     }
     asks
 }
 
-/// The permissions for changing files, of which the last is to edit them.
-fn asks_for(workspace: &Workspace, places: &[Held]) -> Vec<Ask> {
-    let mut outside: Vec<Ask> = Vec::new();
+/// What a step reads: a file that is moved gets a name that other rules are about, and a change that fits says something
+/// about the content.
+fn reads(workspace: &Workspace, step: &Step) -> Option<(Vec<String>, Certainty)> {
+    let certainty = match step.kind {
+        Kind::Move { .. } => Certainty::Stated,
+        Kind::Update => Certainty::Possible,
+        Kind::Add | Kind::Delete => return None,
+    };
+    Some((file_patterns(workspace, &step.held.place), certainty))
+}
+
+/// The names of files that rules are matched against.
+fn patterns_of(workspace: &Workspace, places: &[Held]) -> Vec<String> {
     let mut patterns: Vec<String> = Vec::new();
     for Held { place, .. } in places {
         let more: Vec<String> =
             file_patterns(workspace, place).into_iter().filter(|more| !patterns.contains(more)).collect();
         patterns.extend(more);
+    }
+    patterns
+}
+
+/// The permissions for changing files, of which the last is to edit them.
+fn asks_for(workspace: &Workspace, places: &[Held]) -> Vec<Ask> {
+    let mut outside: Vec<Ask> = Vec::new();
+    let patterns = patterns_of(workspace, places);
+    for Held { place, .. } in places {
         let ask = outside_file(place);
         outside.extend(ask.filter(|ask| outside.iter().all(|known| known.patterns != ask.patterns)));
     }

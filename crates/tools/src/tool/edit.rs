@@ -9,11 +9,13 @@ use serde_json::{Map, Value, json};
 use self::replacer::{Miss, Wanted, locate};
 use super::apply_patch::prefers_patches;
 use super::write::asks;
-use crate::ask::file_patterns;
+use crate::ask::{file_patterns, reading, spelled};
 use crate::cx::settled;
 use crate::effect::FileEffect;
 use crate::reading::node;
-use crate::{Ask, Effect, Facts, FileEdit, Output, Tool, ToolCx, ToolError, render, tags};
+use crate::{
+    Ask, Certainty, Effect, Facts, FileEdit, Output, Permission, Tool, ToolCx, ToolError, render, tags,
+};
 
 const DESCRIPTION: &str = include_str!("edit.txt");
 const UNCHANGED: &str = "No changes to apply: oldString and newString are identical.";
@@ -91,8 +93,7 @@ impl Tool for Edit {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
             let held = inner.judge_existing(&input.file_path)?;
-            let diff = change(&held, &[input.piece()]).map(|change| change.diff);
-            asks(&held.place, file_patterns(&inner.workspace(), &held.place), diff)
+            asks_to_change(&inner, &held, change(&held, &[input.piece()]))
         })
         .await
     }
@@ -108,6 +109,23 @@ impl Tool for Edit {
 pub(crate) fn places(text: &str, old: &str, is_all: bool) -> Option<Vec<std::ops::Range<usize>>> {
     let wanted = if is_all { Wanted::All } else { Wanted::One };
     locate(text, &old.replace("\r\n", "\n"), wanted).ok().map(|found| found.ranges)
+}
+
+/// The permissions of a call that changes parts of a file. A change that does not fit only reads: the call fails with the
+/// reason when it runs, because the reason says something about the content.
+pub(super) fn asks_to_change(
+    cx: &ToolCx,
+    held: &Held,
+    change: Result<Change, ToolError>,
+) -> Result<Vec<Ask>, ToolError> {
+    let patterns = file_patterns(&cx.workspace(), &held.place);
+    if change.is_err() && held.place.inside {
+        return Ok(vec![spelled(Ask::new(Permission::Read, patterns), &held.place)]);
+    }
+    let mut asks = asks(&held.place, patterns.clone(), change.map(|change| change.diff))?;
+    let edit = asks.pop().map(|edit| reading(edit, &patterns, Certainty::Possible));
+    asks.extend(edit);
+    Ok(asks)
 }
 
 /// Applies a change while no other call changes the file.

@@ -3,9 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::edit::{Piece, change, edits, finish};
-use super::write::asks;
-use crate::ask::file_patterns;
+use super::edit::{Piece, asks_to_change, change, edits, finish};
 use crate::{Ask, Effect, Facts, Listing, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("multiedit.txt");
@@ -67,8 +65,7 @@ impl Tool for MultiEdit {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
             let held = inner.judge_existing(&input.file_path)?;
-            let diff = change(&held, pieces(&input)?).map(|change| change.diff);
-            asks(&held.place, file_patterns(&inner.workspace(), &held.place), diff)
+            asks_to_change(&inner, &held, change(&held, pieces(&input)?))
         })
         .await
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use codewright_engine::Instance;
+use codewright_engine::{Instance, KeptFiles};
 use serde_json::json;
 
 use super::{print, print_json};
@@ -47,7 +47,7 @@ pub(super) async fn search(instance: Arc<Instance>, command: RgCommand) -> anyho
             print_lines(&names.map_err(engine_error)?)
         }
         RgCommand::Search { pattern, glob, limit, .. } => {
-            let lines = instance.find_text(&pattern, glob, checked(limit)?).await;
+            let lines = instance.find_text(&pattern, glob, checked(limit)?, &KeptFiles::none()).await;
             print_json(&lines.map_err(engine_error)?)
         }
     }

@@ -54,6 +54,7 @@ impl Addresses {
                     text,
                     is_of_repository: false,
                     is_untrusted: false,
+                    real: None,
                 }),
                 Err(reason) => warnings.push(format!("`instructions`: `{url}` was left out: {reason}")),
             }

@@ -23,6 +23,7 @@ use crate::run::files::Files;
 use crate::run::repetition::Repetition;
 use crate::run::structured;
 use crate::sandbox::enforcement::announced;
+use crate::sandbox::masked::is_kept_from_model;
 use crate::subagent::handover::Caller;
 use crate::toolbox::Selection;
 use crate::toolbox::spec::spec;
@@ -172,7 +173,7 @@ pub(super) async fn prepare(
     instance: Arc<Instance>,
     cx: &Preparing<'_>,
     rules: PermissionRules,
-    instructions: &Found,
+    mut instructions: Found,
 ) -> Result<Step, Error> {
     let Preparing { inner, session, prompt, transcript, surroundings, extensions } = *cx;
     let model = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
@@ -185,6 +186,7 @@ pub(super) async fn prepare(
     extensions
         .tool_definitions(&mut tools, |name| inner.toolbox.has(name) || has_tool(extensions, name))
         .await;
+    instructions.leave_out(|path| is_kept_from_model(inner, &instance, &rules, path));
     for warning in &instructions.warnings {
         instance.warn(warning);
     }
@@ -192,7 +194,7 @@ pub(super) async fn prepare(
     let sandbox = &announced(inner, &instance);
     let sources =
         SystemSources { prompt, surroundings, model: model_of, tools: &tools, rules: &rules, mcp, sandbox };
-    let blocks = system_blocks(&instance, sources, instructions)?;
+    let blocks = system_blocks(&instance, sources, &instructions)?;
     let system = system::joined(&blocks);
     let mut options = agent.options.clone();
     if let Some(variant) = prompt.model.variant.as_deref() {
@@ -228,7 +230,7 @@ pub(super) async fn prepare(
     extensions.model_request(about, &mut request).await;
     let schema = schema.cloned().map(Arc::new);
     let caller = Arc::new(caller(prompt, transcript, rules));
-    let loaded = loaded_instructions(&instance, instructions, transcript);
+    let loaded = loaded_instructions(&instance, &instructions, transcript);
     let repetition = Repetition::of(transcript);
     let extensions = extensions.clone();
     Ok(Step {

@@ -1,0 +1,262 @@
+//! Ordinary files that are control files because of other files: settings of git name them, a control file is a link to
+//! them, or they make a directory a repository of git.
+//!
+//! The sandbox refuses them to commands ([`crate::sandbox::git`]). A tool that writes files, a redirection and the
+//! argument `sandbox` of a command need the permission of a control file for them. The same holds for what the sandbox hides
+//! in the directory of a session ([`crate::sandbox::hiding`]), also if a tool only reads it.
+
+use std::fs::read_dir;
+use std::path::{Path, PathBuf};
+
+use codewright_config::{Dirs, Env, SandboxConfig};
+use codewright_permission::control;
+use codewright_tools::{Ask, Permission, UNKNOWN};
+use codewright_workspace::{Guarded, folded_name, normalize, physical};
+
+use crate::sandbox::git;
+use crate::sandbox::hiding::{Hiding, ProcessKind};
+
+/// The entries that make a directory a repository of git. A `commondir` stands for the last two.
+const REPOSITORY: [&str; 3] = ["head", "objects", "refs"];
+/// The entries of a repository that decide which programs git runs.
+const PROGRAMS: [&str; 4] = ["config", "config.worktree", "hooks", "commondir"];
+/// The largest number of entries of a directory that are compared.
+const MAX_ENTRIES: usize = 2000;
+
+/// The user whose settings and secrets count.
+#[derive(Debug)]
+pub(crate) struct Decisive {
+    variables: Env,
+    dirs: Dirs,
+    /// The directory of saved outputs.
+    tool_output: PathBuf,
+}
+
+/// The directories of a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The root of patterns; `/` outside a repository.
+    pub(crate) worktree: &'a Path,
+    /// The repository, or the session's directory outside a repository.
+    pub(crate) project: &'a Path,
+    pub(crate) directory: &'a Path,
+    pub(crate) sandbox: &'a SandboxConfig,
+    /// Directories of skills, which can be in a hidden one.
+    pub(crate) skills: &'a [PathBuf],
+}
+
+/// The paths of a request that need permission by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ByName {
+    /// Writes to files that other files make control files.
+    pub(crate) decisive: Vec<PathBuf>,
+    /// Reads and writes of what the sandbox hides.
+    pub(crate) hidden: Vec<PathBuf>,
+}
+
+impl Decisive {
+    pub(crate) fn new(variables: &Env, dirs: &Dirs) -> Self {
+        Self { variables: variables.clone(), tool_output: dirs.tool_output(), dirs: dirs.clone() }
+    }
+
+    /// Returns the paths of a request that need permission by name.
+    pub(crate) fn of(&self, ask: &Ask, place: Place<'_>) -> ByName {
+        let edits = paths(ask, &Permission::Edit, place.worktree);
+        let touched: Vec<PathBuf> =
+            paths(ask, &Permission::Read, place.worktree).chain(edits.clone()).collect();
+        ByName {
+            hidden: self.hidden_among(touched, place),
+            decisive: self.among(edits.collect(), place.project),
+        }
+    }
+
+    /// Returns what the sandbox hides in the directory of a session. Outside of it every file needs permission.
+    pub(crate) fn hidden(&self, place: Place<'_>) -> Vec<PathBuf> {
+        let Place { project: root, directory, sandbox: config, .. } = place;
+        let (dirs, variables, kind) = (&self.dirs, &self.variables, ProcessKind::Command);
+        let mut hidden = Hiding { dirs, config, variables, directory, root, kind }.paths();
+        hidden.retain(|path| path.starts_with(root) && !config.read.contains(path));
+        hidden
+    }
+
+    fn hidden_among(&self, mut paths: Vec<PathBuf>, place: Place<'_>) -> Vec<PathBuf> {
+        if paths.is_empty() {
+            return paths;
+        }
+        let hidden = self.hidden(place);
+        paths.retain(|path| {
+            let real = physical(path).unwrap_or_else(|_| path.clone());
+            self.is_hidden(&real, &hidden, place) || self.is_hidden(path, &hidden, place)
+        });
+        paths
+    }
+
+    /// Whether a path is hidden and not one that a session needs.
+    fn is_hidden(&self, path: &Path, hidden: &[PathBuf], place: Place<'_>) -> bool {
+        hidden.iter().any(|hidden| path.starts_with(hidden))
+            && !self.shown(place).any(|shown| path.starts_with(shown))
+    }
+
+    /// Returns what a session needs in hidden directories.
+    pub(crate) fn shown<'a>(&'a self, place: Place<'a>) -> impl Iterator<Item = &'a PathBuf> {
+        [&self.tool_output].into_iter().chain(place.skills).chain(&place.sandbox.read)
+    }
+
+    /// Returns those of some paths that other files make control files.
+    pub(crate) fn among(&self, mut paths: Vec<PathBuf>, project: &Path) -> Vec<PathBuf> {
+        if paths.is_empty() {
+            return paths;
+        }
+        let git = git::directory(project);
+        let mut rows = git::targets(project, git.as_deref(), &self.variables, &self.dirs.home);
+        rows.extend(links(project));
+        let is_named = |path: &Path| {
+            let real = physical(path).unwrap_or_else(|_| path.to_owned());
+            [path, &real].into_iter().any(|path| {
+                let ancestors = path.ancestors().take_while(|above| *above != project);
+                ancestors.into_iter().any(|part| is_row(&rows, part) || is_part(part))
+            })
+        };
+        paths.retain(|path| is_named(path));
+        paths
+    }
+}
+
+/// The paths of the effects of a kind that a request states or that are certain enough to have a name.
+fn paths<'a>(
+    ask: &'a Ask,
+    permission: &'a Permission,
+    worktree: &'a Path,
+) -> impl Iterator<Item = PathBuf> + Clone + 'a {
+    let whole = ask.patterns.iter().filter(move |_| ask.permission == *permission);
+    let implied = ask.implied.iter().filter(move |implied| implied.permission == *permission);
+    let patterns = whole.chain(implied.map(|implied| &implied.pattern));
+    let patterns = patterns.filter(|pattern| !pattern.contains(UNKNOWN));
+    patterns.map(move |pattern| normalize(&worktree.join(pattern)))
+}
+
+fn is_row(rows: &[Guarded], path: &Path) -> bool {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return false };
+    let name = folded_name(&name.to_string_lossy());
+    let mut rows = rows.iter().filter(|row| row.directory == directory);
+    rows.any(|row| row.patterns.iter().any(|pattern| control::matches_name(pattern, &name)))
+}
+
+/// Whether an entry decides which programs git runs if its directory is a repository, also one that the entry completes.
+fn is_part(path: &Path) -> bool {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return false };
+    let name = folded_name(&name.to_string_lossy());
+    // The directory `.git` has rows of its own.
+    if directory.file_name().is_some_and(|name| name == ".git") {
+        return false;
+    }
+    let (is_program, is_sign) = (PROGRAMS.contains(&name.as_str()), REPOSITORY.contains(&name.as_str()));
+    if !is_program && !is_sign {
+        return false;
+    }
+    let mut present: Vec<String> = names(directory).into_iter().map(|name| folded_name(&name)).collect();
+    let is_new = !present.contains(&name);
+    present.push(name);
+    let has = |part: &str| present.iter().any(|name| name == part);
+    let is_repository = has("head") && (has("commondir") || has("objects") && has("refs"));
+    // An entry that makes no repository and exists is only replaced, as git does with each commit.
+    is_repository && (is_program || is_new && PROGRAMS.iter().any(|part| has(part)))
+}
+
+/// What the links among the control files of a directory lead to.
+fn links(directory: &Path) -> Vec<Guarded> {
+    let mut rows = Vec::new();
+    for row in control::guarded(directory) {
+        for name in names(&row.directory) {
+            let folded = folded_name(&name);
+            if !row.patterns.iter().any(|pattern| control::matches_name(pattern, &folded)) {
+                continue;
+            }
+            let path = row.directory.join(name);
+            let inside = names(&path).into_iter().map(|name| path.join(name));
+            // A link in a directory of control files is one, too.
+            for path in inside.chain([path.clone()]) {
+                rows.extend(target(&path));
+            }
+        }
+    }
+    rows
+}
+
+/// What a link leads to.
+fn target(path: &Path) -> Option<Guarded> {
+    let named = path.read_link().ok()?;
+    let target = normalize(&path.parent()?.join(named));
+    let target = physical(&target).unwrap_or(target);
+    let (directory, name) = (target.parent()?.to_owned(), target.file_name()?);
+    Some(Guarded { directory, patterns: vec![folded_name(&name.to_string_lossy())], except: Vec::new() })
+}
+
+/// The names of the entries of a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = read_dir(directory).into_iter().flatten().flatten().take(MAX_ENTRIES);
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir_all, write};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_decisive_because_of_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for directory in [
+            ".git/hooks",
+            "tools",
+            "ai",
+            "env",
+            "scripts",
+            "bare/objects",
+            "bare/refs",
+            "docs/objects",
+            "half",
+        ] {
+            create_dir_all(root.join(directory)).unwrap();
+        }
+        create_dir_all(root.join("docs/refs")).unwrap();
+        let settings = "[core]\nfsmonitor = tools/watch.sh\nhooksPath = ci\n[include]\npath = ../inc/cfg\n";
+        write(root.join(".git/config"), settings).unwrap();
+        for file in ["tools/watch.sh", "env/x", "bare/HEAD", "docs/config", "half/HEAD", "scripts/pre-push"] {
+            write(root.join(file), "").unwrap();
+        }
+        symlink("env/x", root.join(".envrc")).unwrap();
+        symlink("ai", root.join(".claude")).unwrap();
+        symlink("../../scripts/pre-push", root.join(".git/hooks/pre-push")).unwrap();
+        let variables = Env::from_pairs([("HOME", root.join("home").to_str().unwrap())]);
+        let decisive = Decisive::new(&variables, &Dirs::new(&variables).unwrap());
+        for (path, expected) in [
+            ("tools/watch.sh", true),
+            ("tools/Watch.sh", true),
+            ("ci/pre-commit", true),
+            ("inc/cfg", true),
+            ("env/x", true),
+            ("ai/settings.json", true),
+            ("ai/new.json", true),
+            ("scripts/pre-push", true),
+            ("bare/config", true),
+            ("bare/hooks/post-update", true),
+            ("bare/commondir", true),
+            ("docs/HEAD", true),
+            ("half/commondir", true),
+            ("bare/HEAD", false),
+            ("bare/description", false),
+            ("half/config", false),
+            ("tools/other.sh", false),
+            ("src/config", false),
+            ("config", false),
+            ("HEAD", false),
+        ] {
+            let found = decisive.among(vec![root.join(path)], &root);
+            assert_eq!(!found.is_empty(), expected, "{path}");
+        }
+    }
+}
