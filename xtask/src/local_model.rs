@@ -25,6 +25,10 @@ const USUAL_PORT: u16 = 8080;
 const TURN: Duration = Duration::from_secs(300);
 /// The deadline of a turn with the usual agent, whose prompt and tools fill most of the context.
 const USUAL_TURN: Duration = Duration::from_secs(900);
+/// The longest answer of a turn without configuration. The model does not always end by itself.
+const USUAL_OUTPUT: &str = "48";
+/// The longest end of the server's log that is shown.
+const MAX_LOG_BYTES: usize = 2000;
 /// The longest time in which an aborted turn ends.
 const ABORT: Duration = Duration::from_secs(5);
 /// The library of each protocol, and its provider in the configuration.
@@ -32,6 +36,16 @@ const PROTOCOLS: &[(&str, &str)] = &[
     ("chat", "@ai-sdk/openai-compatible"),
     ("responses", "@ai-sdk/openai"),
     ("claude", "@ai-sdk/anthropic"),
+];
+
+/// A case that is played over each protocol.
+type Case = fn(&Stage, &str) -> Result<()>;
+
+const CASES: [(&str, Case); 4] = [
+    ("a streamed answer with usage", Stage::answer),
+    ("a call with its result", Stage::call),
+    ("an abort in the middle", Stage::abort),
+    ("a full context", Stage::overflow),
 ];
 
 /// Plays all cases and prints the result of each.
@@ -43,23 +57,29 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let mut stage = Stage::start(program, &python, &scratch)?;
-    let mut failed = 0;
-    let mut add = |name: String, result: Result<()>| -> Result<()> {
-        failed += u32::from(result.is_err());
-        match result {
-            Ok(()) => say(&format!("ok      {name}")),
-            Err(error) => say(&format!("FAILED  {name}: {error:#}")),
-        }
-    };
-    add("found without configuration, streamed".to_owned(), stage.found())?;
+    let mut failed = report("found without configuration, streamed", stage.found(), &mut stage)?;
     for (provider, _) in PROTOCOLS {
-        add(format!("{provider}: a streamed answer with usage"), stage.answer(provider))?;
-        add(format!("{provider}: a call with its result"), stage.call(provider))?;
-        add(format!("{provider}: an abort in the middle"), stage.abort(provider))?;
-        add(format!("{provider}: a full context"), stage.overflow(provider))?;
+        for (name, case) in CASES {
+            let result = case(&stage, provider);
+            failed += report(&format!("{provider}: {name}"), result, &mut stage)?;
+        }
     }
-    add("the server is killed in an answer".to_owned(), stage.killed())?;
+    let result = stage.killed();
+    failed += report("the server is killed in an answer", result, &mut stage)?;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints the result of a case. Returns the number of failures.
+fn report(name: &str, result: Result<()>, stage: &mut Stage) -> Result<u32> {
+    let Err(error) = result else {
+        say(&format!("ok      {name}"))?;
+        return Ok(0);
+    };
+    say(&format!("FAILED  {name}: {error:#}"))?;
+    if let Some(status) = stage.server.try_wait()? {
+        say(&format!("        the server ended ({status}): {}", stage.end_of_log()))?;
+    }
+    Ok(1)
 }
 
 fn say(line: &str) -> Result<()> {
@@ -93,6 +113,7 @@ struct Stage {
     project: Project,
     server: Child,
     port: u16,
+    log: PathBuf,
 }
 
 impl Drop for Stage {
@@ -107,6 +128,7 @@ impl Stage {
     fn start(program: PathBuf, python: &Path, scratch: &Path) -> Result<Self> {
         let script = scratch.join("serve.py");
         fs::write(&script, SERVE)?;
+        let log = scratch.join("server.log");
         // The usual port is needed to be found; without it the first case is reported.
         let port = if is_free(USUAL_PORT) { USUAL_PORT } else { free_port()? };
         let relay = free_port()?;
@@ -115,7 +137,7 @@ impl Stage {
             .args([port.to_string(), relay.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(fs::File::create(&log)?)
             .spawn()
             .context("the server does not start")?;
         let mut output = BufReader::new(server.stdout.take().context("the server has no output")?);
@@ -127,7 +149,12 @@ impl Stage {
         let project = Project::plain()?;
         project.write("a.txt", "content of the file\n")?;
         project.write_config(&config(relay))?;
-        Ok(Self { program, project, server, port })
+        Ok(Self { program, project, server, port, log })
+    }
+
+    fn end_of_log(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&log[log.len().saturating_sub(MAX_LOG_BYTES)..]).into_owned()
     }
 
     fn run(&self, args: &[&str]) -> Run {
@@ -147,7 +174,11 @@ impl Stage {
             "llama.cpp/smollm2",
             "Say hi",
         ]);
-        let done = run.env("OPENCODE_DISABLE_MODELS_FETCH", "1").deadline(USUAL_TURN).finish()?;
+        let done = run
+            .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+            .env("OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX", USUAL_OUTPUT)
+            .deadline(USUAL_TURN)
+            .finish()?;
         check_answer(&done)
     }
 

@@ -43,6 +43,9 @@ const SLOW_DEADLINE: Duration = Duration::from_secs(300);
 /// The deadline of a list that plugins change: longer than the server waits for an installation.
 const LIST_DEADLINE: Duration = Duration::from_secs(150);
 
+/// The preference of a client whose lists wait for plugins that are loaded, but not for an installation. In seconds.
+const QUICK: &str = "wait=2";
+
 /// A client of a server, for one directory and one user. Clones are cheap.
 #[derive(Clone)]
 pub struct Client(Arc<Server>);
@@ -63,7 +66,13 @@ impl Client {
             value
         });
         let base = base(base_url)?;
-        Ok(Self(Arc::new(Server { transport: Transport::http(), base, authorization, directory })))
+        Ok(Self(Arc::new(Server {
+            transport: Transport::http(),
+            base,
+            authorization,
+            directory,
+            preference: None,
+        })))
     }
 
     /// Creates a client that calls a server directly, without a socket.
@@ -76,7 +85,16 @@ impl Client {
         B::Error: Into<Cause>,
     {
         let transport = Transport::in_process(service);
-        Self(Arc::new(Server { transport, base: String::new(), authorization: None, directory: None }))
+        let base = String::new();
+        Self(Arc::new(Server { transport, base, authorization: None, directory: None, preference: None }))
+    }
+
+    /// Returns a client whose lists wait for plugins for a few seconds at most. After `server.instance.disposed` it fetches
+    /// them again.
+    #[must_use]
+    pub fn with_quick_lists(&self) -> Self {
+        let preference = Some(HeaderValue::from_static(QUICK));
+        Self(Arc::new(Server { preference, ..(*self.0).clone() }))
     }
 
     /// Returns a client of the same server for another directory.

@@ -35,6 +35,8 @@ pub(crate) struct Server {
     pub(crate) base: String,
     pub(crate) authorization: Option<HeaderValue>,
     pub(crate) directory: Option<String>,
+    /// The value of the header `Prefer`.
+    pub(crate) preference: Option<HeaderValue>,
 }
 
 /// A request, without the parts that depend on the server.
@@ -127,6 +129,9 @@ impl Server {
         }
         if let Some(authorization) = &self.authorization {
             request = request.header(header::AUTHORIZATION, authorization.clone());
+        }
+        if let Some(preference) = &self.preference {
+            request = request.header("prefer", preference.clone());
         }
         if call.body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");

@@ -1,8 +1,11 @@
-//! Permission rules that name a symlink.
+//! Permission rules that name files in another way than calls do.
 //!
 //! Calls are judged by real paths, and a person names a directory as he knows it: `~/notes` may be a symlink to another
 //! disk, and `/tmp` is one on macOS. Each rule whose pattern begins with such a path gets a twin with the real path. So does a
 //! rule about files that names a symlink of the worktree, unless it allows.
+//!
+//! File tools name a file by its path from the worktree, which is `/` outside of a repository. So a rule about files with an
+//! absolute path gets a twin with the path from there, and so does one with a path from a directory outside of a repository.
 //!
 //! A symlink that a command of the model or another user could have made never widens a rule that allows: those in the
 //! project and those in directories that others can write are not followed.
@@ -20,25 +23,118 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The permissions whose patterns are paths in the worktree.
 const FILES: [&str; 4] = ["*", "edit", "list", "read"];
 
-/// Adds the twins. `project` are directories whose symlinks do not count for rules that allow, and `worktree` is the root
-/// of a repository.
-pub(crate) fn add_real_paths(rules: &mut Vec<Rule>, project: &[&Path], worktree: Option<&Path>) {
+/// The places that the paths of rules begin at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places<'a> {
+    /// The directory of the session.
+    pub(crate) directory: &'a Path,
+    /// The root of the repository; `/` without one.
+    pub(crate) worktree: &'a Path,
+}
+
+impl<'a> Places<'a> {
+    fn repository(self) -> Option<&'a Path> {
+        Some(self.worktree).filter(|worktree| worktree.parent().is_some())
+    }
+}
+
+/// Adds the twins.
+pub(crate) fn add_twins(rules: &mut Vec<Rule>, places: Places<'_>) {
+    // Their symlinks do not count for rules that allow.
+    let project: Vec<&Path> = std::iter::once(places.directory).chain(places.repository()).collect();
     let written = std::mem::take(rules);
     for rule in written {
-        let twin = if rule.pattern.starts_with('/') {
-            real_pattern(&rule, project)
-        } else {
-            worktree.and_then(|worktree| pattern_in_worktree(&rule, worktree))
-        };
-        let twin = twin.map(|pattern| Rule { pattern, ..rule.clone() });
+        let mut patterns = Vec::new();
+        if rule.pattern.starts_with('/') {
+            let real = real_pattern(&rule, &project);
+            patterns.extend(real);
+            if FILES.contains(&rule.permission.as_str()) {
+                let all = std::iter::once(&rule.pattern).chain(&patterns);
+                let from_worktree: Vec<_> =
+                    all.flat_map(|pattern| from_worktree(pattern, rule.action, places.worktree)).collect();
+                patterns.extend(from_worktree);
+            }
+        } else if FILES.contains(&rule.permission.as_str()) {
+            match places.repository() {
+                Some(worktree) => patterns.extend(pattern_in_worktree(&rule, worktree)),
+                None => patterns.extend(pattern_in_directory(&rule.pattern, places.directory)),
+            }
+        }
+        let twins: Vec<_> = patterns.into_iter().map(|pattern| Rule { pattern, ..rule.clone() }).collect();
         rules.push(rule);
-        rules.extend(twin);
+        rules.extend(twins);
     }
+}
+
+/// The patterns that match the paths from the worktree of the files that an absolute pattern matches.
+fn from_worktree(pattern: &str, action: Action, worktree: &Path) -> Vec<String> {
+    let mut roots = vec![worktree.to_owned()];
+    roots.extend(worktree.canonicalize().ok().filter(|real| real != worktree));
+    let mut found = Vec::new();
+    for root in roots {
+        let Some(base) = root.to_str().map(|root| root.trim_end_matches('/')) else { continue };
+        found.extend(rests(pattern, &format!("{base}/")));
+        let literal = pattern.split(['*', '?']).next().unwrap_or_default();
+        let Some((directory, _)) = literal.rsplit_once('/') else { continue };
+        let above = Path::new(if directory.is_empty() { "/" } else { directory });
+        // A path from the worktree to a file above it does not say how far it is above, so only a stricter rule can name it.
+        let is_exact = !root.starts_with(above);
+        if !above.starts_with(&root) && (is_exact || action != Action::Allow) {
+            let outside =
+                relative(&root, above).to_str().map(|up| format!("{up}{}", &pattern[directory.len()..]));
+            found.extend(outside);
+        }
+    }
+    found.dedup();
+    found
+}
+
+/// The patterns that match a text if `pattern` matches `base` with the text behind it.
+fn rests(pattern: &str, base: &str) -> Vec<String> {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let with_empty_stars = |mut states: Vec<usize>| {
+        let mut next = 0;
+        while let Some(&state) = states.get(next) {
+            if pattern.get(state) == Some(&'*') && !states.contains(&(state + 1)) {
+                states.push(state + 1);
+            }
+            next += 1;
+        }
+        states
+    };
+    let mut states = with_empty_stars(vec![0]);
+    for char in base.chars() {
+        let mut after: Vec<usize> = Vec::new();
+        for state in states {
+            let next = match pattern.get(state) {
+                Some('*') => Some(state),
+                Some('?') => Some(state + 1),
+                Some(&own) if own == char => Some(state + 1),
+                Some(_) | None => None,
+            };
+            after.extend(next.filter(|next| !after.contains(next)));
+        }
+        states = with_empty_stars(after);
+    }
+    // What follows a star is also matched with it.
+    let is_covered = |state: usize| state > 0 && pattern[state - 1] == '*' && states.contains(&(state - 1));
+    let rests = states.iter().filter(|state| **state < pattern.len() && !is_covered(**state));
+    rests.map(|state| pattern[*state..].iter().collect()).collect()
+}
+
+/// The pattern of a rule outside of a repository from the root of the file system.
+fn pattern_in_directory(pattern: &str, directory: &Path) -> Option<String> {
+    // These match at any depth.
+    if pattern.starts_with(['*', '?', '~', '$']) {
+        return None;
+    }
+    let path = without_dots(&directory.join(pattern));
+    Some(path.to_str()?.trim_start_matches('/').to_owned())
 }
 
 /// The pattern of a rule about files of the worktree with the real path of its first names.
 fn pattern_in_worktree(rule: &Rule, worktree: &Path) -> Option<String> {
-    if rule.action == Action::Allow || !FILES.contains(&rule.permission.as_str()) {
+    if rule.action == Action::Allow {
         return None;
     }
     let absolute = Rule { pattern: worktree.join(&rule.pattern).to_str()?.to_owned(), ..rule.clone() };
@@ -139,7 +235,8 @@ mod tests {
         std::fs::set_permissions(path("open"), mode).unwrap();
         let check = |pattern: &str, action, expected: Option<&str>| {
             let mut rules = vec![Rule::new("external_directory", &path(pattern), action)];
-            add_real_paths(&mut rules, &[Path::new(&path("work/project"))], None);
+            let project = path("work/project");
+            add_twins(&mut rules, Places { directory: Path::new(&project), worktree: Path::new("/") });
             assert_eq!(rules.get(1).map(|rule| rule.pattern.clone()), expected.map(path), "{pattern}");
         };
         check("notes/**", Action::Allow, Some("disk/**"));
@@ -177,8 +274,67 @@ mod tests {
             ("bash", "via/*", Action::Deny, None),
         ] {
             let mut rules = vec![Rule::new(permission, pattern, action)];
-            add_real_paths(&mut rules, &[&worktree], Some(&worktree));
+            add_twins(&mut rules, Places { directory: &worktree, worktree: &worktree });
             assert_eq!(rules.get(1).map(|rule| rule.pattern.as_str()), expected, "{permission} {pattern}");
+        }
+    }
+
+    #[test]
+    fn a_rule_about_files_names_them_from_the_worktree_too() {
+        let of = |permission: &str, pattern: &str, action, worktree: &str| -> Vec<String> {
+            let mut rules = vec![Rule::new(permission, pattern, action)];
+            let places = Places { directory: Path::new("/no/such/project"), worktree: Path::new(worktree) };
+            add_twins(&mut rules, places);
+            rules.into_iter().skip(1).map(|rule| rule.pattern).collect()
+        };
+        let (deny, allow) = (Action::Deny, Action::Allow);
+        let project = "/no/such/project";
+        for (pattern, action, worktree, expected) in [
+            ("/no/such/project/s.txt", deny, project, vec!["s.txt"]),
+            ("/no/such/project/src/*", allow, project, vec!["src/*"]),
+            ("/no/such/project/*", deny, project, vec!["*"]),
+            ("/no/such/disk/*", allow, project, vec!["../disk/*"]),
+            ("/no/such/*/secret/*", deny, project, vec!["*/secret/*", "secret/*", "../*/secret/*"]),
+            ("/no/such/*", deny, project, vec!["*", "../*"]),
+            // Files above the worktree are not allowed by it.
+            ("/no/such/*", allow, project, vec!["*"]),
+            ("/no/such/project/s.txt", deny, "/", vec!["no/such/project/s.txt"]),
+            ("/no/*.key", allow, "/", vec!["no/*.key"]),
+            ("s.txt", deny, "/", vec!["no/such/project/s.txt"]),
+            ("app/[id]/*", allow, "/", vec!["no/such/project/app/[id]/*"]),
+            ("../disk/*", deny, "/", vec!["no/such/disk/*"]),
+            ("*.env", deny, "/", vec![]),
+            ("s.txt", deny, project, vec![]),
+            ("*", deny, project, vec![]),
+        ] {
+            assert_eq!(of("read", pattern, action, worktree), expected, "{pattern} {worktree}");
+            let others = of("bash", pattern, action, worktree);
+            assert!(others.is_empty(), "{pattern}: {others:?}");
+        }
+    }
+
+    proptest::proptest! {
+        /// The rests match exactly the texts that the pattern matches behind the base.
+        #[test]
+        fn rests_match_what_the_pattern_matches(
+            pattern in "/[ab*?/]{0,8}",
+            base in "/[ab/]{0,4}/",
+            text in "[ab/]{1,5}",
+        ) {
+            let matched = rests(&pattern, &base).iter().any(|rest| is_match(rest, &text));
+            proptest::prop_assert_eq!(matched, is_match(&pattern, &format!("{base}{text}")));
+        }
+    }
+
+    /// A matcher of wildcards that is easy to check.
+    fn is_match(pattern: &str, text: &str) -> bool {
+        match pattern.chars().next() {
+            None => text.is_empty(),
+            Some('*') => is_match(&pattern[1..], text) || (!text.is_empty() && is_match(pattern, &text[1..])),
+            Some(own) => {
+                text.chars().next().is_some_and(|char| own == '?' || own == char)
+                    && is_match(&pattern[own.len_utf8()..], &text[1..])
+            }
         }
     }
 }

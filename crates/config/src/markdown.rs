@@ -30,6 +30,10 @@ const MAX_FAULTS: usize = 20;
 /// The keys that restrict an agent. A file in which one of them is not understood is left out, because the agent would
 /// otherwise have more rights than its author wrote.
 const AGENT_RESTRICTIONS: &[&str] = &["permission", "tools", "sandbox", "disable", "type"];
+/// The key of other agents for tools that an agent may not use.
+const DISALLOWED: &str = "disallowedTools";
+/// The least length of a key in which one slip is recognized. Shorter ones are similar to too many words.
+const MIN_SLIP_LETTERS: usize = 4;
 /// The keys that restrict a command: the agent that runs it may have fewer rights.
 const COMMAND_RESTRICTIONS: &[&str] = &["agent", "subtask"];
 
@@ -138,9 +142,16 @@ fn entry(
             return None;
         }
     };
-    let Document { mut front, body, problems } = split(&text);
     let is_command = key == "command";
     let restrictions = if is_command { COMMAND_RESTRICTIONS } else { AGENT_RESTRICTIONS };
+    let keys = if is_command { schema::COMMAND_KEYS } else { schema::AGENT_KEYS };
+    let names: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();
+    // Line ends of older systems.
+    let text = if text.contains('\n') { text } else { text.replace('\r', "\n") };
+    let Document { mut front, body, mut problems } = split(&text);
+    problems.extend(unread_front(&text, &names, restrictions));
+    read_key_names(&mut front, &names);
+    problems.extend(misspelt(&front, &names, restrictions));
     let is_restricting = |problem: &FrontProblem| problem.may_concern(restrictions);
     let lost = problems.iter().find(|problem| is_restricting(problem)).map(|problem| problem.text.clone());
     warnings.extend(problems.into_iter().map(|problem| format!("`{shown}` {}", problem.text)));
@@ -160,7 +171,6 @@ fn entry(
             tools.iter_mut().for_each(|(_, value)| read_switch(value));
         }
     }
-    let keys = if is_command { schema::COMMAND_KEYS } else { schema::AGENT_KEYS };
     for (key, _) in keys.iter().filter(|(_, shape)| matches!(shape, Shape::Switch)) {
         front.get_mut(*key).into_iter().for_each(read_switch);
     }
@@ -185,6 +195,87 @@ fn entry(
     None
 }
 
+/// Gives keys their usual spelling: `Tools` is `tools`, and `max-steps` is `maxSteps`.
+pub(crate) fn read_key_names(front: &mut Map, names: &[&str]) {
+    let known = |key: &str| names.iter().find(|name| same_name(name, key));
+    let is_other = |(key, _): &(&String, &Value)| !names.contains(&key.as_str()) && known(key).is_some();
+    let others: Vec<String> = front.iter().filter(is_other).map(|(key, _)| key.clone()).collect();
+    for key in others {
+        // A key that is also there in its usual spelling counts.
+        let name = known(&key).filter(|name| !front.contains_key(**name));
+        if let Some((name, value)) = name.zip(front.shift_remove(&key)) {
+            front.insert((*name).to_owned(), value);
+        }
+    }
+}
+
+/// Whether two names differ at most in upper case, `_` and `-`.
+pub(crate) fn same_name(one: &str, other: &str) -> bool {
+    let letters = |name: &str| -> String {
+        name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+    };
+    letters(one) == letters(other)
+}
+
+/// The unknown keys that are probably a restriction, such as `permissions`. Other unknown keys are options for the provider.
+fn misspelt(front: &Map, names: &[&str], restrictions: &[&str]) -> Vec<FrontProblem> {
+    let unknown = front.keys().filter(|key| !names.contains(&key.as_str()));
+    let problem = |key: &String| {
+        let name = restrictions.iter().find(|name| is_slip(key, name))?;
+        let text = format!("has the unknown key `{key}`; did you mean `{name}`?");
+        Some(FrontProblem { text, key: Some((*name).to_owned()), line: key.clone() })
+    };
+    unknown.filter_map(problem).collect()
+}
+
+/// Whether a word is another one with one slip: a letter more, less or changed, or two exchanged.
+fn is_slip(word: &str, name: &str) -> bool {
+    name.len() > MIN_SLIP_LETTERS && strsim::damerau_levenshtein(&word.to_lowercase(), name) == 1
+}
+
+/// Front matter that begins like that of other programs, or whose beginning is missing. It becomes part of the prompt.
+fn unread_front(text: &str, names: &[&str], restrictions: &[&str]) -> Option<FrontProblem> {
+    if after_fence(text).is_some() {
+        return None;
+    }
+    let is_setting = |line: &str| {
+        let key = line.trim_start().trim_start_matches(['"', '\'', '[', '{']);
+        let end = key.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')));
+        let Some((key, rest)) = end.map(|end| key.split_at(end)) else { return false };
+        let rest = rest.trim_start_matches(['"', '\'', ' ']);
+        rest.starts_with([':', '=', ']']) && names.iter().any(|name| same_name(name, key))
+    };
+    let text = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
+    let (first, rest) = text.split_once('\n')?;
+    let is_odd = is_rule(first);
+    let (front, why) = if is_odd {
+        let end = rest.split_inclusive('\n').position(is_rule).unwrap_or(usize::MAX);
+        let front: String = rest.split_inclusive('\n').take(end).collect();
+        (front, format!("begins with `{}`, but front matter is YAML between lines of `---`", first.trim()))
+    } else {
+        let (front, _) = at_fence(rest)?;
+        (format!("{first}\n{front}"), "has front matter without `---` in its first line".to_owned())
+    };
+    let begin = front.lines().find(|line| !line.trim().is_empty())?;
+    if !is_setting(begin) {
+        return None;
+    }
+    // Without a restriction the text is used as it is.
+    let is_restricting = restrictions.iter().any(|name| front.to_lowercase().contains(name));
+    let key = (!is_restricting).then(|| begin.trim().to_owned());
+    Some(FrontProblem { text: why, key, line: String::new() })
+}
+
+/// Whether a line is what other programs, and programs that replace dashes, write in place of `---`.
+fn is_rule(line: &str) -> bool {
+    let mark = |c: char| {
+        matches!(c, '-' | '+' | '~' | '=' | '*' | '_' | ';' | '`' | '\u{2013}' | '\u{2014}' | '\u{2212}')
+    };
+    let line = line.trim();
+    let word = line.trim_start_matches(mark);
+    word.len() < line.len() && word.trim().chars().all(char::is_alphanumeric)
+}
+
 /// Reads a switch that is written as a word. Older YAML knows `yes`, `no`, `on` and `off`, and people quote `true`.
 fn read_switch(value: &mut Value) {
     let Some(word) = value.as_str().map(|word| word.trim().to_ascii_lowercase()) else { return };
@@ -195,25 +286,42 @@ fn read_switch(value: &mut Value) {
     }
 }
 
-/// Reads `tools` as other agents write it, a list of the only tools that the agent may use, such as `tools: Read, Grep`.
+/// Reads `tools` as other agents write it, a list of the only tools that the agent may use, such as `tools: Read, Grep`,
+/// and `disallowedTools`, a list of those that it may not use.
 fn read_tool_names(front: &mut Map) {
-    let names: Vec<&str> = match front.get("tools") {
-        Some(Value::String(names)) => names.split(',').collect(),
-        Some(Value::Array(names)) => names.iter().map(|name| name.as_str().unwrap_or_default()).collect(),
-        Some(_) | None => return,
+    let mut tools = match front.get("tools") {
+        Some(Value::Object(tools)) => tools.clone(),
+        None => Map::new(),
+        Some(only) => {
+            let Some(only) = tool_names(only) else { return };
+            let none = ("*".to_owned(), Value::Bool(false));
+            std::iter::once(none).chain(only.into_iter().map(|name| (name, Value::Bool(true)))).collect()
+        }
     };
-    let mut tools = Map::from_iter([("*".to_owned(), Value::Bool(false))]);
-    let names = names.into_iter().map(|name| name.trim().to_ascii_lowercase());
-    for name in names.filter(|name| !name.is_empty()) {
-        let name = match name.as_str() {
-            "ls" => "list",
-            "multiedit" | "notebookedit" => "edit",
-            "agent" => "task",
-            name => name,
-        };
-        tools.insert(name.to_owned(), Value::Bool(true));
+    if let Some(names) = front.get(DISALLOWED).and_then(tool_names) {
+        front.shift_remove(DISALLOWED);
+        tools.extend(names.into_iter().map(|name| (name, Value::Bool(false))));
     }
-    front.insert("tools".to_owned(), Value::Object(tools));
+    if front.contains_key("tools") || !tools.is_empty() {
+        front.insert("tools".to_owned(), Value::Object(tools));
+    }
+}
+
+/// Reads names of tools as a list or with commas between them, in the spelling of other agents.
+fn tool_names(value: &Value) -> Option<Vec<String>> {
+    let names: Vec<&str> = match value {
+        Value::String(names) => names.split(',').collect(),
+        Value::Array(names) => names.iter().map(|name| name.as_str().unwrap_or_default()).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
+    };
+    let names = names.into_iter().map(|name| name.trim().to_ascii_lowercase());
+    let names = names.filter(|name| !name.is_empty()).map(|name| match name.as_str() {
+        "ls" => "list".to_owned(),
+        "multiedit" | "notebookedit" => "edit".to_owned(),
+        "agent" => "task".to_owned(),
+        _ => name,
+    });
+    Some(names.collect())
 }
 
 /// The name in the front matter, which replaces that of the file. A command has no key for its name.
@@ -319,7 +427,13 @@ pub(crate) fn after_fence(text: &str) -> Option<&str> {
     // Some editors and exporters write a byte order mark, an empty line or white space around the dashes.
     let text = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
     let (first, rest) = text.split_once('\n')?;
-    is_fence(first).then_some(rest)
+    (is_fence(first) || is_named_fence(first)).then_some(rest)
+}
+
+/// Whether a line begins front matter and names its language, which is the usual one: `---yaml`.
+fn is_named_fence(line: &str) -> bool {
+    let language = line.trim().strip_prefix("---").map(str::trim);
+    language.is_some_and(|name| ["yaml", "yml"].iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 /// Whether a line is the beginning or the end of front matter.
@@ -374,5 +488,67 @@ mod tests {
         let document = split("---\na: |\n  one\n  ---\n  two\n---\nbody");
         assert_eq!((document.front["a"].as_str(), document.body), (Some("one\n---\ntwo\n"), "body"));
         assert_eq!(split("---\n---\n").body, "");
+        for text in ["---yaml\na: b\n---\nx", "--- YML \na: b\n---\nx"] {
+            let document = split(text);
+            assert_eq!((document.front["a"].as_str(), document.body), (Some("b"), "x"), "{text:?}");
+        }
+    }
+
+    /// Reads an agent. `None` if it is left out.
+    fn agent(text: &str) -> Option<Map> {
+        let mut warnings = Vec::new();
+        let read = entry("agent", "a", Path::new("/a.md"), Ok(text.to_owned()), &mut warnings);
+        assert!(read.is_some() || !warnings.is_empty(), "{text:?}: it is left out without a warning");
+        read
+    }
+
+    #[test]
+    fn keys_are_read_in_any_spelling_and_with_any_line_ends() {
+        let expected = json!({"write": false});
+        for text in [
+            "---\nTools:\n  write: false\n---\nx",
+            "---\rtools:\r  write: false\r---\rx",
+            "---\nTOOLS:\n  write: no\n---\nx",
+            "---\ndisallowedTools: Write\n---\nx",
+            "---\ndisallowedTools: [Write]\n---\nx",
+            "---yaml\ntools:\n  write: false\n---\nx",
+        ] {
+            assert_eq!(agent(text).unwrap()["tools"], expected, "{text:?}");
+        }
+        let both = agent("---\ntools: Read, Write\ndisallowedTools: Write\n---\nx").unwrap();
+        assert_eq!(both["tools"], json!({"*": false, "read": true, "write": false}));
+        let steps = agent("---\nmax_steps: 3\nMode: primary\n---\nx").unwrap();
+        assert_eq!((&steps["maxSteps"], &steps["mode"]), (&json!(3), &json!("primary")));
+        let twice = agent("---\nMode: all\nmode: primary\n---\nx").unwrap();
+        assert_eq!(twice["mode"], json!("primary"));
+    }
+
+    #[test]
+    fn an_agent_whose_restrictions_may_be_lost_is_left_out() {
+        for text in [
+            "+++\n[tools]\nwrite = false\n+++\nx",
+            "----\ntools:\n  write: false\n----\nx",
+            "\u{2014}-\ndescription: x\ntools: Read\n\u{2014}-\nx",
+            "---json\n{\"tools\": {\"write\": false}}\n---\nx",
+            "```yaml\npermission:\n  edit: deny\n```\nx",
+            "description: x\ntools:\n  write: false\n---\nx",
+            "---\npermissions:\n  edit: deny\n---\nx",
+            "---\nTool:\n  write: false\n---\nx",
+            "---\npremission:\n  edit: deny\n---\nx",
+        ] {
+            assert_eq!(agent(text), None, "{text:?}");
+        }
+        // These have none.
+        for text in [
+            "***\nNote: be brief\n",
+            "# Title\n\ndescription: of something\n",
+            "Description: what you do\nReview code.",
+            "---\nthinking: high\n---\nx",
+            "Mode: of work\n\n---\nReview code.",
+            "\u{2014}-\ndescription: x\n\u{2014}-\nx",
+            "",
+        ] {
+            assert!(agent(text).is_some(), "{text:?}");
+        }
     }
 }

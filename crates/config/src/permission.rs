@@ -11,7 +11,37 @@ use crate::{
         Node,
         schema::{self, Fault},
     },
+    markdown::same_name,
 };
+
+/// The names of tools and permissions that people write in other spellings, such as those of other agents.
+const NAMES: [&str; 25] = [
+    "apply_patch",
+    "bash",
+    "batch",
+    "codesearch",
+    "doom_loop",
+    "edit",
+    "external_directory",
+    "glob",
+    "grep",
+    "list",
+    "lsp",
+    "multiedit",
+    "network",
+    "patch",
+    "plan_enter",
+    "plan_exit",
+    "question",
+    "read",
+    "skill",
+    "task",
+    "todoread",
+    "todowrite",
+    "webfetch",
+    "websearch",
+    "write",
+];
 
 /// Parses a `permission` value into rules, in order. The last matching rule decides.
 ///
@@ -32,6 +62,7 @@ pub(crate) fn rules(value: &Value, home: &Path) -> Vec<Rule> {
     };
     let mut rules = Vec::new();
     for (permission, value) in permissions {
+        let permission = usual_name(permission);
         match value {
             Value::Object(patterns) => rules.extend(patterns.iter().filter_map(|(pattern, value)| {
                 Some(Rule::new(permission, &from_home(pattern, home), action(value)?))
@@ -54,7 +85,7 @@ pub(crate) fn as_map(value: Value) -> Map {
 /// Converts the older `tools` map to a permission value. Every tool that changes files becomes `edit`.
 pub(crate) fn from_tools(tools: &Map) -> Map {
     let rule = |(tool, on): (&String, &Value)| {
-        let key = match tool.as_str() {
+        let key = match usual_name(tool) {
             "write" | "edit" | "patch" | "multiedit" => "edit",
             other => other,
         };
@@ -62,6 +93,11 @@ pub(crate) fn from_tools(tools: &Map) -> Map {
         (key.to_owned(), Value::from(action))
     };
     tools.iter().map(rule).collect()
+}
+
+/// A name of a tool or permission in its usual spelling: `WebFetch` is `webfetch`. Names of other tools stay as they are.
+fn usual_name(name: &str) -> &str {
+    NAMES.into_iter().find(|known| same_name(known, name)).unwrap_or(name)
 }
 
 fn action(value: &Value) -> Option<Action> {
@@ -108,6 +144,17 @@ mod tests {
             &["edit * deny", "bash git * allow", "bash * ask", "bash a deny", "* * allow"],
         );
         check("{}", &[]);
+    }
+
+    #[test]
+    fn names_of_tools_are_read_in_any_spelling() {
+        check(
+            r#"{"Bash": "deny", "WebFetch": "ask", "todo_write": "deny", "External-Directory": {"*": "deny"}}"#,
+            &["bash * deny", "webfetch * ask", "todowrite * deny", "external_directory * deny"],
+        );
+        check(r#"{"My_Tool": "deny", "B*": "deny"}"#, &["my_tool * deny", "b* * deny"]);
+        let tools = Map::from_iter([("Write".to_owned(), Value::Bool(false))]);
+        assert_eq!(Value::Object(from_tools(&tools)), serde_json::json!({"edit": "deny"}));
     }
 
     #[test]

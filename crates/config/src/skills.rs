@@ -222,7 +222,8 @@ fn parse(path: &Path, text: &str) -> Result<Skill, String> {
     }
     let (front, body) =
         front_matter(text).ok_or("it does not start with front matter between lines of `---`")?;
-    let (front, problems) = yaml::parse(front);
+    let (mut front, problems) = yaml::parse(front);
+    markdown::read_key_names(&mut front, &["name", "description"]);
     let value = |key: &str| front.get(key).and_then(text_of);
     let name = value("name").ok_or_else(|| missing("name", &problems))?;
     let is_plain = |c: char| !c.is_control() && !matches!(c, '<' | '>' | '"');

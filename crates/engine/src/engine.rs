@@ -202,9 +202,10 @@ impl Engine {
         Ok(instance)
     }
 
-    /// Returns a directory with the changes of its plugins. Plugins that are starting are waited for, but not long.
-    pub async fn with_plugins(&self, instance: Arc<Instance>) -> Arc<Instance> {
-        plugins::current::loaded(&self.0, instance).await
+    /// Returns a directory with the changes of its plugins. Plugins that are installed or starting are waited for, up to a
+    /// limit. If they change the directory after it, `server.instance.disposed` is sent.
+    pub async fn with_plugins(&self, instance: Arc<Instance>, limit: Option<Duration>) -> Arc<Instance> {
+        plugins::current::loaded(&self.0, instance, limit).await
     }
 
     /// Returns whether the model may start subagents in the background.

@@ -79,6 +79,8 @@ pub(crate) struct PluginTable {
     pub(crate) sign_ins: SignIns,
     /// The directories whose plugins start soon.
     waking: Mutex<BTreeSet<PathBuf>>,
+    /// The directories whose clients got lists before the plugins were loaded.
+    reporting: Mutex<BTreeSet<PathBuf>>,
     /// Cancelled when the program ends.
     pub(crate) ending: CancellationToken,
 }
@@ -169,6 +171,16 @@ impl PluginTable {
             waking.clear();
         }
         waking.insert(directory.to_owned())
+    }
+
+    /// Claims the report to clients that got lists before the plugins of a directory were loaded.
+    pub(crate) fn begin_report(&self, directory: &Path) -> bool {
+        self.reporting.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_owned())
+    }
+
+    /// Ends the report, so that the next one can begin.
+    pub(crate) fn end_report(&self, directory: &Path) {
+        self.reporting.lock().unwrap_or_else(PoisonError::into_inner).remove(directory);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Entry>> {

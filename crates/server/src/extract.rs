@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
@@ -10,8 +11,8 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as UrlPath, Query, Request};
 use codewright_engine::Instance;
 use codewright_proto::{MessageId, ParseIdError, PartId, PermissionId, PtyId, QuestionId, SessionId};
-use http::Uri;
 use http::request::Parts;
+use http::{HeaderMap, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
@@ -47,6 +48,9 @@ struct Named {
     #[serde(rename = "location[workspace]")]
     located_workspace: Option<String>,
 }
+
+/// The header with what a client would like, as RFC 7240 defines it.
+const PREFER: &str = "prefer";
 
 /// The lists that plugins change. Their first answer waits for plugins that are starting.
 const PLUGIN_LISTS: [&str; 15] = [
@@ -91,10 +95,20 @@ impl FromRequestParts<App> for Location {
         // A plugin that is starting would wait for itself.
         let is_plugins = parts.extensions.get::<OfPlugin>().is_some();
         if !is_plugins && PLUGIN_LISTS.contains(&parts.uri.path()) {
-            instance = app.engine.with_plugins(instance).await;
+            instance = app.engine.with_plugins(instance, preferred_wait(&parts.headers)).await;
         }
         Ok(Self { instance, in_query })
     }
+}
+
+/// The longest time that a client wants to wait: `Prefer: wait=2` are two seconds.
+fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
+    let preferences = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
+    let mut waits = preferences.flat_map(|value| value.split(',')).filter_map(|preference| {
+        let (name, seconds) = preference.split_once('=')?;
+        if name.trim().eq_ignore_ascii_case("wait") { seconds.trim().parse().ok() } else { None }
+    });
+    waits.next().map(Duration::from_secs)
 }
 
 impl Location {

@@ -2,13 +2,22 @@
 
 use std::path::Path;
 
-use codewright_workspace::{Likeness, alike_glob, existing};
+use codewright_workspace::{Globs, Likeness, alike_glob, existing};
 
-/// Returns the readings of a glob, in the order in which they are tried. The first one that finds a file counts.
+/// Returns what a glob may mean, in the order in which a search tries it. The first one that finds a file counts.
+///
+/// The last one finds files whose names only look like what was typed, such as names with full-width letters.
+pub(crate) fn attempts(root: &Path, pattern: &str) -> Vec<Globs> {
+    let readings = readings(root, pattern);
+    let plain = Globs::of_plain_names(readings.iter().cloned());
+    readings.into_iter().map(|reading| Globs::from(vec![reading])).chain([plain]).collect()
+}
+
+/// Returns the readings of a glob, in the order in which they are tried.
 ///
 /// Brackets are first read as part of a name, then only where a file or directory with that name exists below `root`, and
 /// at last as a class of characters. A glob without brackets has one reading.
-pub(crate) fn readings(root: &Path, pattern: &str) -> Vec<String> {
+fn readings(root: &Path, pattern: &str) -> Vec<String> {
     let mut readings = Vec::new();
     if pattern.contains('[') {
         readings.push(escape(pattern));

@@ -153,7 +153,18 @@ impl ToolCx {
     }
 
     fn hold(&self, path: &str, likeness: Likeness) -> Result<Held, ToolError> {
-        Ok(self.workspace().hold_spelled(Path::new(path), likeness)?.with_documents(self.documents.clone()))
+        let path = self.from_home(path);
+        Ok(self.workspace().hold_spelled(&path, likeness)?.with_documents(self.documents.clone()))
+    }
+
+    /// A path with the home directory in place of `~`, unless the directory has a file of this name.
+    fn from_home(&self, path: &str) -> PathBuf {
+        let home = || {
+            let below = Path::new(path).strip_prefix("~").ok()?;
+            let is_name = self.directory.join("~").symlink_metadata().is_ok();
+            self.home.as_deref().filter(|_| !is_name).map(|home| home.join(below))
+        };
+        home().unwrap_or_else(|| PathBuf::from(path))
     }
 
     /// A new file for a long output.

@@ -66,6 +66,10 @@ pub async fn run(client: Client, options: Options, clock: Clock) -> Result<Ended
     let signals = Signals::new().map_err(Error::Terminal)?;
     let terminal = Terminal::open(&state.options, mouse).map_err(Error::Terminal)?;
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
+    // An agent or a model that the user named may be that of a plugin, so its list is waited for.
+    let is_named =
+        state.options.agent.is_some() || state.options.model.is_some() || state.options.sends_prompt;
+    let client = if is_named { client } else { client.with_quick_lists() };
     let runner = Runner::new(client, state.options.first.clone(), sender);
     let app = App {
         state,

@@ -44,8 +44,8 @@ pub use process::{
 pub use programs::{ProgramSearch, Programs};
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{
-    Access, Entry, Files, Glob, Grep, Judge, Line, MAX_SEARCH, Matches, Withheld, closest, entries, glob,
-    grep, names, spans,
+    Access, Entry, Files, Glob, Globs, Grep, Judge, Line, MAX_SEARCH, Matches, Withheld, closest, entries,
+    glob, grep, names, spans,
 };
 pub use spelling::{Likeness, alike_glob, composed, existing, has_namesake, plain, spellings};
 pub use watch::{Change, Changed, Folder, Limit, Tree, TreeChange, TreeChanges, TreeOptions, Watch};

@@ -23,7 +23,38 @@ pub use content::{Grep, Line, Matches, grep, spans};
 pub use name::{Files, Glob, glob};
 pub use tree::{Entry, closest, entries, names};
 
-use crate::Error;
+use crate::{Error, plain};
+
+/// Globs that select files, relative to the root. One without a slash matches at any depth, and one that begins with `!`
+/// excludes its matches. Without globs every file is selected.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Globs {
+    patterns: Vec<String>,
+    names: Names,
+}
+
+/// The form of file names that globs are compared with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Names {
+    #[default]
+    Exact,
+    Plain,
+}
+
+impl Globs {
+    /// Globs that are compared with the plain form ([`plain`]) of names that have another one. They find no ignored files.
+    #[must_use]
+    pub fn of_plain_names(patterns: impl IntoIterator<Item = String>) -> Self {
+        let patterns = patterns.into_iter().map(|pattern| plain(&pattern).into_owned()).collect();
+        Self { patterns, names: Names::Plain }
+    }
+}
+
+impl From<Vec<String>> for Globs {
+    fn from(patterns: Vec<String>) -> Self {
+        Self { patterns, names: Names::Exact }
+    }
+}
 
 /// The time after which a search returns its results so far.
 pub const MAX_SEARCH: Duration = Duration::from_secs(30);
@@ -131,13 +162,38 @@ fn has_special_rules(directory: &Path) -> bool {
     RULES.iter().any(|name| is_special(directory.join(name)))
 }
 
-fn filter<'a>(root: &Path, patterns: impl IntoIterator<Item = &'a str>) -> Result<Override, Error> {
-    let wrong = |error: ignore::Error| Error::Pattern { message: error.to_string() };
-    let mut builder = OverrideBuilder::new(root);
-    for pattern in patterns {
-        builder.add(local(root, pattern)).map_err(wrong)?;
+/// The files that globs select.
+struct Selected {
+    /// Applied by the walk, so that it can name ignored files.
+    exact: Option<Override>,
+    /// Applied to each file that the walk finds.
+    plain: Option<Override>,
+}
+
+impl Selected {
+    fn by(globs: &Globs, root: &Path) -> Result<Self, Error> {
+        if globs.patterns.is_empty() {
+            return Ok(Self { exact: None, plain: None });
+        }
+        let wrong = |error: ignore::Error| Error::Pattern { message: error.to_string() };
+        let mut builder = OverrideBuilder::new(root);
+        for pattern in &globs.patterns {
+            builder.add(local(root, pattern)).map_err(wrong)?;
+        }
+        let found = Some(builder.build().map_err(wrong)?);
+        Ok(match globs.names {
+            Names::Exact => Self { exact: found, plain: None },
+            Names::Plain => Self { exact: None, plain: found },
+        })
     }
-    builder.build().map_err(wrong)
+
+    /// Reports whether a file that the walk has found is selected.
+    fn admits(&self, root: &Path, below: &Path) -> bool {
+        let Some(globs) = &self.plain else { return true };
+        // The exact globs have found the names that are plain.
+        let name = below.to_str().filter(|name| !name.is_ascii()).map(plain);
+        name.is_some_and(|name| !globs.matched(root.join(name.as_ref()), false).is_ignore())
+    }
 }
 
 /// A pattern relative to the root, without `./`.

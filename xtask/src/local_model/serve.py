@@ -33,7 +33,8 @@ params.model.path = glob.glob(os.path.join(WEIGHTS, "*.gguf"))[0]
 params.model_alias = {"smollm2"}
 params.hostnames, params.port = ["127.0.0.1"], port
 params.use_jinja, params.chat_template = True, TEMPLATE
-params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 16384, 2, 2
+# Threads wait for each other by spinning, so on a busy machine a second one makes all slower.
+params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 16384, 2, 1
 server = xllamacpp.Server(params)
 
 def is_users(message):

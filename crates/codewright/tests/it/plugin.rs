@@ -5,10 +5,12 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use codewright_testkit::{FileServer, Finished, Project, Run, Script};
+use codewright_testkit::{FileServer, Finished, Project, Run, Script, Terminal, TerminalOptions};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, check_has, get, new_session, post, program, prompt, wait_until};
@@ -37,8 +39,12 @@ impl Shop {
     }
 
     fn publish(&self, packages: &Value) -> Result<()> {
+        self.publish_at(&self.registry.host(), packages)
+    }
+
+    /// Publishes packages whose archives are at another address of the registry.
+    fn publish_at(&self, host: &str, packages: &Value) -> Result<()> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/servers/npm.py");
-        let host = self.registry.host();
         self.registry.write("packages.json", packages.to_string())?;
         self.registry.run(&format!("python3 '{}' {host} < packages.json", script.display()))
     }
@@ -464,6 +470,70 @@ fn a_registry_that_does_not_answer_delays_only_the_first_turn() -> Result<()> {
         assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
     }
     drop(get(&url, "/session")?);
+    Ok(())
+}
+
+/// Passes connections on to a registry that is slow: each one waits until `is_open` or this time is over.
+fn slow(registry: &str) -> Result<(String, Arc<AtomicBool>)> {
+    const LONGEST: Duration = Duration::from_secs(60);
+    let listener = TcpListener::bind("127.0.0.2:0")?;
+    let (address, is_open) = (listener.local_addr()?.to_string(), Arc::new(AtomicBool::new(false)));
+    let (registry, opened) = (registry.to_owned(), is_open.clone());
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let (registry, opened) = (registry.clone(), opened.clone());
+            std::thread::spawn(move || -> std::io::Result<()> {
+                let until = Instant::now() + LONGEST;
+                while !opened.load(Ordering::Relaxed) && Instant::now() < until {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                let server = std::net::TcpStream::connect(registry)?;
+                let (mut up, mut to) = (client.try_clone()?, server.try_clone()?);
+                std::thread::spawn(move || std::io::copy(&mut up, &mut to));
+                std::io::copy(&mut &server, &mut &client)?;
+                client.shutdown(std::net::Shutdown::Write)
+            });
+        }
+    });
+    Ok((address, is_open))
+}
+
+#[test]
+fn the_terminal_client_works_while_a_plugin_is_installed_and_then_shows_its_agents() -> Result<()> {
+    if !has_npm() {
+        return Ok(());
+    }
+    let code = "export const P = async () => ({ config: async (c) => { c.agent = { ...c.agent, \
+                late: { mode: 'primary', prompt: 'x' } }; c.default_agent = 'late'; }, \
+                tool: { of_plugin: { description: 'x', args: {}, execute: async () => 'y' } } });";
+    let package = json!({"name": "agents", "version": "1.0.0", "files": {"index.js": code}, "manifest": {"type": "module"}});
+    let shop = Shop::new(&json!([]))?;
+    let (address, is_open) = slow(&shop.registry.host())?;
+    shop.publish_at(&address, &json!([package]))?;
+    let stage = Stage::plain(Script::new().text("Done.").repeat())?;
+    let mut config = Project::config(&stage.server.url());
+    config["plugin"] = json!(["agents"]);
+    stage.project.write_config(&config)?;
+    fs::write(stage.project.home().join(".npmrc"), format!("registry=http://{address}/\n"))?;
+    let program = env!("CARGO_BIN_EXE_codewright").as_ref();
+    let options =
+        TerminalOptions { program, args: &[], project: &stage.project, variables: &[], size: (110, 40) };
+    let begun = Instant::now();
+    let mut terminal = Terminal::start(&options)?;
+    // The lists of the configuration, the notice and the typed text are there while the registry does not answer.
+    terminal.shows("plain-model")?;
+    terminal.shows("Installing the plugin agents")?;
+    terminal.send("typed early")?;
+    terminal.shows("typed early")?;
+    ensure!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(stage.server.main_requests().len(), 0);
+    is_open.store(true, Ordering::Relaxed);
+    // The agents of the plugin appear without a restart, and the first prompt has its tools.
+    terminal.shows("Late")?;
+    terminal.send("\r")?;
+    terminal.shows("Done.")?;
+    let requests = stage.server.main_requests();
+    check_has(&requests.first().context("no request")?.body["tools"].to_string(), &["of_plugin"]);
     Ok(())
 }
 

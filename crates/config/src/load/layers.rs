@@ -17,7 +17,9 @@ use crate::{
         Inserter, Node, Origin,
         schema::{self, CONFIG_KEYS},
     },
-    env, file, linked, markdown, merge, nearest,
+    env, file,
+    linked::{self, Places},
+    markdown, merge, nearest,
     origins::Origins,
     permission, request,
 };
@@ -453,13 +455,13 @@ impl<'a> Layers<'a> {
                 repository.insert("permission".to_owned(), Value::Object(rules));
             }
             // The caller sets the user's configuration, which it has read already.
-            let repository = with_real_paths(Config::read(repository, &dirs.home), self.input);
+            let repository = with_twins(Config::read(repository, &dirs.home), self.input);
             Box::new(Parts { user: Config::default(), repository, trust: self.trust })
         });
         let mut config = Config::read(sorted(raw, CONFIG_KEYS), &dirs.home);
         config.sandbox.private = self.private;
         Ok(LoadedConfig {
-            config: with_real_paths(config, self.input),
+            config: with_twins(config, self.input),
             sources: self.sources,
             looked_for: self.looked_for,
             warnings: self.warnings,
@@ -470,14 +472,12 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Adds the real paths to the rules that name a symlink.
-fn with_real_paths(mut config: Config, input: LoadInput<'_>) -> Config {
-    // Outside of a repository the worktree is the file system's root.
-    let worktree = Some(input.worktree).filter(|worktree| worktree.parent().is_some());
-    let project: Vec<&Path> = std::iter::once(input.directory).chain(worktree).collect();
-    linked::add_real_paths(&mut config.permission, &project, worktree);
+/// Adds the rules that name the same files as calls do.
+fn with_twins(mut config: Config, input: LoadInput<'_>) -> Config {
+    let places = Places { directory: input.directory, worktree: input.worktree };
+    linked::add_twins(&mut config.permission, places);
     for agent in config.agent.values_mut() {
-        linked::add_real_paths(&mut agent.permission, &project, worktree);
+        linked::add_twins(&mut agent.permission, places);
     }
     config
 }

@@ -129,7 +129,7 @@ impl Instance {
     ) -> Result<Vec<String>, Error> {
         let search = workspace::Glob {
             root: self.root()?,
-            patterns: globs,
+            patterns: globs.into(),
             limit: if query.is_some() { MAX_FILES } else { limit.min(MAX_FILES) },
             within: SEARCH_DEADLINE,
             // The caller is the user, whose own files need no permission.
@@ -155,7 +155,7 @@ impl Instance {
         let query = workspace::Grep {
             root: self.root()?,
             pattern: pattern.to_owned(),
-            include: globs,
+            include: globs.into(),
             limit,
             within: SEARCH_DEADLINE,
             // The caller is the user, whose own files need no permission.

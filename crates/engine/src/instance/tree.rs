@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use codewright_proto::SessionId;
 use codewright_tools::tags::neutralize;
-use codewright_workspace::{Glob, Workspace, glob};
+use codewright_workspace::{Glob, Globs, Workspace, glob};
 use tokio_util::sync::CancellationToken;
 
 use super::Instance;
@@ -46,7 +46,7 @@ impl Instance {
         let rules = read_rules(rules, Approvals::default(), self.worktree.root.clone(), |_| false);
         let query = Glob {
             root: held.clone(),
-            patterns: Vec::new(),
+            patterns: Globs::default(),
             limit: MAX_FILES,
             within: DEADLINE,
             judge: rules.below(&workspace, place),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ask::outside_directory;
-use crate::brackets::readings;
+use crate::brackets::attempts;
 use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
 
@@ -76,10 +76,10 @@ impl Tool for Glob {
             }
         }
         let mut files = Files::default();
-        for pattern in readings(&place.real, &as_found(&workspace, &input.pattern)) {
+        for patterns in attempts(&place.real, &as_found(&workspace, &input.pattern)) {
             let query = codewright_workspace::Glob {
                 root: held.clone(),
-                patterns: vec![pattern],
+                patterns,
                 limit: LIMIT,
                 within: MAX_SEARCH,
                 judge: cx.read_rules.below(&workspace, place),

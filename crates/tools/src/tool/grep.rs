@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::glob::{as_named, late};
 use crate::ask::{outside_directory, outside_file};
-use crate::brackets::readings;
+use crate::brackets::attempts;
 use crate::reading::{node, remark};
 use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render, tags};
 
@@ -97,15 +97,15 @@ impl Tool for Grep {
         let workspace = cx.workspace();
         let held = root(&cx.judged(input.path())?, |path| cx.judged(path))?;
         let place = &held.place;
-        let includes = input.include.as_deref().map(|include| readings(&place.real, include));
+        let includes = input.include.as_deref().map(|include| attempts(&place.real, include));
         let mut includes = includes.unwrap_or_default().into_iter();
         let matches = loop {
-            let include = includes.next();
+            let include = includes.next().unwrap_or_default();
             let query = codewright_workspace::Grep {
                 root: held.clone(),
                 // The model may search for a tag in its neutralized form.
                 pattern: tags::restore(&input.pattern).into_owned(),
-                include: include.into_iter().collect(),
+                include,
                 limit: LIMIT,
                 within: MAX_SEARCH,
                 judge: cx.read_rules.below(&workspace, place),

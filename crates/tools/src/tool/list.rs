@@ -99,7 +99,7 @@ impl Tool for List {
         let more = more.iter().map(|glob| format!("!{}", glob.trim_start_matches('!')));
         let query = codewright_workspace::Glob {
             root: held.clone(),
-            patterns: ignored.chain(more).collect(),
+            patterns: ignored.chain(more).collect::<Vec<_>>().into(),
             limit: LIMIT,
             within: MAX_SEARCH,
             judge: cx.read_rules.below(&workspace, place),

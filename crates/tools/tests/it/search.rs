@@ -46,6 +46,39 @@ async fn files_are_found_by_name() {
     }
 }
 
+/// Names that a person reads as `read me.txt`, `file.rs` and `caf\u{e9}.txt`.
+#[tokio::test]
+async fn names_that_only_look_like_the_pattern_are_found_if_no_name_is_exact() {
+    const WIDE: &str = "\u{ff52}\u{ff45}\u{ff41}\u{ff44}\u{3000}me.txt";
+    const LIGATURE: &str = "docs/\u{fb01}le.rs";
+    const DECOMPOSED: &str = "cafe\u{301}.txt";
+    let project = Project::new();
+    for name in [WIDE, LIGATURE, DECOMPOSED, "exact.rs", "\u{ff45}xact.rs", "a[1]/\u{ff58}.txt"] {
+        project.file(name, "needle\n");
+    }
+    for (pattern, expected) in [
+        ("read*", vec![WIDE]),
+        ("read me.txt", vec![WIDE]),
+        ("r*me.txt", vec![WIDE]),
+        ("docs/file.*", vec![LIGATURE]),
+        ("**/{file,other}.rs", vec![LIGATURE]),
+        ("caf\u{e9}.*", vec![DECOMPOSED]),
+        ("a[1]/x.txt", vec!["a[1]/\u{ff58}.txt"]),
+        // What was typed exists.
+        ("exact.rs", vec!["exact.rs"]),
+        ("e*.rs", vec!["exact.rs"]),
+        ("fail.rs", vec![]),
+    ] {
+        let output = project.call("glob", json!({"pattern": pattern})).await.expect("found");
+        let paths: Vec<_> = expected.iter().map(|name| format!("$P/{name}")).collect();
+        let paths = if paths.is_empty() { "No files found".to_owned() } else { paths.join("\n") };
+        assert_eq!(project.plain(&output.output), paths, "{pattern}");
+        let input = json!({"pattern": "needle", "include": pattern});
+        let output = project.call("grep", input).await.expect("found");
+        assert_eq!(output.metadata["matches"], expected.len(), "{pattern}");
+    }
+}
+
 #[tokio::test]
 async fn the_first_hundred_files_are_listed() {
     let project = Project::new();

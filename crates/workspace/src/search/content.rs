@@ -15,7 +15,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use super::{Access, Judge, Stop, Withheld, blocking, filter, walk};
+use super::{Access, Globs, Judge, Selected, Stop, Withheld, blocking, walk};
 use crate::{Error, Held};
 
 /// The limit for the length of a line. Files with longer ones are skipped.
@@ -33,7 +33,7 @@ pub struct Grep {
     /// The regular expression.
     pub pattern: String,
     /// The globs of which files must match one; all files without globs.
-    pub include: Vec<String>,
+    pub include: Globs,
     /// The limit of matching lines.
     pub limit: usize,
     /// The time limit.
@@ -93,6 +93,7 @@ struct Hunt<'a> {
     stop: Stop,
     count: AtomicUsize,
     root: &'a Held,
+    selected: &'a Selected,
     judge: &'a Judge,
     withheld: Mutex<Withheld>,
     found: Mutex<BTreeMap<PathBuf, Vec<Line>>>,
@@ -101,20 +102,20 @@ struct Hunt<'a> {
 fn find(query: &Grep, cancel: CancellationToken) -> Result<Matches, Error> {
     let root = query.root.place.real.as_path();
     let matcher = matcher(&query.pattern)?;
-    let globs = query.include.iter().map(String::as_str);
-    let filter = if query.include.is_empty() { None } else { Some(filter(root, globs)?) };
+    let selected = Selected::by(&query.include, root)?;
     let hunt = Hunt {
         matcher: &matcher,
         limit: query.limit,
         stop: Stop::new(cancel, query.within),
         count: AtomicUsize::new(0),
         root: &query.root,
+        selected: &selected,
         judge: &query.judge,
         withheld: Mutex::default(),
         found: Mutex::default(),
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_THREADS);
-    walk(root, filter).threads(threads).build_parallel().run(|| {
+    walk(root, selected.exact.clone()).threads(threads).build_parallel().run(|| {
         let mut searcher = searcher();
         let hunt = &hunt;
         Box::new(move |entry| hunt.visit(&mut searcher, entry))
@@ -167,7 +168,11 @@ impl Hunt<'_> {
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             return WalkState::Continue;
         }
-        let Ok(below) = entry.path().strip_prefix(&self.root.place.real) else { return WalkState::Continue };
+        let root = &self.root.place.real;
+        let Ok(below) = entry.path().strip_prefix(root) else { return WalkState::Continue };
+        if !self.selected.admits(root, below) {
+            return WalkState::Continue;
+        }
         // Checked before the file is opened, so that neither lines nor counts reveal its content.
         let access = self.judge.access(entry.path());
         if access != Access::Open {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use tokio_util::sync::CancellationToken;
 
-use super::{Judge, Stop, Withheld, blocking, filter, walk};
+use super::{Globs, Judge, Selected, Stop, Withheld, blocking, walk};
 use crate::held::Beneath;
 use crate::{Error, Held};
 
@@ -15,9 +15,8 @@ use crate::{Error, Held};
 pub struct Glob {
     /// The directory.
     pub root: Held,
-    /// The globs, relative to the root. One without a slash matches at any depth, and one that begins with
-    /// `!` excludes its matches.
-    pub patterns: Vec<String>,
+    /// The globs.
+    pub patterns: Globs,
     /// The limit of files.
     pub limit: usize,
     /// The time limit.
@@ -49,7 +48,8 @@ fn find(query: &Glob, cancel: CancellationToken) -> Result<Files, Error> {
     let mut beneath = Beneath::new(&query.root);
     let stop = Stop::new(cancel, query.within);
     let mut files = Files::default();
-    let mut builder = walk(root, Some(filter(root, query.patterns.iter().map(String::as_str))?));
+    let selected = Selected::by(&query.patterns, root)?;
+    let mut builder = walk(root, selected.exact.clone());
     // An unreadable directory is skipped, as in the output of `ls`.
     for entry in builder.sort_by_file_name(Ord::cmp).build().flatten() {
         if stop.now() {
@@ -59,8 +59,8 @@ fn find(query: &Glob, cancel: CancellationToken) -> Result<Files, Error> {
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
         }
-        let below = entry.path().strip_prefix(root);
-        if below.ok().and_then(|below| beneath.kind(below)) != Some(FileType::RegularFile) {
+        let Ok(below) = entry.path().strip_prefix(root) else { continue };
+        if !selected.admits(root, below) || beneath.kind(below) != Some(FileType::RegularFile) {
             continue;
         }
         if !files.withheld.admits(query.judge.access(entry.path())) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codewright_workspace::{Error, Glob, Grep, Judge, glob, grep, hold};
+use codewright_workspace::{Error, Glob, Globs, Grep, Judge, glob, grep, hold};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ fn tree(files: usize) -> (TempDir, PathBuf) {
 fn by_name(root: PathBuf, within: Duration) -> Glob {
     Glob {
         root: hold(&root).expect("held"),
-        patterns: vec!["*.txt".to_owned()],
+        patterns: vec!["*.txt".to_owned()].into(),
         limit: 100,
         within,
         judge: Judge::none(),
@@ -34,7 +34,7 @@ fn by_content(root: PathBuf, pattern: &str, within: Duration) -> Grep {
     Grep {
         root: hold(&root).expect("held"),
         pattern: pattern.to_owned(),
-        include: Vec::new(),
+        include: Globs::default(),
         limit: 100,
         within,
         judge: Judge::none(),
