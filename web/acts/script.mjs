@@ -69,6 +69,7 @@ export function script(directory) {
       { match: "WRITEIT", turns: [tool("write", { filePath: file("src/new.ts"), content: "export const one = 1;\n" }), "Wrote it."] },
       { match: "RUNIT", turns: [bash("printf '\\033[32mgreen\\033[0m from-bash\\n'"), "Ran it."] },
       { match: "KEEPIT", turns: [bash("echo kept-one"), bash("echo kept-two"), "Kept it."] },
+      { match: "WIDENIT", turns: [bash("git log -1"), bash("git branch"), "Widened it."] },
       { match: "DENYIT", turns: [bash("printf denied"), "Denied then."] },
       { match: "LONGOUT", turns: [bash("seq 1 200"), "Counted."] },
       { match: "ODDIT", turns: [bash("printf 'a\\033]0;owned\\007b\\033[2Jc\\rd\\n'"), "Odd."] },

@@ -7,9 +7,7 @@ use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use codewright_proto::{
-    Map, PermissionAnswer, PermissionReply, PermissionRequest, Question, QuestionAnswers, QuestionRequest,
-};
+use codewright_proto::{Map, PermissionReply, PermissionRequest, Question, QuestionAnswers, QuestionRequest};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
@@ -38,7 +36,7 @@ pub(crate) async fn request(agent: Arc<Agent>, session: Arc<Session>, request: P
         _ => PermissionReply::Reject,
     };
     // It fails if another client has answered, or if the turn has ended.
-    drop(session.client.reply_permission(&request.id, &PermissionAnswer { reply, message: None }).await);
+    drop(session.client.reply_permission(&request.id, &reply.into()).await);
 }
 
 /// Sends a request to the editor. Returns the chosen option, or `None` if the editor chose none.

@@ -95,6 +95,7 @@ pub use models::json::Connection;
 pub use nodes::NodeView;
 pub use nodes::settings::NodeSettings;
 pub use packages::operations::{AddedPlugin, ListedPlugin, PluginScope, UpdatedPlugin};
+pub use permission::approval::approval_giver;
 pub use permission::client::PermissionInput;
 pub use permission::reading::KeptFiles;
 pub use plugins::sign_in::SignInAnswer;

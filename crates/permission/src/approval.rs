@@ -34,6 +34,8 @@ const NO_RULE: &str = "no rule";
 /// The start of the entry that names the user. The entries of rules start with a permission key, which contains no
 /// control character.
 const USER: &str = "\u{1}user ";
+/// The start of the entry that names who gave the approval. It decides nothing.
+const GIVER: &str = "\u{1}by ";
 /// The user in an approval for the sessions of all users.
 const EVERYONE: &str = "*";
 
@@ -88,6 +90,20 @@ impl AskingRules {
     pub fn of_everyone(mut self) -> Self {
         self.0.insert(format!("{USER}{EVERYONE}"));
         self
+    }
+
+    /// Adds who gives the approval.
+    #[must_use]
+    pub fn given_by(mut self, giver: &str) -> Self {
+        self.0.retain(|entry| !entry.starts_with(GIVER));
+        self.0.insert(format!("{GIVER}{giver}"));
+        self
+    }
+
+    /// Returns who gave an approval in its stored form. `None` for approvals of earlier versions.
+    pub fn giver_of_stored(json: &str) -> Option<String> {
+        let rules = Self::from_json(json)?;
+        rules.0.iter().find_map(|entry| entry.strip_prefix(GIVER).map(str::to_owned))
     }
 
     fn with_user(mut self, user: Option<&str>) -> Self {
@@ -255,6 +271,19 @@ mod tests {
         let approvals = approved("bash", "make", &asking(None).of_everyone());
         for user in [None, Some("alice"), Some("bob")] {
             assert!(approvals.allow(subject, &asking(user), &Policy::Rules), "{user:?}");
+        }
+    }
+
+    #[test]
+    fn an_approval_names_who_gave_it_and_covers_the_same() {
+        let rules = rules(&[("bash", "*", Action::Ask)]);
+        let subject = Subject::new("bash", "make");
+        let asking = AskingRules::of(&rules, subject, Control::No);
+        let given = asking.clone().given_by("owner").given_by("member ann");
+        assert!(approved("bash", "make", &given).allow(subject, &asking, &Policy::Rules));
+        assert_eq!(AskingRules::giver_of_stored(&given.to_json()).as_deref(), Some("member ann"));
+        for unknown in [asking.to_json().as_str(), "", "{}"] {
+            assert_eq!(AskingRules::giver_of_stored(unknown), None);
         }
     }
 

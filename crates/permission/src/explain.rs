@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use codewright_proto::{PermissionRequest, Rule};
+use codewright_proto::{Map, PermissionRequest, Rule};
 use serde_json::{Value, json};
 
 use crate::ask::{Ask, Policy};
@@ -13,7 +13,7 @@ use crate::rules::{Author, PermissionRules};
 use crate::secret::is_secret;
 
 /// The metadata key of the explanation.
-pub const ASKED: &str = "asked";
+const ASKED: &str = "asked";
 /// The permission keys.
 const OUTSIDE: &str = "external_directory";
 const NETWORK: &str = "network";
@@ -24,13 +24,37 @@ const MAX_CHARS: usize = 200;
 /// The number of patterns in a text, and of wider patterns.
 const MAX_PATTERNS: usize = 8;
 
-/// Explains a request in a directory, in which its approval will hold.
-pub fn explanation(request: &PermissionRequest, rules: &PermissionRules, directory: &Path) -> Value {
-    json!({
-        "because": because(request, rules),
-        "always": covered(request, directory),
-        "wider": wider(request, rules),
-    })
+/// What a request says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// Why it is asked, as the rest of a sentence.
+    pub because: String,
+    /// What a reply of "always" covers, as the rest of a sentence.
+    pub always: String,
+    /// Patterns that a reply of "always" can also cover, the narrowest first.
+    pub wider: Vec<String>,
+}
+
+impl Explanation {
+    /// Explains a request in a directory, in which its approval will hold.
+    pub fn new(request: &PermissionRequest, rules: &PermissionRules, directory: &Path) -> Self {
+        Self {
+            because: because(request, rules),
+            always: covered(request, directory),
+            wider: wider(request, rules),
+        }
+    }
+
+    /// Returns what clients display: a metadata key and its value.
+    pub fn display(&self) -> (&'static str, Value) {
+        (ASKED, json!({"because": self.because, "always": self.always, "wider": self.wider}))
+    }
+
+    /// Returns the wider patterns that a stored request offers.
+    pub fn wider_of_stored(metadata: &Map) -> Vec<String> {
+        let wider = metadata.get(ASKED).and_then(|asked| asked.get("wider")?.as_array());
+        wider.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
 }
 
 /// Why a request is asked, as the rest of a sentence.
@@ -97,7 +121,9 @@ fn covered(request: &PermissionRequest, directory: &Path) -> String {
 
 /// Patterns that cover more than those of "always", the narrowest first.
 fn wider(request: &PermissionRequest, rules: &PermissionRules) -> Vec<String> {
-    if request.metadata.contains_key(Target::CONTROL) || request.metadata.contains_key(Ask::IRREVERSIBLE) {
+    // Approvals of these requests hold for exactly one target.
+    let exact = [Target::CONTROL, Ask::IRREVERSIBLE, Policy::UNENFORCED, Policy::EXACT];
+    if exact.into_iter().any(|key| request.metadata.contains_key(key)) {
         return Vec::new();
     }
     let permission = request.permission.as_str();
@@ -153,8 +179,11 @@ mod tests {
             Rule::new("read", "*.env", Action::Ask),
             Rule::new("edit", "*", Action::Allow),
         ]);
-        let found = explanation(request, &rules, Path::new("/p"));
-        assert_eq!(found, json!({"because": expected[0], "always": expected[1], "wider": more}));
+        let found = Explanation::new(request, &rules, Path::new("/p")).display();
+        let expected = json!({"because": expected[0], "always": expected[1], "wider": more});
+        assert_eq!(found, ("asked", expected));
+        let metadata = Map::from_iter([(found.0.to_owned(), found.1)]);
+        assert_eq!(Explanation::wider_of_stored(&metadata), more);
     }
 
     #[test]
@@ -186,6 +215,11 @@ mod tests {
             &[],
         );
         check(
+            &request("bash", &["git add ."], &["git add *"], json!({"sandbox": "no bubblewrap"})),
+            ["this machine cannot enforce the sandbox", "bash `git add *` in /p"],
+            &[],
+        );
+        check(
             &request("srv_tool", &["*"], &["*"], none()),
             ["no rule allows it", "every srv_tool in /p for which the same rule asks"],
             &[],
@@ -202,7 +236,8 @@ mod tests {
         let long = "x".repeat(10_000);
         let many = vec![long.as_str(); 100];
         let rules = PermissionRules::default();
-        let found = explanation(&request("bash", &many, &many, json!({})), &rules, Path::new("/p"));
+        let request = request("bash", &many, &many, json!({}));
+        let (_, found) = Explanation::new(&request, &rules, Path::new("/p")).display();
         assert!(found.to_string().len() < 3000, "{found}");
     }
 }

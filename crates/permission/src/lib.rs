@@ -26,7 +26,7 @@ mod secret;
 pub use approval::{Approvals, AskingRules, Control, MAX_PATTERN_BYTES, SavedApproval};
 pub use ask::{Ask, Certainty, Implied, Lift, Policy, UNKNOWN};
 pub use decision::{By, Containment, Decision, Rulebook, answered_by, decide, decide_granted, exact};
-pub use explain::{ASKED, explanation};
+pub use explain::Explanation;
 pub use files::FileRules;
 pub use kind::Permission;
 pub use principal::{Power, Principal, Target, add, creator, marked, may, needed, principal_of, reserved};

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::pty::Pty;
 use crate::{
     EventId, FileChange, FileDiff, LocationRef, Message, MessageError, MessageId, Part, PartId, PermissionId,
-    PermissionReply, PermissionRequest, Project, PtyId, QuestionId, QuestionRequest, Session, SessionId,
-    SessionStatus, Toast, Todo,
+    PermissionReply, PermissionRequest, Project, PtyId, QuestionId, QuestionRequest, Replier, Session,
+    SessionId, SessionStatus, Toast, Todo,
 };
 
 /// A stored, immutable event. All matches on it are without a wildcard.
@@ -117,6 +117,16 @@ pub enum Event {
         /// The explanation that the model receives with a rejection.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// The wider patterns that a reply of "always" allows, besides those of the request.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        wider: Vec<String>,
+        /// Who replied. `None` for replies of earlier versions.
+        #[serde(
+            default,
+            deserialize_with = "crate::replier::stored",
+            skip_serializing_if = "Option::is_none"
+        )]
+        by: Option<Replier>,
     },
 }
 

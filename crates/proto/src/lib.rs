@@ -24,6 +24,7 @@ mod project;
 mod prompt;
 mod pty;
 mod question;
+mod replier;
 mod request;
 mod session;
 mod size;
@@ -53,6 +54,7 @@ pub use project::{PathReply, Project, ProjectTime};
 pub use prompt::PromptBody;
 pub use pty::{Pty, PtyInput, PtyPatch, PtySize, PtyStatus, PtyTicket, Shell};
 pub use question::{Question, QuestionAnswers, QuestionOption, QuestionRequest};
+pub use replier::{Replier, ReplyMeans};
 pub use request::{
     ApiError, ForkInput, HealthReply, PartInput, PermissionAnswer, PromptInput, RevertInput, SessionInput,
     SessionPatch, ShellInput, SummarizeInput, TimePatch, UnrevertInput,

@@ -43,6 +43,21 @@ impl Principal {
         Self::Model,
     ];
 
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+            Self::Member => "member",
+            Self::Repository => "repository",
+            Self::Plugin => "plugin",
+            Self::Document => "document",
+            Self::Model => "model",
+        }
+    }
+
     /// Whether only others may widen what this one can reach.
     #[must_use]
     pub fn is_limited(self) -> bool {

@@ -250,6 +250,18 @@ pub struct PermissionAnswer {
     /// The explanation that the model receives with a rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Wider patterns that "always" also allows. The request must offer them (`metadata.asked.wider`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wider: Vec<String>,
+    /// Whether a client replies without showing the request to a user.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub automatic: bool,
+}
+
+impl From<PermissionReply> for PermissionAnswer {
+    fn from(reply: PermissionReply) -> Self {
+        Self { reply, message: None, wider: Vec::new(), automatic: false }
+    }
 }
 
 /// The reply of `GET /global/health`.

@@ -24,7 +24,7 @@ mod viewer;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request};
-use codewright_proto::{Principal, SessionAccess, ShareMode};
+use codewright_proto::{Principal, Replier, SessionAccess, ShareMode};
 use http::request::Parts;
 use tokio::time::Instant;
 
@@ -163,6 +163,12 @@ impl Who {
             Self::User(caller) if caller.role == Role::Admin => Principal::Admin,
             Self::User(_) | Self::Ticket => Principal::Member,
         }
+    }
+
+    /// Who replies to a request of the sender's.
+    pub(crate) fn replier(&self) -> Replier {
+        let name = self.caller().map(|caller| caller.name.to_string());
+        Replier { name, ..Replier::new(self.principal()) }
     }
 
     /// The access of a session that the sender creates.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use codewright_engine::Published;
-use codewright_proto::{Envelope, Event, EventId, Fact, Ids, Notice, Signal};
+use codewright_proto::{Envelope, Event, EventId, Fact, Ids, Notice, Replier, Signal};
 use serde_json::{Value, json};
 
 use crate::directories::Home;
@@ -54,10 +54,13 @@ fn serialize(published: &Published) -> Vec<u8> {
     const IS_JSON: &str = "all notices can be serialized";
     let Published::Event(envelope) = published else { return serde_json::to_vec(published).expect(IS_JSON) };
     match &envelope.event {
-        // The message of a rejection is meant for the model only, not for other clients.
-        Event::PermissionReplied { session_id, request_id, reply, message: Some(_) } => {
+        // The message of a rejection is meant for the model only, not for other clients. The server that waits uses the
+        // wider patterns.
+        Event::PermissionReplied { session_id, request_id, reply, by, .. } => {
             let (session_id, request_id) = (session_id.clone(), request_id.clone());
-            let event = Event::PermissionReplied { session_id, request_id, reply: *reply, message: None };
+            let by = by.clone().filter(Replier::is_shown);
+            let (reply, message, wider) = (*reply, None, Vec::new());
+            let event = Event::PermissionReplied { session_id, request_id, reply, message, wider, by };
             let id = envelope.id.clone();
             serde_json::to_vec(&Notice { id, fact: Fact::Event(event) }).expect(IS_JSON)
         }

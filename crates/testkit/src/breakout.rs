@@ -221,7 +221,7 @@ async fn session(client: &Client) -> Result<()> {
             answer = &mut turn => return Ok(answer.map(drop)?),
             () = sleep(REJECT_EVERY) => {
                 for request in client.permissions().await? {
-                    let answer = PermissionAnswer { reply: PermissionReply::Reject, message: None };
+                    let answer = PermissionAnswer::from(PermissionReply::Reject);
                     // The request may be gone.
                     drop(client.reply_permission(&request.id, &answer).await);
                 }

@@ -59,8 +59,9 @@ impl KeyGuard {
 pub(crate) enum Stage {
     /// The user chooses between once, always and reject.
     Choose,
-    /// The user confirms "always" after reading its effect.
-    Always,
+    /// The user confirms "always" after reading its effect, with the number of the chosen wider pattern: 0 allows only the
+    /// patterns of the request.
+    Always(usize),
     /// The user writes a message for the model.
     Reject(Editor),
 }
@@ -146,19 +147,25 @@ fn letter_reply(
     patterns: &[String],
 ) -> Option<PermissionReply> {
     match (&dialog.stage, letter) {
-        (Stage::Always, Letter::Yes | Letter::Always) => Some(PermissionReply::Always),
-        (Stage::Always, Letter::No) => {
+        (Stage::Always(_), Letter::Yes | Letter::Always) => Some(PermissionReply::Always),
+        (Stage::Always(_), Letter::No) => {
             (dialog.stage, dialog.selected) = (Stage::Choose, 0);
             None
         }
         (Stage::Choose | Stage::Reject(_), Letter::Yes) => Some(PermissionReply::Once),
         (Stage::Choose | Stage::Reject(_), Letter::Always) if !patterns.is_empty() => {
-            (dialog.stage, dialog.selected) = (Stage::Always, 0);
+            (dialog.stage, dialog.selected) = (Stage::Always(0), 0);
             None
         }
         (Stage::Choose | Stage::Reject(_), Letter::Always) => Some(PermissionReply::Always),
         (Stage::Choose | Stage::Reject(_), Letter::No) => Some(PermissionReply::Reject),
     }
+}
+
+/// Returns the wider patterns that a reply of "always" can choose, the narrowest first.
+pub(crate) fn wider(request: &PermissionRequest) -> Vec<String> {
+    let wider = request.metadata.get("asked").and_then(|asked| asked["wider"].as_array());
+    wider.into_iter().flatten().filter_map(|pattern| pattern.as_str()).map(str::to_owned).collect()
 }
 
 /// Handles a key in the permission dialog. Returns `None` if the dialog does not use the key.
@@ -167,6 +174,7 @@ pub(crate) fn permission_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd
     let request = permission(state)?;
     let always = request.always.clone();
     let has_always = !always.is_empty();
+    let wider = wider(request);
     let has_diff =
         request.metadata.get("diff").and_then(serde_json::Value::as_str).is_some_and(|diff| !diff.is_empty());
     let dialog = state.requests.permission.as_mut()?;
@@ -174,8 +182,14 @@ pub(crate) fn permission_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd
         return Some(Vec::new());
     }
     let id = dialog.id.clone();
-    let answer = |reply, message: Option<String>| {
-        Some(vec![Cmd::Permission { id: id.clone(), answer: PermissionAnswer { reply, message } }])
+    let chosen = match dialog.stage {
+        Stage::Always(number @ 1..) => wider.get(number - 1).cloned(),
+        Stage::Always(0) | Stage::Choose | Stage::Reject(_) => None,
+    };
+    let answer = |reply: PermissionReply, message: Option<String>| {
+        let wider = chosen.clone().filter(|_| reply == PermissionReply::Always).into_iter().collect();
+        let answer = PermissionAnswer { message, wider, ..reply.into() };
+        Some(vec![Cmd::Permission { id: id.clone(), answer }])
     };
     if let Stage::Reject(editor) = &mut dialog.stage {
         match key.code {
@@ -188,7 +202,7 @@ pub(crate) fn permission_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd
         }
         return Some(Vec::new());
     }
-    let count = if matches!(dialog.stage, Stage::Always) { 2 } else { 3 };
+    let count = if matches!(dialog.stage, Stage::Always(_)) { 2 } else { 3 };
     if let Some(letter) = Letter::of(key) {
         return match letter_reply(dialog, letter, &always) {
             Some(reply) => answer(reply, None),
@@ -209,18 +223,24 @@ pub(crate) fn permission_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd
         }
         KeyCode::PageDown if dialog.full => dialog.scroll += 10,
         KeyCode::PageUp if dialog.full => dialog.scroll = dialog.scroll.saturating_sub(10),
+        KeyCode::Down | KeyCode::Up if !wider.is_empty() && matches!(dialog.stage, Stage::Always(_)) => {
+            if let Stage::Always(number) = &mut dialog.stage {
+                let step = if key.code == KeyCode::Down { 1 } else { wider.len() };
+                *number = (*number + step) % (wider.len() + 1);
+            }
+        }
         KeyCode::Down if dialog.full => dialog.scroll += 1,
         KeyCode::Up if dialog.full => dialog.scroll = dialog.scroll.saturating_sub(1),
-        KeyCode::Esc if matches!(dialog.stage, Stage::Always) => {
+        KeyCode::Esc if matches!(dialog.stage, Stage::Always(_)) => {
             (dialog.stage, dialog.selected) = (Stage::Choose, 0);
         }
         KeyCode::Esc => return answer(PermissionReply::Reject, None),
         KeyCode::Enter => match (&dialog.stage, dialog.selected) {
-            (Stage::Always, 0) => return answer(PermissionReply::Always, None),
-            (Stage::Always, _) => (dialog.stage, dialog.selected) = (Stage::Choose, 0),
+            (Stage::Always(_), 0) => return answer(PermissionReply::Always, None),
+            (Stage::Always(_), _) => (dialog.stage, dialog.selected) = (Stage::Choose, 0),
             (Stage::Choose | Stage::Reject(_), 0) => return answer(PermissionReply::Once, None),
             (Stage::Choose | Stage::Reject(_), 1) if has_always => {
-                (dialog.stage, dialog.selected) = (Stage::Always, 0);
+                (dialog.stage, dialog.selected) = (Stage::Always(0), 0);
             }
             (Stage::Choose | Stage::Reject(_), 1) => return answer(PermissionReply::Always, None),
             (Stage::Choose | Stage::Reject(_), _) => dialog.stage = Stage::Reject(Editor::default()),

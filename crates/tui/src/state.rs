@@ -534,7 +534,7 @@ impl State {
         requests: impl IntoIterator<Item = &'a PermissionRequest>,
     ) -> Vec<Cmd> {
         let allowed = requests.into_iter().filter(|request| permission_mode::accepts(self, request));
-        let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
+        let answer = PermissionAnswer { automatic: true, ..PermissionReply::Once.into() };
         allowed.map(|request| Cmd::Permission { id: request.id.clone(), answer: answer.clone() }).collect()
     }
 

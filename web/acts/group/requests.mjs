@@ -49,6 +49,13 @@ export const table = [
     await cx.page.goBack();
     await cx.shows("Kept it.");
   } },
+  { name: "always covers a wider pattern that is chosen", run: async (cx) => {
+    await cx.ask("WIDENIT now");
+    await cx.shows("Always allows");
+    await cx.page.getByLabel("Also git *").check();
+    await cx.press("Allow always");
+    await cx.shows("Widened it.");
+  } },
   { name: "a question has its choices", smoke: true, run: async (cx) => {
     await cx.ask("QUIZ me");
     await cx.shows("Which color?");

@@ -335,7 +335,7 @@ export interface Routes {
   "GET /api/session/{sessionID}/permission": { path: { sessionID: string }; reply: { data: Array<PermissionV2Request> } };
   "POST /api/session/{sessionID}/permission": { path: { sessionID: string }; body: { id?: string; action: string; resources: Array<string>; save?: Array<string>; metadata?: Record<string, unknown>; source?: PermissionV2Source; agent?: string }; reply: { data: { id: string; effect: PermissionV2Effect } } };
   "GET /api/session/{sessionID}/permission/{requestID}": { path: { sessionID: string; requestID: string }; reply: { data: PermissionV2Request } };
-  "POST /api/session/{sessionID}/permission/{requestID}/reply": { path: { sessionID: string; requestID: string }; body: { reply: PermissionV2Reply; message?: string }; reply: void };
+  "POST /api/session/{sessionID}/permission/{requestID}/reply": { path: { sessionID: string; requestID: string }; body: { reply: PermissionV2Reply; message?: string; wider?: Array<string>; automatic?: boolean }; reply: void };
   "POST /api/session/{sessionID}/prompt": { path: { sessionID: string }; body: { id?: string; prompt: PromptInput; delivery?: "steer" | "queue"; resume?: boolean }; reply: { data: SessionInputAdmitted } };
   "GET /api/session/{sessionID}/question": { path: { sessionID: string }; reply: { data: Array<QuestionV2Request> } };
   "POST /api/session/{sessionID}/question/{requestID}/reject": { path: { sessionID: string; requestID: string }; reply: void };
@@ -415,7 +415,7 @@ export interface Routes {
   "GET /path": { query: { directory?: string; workspace?: string }; reply: Path };
   "GET /permission": { query: { directory?: string; workspace?: string }; reply: Array<PermissionRequest> };
   "POST /permission": { query: { directory?: string; workspace?: string }; body: { sessionID?: string; permission: string; pattern: string; action: PermissionAction }; reply: boolean };
-  "POST /permission/{requestID}/reply": { path: { requestID: string }; query: { directory?: string; workspace?: string }; body: { reply: "once" | "always" | "reject"; message?: string }; reply: boolean };
+  "POST /permission/{requestID}/reply": { path: { requestID: string }; query: { directory?: string; workspace?: string }; body: { reply: "once" | "always" | "reject"; message?: string; wider?: Array<string>; automatic?: boolean }; reply: boolean };
   "GET /project": { query: { directory?: string; workspace?: string }; reply: Array<Project> };
   "GET /project/current": { query: { directory?: string; workspace?: string }; reply: Project };
   "POST /project/git/init": { query: { directory?: string; workspace?: string }; reply: Project };
@@ -434,7 +434,7 @@ export interface Routes {
   "GET /pty/{ptyID}/connect": { path: { ptyID: string }; query: { directory?: string; workspace?: string; cursor?: string; ticket?: string }; reply: boolean };
   "POST /pty/{ptyID}/connect-token": { path: { ptyID: string }; query: { directory?: string; workspace?: string }; reply: PtyTicketConnectToken };
   "GET /question": { query: { directory?: string; workspace?: string }; reply: Array<QuestionRequest> };
-  "POST /question": { body: { id: string; answers?: Array<QuestionAnswer>; reply?: "once" | "always" | "reject"; message?: string }; reply: boolean };
+  "POST /question": { body: { id: string; answers?: Array<QuestionAnswer>; reply?: "once" | "always" | "reject"; message?: string; wider?: Array<string>; automatic?: boolean }; reply: boolean };
   "POST /question/{requestID}/reject": { path: { requestID: string }; query: { directory?: string; workspace?: string }; reply: boolean };
   "POST /question/{requestID}/reply": { path: { requestID: string }; query: { directory?: string; workspace?: string }; body: { answers: Array<QuestionAnswer> }; reply: boolean };
   "GET /session": { query: { directory?: string; workspace?: string; scope?: "project"; path?: string; roots?: boolean | "true" | "false"; start?: number; search?: string; limit?: number }; reply: Array<Session> };

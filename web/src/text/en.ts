@@ -87,7 +87,7 @@ export const en = {
 
   // Permissions and questions
   focusRequest: "Go to what waits for you", permissionTitle: (permission: string) => `Allow ${permission}?`, allowOnce: "Allow once", allowAlways: "Allow always", reject: "Reject", rejectWhy: "Tell the model what to do instead (optional)",
-  askedBecause: (why: string) => `Asked because ${why}.`, alwaysAllows: (what: string, wider: string) => `Always allows: ${what}.${wider ? ` A rule of the configuration can allow more: ${wider}.` : ""}`,
+  askedBecause: (why: string) => `Asked because ${why}.`, alwaysAllows: (what: string) => `Always allows: ${what}.`, alwaysScope: "What “Allow always” covers", alwaysNarrow: "No more", alwaysAlso: "Also",
   alwaysHint: (patterns: string, more: number) => `“Allow always” also allows ${patterns}${more > 0 ? ` and ${grouped(more)} more` : ""} from now on in this project.`, requestsWaiting: (count: number) => `${count - 1} more waiting`, inSubagent: (title: string) => `in the subagent “${title}”`,
   answer: "Answer", ownAnswer: "Your own answer", next: "Next", review: "Review", questionOf: (at: number, count: number) => `Question ${at} of ${count}`, noAnswer: "no answer", skipQuestion: "Dismiss",
 

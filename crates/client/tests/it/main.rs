@@ -125,7 +125,7 @@ async fn credentials_and_bodies_are_sent_over_a_socket() {
     assert_eq!(sent["uri"], "/prefix/agent");
     assert_eq!(sent["authorization"], "Basic b3BlbmNvZGU6cMOkc3M6d29yZA==");
 
-    let answer = PermissionAnswer { reply: PermissionReply::Reject, message: Some("no".to_owned()) };
+    let answer = PermissionAnswer { message: Some("no".to_owned()), ..PermissionReply::Reject.into() };
     let id = Ids::seeded(Clock::stepping(1, 1), 7).permission();
     assert!(client.reply_permission(&id, &answer).await.is_err(), "an echo is not a yes");
     let sent = requests.recv().await.unwrap();

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use codewright_config::Env;
-use codewright_engine::{Engine, SavedPermission};
+use codewright_engine::{Engine, SavedPermission, approval_giver};
 use codewright_proto::ProjectId;
 use serde_json::json;
 
@@ -73,6 +73,7 @@ fn entry(one: &SavedPermission) -> serde_json::Value {
         "action": one.action,
         "resource": one.resource,
         "created": one.created_ms,
+        "by": approval_giver(one),
     })
 }
 

@@ -478,7 +478,8 @@ impl Watch<'_> {
         // The reply explains why no user could decide, so that the model can suggest a remedy.
         let message =
             unenforced(request).filter(|_| reply == PermissionReply::Reject && self.lines.is_none());
-        let answer = PermissionAnswer { reply, message };
+        let automatic = self.auto || self.lines.is_none();
+        let answer = PermissionAnswer { message, automatic, ..reply.into() };
         match self.client.reply_permission(&request.id, &answer).await {
             // Another client has answered, or the turn has ended.
             Err(error) if error.is_not_found() => Ok(()),

@@ -5,7 +5,7 @@ use codewright_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
 use crate::permissions::{begin, question, reply, rules};
-use crate::support::{Stage, check_has};
+use crate::support::{Stage, check_has, get, post, wait_until};
 
 fn call(tool: &str, input: Value) -> Turn {
     Turn::steps().tool(tool, input).into()
@@ -112,6 +112,81 @@ fn a_command_offers_its_prefix_first() -> Result<()> {
     );
     assert!(found[1].is_none());
     assert!(found[2].is_some());
+    Ok(())
+}
+
+#[test]
+fn a_wider_pattern_that_the_request_offers_can_be_chosen() -> Result<()> {
+    let script = ["git log --oneline", "git branch", "ls"].into_iter();
+    let script = script.fold(Script::new(), |script, command| script.turn(bash(command)).text("done"));
+    let stage = prepared(script)?;
+    rules(&stage, json!({"bash": "ask"}))?;
+    let here = stage.project.directory().canonicalize()?;
+    let (_server, url) = stage.serve()?;
+    let session = begin(&url, &here)?;
+    let asked = question(&url, &session)?.context("no request")?;
+    let path = format!("/permission/{}/reply", asked["id"].as_str().context("no id")?);
+    for refused in [
+        json!({"reply": "always", "wider": ["*"]}),
+        json!({"reply": "always", "wider": ["git *", "ls *"]}),
+        json!({"reply": "once", "wider": ["git *"]}),
+    ] {
+        let (status, error) = post(&url, &path, &refused)?;
+        assert_eq!(status, 400, "{refused} {error}");
+    }
+    let (_, error) = post(&url, &path, &json!({"reply": "always", "wider": ["ls *"]}))?;
+    check_has(&error.to_string(), &["`ls *`", "metadata.asked.wider"]);
+    assert_eq!(question(&url, &session)?.context("the request is gone")?["id"], asked["id"]);
+    assert_eq!(post(&url, &path, &json!({"reply": "always", "wider": ["git *"]}))?.0, 200);
+    assert!(question(&url, &session)?.is_none());
+    let second = begin(&url, &here)?;
+    assert!(question(&url, &second)?.is_none(), "`git branch` is covered");
+    let third = begin(&url, &here)?;
+    assert!(question(&url, &third)?.is_some(), "`ls` is not");
+    let saved = get(&url, "/api/permission/saved")?;
+    let mut patterns: Vec<_> =
+        saved["data"].as_array().into_iter().flatten().map(|one| one["resource"].to_string()).collect();
+    patterns.sort();
+    assert_eq!(patterns, [r#""git *""#, r#""git log *""#]);
+    Ok(())
+}
+
+/// The stored replies to permission requests: the decision and who gave it.
+fn stored_replies(url: &str) -> Result<Vec<(Value, Value)>> {
+    let (_, history) = post(url, "/sync/history", &json!({}))?;
+    let events = history.as_array().context("no events")?.iter();
+    let replies = events.filter(|event| event["type"] == "permission.replied.1");
+    Ok(replies.map(|event| (event["data"]["reply"].clone(), event["data"]["by"].clone())).collect())
+}
+
+#[test]
+fn a_stored_reply_says_who_gave_it() -> Result<()> {
+    let script = Script::new().turn(bash("echo one")).text("done").turn(bash("echo two"));
+    let stage = prepared(script.turn(bash("echo three")).text("done"))?;
+    rules(&stage, json!({"bash": "ask"}))?;
+    let here = stage.project.directory().canonicalize()?;
+    let (server, url) = stage.serve()?;
+    let session = begin(&url, &here)?;
+    reply(&url, &question(&url, &session)?.context("no request")?, "once")?;
+    assert!(question(&url, &session)?.is_none());
+    let aborted = begin(&url, &here)?;
+    question(&url, &aborted)?.context("no request")?;
+    assert_eq!(post(&url, &format!("/session/{aborted}/abort"), &json!({}))?.0, 200);
+    wait_until("the withdrawal", || stored_replies(&url).is_ok_and(|replies| replies.len() == 2))?;
+    server.terminate()?;
+    server.finish()?.success()?;
+    stage.run(["--auto", "go"])?.success()?;
+    let (_server, url) = stage.serve()?;
+    let mut found = stored_replies(&url)?;
+    found.sort_by_key(|(_, by)| by.to_string());
+    assert_eq!(
+        found,
+        [
+            (json!("reject"), json!({"means": "withdrawn"})),
+            (json!("once"), json!({"principal": "owner", "means": "automatic"})),
+            (json!("once"), json!({"principal": "owner", "means": "chosen"})),
+        ]
+    );
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Waiting permission requests and saved approvals.
 
-use codewright_proto::{PermissionAnswer, PermissionId, PermissionRequest, Principal, ProjectId};
+use codewright_proto::{PermissionAnswer, PermissionId, PermissionRequest, Principal, ProjectId, Replier};
 use codewright_store::SavedPermission;
 
 use super::Permissions;
@@ -14,7 +14,7 @@ impl Permissions<'_> {
 
     /// Replies to a permission request as the owner of the machine.
     pub async fn answer(self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
-        self.answer_as(Principal::Owner, id, answer).await
+        self.answer_as(Replier::new(Principal::Owner), id, answer).await
     }
 
     /// Replies to a permission request. The table of principals decides who may grant what.
@@ -24,7 +24,7 @@ impl Permissions<'_> {
     /// Fails if the request does not wait, and if the principal may not grant it.
     pub async fn answer_as(
         self,
-        by: Principal,
+        by: Replier,
         id: &PermissionId,
         answer: PermissionAnswer,
     ) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use codewright_permission::Approvals;
 use codewright_permission::{AskingRules, MAX_PATTERN_BYTES, SavedApproval};
-use codewright_proto::{PermissionRequest, ProjectId};
+use codewright_proto::ProjectId;
 use codewright_store::SavedPermission;
 
 use crate::instance::Instance;
@@ -42,6 +42,11 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// Returns who gave an approval, for example `member ann`. `None` for approvals of earlier versions.
+pub fn approval_giver(saved: &SavedPermission) -> Option<String> {
+    AskingRules::giver_of_stored(&saved.rules)
+}
+
 /// Parses the approvals of the store.
 pub(crate) fn approvals(saved: &[SavedPermission]) -> Approvals {
     Approvals::new(saved.iter().map(|one| SavedApproval {
@@ -51,15 +56,16 @@ pub(crate) fn approvals(saved: &[SavedPermission]) -> Approvals {
     }))
 }
 
-/// Returns the approvals to save for a reply of "always".
-pub(crate) fn saved(
-    request: &PermissionRequest,
+/// Returns the approvals to save for a reply of "always" that allows these patterns of a permission.
+pub(crate) fn saved<'a>(
+    patterns: impl Iterator<Item = &'a String>,
+    permission: &str,
     scope: &Scope,
     asking: &AskingRules,
     stamp: impl Fn() -> (String, u64),
 ) -> Vec<SavedPermission> {
-    let patterns = request.always.iter().filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES);
     patterns
+        .filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES)
         .take(MAX_PATTERNS)
         .map(|pattern| {
             let (id, created_ms) = stamp();
@@ -67,7 +73,7 @@ pub(crate) fn saved(
                 id,
                 project_id: scope.project.clone(),
                 directory: scope.directory(),
-                action: request.permission.clone(),
+                action: permission.to_owned(),
                 resource: pattern.clone(),
                 rules: asking.to_json(),
                 created_ms,

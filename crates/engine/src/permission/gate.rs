@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use codewright_permission::{
-    ASKED, AskingRules, By, Containment, Decision, Policy, Power, Principal, Rulebook, Target, answered_by,
-    control::Roots, decide, decide_granted, evaluate::Subject, exact, explanation, is_secret, may, needed,
+    AskingRules, By, Containment, Decision, Explanation, Policy, Power, Principal, Rulebook, Target,
+    answered_by, control::Roots, decide, decide_granted, evaluate::Subject, exact, is_secret, may, needed,
 };
 use codewright_proto::{
     Action, Clock, Event, Ids, PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, ProjectId,
-    Rule, SessionId, ToolRef,
+    Replier, ReplyMeans, Rule, SessionId, ToolRef,
 };
 use codewright_store::{Approvals as Filter, Published, SavedPermission, Store};
 use codewright_tools::{Ask, Permission, UNKNOWN};
@@ -79,6 +79,56 @@ pub(crate) struct Pending {
     pub(crate) asking: AskingRules,
     /// The power that a reply which grants the request needs.
     pub(crate) needed: Power,
+    /// The wider patterns that a reply of "always" can choose.
+    pub(crate) wider: Vec<String>,
+}
+
+/// A reply as it is stored.
+#[derive(Debug, Clone)]
+struct Reply {
+    reply: PermissionReply,
+    message: Option<String>,
+    /// The wider patterns that "always" allows, of those that the request offers.
+    wider: Vec<String>,
+    /// `None` in replies of earlier versions.
+    by: Option<Replier>,
+}
+
+impl Reply {
+    /// Checks a reply to a request that offers `wider` patterns.
+    fn new(by: Replier, needed: Power, offered: &[String], answer: PermissionAnswer) -> Result<Self, Error> {
+        let PermissionAnswer { reply, message, wider, automatic } = answer;
+        check_reply(by.principal.unwrap_or(Principal::Model), needed, reply)?;
+        if let Some(unknown) = wider.iter().find(|pattern| !offered.contains(pattern)) {
+            return Err(Error::invalid(format!(
+                "the request does not offer the wider pattern `{unknown}`: choose from `metadata.asked.wider`"
+            )));
+        }
+        if reply != PermissionReply::Always && !wider.is_empty() {
+            return Err(Error::invalid("`wider` needs the reply `always`".to_owned()));
+        }
+        let by = if automatic { by.by(ReplyMeans::Automatic) } else { by };
+        Ok(Self { reply, message, wider, by: Some(by) })
+    }
+
+    /// Returns the reply that follows for another request.
+    fn rule(&self) -> Self {
+        let by = self.by.clone().map(|by| by.by(ReplyMeans::Rule));
+        Self { reply: self.reply, message: None, wider: Vec::new(), by }
+    }
+
+    /// Returns the event of this reply to a request.
+    fn event(self, session_id: SessionId, request_id: PermissionId) -> Event {
+        let Self { reply, message, wider, by } = self;
+        Event::PermissionReplied { session_id, request_id, reply, message, wider, by }
+    }
+}
+
+/// Returns the event that withdraws a request to which nobody replied.
+pub(crate) fn withdrawal(session_id: SessionId, request_id: PermissionId) -> Event {
+    let by = Some(Replier::nobody());
+    Reply { reply: PermissionReply::Reject, message: None, wider: Vec::new(), by }
+        .event(session_id, request_id)
 }
 
 /// Returns where a session works.
@@ -239,7 +289,7 @@ impl Gate {
     /// Records a user's reply. The waiting call reads it from the log.
     pub(crate) async fn answer(
         &self,
-        by: Principal,
+        by: Replier,
         id: &PermissionId,
         answer: PermissionAnswer,
     ) -> Result<(), Error> {
@@ -249,28 +299,41 @@ impl Gate {
             waiting.get(id).cloned()
         };
         let Some(pending) = pending else { return self.answer_elsewhere(by, id, answer).await };
-        check_reply(by, pending.needed, answer.reply)?;
+        let by = self.replier(by, &pending.request.session_id).await?;
+        let reply = Reply::new(by, pending.needed, &pending.wider, answer)?;
         // The reply is recorded first, because a late reply must not save an approval.
-        let reply = answer.reply;
-        self.reply(id, vec![replied(pending.request.clone(), reply, answer.message)]).await?;
-        self.follow(&pending, reply).await
+        let event = reply.clone().event(pending.request.session_id.clone(), id.clone());
+        self.reply(id, event).await?;
+        self.follow(&pending, &reply).await
     }
 
     /// Records the reply to a request of another process. That process saves the approvals.
     async fn answer_elsewhere(
         &self,
-        by: Principal,
+        by: Replier,
         id: &PermissionId,
         answer: PermissionAnswer,
     ) -> Result<(), Error> {
         let pending = self.store.pending_permissions().await?;
         match pending.into_iter().find(|request| request.id == *id) {
             Some(request) if self.is_elsewhere(&request.session_id).await? => {
-                check_reply(by, needed_for_stored(&request), answer.reply)?;
-                self.reply(id, vec![replied(request, answer.reply, answer.message)]).await
+                let by = self.replier(by, &request.session_id).await?;
+                let offered = Explanation::wider_of_stored(&request.metadata);
+                let reply = Reply::new(by, needed_for_stored(&request), &offered, answer)?;
+                self.reply(id, reply.event(request.session_id, request.id)).await
             }
             _ => Err(Error::not_found(Resource::Permission, id)),
         }
+    }
+
+    /// Returns who replies in a session. The owner of the machine is the operator in a session of a user.
+    async fn replier(&self, by: Replier, session: &SessionId) -> Result<Replier, Error> {
+        if by.principal != Some(Principal::Owner) {
+            return Ok(by);
+        }
+        let session = self.store.session(session).await?;
+        let is_of_user = session.is_some_and(|session| session.access.is_some());
+        Ok(if is_of_user { Replier::new(Principal::Operator) } else { by })
     }
 
     /// Returns the other waiting requests that a reply also decides.
@@ -308,14 +371,20 @@ impl Gate {
 
     /// Saves the approvals of a reply and replies to the other requests that it decides. The reply may come from
     /// another process.
-    async fn follow(&self, pending: &Pending, reply: PermissionReply) -> Result<(), Error> {
-        if reply == PermissionReply::Always {
+    async fn follow(&self, pending: &Pending, reply: &Reply) -> Result<(), Error> {
+        if reply.reply == PermissionReply::Always {
             let stamp = || (self.ids.permission().to_string(), self.clock.now_ms());
-            let approvals = saved(&pending.request, &pending.scope, &pending.asking, stamp);
+            let by = reply.by.as_ref().map(Replier::label);
+            let asking = by.map_or_else(|| pending.asking.clone(), |by| pending.asking.clone().given_by(&by));
+            // Another process may have recorded the reply, so what was not offered is left out again.
+            let wider = reply.wider.iter().filter(|pattern| pending.wider.contains(pattern));
+            let patterns = pending.request.always.iter().chain(wider);
+            let approvals = saved(patterns, &pending.request.permission, &pending.scope, &asking, stamp);
             self.store.save_permissions(approvals).await?;
         }
-        for other in self.also_answered(pending, reply).await? {
-            match self.store.append(vec![replied(other, reply, None)]).await {
+        for other in self.also_answered(pending, reply.reply).await? {
+            let event = reply.rule().event(other.session_id, other.id);
+            match self.store.append(vec![event]).await {
                 // In most cases the same transaction already recorded it.
                 Ok(_) | Err(codewright_store::Error::Unknown { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -324,8 +393,8 @@ impl Gate {
         Ok(())
     }
 
-    async fn reply(&self, id: &PermissionId, events: Vec<Event>) -> Result<(), Error> {
-        match self.store.append(events).await {
+    async fn reply(&self, id: &PermissionId, event: Event) -> Result<(), Error> {
+        match self.store.append(vec![event]).await {
             // Another client replied first, or the turn was aborted.
             Err(codewright_store::Error::Unknown { .. }) => Err(Error::not_found(Resource::Permission, id)),
             other => other.map(|_| ()).map_err(Error::from),
@@ -374,9 +443,10 @@ impl Gate {
         let target = if book.control_reason(&ask).is_some() { Target::ControlFile } else { Target::Ordinary };
         let (asking, needed) = (book.asking(&ask), needed(&ask.permission, &ask.policy, target));
         let scope = Scope::of(instance);
-        let explained = explanation(&request, rules, &scope.directory);
-        request.metadata.insert(ASKED.to_owned(), explained);
-        Pending { request, ask, scope, asking, needed }
+        let explanation = Explanation::new(&request, rules, &scope.directory);
+        let (key, shown) = explanation.display();
+        request.metadata.insert(key.to_owned(), shown);
+        Pending { request, ask, scope, asking, needed, wider: explanation.wider }
     }
 
     /// Publishes a request and waits for the reply. `stored` is called as soon as clients can see the request.
@@ -397,8 +467,11 @@ impl Gate {
             while let Ok(published) = feed.next().await {
                 let Published::Event(envelope) = &published else { continue };
                 match &envelope.event {
-                    Event::PermissionReplied { request_id, reply, message, .. } if *request_id == id => {
-                        return Some((*reply, message.clone()));
+                    Event::PermissionReplied { request_id, reply, message, wider, by, .. }
+                        if *request_id == id =>
+                    {
+                        let (message, wider, by) = (message.clone(), wider.clone(), by.clone());
+                        return Some(Reply { reply: *reply, message, wider, by });
                     }
                     Event::SessionDeleted { session_id: gone, .. } if *gone == session_id => return None,
                     Event::PermissionReplied { .. }
@@ -417,18 +490,18 @@ impl Gate {
         };
         let answer = cancel.run_until_cancelled(tokio::time::timeout(ASK_DEADLINE, answer)).await;
         drop(instance);
-        if let Some(Ok(Some((reply, _)))) = &answer {
-            self.follow(&pending, *reply).await?;
+        if let Some(Ok(Some(reply))) = &answer {
+            self.follow(&pending, reply).await?;
         }
         match answer {
-            Some(Ok(Some((PermissionReply::Reject, message)))) => Ok(Verdict::Rejected(message)),
-            Some(Ok(Some((PermissionReply::Once | PermissionReply::Always, _)))) => {
+            Some(Ok(Some(Reply { reply: PermissionReply::Reject, message, .. }))) => {
+                Ok(Verdict::Rejected(message))
+            }
+            Some(Ok(Some(Reply { reply: PermissionReply::Once | PermissionReply::Always, .. }))) => {
                 Ok(Verdict::Granted(By::User))
             }
             Some(Ok(None)) | Some(Err(_)) | None => {
-                let reply = PermissionReply::Reject;
-                let withdrawn = Event::PermissionReplied { session_id, request_id: id, reply, message: None };
-                match self.store.append(vec![withdrawn]).await {
+                match self.store.append(vec![withdrawal(session_id, id)]).await {
                     // A reply came at the same time, or the session was deleted.
                     Ok(_) | Err(codewright_store::Error::Unknown { .. }) => Ok(Verdict::Cancelled),
                     Err(error) => Err(error.into()),
@@ -512,10 +585,6 @@ fn denial(needed: Power) -> &'static str {
             "this reply needs an administrator"
         }
     }
-}
-
-fn replied(request: PermissionRequest, reply: PermissionReply, message: Option<String>) -> Event {
-    Event::PermissionReplied { session_id: request.session_id, request_id: request.id, reply, message }
 }
 
 /// Keeps a request in the list of waiting requests until it is dropped.

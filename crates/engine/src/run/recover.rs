@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use codewright_proto::{
-    AssistantMessage, Event, Map, Message, MessageError, MessageWithParts, Part, PartBody, PermissionReply,
-    PermissionRequest, SessionId, Span, TextPart, ToolPart, ToolSpan, ToolState,
+    AssistantMessage, Event, Map, Message, MessageError, MessageWithParts, Part, PartBody, PermissionRequest,
+    SessionId, Span, TextPart, ToolPart, ToolSpan, ToolState,
 };
 use codewright_store::{Claim, Lease, OpenWork};
 use serde_json::Value;
@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::recorder::{INTERRUPTED, UNCERTAIN};
 use crate::Error;
 use crate::inner::Inner;
+use crate::permission::gate::withdrawal;
 use crate::toolbox::changes_nothing;
 
 /// The call did not start, or it changes nothing, so it can be repeated.
@@ -121,12 +122,7 @@ fn endings(
     now: u64,
 ) -> Vec<Event> {
     // The process that made the requests is gone, so they are withdrawn.
-    let withdrawn = asked.iter().map(|request| Event::PermissionReplied {
-        session_id: id.clone(),
-        request_id: request.id.clone(),
-        reply: PermissionReply::Reject,
-        message: None,
-    });
+    let withdrawn = asked.iter().map(|request| withdrawal(id.clone(), request.id.clone()));
     let mut events: Vec<_> = withdrawn.collect();
     let waiting: HashSet<_> =
         asked.iter().filter_map(|request| request.tool.as_ref().map(|tool| tool.call_id.as_str())).collect();

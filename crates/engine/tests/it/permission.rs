@@ -26,7 +26,7 @@ async fn permission_request(feed: &mut codewright_engine::Subscription) -> Permi
 }
 
 fn answer(reply: PermissionReply, message: Option<&str>) -> PermissionAnswer {
-    PermissionAnswer { reply, message: message.map(str::to_owned) }
+    PermissionAnswer { message: message.map(str::to_owned), ..reply.into() }
 }
 
 #[tokio::test]

@@ -433,7 +433,7 @@ async fn a_subagent_has_no_more_permissions_than_its_caller() {
     let child = children(&desk, &session).await.remove(0);
     // A permission that the caller would have to request is requested for the child.
     assert_eq!((&request.session_id, request.patterns[0].as_str()), (&child.id, "touch asked"));
-    let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
+    let answer = PermissionAnswer::from(PermissionReply::Once);
     desk.engine.permissions().answer(&request.id, answer).await.unwrap();
     idle(&mut feed, &session).await;
     let calls = calls(&desk.transcript(&child).await);

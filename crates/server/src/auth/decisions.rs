@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use codewright_engine::{self as engine, Resource};
-use codewright_proto::{Action, PermissionId, PermissionReply, PermissionRequest, QuestionId, Rule};
+use codewright_proto::{
+    Action, PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, QuestionId, Rule,
+};
 
 use super::{Caller, Who, directories, record};
 use crate::Error;
@@ -39,9 +41,10 @@ pub(crate) async fn check_reply(
     app: &App,
     who: &Who,
     id: &PermissionId,
-    reply: PermissionReply,
-) -> Result<PermissionReply, Error> {
-    let Some(caller) = who.limited().filter(|_| reply != PermissionReply::Reject) else { return Ok(reply) };
+    answer: PermissionAnswer,
+) -> Result<PermissionAnswer, Error> {
+    let is_grant = answer.reply != PermissionReply::Reject;
+    let Some(caller) = who.limited().filter(|_| is_grant) else { return Ok(answer) };
     let mut pending = app.engine.permissions().pending().await?.into_iter();
     let Some(request) = pending.find(|request| request.id == *id) else {
         // A request that is not known here cannot be checked, so it is refused.
@@ -49,30 +52,37 @@ pub(crate) async fn check_reply(
     };
     let session = app.engine.sessions().get(&request.session_id).await?;
     // A client that makes a request chooses its policy, but an approval would count for the connections of commands.
-    let mut patterns = request.patterns.iter().chain(&request.always);
-    if patterns.any(|pattern| engine::names_private_host(&request.permission, pattern)) {
+    let patterns = || request.patterns.iter().chain(&request.always).chain(&answer.wider);
+    if patterns().any(|pattern| engine::names_private_host(&request.permission, pattern)) {
         return Err(WIDER);
     }
-    if !names_permitted_paths(app, caller, &request, Path::new(&session.directory)).await? {
+    let directory = Path::new(&session.directory);
+    if is_about_paths(&request) && !are_permitted(app, caller, directory, patterns()).await? {
         return Err(WIDER);
     }
     let is_own = session.access.is_some_and(|access| access.owner == *caller.name);
-    Ok(if reply == PermissionReply::Always && !is_own { PermissionReply::Once } else { reply })
+    Ok(match answer.reply {
+        PermissionReply::Always if !is_own => {
+            PermissionAnswer { reply: PermissionReply::Once, wider: Vec::new(), ..answer }
+        }
+        PermissionReply::Always | PermissionReply::Once | PermissionReply::Reject => answer,
+    })
 }
 
-/// Whether all paths of a request are those of users.
-async fn names_permitted_paths(
+fn is_about_paths(request: &PermissionRequest) -> bool {
+    ABOUT_PATHS.contains(&request.permission.as_str())
+}
+
+/// Whether all paths in the patterns of a directory are those of users.
+async fn are_permitted(
     app: &App,
     caller: &Caller,
-    request: &PermissionRequest,
     directory: &Path,
+    patterns: impl Iterator<Item = &String>,
 ) -> Result<bool, Error> {
-    if !ABOUT_PATHS.contains(&request.permission.as_str()) {
-        return Ok(true);
-    }
     let instance = app.engine.instance(directory).await?;
     let root = PathBuf::from(&instance.path().worktree);
-    for pattern in request.patterns.iter().chain(&request.always) {
+    for pattern in patterns {
         let fixed = pattern.split(['*', '?']).next().unwrap_or_default();
         // A pattern for everything is limited by the permission to leave the directory.
         if fixed.is_empty() {

@@ -83,7 +83,7 @@ pub(super) async fn respond(
     Two(_, id): Two<SessionId, PermissionId>,
     Payload(answer): Payload<Response>,
 ) -> Result<Json<bool>, Error> {
-    app.answer(&who, id, PermissionAnswer { reply: answer.response, message: None }).await
+    app.answer(&who, id, answer.response.into()).await
 }
 
 impl crate::state::Server {
@@ -91,11 +91,11 @@ impl crate::state::Server {
         self: &Arc<Self>,
         who: &Who,
         id: PermissionId,
-        mut answer: PermissionAnswer,
+        answer: PermissionAnswer,
     ) -> Result<Json<bool>, Error> {
-        answer.reply = Box::pin(check_reply(self, who, &id, answer.reply)).await?;
+        let answer = Box::pin(check_reply(self, who, &id, answer)).await?;
         let (engine, target, reply) = (self.engine.clone(), id.to_string(), answer.reply);
-        let by = who.principal();
+        let by = who.replier();
         self.finish(async move { engine.permissions().answer_as(by, &id, answer).await }).await?;
         Box::pin(record_reply(self, who, &target, reply)).await;
         Ok(Json(true))

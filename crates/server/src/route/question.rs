@@ -38,6 +38,10 @@ pub(super) struct Reply {
     answers: Option<Vec<Vec<String>>>,
     reply: Option<PermissionReply>,
     message: Option<String>,
+    #[serde(default)]
+    wider: Vec<String>,
+    #[serde(default)]
+    automatic: bool,
 }
 
 /// Replies to a question, or to a permission request if the id is that of one.
@@ -51,8 +55,9 @@ pub(super) async fn answer(
     let missing = |key: &str| Error::payload(format!("Missing key\n  at [\"{key}\"]"));
     if let Ok(id) = PermissionId::parse(&body.id) {
         let reply = body.reply.ok_or_else(|| missing("reply"))?;
-        return Box::pin(app.answer(viewer.who(), id, PermissionAnswer { reply, message: body.message }))
-            .await;
+        let Reply { message, wider, automatic, .. } = body;
+        let answer = PermissionAnswer { reply, message, wider, automatic };
+        return Box::pin(app.answer(viewer.who(), id, answer)).await;
     }
     let id =
         QuestionId::parse(&body.id).map_err(|error| Error::payload(format!("{error}\n  at [\"id\"]")))?;

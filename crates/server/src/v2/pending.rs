@@ -24,8 +24,11 @@ pub(crate) fn permission(request: &PermissionRequest) -> Value {
 pub(super) fn of_event(event: &Event) -> Option<(&'static str, Value)> {
     match event {
         Event::PermissionAsked(request) => Some(("permission.v2.asked", permission(request))),
-        Event::PermissionReplied { session_id, request_id, reply, .. } => {
-            let data = json!({"sessionID": session_id, "requestID": request_id, "reply": reply});
+        Event::PermissionReplied { session_id, request_id, reply, by, .. } => {
+            let mut data = json!({"sessionID": session_id, "requestID": request_id, "reply": reply});
+            if let Some(by) = by.as_ref().filter(|by| by.is_shown()) {
+                data["by"] = json!(by);
+            }
             Some(("permission.v2.replied", data))
         }
         Event::SessionCreated { .. }

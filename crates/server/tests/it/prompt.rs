@@ -110,7 +110,7 @@ async fn a_permission_request_is_listed_and_answered_by_both_routes() {
             let reply = send(&router, reply.body(Body::from(r#"{"response":"once"}"#)).unwrap()).await;
             assert_eq!(read(reply).await, (http::StatusCode::OK, json!(true)));
         } else {
-            let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
+            let answer = PermissionReply::Once.into();
             assert!(client.reply_permission(&pending.id, &answer).await.unwrap());
         }
     }
@@ -131,7 +131,7 @@ async fn the_message_of_a_rejection_is_not_sent_to_other_clients() {
     client.prompt_async(&session.id, &says("Hi")).await.unwrap();
     let pending = until(&mut events, |notice| matches!(event(notice), Some(Event::PermissionAsked(_)))).await;
     let Some(Event::PermissionAsked(pending)) = event(&pending) else { unreachable!("checked above") };
-    let answer = PermissionAnswer { reply: PermissionReply::Reject, message: Some("say ho".to_owned()) };
+    let answer = PermissionAnswer { message: Some("say ho".to_owned()), ..PermissionReply::Reject.into() };
     client.reply_permission(&pending.id, &answer).await.unwrap();
     let is_replied = |notice: &_| matches!(event(notice), Some(Event::PermissionReplied { .. }));
     let replied = until(&mut events, is_replied).await;

@@ -62,7 +62,7 @@ fn permission(
             );
             ("△ Permission required", lines)
         }
-        Stage::Always => ("△ Always allow", always(state, request, room)),
+        Stage::Always(number) => ("△ Always allow", always(state, request, *number, room)),
         Stage::Reject(_) => (
             "△ Reject",
             vec![Line::from(Span::styled("What should the model do instead? (enter sends it)", muted))],
@@ -89,10 +89,13 @@ fn permission(
             content.push(Line::from(vec![Span::styled("› ", muted), Span::styled(shown, text)]));
             return Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor };
         }
-        Stage::Always => ["y n  ⇆ select  enter confirm", "y n"],
+        Stage::Always(_) if !request::wider(request).is_empty() => {
+            ["y n  ⇅ pattern  ⇆ select  enter confirm", "y n  ⇅ pattern"]
+        }
+        Stage::Always(_) => ["y n  ⇆ select  enter confirm", "y n"],
         Stage::Choose => ["y a n  ctrl+f fullscreen  ⇆ select  enter confirm", "y a n  ctrl+f"],
     };
-    let names: &[&str] = if matches!(dialog.stage, Stage::Always) {
+    let names: &[&str] = if matches!(dialog.stage, Stage::Always(_)) {
         &["Confirm", "Cancel"]
     } else {
         &["Allow once", "Allow always", "Reject"]
@@ -115,8 +118,8 @@ fn permission(
     Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor }
 }
 
-/// Explains what "always" allows, and where.
-fn always(state: &State, request: &PermissionRequest, room: usize) -> Vec<Line<'static>> {
+/// Explains what "always" allows, and where. `number` is that of the chosen wider pattern.
+fn always(state: &State, request: &PermissionRequest, number: usize, room: usize) -> Vec<Line<'static>> {
     let style = Style::new().fg(state.theme.text);
     let name = clean_line(&request.permission);
     let place = remembered_in(state, request);
@@ -132,12 +135,17 @@ fn always(state: &State, request: &PermissionRequest, room: usize) -> Vec<Line<'
     let text = format!("Allow always {name} {place}, until you revoke it:");
     let mut lines = wrap::words(&[Span::styled(text, style)], room);
     lines.extend(patterns(&request.always, room, style));
-    let wider = request.metadata.get("asked").and_then(|asked| asked["wider"].as_array());
-    let wider: Vec<_> = wider.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-    if !wider.is_empty() {
-        let text = format!("Rules of the configuration can allow more ({name}):");
-        lines.extend(wrap::words(&[Span::styled(text, Style::new().fg(state.theme.muted))], room));
-        lines.extend(patterns(&wider, room, Style::new().fg(state.theme.muted)));
+    let wider = request::wider(request);
+    if wider.is_empty() {
+        return lines;
+    }
+    let muted = Style::new().fg(state.theme.muted);
+    lines.push(Line::default());
+    let choices = std::iter::once("no more".to_owned())
+        .chain(wider.iter().map(|pattern| format!("also {}", clean_name(pattern))));
+    for (at, choice) in choices.enumerate() {
+        let (mark, style) = if at == number { ("(•) ", style) } else { ("( ) ", muted) };
+        lines.extend(wrap::exact(&[Span::styled(format!("{mark}{choice}"), style)], room));
     }
     lines
 }

@@ -52,16 +52,17 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
   const [isRejecting, setRejecting] = createSignal(false);
   const [isSending, setSending] = createSignal(false);
   const [why, setWhy] = createSignal("");
+  const [wide, setWide] = createSignal("");
   const meta = (key: string) => (typeof props.request.metadata[key] === "string" ? (props.request.metadata[key] as string) : "");
   const reply = async (reply: "once" | "always" | "reject", message?: string) => {
     if (isSending()) return;
     setSending(true);
     const { id: requestID, sessionID } = props.request;
-    await attempt(() => call("POST /permission/{requestID}/reply", { path: { requestID }, query: { directory: directoryOf(sessionID) }, body: { reply, ...(message ? { message } : {}) } }));
+    await attempt(() => call("POST /permission/{requestID}/reply", { path: { requestID }, query: { directory: directoryOf(sessionID) }, body: { reply, ...(message ? { message } : {}), ...(reply === "always" && wide() ? { wider: [wide()] } : {}) } }));
     setSending(false);
   };
   const keys = (event: KeyboardEvent) => {
-    if (event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target instanceof HTMLTextAreaElement || (event.target instanceof HTMLInputElement && event.target.type !== "radio") || event.ctrlKey || event.metaKey || event.altKey) return;
     const action = { y: () => void reply("once"), a: () => void reply("always"), n: () => setRejecting(true) }[event.key];
     if (action) {
       event.preventDefault();
@@ -70,6 +71,7 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
   };
   const reason = () => meta("controlFile") || meta("sandbox");
   const asked = () => (props.request.metadata.asked ?? {}) as { because?: string; always?: string; wider?: string[] };
+  const wider = () => asked().wider ?? [];
   return (
     <section class="request" role="group" aria-label={t.permissionTitle(props.request.permission)} tabindex={-1} onKeyDown={keys}>
       <div class="request-head">
@@ -85,6 +87,15 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
         <Show when={reason()}><p class="notice warn"><Icon name="warn" /><span>{prose(reason())}</span></p></Show>
         <Show when={asked().because}>{(why) => <p class="muted">{t.askedBecause(plain(why()))}</p>}</Show>
         <Details request={props.request} meta={meta} />
+        <Show when={props.request.always.length > 0 && wider().length > 0}>
+          <div role="radiogroup" aria-label={t.alwaysScope}>
+            <p class="muted">{t.alwaysScope}</p>
+            <label class="choice"><input type="radio" name={`wider-${props.request.id}`} checked={wide() === ""} onChange={() => setWide("")} /><span>{t.alwaysNarrow}</span></label>
+            <For each={wider()}>
+              {(pattern) => <label class="choice"><input type="radio" name={`wider-${props.request.id}`} checked={wide() === pattern} onChange={() => setWide(pattern)} /><span>{t.alwaysAlso} <span class="mono">{plain(pattern)}</span></span></label>}
+            </For>
+          </div>
+        </Show>
       </div>
       <Show
         when={!isRejecting()}
@@ -104,7 +115,7 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
         }
       >
         <div class="request-foot">
-          <Show when={props.request.always.length > 0}><span class="muted grow always-hint">{asked().always ? t.alwaysAllows(plain(asked().always ?? ""), plain((asked().wider ?? []).join(", "))) : t.alwaysHint(plain(props.request.always.slice(0, MAX_ALWAYS).join(", ")), Math.max(0, props.request.always.length - MAX_ALWAYS))}</span></Show>
+          <Show when={props.request.always.length > 0}><span class="muted grow always-hint">{asked().always ? t.alwaysAllows(plain(asked().always ?? "")) : t.alwaysHint(plain(props.request.always.slice(0, MAX_ALWAYS).join(", ")), Math.max(0, props.request.always.length - MAX_ALWAYS))}</span></Show>
           <Button class="push" kind="danger" disabled={isSending()} keys="N" onClick={() => setRejecting(true)}>{t.reject}</Button>
           <Show when={props.request.always.length > 0}><Button disabled={isSending()} keys="A" onClick={() => void reply("always")}>{t.allowAlways}</Button></Show>
           <Button kind="primary" disabled={isSending()} keys="Y" onClick={() => void reply("once")}>{t.allowOnce}</Button>

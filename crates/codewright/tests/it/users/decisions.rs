@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use codewright_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::Team;
+use super::{Team, read_until};
 use crate::sandbox::is_enforced;
 use crate::support::{Stage, wait_until};
 
@@ -159,6 +159,51 @@ fn an_approval_of_a_user_holds_for_the_sessions_of_that_user() -> Result<()> {
     assert_eq!(team.start("bob", &own, "go")?, 204);
     let request = id(&team.request("bob", "bash")?)?;
     assert_eq!(team.status("bob", "POST", &format!("/permission/{request}/reply"), &always)?, 200);
+    Ok(())
+}
+
+/// The stored author of each reply to a permission request.
+fn repliers(team: &Team) -> Result<Vec<Value>> {
+    let history = team.json("root", "POST", "/sync/history", &json!({}))?;
+    let events = history.as_array().context("no events")?.iter();
+    let replies = events.filter(|event| event["type"] == "permission.replied.1");
+    Ok(replies.map(|event| event["data"]["by"].clone()).collect())
+}
+
+#[test]
+fn a_reply_names_the_user_who_gave_it_and_chooses_no_more_than_is_offered() -> Result<()> {
+    let call = |command: &str| Turn::steps().tool("bash", json!({"command": command, "description": "d"}));
+    let script = Script::new().turn(call("git log -1")).text("a").turn(call("git branch")).text("b");
+    let script = script.turn(call("git log -2")).text("c");
+    let team = Team::with(script, |config| config["permission"] = json!({"bash": "ask"}))?;
+    let mut stream = team.events("root", "/event")?;
+    let first = team.session("alice", "a")?;
+    assert_eq!(team.share("alice", &first, &json!({"guests": "full"}))?, 200);
+    assert_eq!(team.start("alice", &first, "go")?, 204);
+    let request = id(&team.request("alice", "bash")?)?;
+    let path = format!("/permission/{request}/reply");
+    let wider = |pattern: &str| json!({"reply": "always", "wider": [pattern]});
+    assert_eq!(team.status("alice", "POST", &path, &wider("*"))?, 400);
+    assert_eq!(team.status("alice", "POST", &path, &wider("git *"))?, 200);
+    let seen = read_until(&mut stream, "permission.replied")?;
+    assert!(seen.contains(r#""by":{"principal":"member","name":"alice","means":"chosen"}"#), "{seen}");
+    wait_until("the end", || team.stage.server.main_requests().len() == 2)?;
+    let second = team.session("alice", "b")?;
+    assert_eq!(team.prompt("alice", &second, "again")?, 200, "`git *` holds for the same user");
+    let own = team.session("bob", "mine")?;
+    assert_eq!(team.start("bob", &own, "go")?, 204);
+    let request = id(&team.request("bob", "bash")?)?;
+    let path = format!("/permission/{request}/reply");
+    assert_eq!(team.status("root", "POST", &path, &json!({"reply": "once"}))?, 200);
+    let saved = team.json("root", "GET", "/api/permission/saved", &Value::Null)?.to_string();
+    assert!(saved.contains(r#""by":"member alice""#), "{saved}");
+    assert_eq!(
+        repliers(&team)?,
+        [
+            json!({"principal": "member", "name": "alice", "means": "chosen"}),
+            json!({"principal": "admin", "name": "root", "means": "chosen"}),
+        ]
+    );
     Ok(())
 }
 

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use codewright_engine::{self as engine, PermissionInput, Resource};
 use codewright_proto::{
-    Map, PermissionAnswer, PermissionId, PermissionRequest, ProjectId, QuestionAnswers, QuestionId,
-    SessionId, ToolRef,
+    Map, PermissionAnswer, PermissionId, PermissionRequest, Principal, ProjectId, QuestionAnswers,
+    QuestionId, SessionId, ToolRef,
 };
 use http::StatusCode;
 use serde::Deserialize;
@@ -169,7 +169,14 @@ pub(in crate::route) async fn saved(
     let project = query.project.map(|id| ProjectId(id.into()));
     let saved = app.engine.permissions().saved(project).await?;
     let data = saved.iter().map(|one| {
-        json!({"id": one.id, "projectID": one.project_id, "action": one.action, "resource": one.resource})
+        let mut entry = json!({
+            "id": one.id, "projectID": one.project_id, "action": one.action, "resource": one.resource,
+        });
+        // A machine with a single owner shows nothing new.
+        if let Some(giver) = engine::approval_giver(one).filter(|giver| giver != Principal::Owner.name()) {
+            entry["by"] = giver.into();
+        }
+        entry
     });
     Ok(Json(json!({ "data": data.collect::<Vec<_>>() })))
 }

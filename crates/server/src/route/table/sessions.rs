@@ -287,7 +287,7 @@ pub(super) const SESSIONS: &[Route] = &[
     post!("/permission/{requestID}/reply", permission::reply, "permission.reply", Permission, Here)
         .recorded_by_handler()
         .in_directory()
-        .takes("{reply:('once'|'always'|'reject'),message?:string}")
+        .takes("{reply:('once'|'always'|'reject'),message?:string,wider?:[string],automatic?:boolean}")
         .returns("boolean")
         .fails(&[400, 404]),
     post!(
@@ -308,7 +308,10 @@ pub(super) const SESSIONS: &[Route] = &[
         .fails(&[400]),
     post!("/question", question::answer, "question.reply.alias", Member, OF_QUESTION_IN_BODY)
         .recorded_by_handler()
-        .takes("{id:string,answers?:[QuestionAnswer],reply?:('once'|'always'|'reject'),message?:string}")
+        .takes(
+            "{id:string,answers?:[QuestionAnswer],reply?:('once'|'always'|'reject'),message?:string,\
+             wider?:[string],automatic?:boolean}",
+        )
         .returns("boolean")
         .fails(&[400, 404]),
     post!("/question/{requestID}/reply", question::reply, "question.reply", Question, OF_QUESTION)

@@ -312,7 +312,7 @@ pub(super) const V2_SESSIONS: &[Route] = &[
         Here
     )
     .recorded_by_handler()
-    .takes("{reply:PermissionV2Reply,message?:string}")
+    .takes("{reply:PermissionV2Reply,message?:string,wider?:[string],automatic?:boolean}")
     .returns_nothing()
     .fails(&[400, 401, 404]),
     get!(
