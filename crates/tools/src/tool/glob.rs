@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use codewright_workspace::{Files, Held, MAX_SEARCH, Node, Workspace, glob};
+use codewright_workspace::{Files, Held, MAX_SEARCH, Node, Withheld, Workspace, glob};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ impl Tool for Glob {
                 judge: cx.read_rules.below(&workspace, place),
             };
             files = glob(query, &cx.cancel).await?;
-            if !files.paths.is_empty() || files.late {
+            if !files.paths.is_empty() || files.late || files.withheld != Withheld::default() {
                 break;
             }
         }

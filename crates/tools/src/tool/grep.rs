@@ -1,6 +1,6 @@
 //! Finds lines by a regular expression.
 
-use codewright_workspace::{Held, MAX_LINE_CHARS, MAX_SEARCH, Matches, Node, Place, grep};
+use codewright_workspace::{Held, MAX_LINE_CHARS, MAX_SEARCH, Matches, Node, Place, Withheld, grep};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -111,7 +111,8 @@ impl Tool for Grep {
                 judge: cx.read_rules.below(&workspace, place),
             };
             let matches = grep(query, &cx.cancel).await?;
-            if matches.count > 0 || matches.late || includes.len() == 0 {
+            let is_found = matches.count > 0 || matches.late || matches.withheld != Withheld::default();
+            if is_found || includes.len() == 0 {
                 break matches;
             }
         };
