@@ -22,7 +22,9 @@ fn main() {
     println!("cargo:rerun-if-env-changed={MAP}");
     let is_gnu = var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux")
         && var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu")
-        && var("HOST") == var("TARGET");
+        && var("HOST") == var("TARGET")
+        // Another linker has other options, and builds for other systems, such as zig for an old glibc.
+        && var("RUSTC_LINKER").is_err();
     // Relocations are 2.6 MiB without packing, and the loader reads them at every start. The version of this machine
     // decides, because programs are built on the oldest system that they support.
     if is_gnu && glibc().is_some_and(|version| version >= PACKED_SINCE) {

@@ -109,13 +109,19 @@ impl Env {
         found.collect()
     }
 
-    /// The variables of this process. Values that are not UTF-8 count as unset.
+    /// The variables of this process. Values that are not UTF-8 count as unset. Without `HOME`, as in services and containers,
+    /// it is the directory that the system has for the user.
     #[must_use]
     pub fn from_process() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Self { values: std::env::vars_os().filter_map(text).collect() }
+        let mut values: BTreeMap<_, _> = std::env::vars_os().filter_map(text).collect();
+        if values.get(HOME).is_none_or(String::is_empty) {
+            let home = std::env::home_dir().and_then(|home| home.into_os_string().into_string().ok());
+            values.extend(home.map(|home| (HOME.to_owned(), home)));
+        }
+        Self { values }
     }
 
     /// An environment with exactly these variables.

@@ -207,9 +207,9 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Busy { .. } => Some("another process is using the store; try again"),
-            Self::Unwritable { .. } => {
-                Some("check the disk, and the permissions of the file and of its directory; then try again")
-            }
+            Self::Unwritable { .. } => Some(
+                "check the disk, and the permissions of the file and of its directory; for a home that can only be read, set XDG_DATA_HOME to a directory that can be written",
+            ),
             Self::Unlockable { .. } => Some(
                 "check the permissions of the data directory, and that its file system supports file locks",
             ),

@@ -98,7 +98,7 @@ pub(crate) async fn open(env: &Env) -> Result<Engine, String> {
 
 /// Runs all checks.
 pub(crate) async fn examine(env: &Env, opened: Result<&Engine, &String>) -> Vec<Finding> {
-    let mut findings = vec![Finding::ok("version", version())];
+    let mut findings = vec![version(std::env::consts::OS)];
     let machine = async { machine::examine(env) };
     match opened {
         Ok(engine) => {
@@ -107,16 +107,24 @@ pub(crate) async fn examine(env: &Env, opened: Result<&Engine, &String>) -> Vec<
             findings.extend(machine);
         }
         Err(error) => {
-            let advice = "correct what the message names; `codewright debug paths` lists the directories";
-            findings.push(Finding::failed("database", error.as_str(), advice));
+            // The lines after the first one are advice.
+            let general = "correct what the message names; `codewright debug paths` lists the directories";
+            let (detail, advice) = error.split_once('\n').unwrap_or((error, general));
+            findings.push(Finding::failed("database", detail, advice));
             findings.extend(machine.await);
         }
     }
     findings
 }
 
-fn version() -> String {
-    format!("codewright {VERSION} on {} {}", std::env::consts::OS, std::env::consts::ARCH)
+fn version(system: &str) -> Finding {
+    let detail = format!("codewright {VERSION} on {system} {}", std::env::consts::ARCH);
+    match system {
+        "linux" => Finding::ok("version", detail),
+        _ => {
+            Finding::warning("version", detail, "the program was never tested on this system; docs/parity.md")
+        }
+    }
 }
 
 /// One line for each finding: a mark, the name and the detail, and the advice below it.
@@ -146,6 +154,14 @@ fn value(findings: &[Finding]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_system_without_tests_is_named() {
+        assert_eq!(version("linux").status, Status::Ok);
+        let other = version("macos");
+        assert_eq!(other.status, Status::Warning);
+        assert!(other.detail.contains("on macos "), "{}", other.detail);
+    }
 
     #[test]
     fn a_finding_is_one_line_with_its_advice() {

@@ -1,9 +1,10 @@
 //! The first hour: the choice of a model, and errors that say what to do.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use codewright_testkit::{Project, Script};
+use anyhow::{Context as _, Result};
+use codewright_testkit::{Project, Run, Script};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, check_code, check_has, get, new_session, post, program, prompt, serve};
@@ -413,4 +414,39 @@ fn answering(answer: &'static str) -> Result<String> {
         }
     });
     Ok(url)
+}
+
+#[test]
+fn without_home_the_directory_of_the_user_is_used() -> Result<()> {
+    let project = Project::plain()?;
+    let user = std::fs::metadata("/proc/self")?.uid().to_string();
+    let users = std::fs::read_to_string("/etc/passwd")?;
+    let mut rows = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let row = rows.find(|row| row.get(2) == Some(&user.as_str())).context("this user has no row")?;
+    let home = row.get(5).context("this user has no home")?;
+    for run in [
+        program(&project, ["debug", "paths"]).without_env("HOME"),
+        program(&project, ["debug", "paths"]).env("HOME", ""),
+    ] {
+        let done = run.finish()?.success()?;
+        let line = done.stdout.lines().find(|line| line.starts_with("home ")).unwrap_or_default();
+        assert_eq!(line.split_ascii_whitespace().nth(1), Some(*home), "{}", done.stdout);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_an_error_with_a_way_out() -> Result<()> {
+    let project = Project::plain()?;
+    let list = || {
+        let run = program(&project, ["session", "list"]).env("HOME", "/dev/null/home");
+        let run = run.without_env("XDG_DATA_HOME").without_env("CODEWRIGHT_STORE");
+        ["XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"].into_iter().fold(run, Run::without_env)
+    };
+    let done = list().finish()?;
+    check_code(&done, 1);
+    check_has(&done.stderr, &["/dev/null/home", "set XDG_DATA_HOME to a directory that can be written"]);
+    let data = project.directory().join("data");
+    list().env("XDG_DATA_HOME", data).finish()?.success()?;
+    Ok(())
 }
