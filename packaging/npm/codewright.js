@@ -13,9 +13,10 @@ function isMusl() {
 function program() {
   const system = `${process.platform}-${process.arch}`;
   const names = isMusl() ? [`${system}-musl`, system] : [system, `${system}-musl`];
+  const end = process.platform === 'win32' ? '.exe' : '';
   for (const name of names) {
     try {
-      return require.resolve(`@codewright/${name}/bin/codewright`);
+      return require.resolve(`@codewright/${name}/bin/codewright${end}`);
     } catch {
       // The package is for another system, or optional packages were left out.
     }

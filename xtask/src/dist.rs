@@ -5,6 +5,7 @@
 
 mod archive;
 mod contents;
+mod image;
 mod npm;
 mod recipes;
 mod rehearse;
@@ -24,6 +25,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
 
 use self::contents::Contents;
+pub(crate) use self::contents::glibc;
 use self::target::Target;
 
 /// The profile of packages.
@@ -130,12 +132,16 @@ pub(crate) fn make(root: &Path, plan: &Plan) -> Result<Release> {
         };
         let contents = Contents::of(&release, target, &program)?;
         glibc = glibc.max(contents.glibc);
-        let name = format!("codewright-{}-{}.tar.gz", release.version, target.triple);
-        let path = release.write(&name, &archive::tar_gz(&contents.entries(), release.time)?)?;
+        let bytes = match target.archive_end {
+            "zip" => archive::zip(&contents.entries())?,
+            _ => archive::tar_gz(&contents.entries(), release.time)?,
+        };
+        let path = release.write(&target.archive(&release.version), &bytes)?;
         files.insert(target.triple, path);
         npm::platform(&release, target, &contents)?;
         wheel::write(&release, target, &contents)?;
         system::write(&release, target, &contents)?;
+        image::write(&release, target, &contents)?;
     }
     npm::main(&release, &plan.targets)?;
     sbom::write(&release)?;
@@ -167,7 +173,7 @@ fn build(root: &Path, target: &Target, zig: bool) -> Result<PathBuf> {
     ensure!(status.success(), "the build for {} failed", target.triple);
     let folder = crate::bench::target_directory()?;
     let folder = if is_native { folder } else { folder.join(target.triple) };
-    Ok(folder.join(PROFILE).join("codewright"))
+    Ok(folder.join(PROFILE).join(target.program()))
 }
 
 /// The signed list of archives that `codewright upgrade` reads.

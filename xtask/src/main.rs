@@ -13,6 +13,7 @@ mod contract;
 mod crash;
 mod dist;
 mod ecosystem;
+mod first_run;
 mod fleet;
 mod fuzz;
 mod hang;
@@ -26,6 +27,7 @@ mod package;
 mod pictures;
 mod plugins;
 mod races;
+mod size;
 mod transcripts;
 mod web;
 mod work;
@@ -139,6 +141,14 @@ Commands:
       key in FILE. With --zig the program is built by cargo-zigbuild for glibc 2.17 or musl. With
       --rehearse everything is made twice, published on servers of this machine, installed in empty
       homes and upgraded; damaged releases must change nothing. Exit with 1 if a step failed.
+  first-run --bin PATH [--root DIRECTORY] [--glibc 2.N]
+      Start the program for the first time in an empty root file system: without network, git, certificates, home,
+      devices; as root and as a user without a name; behind a proxy with a certificate of its own. Needs unshare and
+      busybox. With --root it is copied into that root file system, such as one of an older Debian; with --glibc it
+      must not need a newer one. Print each step and n of n. Exit with 1 if one failed.
+  size --bin PATH
+      Print what a program with symbols consists of: sections, code by crate, embedded files.
+      Needs readelf.
   ecosystem [--only NAME] [--also NAME@VERSION]... [--bin PATH]
       Live a day with each of twenty-one published packages of npm, unmodified, on OpenCode 1.18.33
       and on this program, or with other plugins. Print the points of both for each package, and
@@ -195,6 +205,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "sdk" => return clients::sdk(rest),
         "tui" => return clients::tui(rest),
         "web" => return web::main(rest),
+        "first-run" => return first_run::main(rest),
         "fleet" => return fleet::main(rest),
         "fuzz" => return fuzz::main(rest),
         "transcripts" => return transcripts::main(rest),
@@ -212,6 +223,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "package" => return package::main(rest),
         "pictures" => return pictures::main(rest),
         "races" => return races::main(rest),
+        "size" => return size::main(rest),
         // Parts of a benchmark that need their own process.
         bench::decode::COMMAND => bench::decode::main(rest)?,
         bench::store::COMMAND => bench::store::main(rest)?,

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 /// A file in an archive.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// The path, with `/` between its parts.
+    /// The path, with `/` between its parts. That of a directory ends with one.
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
@@ -23,6 +23,11 @@ impl Entry {
         Self { path: path.into(), bytes: bytes.into(), mode: 0o644 }
     }
 
+    /// A directory, for the few that are more than the way to a file.
+    pub(crate) fn directory(path: &str, mode: u32) -> Self {
+        Self { path: format!("{path}/"), bytes: Vec::new(), mode }
+    }
+
     /// A program.
     pub(crate) fn program(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { mode: 0o755, ..Self::file(path, bytes) }
@@ -31,12 +36,26 @@ impl Entry {
 
 /// A compressed archive of tar. `time` is the time of all entries.
 pub(crate) fn tar_gz(entries: &[Entry], time: u64) -> Result<Vec<u8>> {
-    // The header of gzip has no time and no name.
-    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::best()));
+    gzip(&tar(entries, time)?)
+}
+
+/// Compresses bytes. The header of gzip has no time and no name.
+pub(crate) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?)
+}
+
+/// An archive of tar, in the order of the paths.
+pub(crate) fn tar(entries: &[Entry], time: u64) -> Result<Vec<u8>> {
+    let mut tar = tar::Builder::new(Vec::new());
     let mut entries: Vec<&Entry> = entries.iter().collect();
     entries.sort_by(|one, other| one.path.cmp(&other.path));
     for entry in entries {
         let mut header = tar::Header::new_gnu();
+        if entry.path.ends_with('/') {
+            header.set_entry_type(tar::EntryType::Directory);
+        }
         header.set_size(entry.bytes.len() as u64);
         header.set_mode(entry.mode);
         header.set_mtime(time);
@@ -44,7 +63,7 @@ pub(crate) fn tar_gz(entries: &[Entry], time: u64) -> Result<Vec<u8>> {
         header.set_gid(0);
         tar.append_data(&mut header, &entry.path, entry.bytes.as_slice())?;
     }
-    Ok(tar.into_inner()?.finish()?)
+    Ok(tar.into_inner()?)
 }
 
 /// Writes a zip archive with the library of Python, which a checkout needs anyway. Its entries have the earliest time that

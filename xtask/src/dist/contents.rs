@@ -29,6 +29,8 @@ pub(crate) struct Contents {
     pub(crate) licences: Vec<u8>,
     readme: Vec<u8>,
     folder: String,
+    /// The name of the program.
+    name: String,
     /// The oldest glibc that the program runs with: the number after `2.`.
     pub(crate) glibc: Option<u32>,
 }
@@ -54,6 +56,7 @@ impl Contents {
             licence: read("LICENSE")?,
             licences: super::sbom::licences(&release.root)?.into_bytes(),
             readme: read("README.md")?,
+            name: target.program(),
             folder: format!("codewright-{}-{}", release.version, target.triple),
         })
     }
@@ -62,7 +65,7 @@ impl Contents {
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let folder = &self.folder;
         let mut entries = vec![
-            Entry::program(format!("{folder}/codewright"), self.program.clone()),
+            Entry::program(format!("{folder}/{}", self.name), self.program.clone()),
             Entry::file(format!("{folder}/LICENSE"), self.licence.clone()),
             Entry::file(format!("{folder}/LICENCES-OF-LIBRARIES.txt"), self.licences.clone()),
             Entry::file(format!("{folder}/README.md"), self.readme.clone()),
@@ -107,16 +110,19 @@ fn completions(program: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     SHELLS.into_iter().map(script).collect()
 }
 
-/// The newest version of glibc that the dynamic symbols of a program name.
-fn glibc(program: &[u8]) -> Option<u32> {
+/// The oldest glibc that a program runs with: the newest version that its symbols name, or the first version that reads
+/// packed relocations.
+pub(crate) fn glibc(program: &[u8]) -> Option<u32> {
     const MARK: &[u8] = b"GLIBC_2.";
+    const PACKED: (&[u8], u32) = (b"GLIBC_ABI_DT_RELR\0", 36);
     let versions =
         program.windows(MARK.len() + 3).filter(|window| window.starts_with(MARK)).filter_map(|window| {
             let digits: Vec<u8> =
                 window[MARK.len()..].iter().copied().take_while(u8::is_ascii_digit).collect();
             String::from_utf8(digits).ok()?.parse().ok()
         });
-    versions.max()
+    let packed = program.windows(PACKED.0.len()).any(|window| window == PACKED.0).then_some(PACKED.1);
+    versions.chain(packed).max()
 }
 
 #[cfg(test)]
@@ -126,6 +132,7 @@ mod tests {
     #[test]
     fn the_newest_glibc_counts() {
         assert_eq!(glibc(b"\0GLIBC_2.17\0GLIBC_2.4\0GLIBC_2.34\0x"), Some(34));
+        assert_eq!(glibc(b"\0GLIBC_2.34\0GLIBC_ABI_DT_RELR\0"), Some(36));
         assert_eq!(glibc(b"static program"), None);
     }
 }

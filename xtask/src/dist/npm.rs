@@ -31,7 +31,7 @@ pub(super) fn platform(release: &Release, target: &Target, contents: &Contents) 
         manifest["libc"] = json!([libc]);
     }
     let files = vec![
-        Entry::program("package/bin/codewright", contents.program.clone()),
+        Entry::program(format!("package/bin/{}", target.program()), contents.program.clone()),
         Entry::file("package/LICENSES.txt", contents.licences.clone()),
     ];
     pack(release, &format!("codewright-{name}"), manifest, files)

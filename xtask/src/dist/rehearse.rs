@@ -1,6 +1,7 @@
 //! Rehearses a release: makes the artefacts twice, publishes them on servers of this machine, and installs each in an empty
 //! home. Damaged and older releases must change nothing.
 
+mod packages;
 mod place;
 
 use std::fs;
@@ -89,7 +90,7 @@ pub(super) fn run(root: &Path, mut plan: Plan) -> Result<ExitCode> {
     upgrades(&release, &signer, &place, &mut report)?;
     npm(&release, &place, &mut report)?;
     python(&release, &mut report)?;
-    debian(&release, &mut report)?;
+    packages::rehearse(&release, &mut report)?;
     let mut out = std::io::stdout();
     writeln!(out, "| installed by | download | installed in | first demo in |\n|---|---|---|---|")?;
     for row in &report.rows {
@@ -113,7 +114,7 @@ fn publish(release: &Release, signer: &sign::Signer, place: &Place) -> Result<()
 
 /// The name of the archive for this machine.
 fn archive_name(version: &str) -> Result<String> {
-    Ok(format!("codewright-{version}-{}.tar.gz", super::target::of_this_machine()?.triple))
+    Ok(super::target::of_this_machine()?.archive(version))
 }
 
 /// A run of the install script in an empty home. Returns the program.
@@ -333,22 +334,6 @@ fn python(release: &Release, report: &mut Report) -> Result<()> {
             &["install", "-q", "--no-index", "--disable-pip-version-check", &wheel],
         )?;
         Ok(environment.join("bin/codewright"))
-    });
-    Ok(())
-}
-
-fn debian(release: &Release, report: &mut Report) -> Result<()> {
-    let package = fs::read_dir(&release.out)?.flatten().map(|entry| entry.path());
-    let package = package.into_iter().find(|path| path.extension().is_some_and(|end| end == "deb"));
-    let Some(package) = package.filter(|_| Command::new("dpkg-deb").arg("--version").output().is_ok()) else {
-        report.rows.push("| deb | skipped: nfpm or dpkg is not installed | | |".to_owned());
-        return Ok(());
-    };
-    let root = tempfile::tempdir()?;
-    report.installed("deb", &package, || {
-        let output = Command::new("dpkg-deb").arg("--extract").arg(&package).arg(root.path()).output()?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(root.path().join("usr/bin/codewright"))
     });
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The packages of Linux systems, made by nfpm: deb, rpm, apk and Arch Linux.
+//! The packages of Linux systems, made by nfpm: deb, rpm and Arch Linux from the program for glibc, apk from the one for musl.
 
 use std::fs;
 use std::process::Command;
@@ -9,12 +9,9 @@ use super::Release;
 use super::contents::Contents;
 use super::target::Target;
 
-/// The formats of nfpm.
-const FORMATS: [&str; 4] = ["deb", "rpm", "apk", "archlinux"];
-
 /// Writes the packages of a system. Without nfpm it says that it writes none.
 pub(super) fn write(release: &Release, target: &Target, contents: &Contents) -> Result<()> {
-    let Some(processor) = target.linux else { return Ok(()) };
+    let Some((processor, formats)) = target.linux else { return Ok(()) };
     if Command::new("nfpm").arg("--version").output().is_err() {
         say_skipped();
         return Ok(());
@@ -51,19 +48,18 @@ pub(super) fn write(release: &Release, target: &Target, contents: &Contents) -> 
             add(name, place, "0o644");
         }
     }
-    let glibc = contents.glibc.map_or_else(String::new, |minor| format!("\n      - libc6 (>= 2.{minor})"));
     let text = format!(
         "name: codewright\narch: {processor}\nplatform: linux\nversion: {version}\nsection: devel\npriority: optional\n\
          maintainer: The Codewright project <codewright@example.invalid>\n\
          description: |-\n  AI coding agent for the terminal\n  Reads a codebase, edits it and runs commands with the model that you choose.\n\
          license: MIT\nmtime: {time}\nrecommends:\n  - bubblewrap\n  - git\n\
-         overrides:\n  deb:\n    depends:\n      - ca-certificates{glibc}\n\
-         contents:\n{files}",
+         overrides:\n{needs}contents:\n{files}",
         version = release.version,
         time = release.date,
+        needs = needs(contents.glibc),
     );
     let plan = write("nfpm.yaml", text.as_bytes())?;
-    for format in FORMATS {
+    for format in formats {
         let output = Command::new("nfpm")
             .args(["package", "--packager", format, "--config"])
             .arg(&plan)
@@ -81,6 +77,23 @@ pub(super) fn write(release: &Release, target: &Target, contents: &Contents) -> 
     Ok(())
 }
 
+/// What the packages need, in the names of each system. A static program needs certificates only.
+fn needs(glibc: Option<u32>) -> String {
+    let Some(minor) = glibc else {
+        return "  apk:\n    depends:\n      - ca-certificates\n".to_owned();
+    };
+    let lists = [
+        ("deb", [format!("libc6 (>= 2.{minor})"), "libgcc-s1".to_owned()]),
+        ("rpm", [format!("glibc >= 2.{minor}"), "libgcc".to_owned()]),
+        ("archlinux", [format!("glibc>=2.{minor}"), "gcc-libs".to_owned()]),
+    ];
+    let text = lists.map(|(format, libraries)| {
+        let libraries = libraries.map(|library| format!("      - {library}\n")).concat();
+        format!("  {format}:\n    depends:\n      - ca-certificates\n{libraries}")
+    });
+    text.concat()
+}
+
 /// Says that packages are missing.
 fn say_skipped() {
     use std::io::Write as _;
@@ -90,4 +103,18 @@ fn say_skipped() {
         std::io::stderr(),
         "skipped: nfpm is not installed, so there is no deb, rpm, apk and Arch package"
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_need_the_libraries_that_the_program_loads() {
+        let needs = needs(Some(36));
+        for library in ["libc6 (>= 2.36)", "libgcc-s1", "glibc >= 2.36", "glibc>=2.36", "gcc-libs"] {
+            assert!(needs.contains(&format!("      - {library}\n")), "{needs}");
+        }
+        assert!(!super::needs(None).contains("glibc"));
+    }
 }

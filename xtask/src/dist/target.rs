@@ -10,8 +10,24 @@ pub(crate) struct Target {
     pub(crate) npm: (&'static str, &'static str, &'static str, Option<&'static str>),
     /// The platform of the wheel. The version of glibc is filled in for `GLIBC`.
     pub(crate) wheel: &'static str,
-    /// The processor in the words of Debian, for packages of Linux systems.
-    pub(crate) linux: Option<&'static str>,
+    /// The processor in the words of Debian and the formats of nfpm, for packages of Linux systems.
+    pub(crate) linux: Option<(&'static str, &'static [&'static str])>,
+    /// The end of the names of programs.
+    pub(crate) program_end: &'static str,
+    /// The end of the name of the archive.
+    pub(crate) archive_end: &'static str,
+}
+
+impl Target {
+    /// The name of the archive of a version.
+    pub(crate) fn archive(&self, version: &str) -> String {
+        format!("codewright-{version}-{}.{}", self.triple, self.archive_end)
+    }
+
+    /// The name of the program.
+    pub(crate) fn program(&self) -> String {
+        format!("codewright{}", self.program_end)
+    }
 }
 
 /// All systems.
@@ -20,37 +36,57 @@ pub(crate) const TARGETS: &[Target] = &[
         triple: "x86_64-unknown-linux-gnu",
         npm: ("linux-x64", "linux", "x64", Some("glibc")),
         wheel: "manylinux_GLIBC_x86_64",
-        linux: Some("amd64"),
+        linux: Some(("amd64", &["deb", "rpm", "archlinux"])),
+        program_end: "",
+        archive_end: "tar.gz",
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
         npm: ("linux-arm64", "linux", "arm64", Some("glibc")),
         wheel: "manylinux_GLIBC_aarch64",
-        linux: Some("arm64"),
+        linux: Some(("arm64", &["deb", "rpm", "archlinux"])),
+        program_end: "",
+        archive_end: "tar.gz",
     },
     Target {
         triple: "x86_64-unknown-linux-musl",
         npm: ("linux-x64-musl", "linux", "x64", Some("musl")),
         wheel: "musllinux_1_1_x86_64",
-        linux: None,
+        linux: Some(("amd64", &["apk"])),
+        program_end: "",
+        archive_end: "tar.gz",
     },
     Target {
         triple: "aarch64-unknown-linux-musl",
         npm: ("linux-arm64-musl", "linux", "arm64", Some("musl")),
         wheel: "musllinux_1_1_aarch64",
-        linux: None,
+        linux: Some(("arm64", &["apk"])),
+        program_end: "",
+        archive_end: "tar.gz",
     },
     Target {
         triple: "x86_64-apple-darwin",
         npm: ("darwin-x64", "darwin", "x64", None),
         wheel: "macosx_11_0_x86_64",
         linux: None,
+        program_end: "",
+        archive_end: "tar.gz",
     },
     Target {
         triple: "aarch64-apple-darwin",
         npm: ("darwin-arm64", "darwin", "arm64", None),
         wheel: "macosx_11_0_arm64",
         linux: None,
+        program_end: "",
+        archive_end: "tar.gz",
+    },
+    Target {
+        triple: "x86_64-pc-windows-msvc",
+        npm: ("win32-x64", "win32", "x64", None),
+        wheel: "win_amd64",
+        linux: None,
+        program_end: ".exe",
+        archive_end: "zip",
     },
 ];
 

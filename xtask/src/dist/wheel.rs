@@ -27,7 +27,10 @@ pub(super) fn write(release: &Release, target: &Target, contents: &Contents) -> 
         "Wheel-Version: 1.0\nGenerator: codewright\nRoot-Is-Purelib: false\nTag: py3-none-{platform}\n"
     );
     let mut files = vec![
-        Entry::program(format!("codewright-{version}.data/scripts/codewright"), contents.program.clone()),
+        Entry::program(
+            format!("codewright-{version}.data/scripts/{}", target.program()),
+            contents.program.clone(),
+        ),
         Entry::file(format!("{folder}/METADATA"), metadata),
         Entry::file(format!("{folder}/WHEEL"), tags),
         Entry::file(format!("{folder}/licenses/LICENSE"), contents.licence.clone()),
