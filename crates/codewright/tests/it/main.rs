@@ -16,6 +16,7 @@ mod background;
 mod batch;
 #[cfg(target_os = "linux")]
 mod breakout;
+mod byname;
 mod completion;
 mod config;
 mod confined;
