@@ -1,6 +1,6 @@
 //! Buffered standard output, for commands that print much.
 //!
-//! Control sequences are removed on a terminal. A closed pipe is not an error.
+//! On a terminal control sequences are removed, and in JSON they are escaped. A closed pipe is not an error.
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Stdout, Write as _};
 use std::process::ExitCode;
@@ -25,6 +25,19 @@ impl Output {
             return self.writer.write_all(crate::clean::clean(text).as_bytes());
         }
         self.writer.write_all(text.as_bytes())
+    }
+
+    /// Writes a JSON text; escapes control characters and invisible ones if standard output is a terminal.
+    pub(crate) fn write_json(&mut self, text: &str) -> io::Result<()> {
+        if self.is_terminal {
+            return self.writer.write_all(crate::clean::escape_json(text).as_bytes());
+        }
+        self.writer.write_all(text.as_bytes())
+    }
+
+    /// Writes a value as indented JSON and a line feed.
+    pub(crate) fn write_value(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
+        self.write_json(&format!("{}\n", serde_json::to_string_pretty(value)?))
     }
 
     /// Flushes the buffer.

@@ -5,7 +5,12 @@
 
 mod names;
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::Path,
+    sync::Arc,
+};
 
 pub use names::*;
 
@@ -33,8 +38,65 @@ const SECRET_PATHS: &[&str] = &[
     "npm_config_userconfig",
 ];
 
-/// The keys of model providers that commands do not get. Tokens that other tools use too (`GITHUB_TOKEN`, `HF_TOKEN`,
-/// `AWS_…`, `CLOUDFLARE_API_TOKEN`) are not listed, because commands need them.
+/// Variables that the tools of a user read. Commands get them, even if the configuration uses them or a provider accepts them
+/// as its key.
+const TOOL_VARIABLES: &[&str] = &[
+    "AWS_ACCESS_KEY_ID",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+    "AWS_DEFAULT_REGION",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_ROLE_ARN",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "CLOUDFLARE_ACCOUNT_ID",
+    "CLOUDFLARE_API_KEY",
+    "CLOUDFLARE_API_TOKEN",
+    "DATABRICKS_HOST",
+    "DATABRICKS_TOKEN",
+    "DIGITALOCEAN_ACCESS_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GH_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
+    "GITHUB_TOKEN",
+    "GITLAB_TOKEN",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "HF_TOKEN",
+    "NODE_AUTH_TOKEN",
+    "NPM_TOKEN",
+    "PGPASSWORD",
+    "VERCEL_TOKEN",
+    "WANDB_API_KEY",
+];
+
+/// Variables of this program and of the system that it connects to, which have a secret. Commands get them, because other
+/// programs use them too.
+const SERVICES: &[&str] = &["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "PGPASSWORD"];
+
+/// Variables about the machine and the terminal, which never have a secret.
+const ORDINARY: &[&str] = &[
+    "COLORTERM",
+    "DISPLAY",
+    "EDITOR",
+    "HOSTNAME",
+    "LANG",
+    "LANGUAGE",
+    "NODE_EXTRA_CA_CERTS",
+    "OLDPWD",
+    "PAGER",
+    "PWD",
+    "SSH_AUTH_SOCK",
+    "TEMP",
+    "TERM",
+    "TMP",
+    "TZ",
+    "VISUAL",
+    "WAYLAND_DISPLAY",
+];
+
+/// The keys of model providers that commands do not get. The variables of [`TOOL_VARIABLES`] are not listed, because commands need
+/// them.
 const PROVIDER_KEYS: &[&str] = &[
     "302AI_API_KEY",
     "AI_GATEWAY_API_KEY",
@@ -93,12 +155,14 @@ const PROVIDER_KEYS: &[&str] = &[
 
 /// This program's secrets, without the prefix, which commands do not get.
 const OWN_SECRETS: &[&str] =
-    &["API_KEY", "AUTH_CONTENT", "EDITOR", "NODE_SECRET", "SERVER_PASSWORD", "STORE"];
+    &["API_KEY", "AUTH_CONTENT", "CONFIG_CONTENT", "EDITOR", "NODE_SECRET", "SERVER_PASSWORD", "STORE"];
 
 /// A snapshot of the environment variables. Its `Debug` text contains no values.
 #[derive(Clone, Default)]
 pub struct Env {
     values: BTreeMap<String, String>,
+    /// The variables of the catalog that may have the key of a provider.
+    provider_keys: Arc<BTreeSet<String>>,
 }
 
 impl Env {
@@ -121,12 +185,13 @@ impl Env {
             let home = std::env::home_dir().and_then(|home| home.into_os_string().into_string().ok());
             values.extend(home.map(|home| (HOME.to_owned(), home)));
         }
-        Self { values }
+        Self { values, ..Self::default() }
     }
 
     /// An environment with exactly these variables.
     pub fn from_pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
-        Self { values: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+        let values = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { values, ..Self::default() }
     }
 
     /// A variable's value. The `CODEWRIGHT_` variant wins, for either name.
@@ -147,7 +212,7 @@ impl Env {
         let mut values = self.values.clone();
         let others = others.into_iter().filter(|(name, _)| !is_steering(name));
         values.extend(others.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        Self { values }
+        Self { values, provider_keys: self.provider_keys.clone() }
     }
 
     /// These variables, with all repositories trusted.
@@ -155,7 +220,7 @@ impl Env {
     pub fn with_trust(&self) -> Self {
         let mut values = self.values.clone();
         values.insert("CODEWRIGHT_TRUST".to_owned(), "all".to_owned());
-        Self { values }
+        Self { values, provider_keys: self.provider_keys.clone() }
     }
 
     /// These variables, with the address of the database of sessions.
@@ -163,7 +228,16 @@ impl Env {
     pub fn with_store(&self, url: &str) -> Self {
         let mut values = self.values.clone();
         values.insert("CODEWRIGHT_STORE".to_owned(), url.to_owned());
-        Self { values }
+        Self { values, provider_keys: self.provider_keys.clone() }
+    }
+
+    /// These variables, and the names of those that the catalog of providers lists. Names of regions and accounts are no
+    /// keys.
+    #[must_use]
+    pub fn with_provider_keys<'a>(&self, names: impl Iterator<Item = &'a str>) -> Self {
+        let is_set = |name: &&str| self.values.contains_key(*name) && names_credential(name);
+        let keys = names.filter(is_set).map(str::to_owned).collect();
+        Self { values: self.values.clone(), provider_keys: Arc::new(keys) }
     }
 
     /// Whether a switch is on: `1` or `true`, ignoring case.
@@ -174,10 +248,11 @@ impl Env {
 
     /// The names of the variables that commands do not get: keys of model providers and this program's secrets.
     ///
-    /// All other variables are passed on.
+    /// All other variables are passed on, except those that the configuration uses as secrets.
     #[must_use]
     pub fn child_removals(&self) -> Vec<&str> {
-        let secret = |name: &str| is_own_secret(name) || PROVIDER_KEYS.contains(&name);
+        let is_key = |name: &str| PROVIDER_KEYS.contains(&name) || self.provider_keys.contains(name);
+        let secret = |name: &str| is_own_secret(name) || (is_key(name) && !is_shared(name));
         self.values.keys().map(String::as_str).filter(|name| secret(name)).collect()
     }
 
@@ -191,16 +266,24 @@ impl Env {
     pub fn secrets(&self) -> Vec<&str> {
         /// Shorter values are switches and names.
         const MIN_BYTES: usize = 8;
-        let named = |name: &str| {
-            let name = name.to_ascii_uppercase();
-            ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
-                .iter()
-                .any(|word| name.contains(word))
-        };
         let is_secret = |(name, value): &(&String, &String)| {
-            is_credential(name) || (named(name) && value.len() >= MIN_BYTES)
+            is_credential(name) || (names_credential(name) && value.len() >= MIN_BYTES)
         };
         self.values.iter().filter(is_secret).map(|(_, value)| value.trim()).collect()
+    }
+
+    /// The reason why no repository may use a variable. `None` if it may, when the user trusts it.
+    pub(crate) fn reserved(&self, name: &str) -> Option<&'static str> {
+        let has_password = NETWORK.contains(&name) && self.get(name).is_some_and(|value| value.contains('@'));
+        if is_own_secret(name) {
+            Some("it is a secret of this program")
+        } else if is_credential(name) || self.provider_keys.contains(name) {
+            Some("it is the key of a provider")
+        } else if SERVICES.contains(&name) || has_password {
+            Some("it has a password")
+        } else {
+            None
+        }
     }
 
     /// The absolute paths of files and directories with credentials that variables name.
@@ -232,9 +315,35 @@ impl Env {
     }
 }
 
-/// Whether a variable holds a credential that belongs to one provider, or a secret of this program.
+/// Whether the name of a variable is that of a credential.
+pub(crate) fn names_credential(name: &str) -> bool {
+    const WORDS: [&str; 9] =
+        ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE", "JWT"];
+    const ENDS: [&str; 3] = ["_PAT", "PASS", "_AUTH"];
+    let name = name.to_ascii_uppercase();
+    WORDS.iter().any(|word| name.contains(word)) || ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether other programs of the user need a variable, so that commands get it in any case.
 #[must_use]
-pub fn is_credential(name: &str) -> bool {
+pub fn is_shared(name: &str) -> bool {
+    TOOL_VARIABLES.contains(&name) || SERVICES.contains(&name) || NETWORK.contains(&name)
+}
+
+/// Whether a program that gets a variable of [`TOOL_VARIABLES`] anyway may have it under another name, also if a repository
+/// configures the program.
+pub(crate) fn is_inherited(name: &str) -> bool {
+    TOOL_VARIABLES.contains(&name) && !SERVICES.contains(&name)
+}
+
+/// Whether a variable never has a secret.
+pub(crate) fn is_ordinary(name: &str) -> bool {
+    let is_steering = is_steering(name) && !is_own_secret(name);
+    (is_steering && !names_credential(name)) || ORDINARY.contains(&name) || name.starts_with("LC_")
+}
+
+/// Whether a variable holds a credential that belongs to one provider, or a secret of this program.
+fn is_credential(name: &str) -> bool {
     const CLOUD: [&str; 4] =
         ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"];
     is_own_secret(name) || PROVIDER_KEYS.contains(&name) || CLOUD.contains(&name)

@@ -28,6 +28,7 @@ mod permission;
 mod plugin_host;
 mod request;
 mod sandbox;
+mod secrets;
 mod skills;
 mod terminal;
 mod worktree;
@@ -51,8 +52,8 @@ pub use edit::{edit_document, parse_document};
 pub use env::Env;
 pub use error::{Error, FileProblem, Position};
 pub use load::{
-    LoadInput, LoadedConfig, Overlay, Parts, Remote, Source, auth, check_change, global, load, load_over,
-    node, open, store_address,
+    LoadInput, LoadedConfig, Overlay, Parts, Remote, Source, auth, check_change, global, global_with_secrets,
+    load, load_over, node, open, secret_variables, store_address,
 };
 pub use markdown::{CommandFile, front_matter, repository_commands};
 pub use nearest::nearest;
@@ -62,6 +63,7 @@ pub use permission::permission_rules;
 pub use plugin_host::PluginHostConfig;
 pub use request::{TrustRequest, WITH_NETWORK, needs_network};
 pub use sandbox::{NetworkAccess, SandboxConfig, SandboxMode};
+pub use secrets::{Audience, HIDDEN, Secrets};
 pub use skills::{Skill, SkillInput, skills};
 pub use terminal::{TerminalConfig, terminal_config};
 pub use worktree::{Worktree, find_worktree};

@@ -35,6 +35,7 @@ use crate::{
     },
     env,
     origins::Origins,
+    secrets::Secrets,
 };
 use layers::Layers;
 pub(crate) use normalize::normalize;
@@ -86,6 +87,8 @@ pub struct LoadedConfig {
     pub origins: Origins,
     /// The configuration directories, lowest precedence first. They may contain other files that are used.
     pub folders: Vec<PathBuf>,
+    /// What the documents insert, and the variables that the user's documents use as secrets.
+    pub secrets: Secrets,
     /// The user's and the repository's documents separately, if the repository has any.
     pub parts: Option<Box<Parts>>,
 }
@@ -162,11 +165,12 @@ pub fn open(
         return Ok((Layers::new(input, &control, Trust::Inert).over(overlay).all(remote)?, control));
     }
     let nothing = ControlFiles::default();
-    let user = Layers::new(input, &nothing, Trust::Inert).over(overlay).all(remote)?.config;
+    let user = Layers::new(input, &nothing, Trust::Inert).over(overlay).all(remote)?;
+    let (user, secrets) = (user.config, user.secrets);
     let rules = [default_rules(dirs), user.permission.clone()].concat();
     control.collect_requests(&|rule| is_looser(rule, &rules));
     let trust = if control.limit().is_some() { Trust::Inert } else { decide(&control) };
-    let mut layers = Layers::new(input, &control, trust).over(overlay);
+    let mut layers = Layers::new(input, &control, trust).over(overlay).without(&secrets);
     layers.warnings.extend(control.warnings().iter().cloned());
     let mut loaded = layers.all(remote)?;
     if let Some(parts) = &mut loaded.parts {
@@ -205,15 +209,27 @@ pub fn auth(input: LoadInput<'_>) -> Result<Option<Value>, Error> {
     Ok(loaded.config.raw.get("auth").filter(|auth| !auth.is_null()).cloned())
 }
 
+/// The variables that the user's configuration uses as secrets. A repository's configuration is not read.
+pub fn secret_variables(input: LoadInput<'_>) -> Result<Vec<String>, Error> {
+    let nothing = ControlFiles::default();
+    let loaded = Layers::new(input, &nothing, Trust::Inert).all(&[])?;
+    Ok(loaded.secrets.variables().map(str::to_owned).collect())
+}
+
 /// The user's global configuration, without the project's.
 pub fn global(input: LoadInput<'_>) -> Result<Value, Error> {
+    global_with_secrets(input).map(|(global, _)| global)
+}
+
+/// Like [`global`], with what the documents insert.
+pub fn global_with_secrets(input: LoadInput<'_>) -> Result<(Value, Secrets), Error> {
     let control = ControlFiles::default();
     let mut layers = Layers::new(input, &control, Trust::Inert);
     layers.files(&input.dirs.config, &GLOBAL_FILES)?;
     layers.files(&input.dirs.own_config, &OWN_FILES)?;
-    let mut raw = layers.merged;
+    let (mut raw, secrets) = (layers.merged, layers.secrets);
     raw.entry("$schema").or_insert_with(|| json!(SCHEMA));
-    Ok(Value::Object(normalize::sorted(raw, CONFIG_KEYS)))
+    Ok((Value::Object(normalize::sorted(raw, CONFIG_KEYS)), secrets))
 }
 
 /// Checks a client's change of the configuration, and removes unknown keys.

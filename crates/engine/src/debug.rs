@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use codewright_config::{AgentSpec, parse_model};
+use codewright_config::{AgentSpec, Audience, parse_model};
 use codewright_llm::{Model, ToolSpec};
 use codewright_proto::{CreatedTime, PromptModel, UserMessage};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::extension;
 use crate::inner::Inner;
-use crate::instance::{self, Instance};
+use crate::instance::Instance;
 use crate::interface::Instances;
 use crate::lsp;
 use crate::mcp;
@@ -234,19 +234,24 @@ impl Instance {
     /// Returns one agent as clients receive it.
     pub fn agent_json(&self, name: &str) -> Result<Value, Error> {
         let mut agent = json!(self.agent(name)?);
-        instance::hide_options(&mut agent);
+        self.hide_in_agent(&mut agent, Audience::Owner);
         Ok(agent)
     }
 
     /// Returns every configuration value with its path and origin. Secrets are hidden.
     #[must_use]
     pub fn settings(&self) -> Vec<Setting> {
+        let redaction = self.redaction(Audience::Owner);
         let found = self.origins.iter().map(|(path, origin)| {
             let value = match path.split_once(' ') {
                 // The origins of lists name their entries.
-                Some((_, entry)) => entry.to_owned(),
-                None => at(self.raw_config(), path)
-                    .map_or_else(|| "(not used)".to_owned(), |value| redact::shown(value, path).to_string()),
+                Some((_, entry)) => {
+                    self.secrets.masked(entry, Audience::Owner).unwrap_or_else(|| entry.to_owned())
+                }
+                None => at(self.raw_config(), path).map_or_else(
+                    || "(not used)".to_owned(),
+                    |value| redaction.shown(value, path).to_string(),
+                ),
             };
             let path = path.split(' ').next().unwrap_or(path);
             let value = if redact::may_be_secret(path) { redact::HIDDEN.to_owned() } else { value };
@@ -258,8 +263,14 @@ impl Instance {
     /// Returns the merged configuration, with secrets hidden.
     #[must_use]
     pub fn config_shown(&self) -> Value {
+        self.config_for(Audience::Owner)
+    }
+
+    /// Returns the merged configuration as an audience sees it.
+    #[must_use]
+    pub fn config_for(&self, audience: Audience) -> Value {
         let mut shown = self.config_json();
-        redact::hide(&mut shown);
+        self.redaction(audience).hide(&mut shown);
         shown
     }
 }

@@ -449,7 +449,7 @@ fn own_directories(dirs: &Dirs, env: &Env) -> Vec<PathBuf> {
     own.into_iter().cloned().chain(named.filter(|path| path.is_absolute())).collect()
 }
 
-/// Returns the variables that are set for commands and those that are removed.
+/// Returns the variables that are set for the commands of every directory and those that are removed.
 fn child_environment(env: &Env, database: &Database) -> Environment {
     let set = [("AGENT", "1"), ("OPENCODE", "1"), ("CODEWRIGHT", "1")];
     Environment {

@@ -122,6 +122,13 @@ struct Home<'a> {
 }
 
 impl Inner {
+    /// Returns the variables of the commands of a directory.
+    pub(crate) fn child_environment(&self, instance: &Instance) -> Environment {
+        let mut environment = self.child_env.clone();
+        environment.remove.extend(instance.removed_variables.iter().cloned());
+        environment
+    }
+
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Error> {
         self.store.session(id).await?.ok_or_else(|| Error::not_found(Resource::Session, id))
     }

@@ -15,17 +15,19 @@ mod trees;
 pub(crate) mod vcs;
 pub(crate) mod watcher;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::{
-    AgentSpec, Code, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, Overlay, Parts,
-    PluginHostConfig, PromptConfig, Remote, SandboxConfig, SkillInput, Trust, Worktree, env,
+    AgentSpec, Audience, Code, Config, ControlFiles, Dirs, Env, LoadInput, LoadedConfig, Origins, Overlay,
+    Parts, PluginHostConfig, PromptConfig, Remote, SandboxConfig, Secrets, SkillInput, Trust, Worktree, env,
 };
 use codewright_formatter::Formatters;
 use codewright_llm::Client;
 use codewright_llm::oauth::SignIn;
+use codewright_llm::vault::Stored;
 use codewright_lsp::Spec;
 use codewright_proto::{
     Action, Clock, MessagePath, PathReply, Project, ProjectId, ProjectTime, Session, TrustStatus,
@@ -51,13 +53,14 @@ use crate::packages::{self, PluginEntry};
 use crate::permission::rules::PermissionRules;
 use crate::plugins::PluginTable;
 use crate::prompts::{self, Family};
+use crate::redact::Redaction;
 use crate::request::instructions::addresses::Addresses;
 use crate::request::instructions::{Found, Sources};
 use crate::request::skills::location;
 use crate::skill_urls::Downloads;
 use crate::toolbox::Switches;
 use crate::trust::{Standing, TrustState};
-use crate::{Error, redact, remote};
+use crate::{Error, remote};
 use settled::Settled;
 
 /// The number of directories that stay open. The least recently used one is closed for another.
@@ -82,6 +85,12 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Opening<'_> {
+    /// Returns the environment with the tokens of organizations and the names of the catalog.
+    fn variables(&self, stored: &Stored) -> Env {
+        let catalog = self.catalog.open().catalog;
+        remote::environment(self.env, stored).with_provider_keys(catalog.variables())
+    }
+
     fn downloads(&self) -> Downloads<'_> {
         Downloads { llm: self.llm, dirs: self.dirs, clock: self.clock }
     }
@@ -114,6 +123,10 @@ pub struct Instance {
     pub(crate) settled: Settled,
     /// The formatters of changed files.
     pub(crate) formatters: Formatters,
+    /// The variables that commands do not get, apart from those of every directory.
+    pub(crate) removed_variables: Vec<String>,
+    /// The secrets of the configuration.
+    pub(crate) secrets: Secrets,
     /// The settings of the sandbox, which only the user sets.
     pub(crate) sandbox: SandboxConfig,
     /// Where programs are found, and which may run.
@@ -142,13 +155,6 @@ pub struct Instance {
     pub(crate) has_adopted: OnceCell<()>,
     names: names::Names,
     trees: trees::Trees,
-}
-
-/// Hides secrets in an agent's options, which are sent to its provider unchanged.
-pub(crate) fn hide_options(agent: &mut Value) {
-    if let Some(options) = agent.get_mut("options") {
-        redact::hide(options);
-    }
 }
 
 /// Returns the directories of an instance as clients receive them.
@@ -193,7 +199,7 @@ impl Instance {
         let worktree = codewright_config::find_worktree(&directory);
         let project = project(opening, &worktree).await?;
         let stored = opening.sign_in.vault().read().map_err(|error| Error::machine(error.to_string()))?;
-        let variables = remote::environment(opening.env, &stored);
+        let variables = opening.variables(&stored);
         let (served, unserved) = remote::served(opening.llm, opening.dirs, opening.clock, &stored).await;
         let (dirs, env) = (opening.dirs, &variables);
         let input = LoadInput { directory: &directory, worktree: &worktree.root, env, dirs };
@@ -206,7 +212,7 @@ impl Instance {
         let (skills, unskilled) = skills(input, trusted, &loaded, opening.downloads()).await;
         let mut agents =
             codewright_config::limited_agents(&loaded, opening.dirs, &worktree.root, &folders(&skills))?;
-        let LoadedConfig { config, looked_for, mut warnings, origins, parts, folders, .. } = loaded;
+        let LoadedConfig { config, looked_for, mut warnings, origins, parts, folders, secrets, .. } = loaded;
         warnings.extend(trust.warning.iter().cloned().chain(config.sandbox.warnings()));
         let hooks = settings::hooks(input, &config, parts.as_deref(), trusted, &mut warnings);
         complete(&mut agents, &overlay.agents);
@@ -239,6 +245,8 @@ impl Instance {
             default_agent,
             commands,
             prompt: config.prompt.clone(),
+            removed_variables: removed_variables(&variables, &secrets),
+            secrets,
             sandbox: config.sandbox.clone(),
             programs: place.search.clone(),
             formatters: programs::formatters(&config.raw, place),
@@ -314,12 +322,40 @@ impl Instance {
     /// Returns the agents for `GET /agent`, with secrets hidden.
     #[must_use]
     pub fn agents_json(&self) -> Value {
+        self.agents_for(Audience::Owner)
+    }
+
+    /// Returns the agents as an audience sees them.
+    #[must_use]
+    pub fn agents_for(&self, audience: Audience) -> Value {
         // Plain data always has a JSON form.
         let mut agents = serde_json::to_value(&self.agents).unwrap_or_default();
-        for agent in agents.as_array_mut().into_iter().flatten() {
-            hide_options(agent);
-        }
+        agents.as_array_mut().into_iter().flatten().for_each(|agent| self.hide_in_agent(agent, audience));
         agents
+    }
+
+    /// Hides secrets in an agent, whose options are sent to its provider unchanged.
+    pub(crate) fn hide_in_agent(&self, agent: &mut Value, audience: Audience) {
+        let redaction = self.redaction(audience);
+        if let Some(options) = agent.get_mut("options") {
+            redaction.hide_below(options, &["agent", "", "options"]);
+        }
+        redaction.mask(agent);
+    }
+
+    /// Returns what is hidden from an audience.
+    pub(crate) fn redaction(&self, audience: Audience) -> Redaction<'_> {
+        Redaction { secrets: &self.secrets, audience }
+    }
+
+    /// Hides the values that the configuration inserts with `{env:…}` and `{file:…}` from an audience.
+    pub fn mask(&self, value: &mut Value, audience: Audience) {
+        self.redaction(audience).mask(value);
+    }
+
+    /// Returns the secrets that the configuration inserts, which no log may contain.
+    pub fn inserted_secrets(&self) -> impl Iterator<Item = &str> {
+        self.secrets.inserted()
     }
 
     /// Returns the skills for `GET /skill`.
@@ -362,13 +398,19 @@ impl Instance {
     /// Returns the connected providers and their models, for `GET /config/providers`.
     #[must_use]
     pub fn providers_json(&self) -> Value {
-        self.models.json()
+        self.masked(self.models.json())
     }
 
     /// Returns all known providers, for `GET /provider`.
     #[must_use]
     pub fn provider_list_json(&self) -> Value {
-        self.models.list_json()
+        self.masked(self.models.list_json())
+    }
+
+    /// Returns a list of providers without the inserted secrets, which addresses may contain.
+    fn masked(&self, mut value: Value) -> Value {
+        self.mask(&mut value, Audience::Owner);
+        value
     }
 
     /// Returns all known providers without their models.
@@ -379,12 +421,13 @@ impl Instance {
 
     /// Returns the usable providers. Fails if there are none.
     pub fn usable_providers(&self) -> Result<Vec<Value>, Error> {
-        self.models.usable_json()
+        let usable = self.models.usable_json()?;
+        Ok(usable.into_iter().map(|provider| self.masked(provider)).collect())
     }
 
     /// Returns one connected provider, for `GET /config/providers`.
     pub fn provider_json(&self, id: &str) -> Result<Value, Error> {
-        self.models.provider_json(id)
+        self.models.provider_json(id).map(|provider| self.masked(provider))
     }
 
     /// Returns the warnings about invalid parts that were ignored.
@@ -487,6 +530,13 @@ impl Instance {
         };
         directory.join(format!("{}-{}.md", session.time.created, session.slug))
     }
+}
+
+/// Returns the variables with secrets that commands do not get.
+fn removed_variables(variables: &Env, secrets: &Secrets) -> Vec<String> {
+    let used = secrets.variables().filter(|name| !env::is_shared(name));
+    let removed: BTreeSet<&str> = variables.child_removals().into_iter().chain(used).collect();
+    removed.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the commands of the configuration, of Claude Code's files in a trusted repository, and of skills.

@@ -62,7 +62,7 @@ mod zone;
 
 pub use address::{Address, FileAddress};
 pub use attempt::{Attempt, Progress};
-pub use codewright_config::SandboxMode;
+pub use codewright_config::{Audience, SandboxMode};
 pub use codewright_llm::{Probe as KeyProbe, Verdict as KeyVerdict};
 pub use codewright_mcp::auth::Discovered;
 pub use codewright_permission::reserved;

@@ -1,14 +1,16 @@
 //! Removes secrets from the configuration before it is shown, and restores them when a client sends it back.
 //!
-//! A value is hidden if its key is the name of a secret. In other texts, credentials in addresses and in command
-//! arguments are hidden. If a client sends a hidden value back, the value is unchanged.
+//! A value is hidden if its key is the name of a secret, or if the configuration inserts it with `{env:…}` or `{file:…}`. In
+//! other texts, credentials in addresses and in command arguments are hidden. Other users than the owner see no options of
+//! providers and no arguments of commands, because any of them may be a secret. If a client sends a hidden value back, the
+//! value is unchanged.
 
+pub(crate) use codewright_config::HIDDEN;
+use codewright_config::{Audience, Secrets};
 use serde_json::{Map, Value};
 
 use crate::Error;
 
-/// The replacement of a hidden value.
-pub(crate) const HIDDEN: &str = "(hidden)";
 /// Words in the keys of secrets.
 const WORDS: [&str; 14] = [
     "apikey",
@@ -26,14 +28,181 @@ const WORDS: [&str; 14] = [
     "private",
     "accesskey",
 ];
-/// Keys of secrets, as whole words.
+/// Keys of secrets, as their last word.
 const NAMES: [&str; 4] = ["key", "auth", "pwd", "jwt"];
 /// Objects whose entries are all treated as secrets.
 const HOLDERS: [&str; 3] = ["headers", "environment", "env"];
 
-/// Hides the values that may be secret.
-pub(crate) fn hide(value: &mut Value) {
-    hide_at(value, "");
+/// What is hidden from an audience.
+#[derive(Clone, Copy)]
+pub(crate) struct Redaction<'a> {
+    /// The secrets of the configuration.
+    pub(crate) secrets: &'a Secrets,
+    pub(crate) audience: Audience,
+}
+
+impl Redaction<'_> {
+    /// Hides the values of a configuration that may be secret.
+    pub(crate) fn hide(self, value: &mut Value) {
+        self.hide_below(value, &[]);
+    }
+
+    /// Hides the values of a part of a configuration, which is below these keys.
+    pub(crate) fn hide_below(self, value: &mut Value, keys: &[&str]) {
+        self.mask(value);
+        hide_at(value, &keys.join("."));
+        if self.audience == Audience::Others {
+            hide_opaque(value, &mut keys.iter().map(|key| (*key).to_owned()).collect());
+        }
+    }
+
+    /// Hides the inserted values in all texts.
+    pub(crate) fn mask(self, value: &mut Value) {
+        match value {
+            Value::Object(entries) => entries.values_mut().for_each(|value| self.mask(value)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask(item)),
+            Value::String(text) => {
+                if let Some(masked) = self.secrets.masked(text, self.audience) {
+                    *text = masked;
+                }
+            }
+            Value::Number(_) | Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    /// Returns the value at a path without its secrets.
+    pub(crate) fn shown(self, value: &Value, path: &str) -> Value {
+        let mut shown = value.clone();
+        self.mask(&mut shown);
+        hide_at(&mut shown, path);
+        shown
+    }
+
+    /// Removes the hidden values that a client sends back from a change.
+    ///
+    /// `current` is the configuration that the client received, before hiding. A list is replaced as a whole, so a list
+    /// with hidden entries must be the one that the client received, or consist of entries of `own`, the content of the
+    /// changed file. Secrets of other files are never copied into it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the original of a hidden value is unknown.
+    pub(crate) fn unchanged(
+        self,
+        change: &mut Map<String, Value>,
+        current: &Value,
+        own: &Value,
+    ) -> Result<(), Error> {
+        self.take_out(change, current, own, "")
+    }
+
+    fn take_out(
+        self,
+        change: &mut Map<String, Value>,
+        current: &Value,
+        own: &Value,
+        path: &str,
+    ) -> Result<(), Error> {
+        let keys: Vec<String> = change.keys().cloned().collect();
+        for key in keys {
+            let at = format!("{path}.{key}");
+            let (is, owned) = (&current[&key], &own[&key]);
+            let Some(value) = change.get_mut(&key) else { continue };
+            if let Value::Object(entries) = value {
+                let was_empty = entries.is_empty();
+                self.take_out(entries, is, owned, &at)?;
+                // An object of only hidden values changes nothing.
+                if entries.is_empty() && !was_empty {
+                    change.remove(&key);
+                }
+                continue;
+            }
+            let shown_is = self.shown(is, &at);
+            let was_hidden = shown_is != *is;
+            match value {
+                value if was_hidden && *value == shown_is => drop(change.remove(&key)),
+                value if !(has_hidden(value, &at) || was_hidden && mentions_hidden(value)) => {}
+                value if *value == shown_is => drop(change.remove(&key)),
+                Value::String(text) if text == HIDDEN => drop(change.remove(&key)),
+                Value::Array(items) => restore(items, owned, &at)?,
+                _ => return Err(unknown(&at)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Objects of other programs, whose keys do not say which values are secrets.
+fn is_opaque(keys: &[&str]) -> bool {
+    match keys {
+        ["provider", _, "options", rest @ ..] => rest != ["baseURL"],
+        ["provider", _, "models", _, "options" | "variants", ..]
+        | ["agent" | "mode", _, "options" | "args", ..]
+        | ["lsp", _, "initialization", ..] => true,
+        _ => false,
+    }
+}
+
+/// Commands, whose first word is the program.
+fn is_command(keys: &[&str]) -> bool {
+    matches!(keys, ["mcp" | "lsp" | "formatter" | "agent" | "mode", _, "command"])
+}
+
+/// Hides the texts that may be secret although nothing says so.
+fn hide_opaque(value: &mut Value, keys: &mut Vec<String>) {
+    let hide = |text: &mut String| {
+        if !text.is_empty() {
+            HIDDEN.clone_into(text);
+        }
+    };
+    let names: Vec<&str> = keys.iter().map(String::as_str).collect();
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                keys.push(key.clone());
+                hide_opaque(value, keys);
+                keys.pop();
+            }
+        }
+        Value::Array(items) if is_command(&names) => {
+            let arguments = items.iter_mut().skip(1);
+            arguments.for_each(|item| hide_opaque(item, &mut OPAQUE.map(str::to_owned).to_vec()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_opaque(item, keys)),
+        Value::String(text) if is_opaque(&names) => hide(text),
+        Value::String(text) => {
+            if let Some(shown) = without_query(text) {
+                *text = shown;
+            }
+        }
+        Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// The keys of an object whose texts are all hidden.
+const OPAQUE: [&str; 3] = ["lsp", "", "initialization"];
+
+/// Returns an address without the values of its query; `None` if it has none.
+fn without_query(text: &str) -> Option<String> {
+    if !is_address(text) {
+        return None;
+    }
+    let (place, query) = text.split_once('?')?;
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, value)) if !value.is_empty() => format!("{name}={HIDDEN}"),
+        _ => pair.to_owned(),
+    });
+    Some(format!("{place}?{}", pairs.collect::<Vec<_>>().join("&")))
+}
+
+/// Reports whether a text of a value contains the word for hidden values.
+fn mentions_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(HIDDEN),
+        Value::Array(items) => items.iter().any(mentions_hidden),
+        Value::Object(entries) => entries.values().any(mentions_hidden),
+        Value::Number(_) | Value::Bool(_) | Value::Null => false,
+    }
 }
 
 fn hide_at(value: &mut Value, path: &str) {
@@ -90,7 +259,9 @@ fn collect(value: &Value, shown: &Value, found: &mut Vec<String>) {
 /// Reports whether the last key of a path is the name of a secret.
 pub(crate) fn may_be_secret(path: &str) -> bool {
     const COUNTS: [&str; 2] = ["preserve_recent_tokens", "max_tokens"];
-    let path = path.trim_start_matches('.').to_lowercase();
+    let path = path.trim_start_matches('.');
+    let is_named = path.rsplit('.').next().is_some_and(|key| NAMES.contains(&last_word(key).as_str()));
+    let path = path.to_lowercase();
     // The address of a database may have a password in any place.
     if path == "store" {
         return true;
@@ -102,7 +273,18 @@ pub(crate) fn may_be_secret(path: &str) -> bool {
     }
     let key = above.pop().unwrap_or_default();
     let is_held = above.iter().any(|name| HOLDERS.contains(name));
-    is_held || NAMES.contains(&key) || (!COUNTS.contains(&key) && WORDS.iter().any(|word| key.contains(word)))
+    is_held || is_named || (!COUNTS.contains(&key) && WORDS.iter().any(|word| key.contains(word)))
+}
+
+/// Returns the last word of a key in lower case: `key` of `licenseKey`, `license_key` and `KEY`.
+fn last_word(key: &str) -> String {
+    let word = key.rsplit(['_', '-']).next().unwrap_or(key);
+    let is_upper = |c: char| c.is_ascii_uppercase();
+    let start = match word.rfind(is_upper) {
+        Some(start) if word.chars().any(|c| c.is_ascii_lowercase()) => start,
+        _ => 0,
+    };
+    word.get(start..).unwrap_or(word).to_lowercase()
 }
 
 /// Reports whether a secret follows a command argument, as after `--api-key`.
@@ -143,44 +325,6 @@ fn without_credentials(text: &str) -> Option<String> {
     };
     let shown = format!("{scheme}{authority}{rest}");
     (shown != text).then_some(shown)
-}
-
-/// Removes the hidden values that a client sends back from a change.
-///
-/// `current` is the configuration that the client received, before hiding. A list is replaced as a whole, so a list
-/// with hidden entries must be the one that the client received, or consist of entries of `own`, the content of the
-/// changed file. Secrets of other files are never copied into it.
-///
-/// # Errors
-///
-/// Fails if the original of a hidden value is unknown.
-pub(crate) fn unchanged(change: &mut Map<String, Value>, current: &Value, own: &Value) -> Result<(), Error> {
-    take_out(change, current, own, "")
-}
-
-fn take_out(change: &mut Map<String, Value>, current: &Value, own: &Value, path: &str) -> Result<(), Error> {
-    let keys: Vec<String> = change.keys().cloned().collect();
-    for key in keys {
-        let at = format!("{path}.{key}");
-        let (is, owned) = (&current[&key], &own[&key]);
-        let Some(value) = change.get_mut(&key) else { continue };
-        match value {
-            Value::Object(entries) => {
-                let was_empty = entries.is_empty();
-                take_out(entries, is, owned, &at)?;
-                // An object of only hidden values changes nothing.
-                if entries.is_empty() && !was_empty {
-                    change.remove(&key);
-                }
-            }
-            value if !has_hidden(value, &at) => {}
-            value if *value == shown(is, &at) => drop(change.remove(&key)),
-            Value::String(text) if text == HIDDEN => drop(change.remove(&key)),
-            Value::Array(items) => restore(items, owned, &at)?,
-            _ => return Err(unknown(&at)),
-        }
-    }
-    Ok(())
 }
 
 /// Restores the hidden entries of a list, in their order.
@@ -261,6 +405,13 @@ mod tests {
             ("agent.x.permission.read.*token", false),
             ("provider.permission.x.apiKey", true),
             ("model", false),
+            ("lsp.x.initialization.licenseKey", true),
+            ("lsp.x.initialization.license_key", true),
+            ("provider.x.options.Subscription-Key", true),
+            ("provider.x.options.APIKEY", true),
+            ("provider.x.options.keyboard", false),
+            ("provider.x.options.monkey", false),
+            ("agent.x.author", false),
         ] {
             assert_eq!(may_be_secret(path), expected, "{path}");
         }
@@ -307,9 +458,35 @@ mod tests {
         assert_eq!(found, ["/x", "s", "sk-1", "sk-2", "v", "w"]);
     }
 
+    fn redaction(secrets: &Secrets, audience: Audience) -> Redaction<'_> {
+        Redaction { secrets, audience }
+    }
+
+    #[test]
+    fn others_see_no_options_and_no_arguments() {
+        let mut value = json!({
+            "model": "a/b",
+            "provider": {"a": {"name": "A", "options": {
+                "baseURL": "https://host/v1?k=s1&x=", "custom": "s2", "nested": {"list": ["s3"]}, "timeout": 5,
+            }, "models": {"m": {"name": "M", "options": {"x": "s4"}}}}},
+            "lsp": {"l": {"command": ["run", "s5"], "initialization": {"a": [{"b": "s6"}], "c": true}}},
+            "agent": {"x": {"prompt": "Be brief", "options": {"x": "s7"}}},
+        });
+        redaction(&Secrets::default(), Audience::Others).hide(&mut value);
+        let expected = json!({
+            "model": "a/b",
+            "provider": {"a": {"name": "A", "options": {
+                "baseURL": "https://host/v1?k=(hidden)&x=", "custom": HIDDEN, "nested": {"list": [HIDDEN]}, "timeout": 5,
+            }, "models": {"m": {"name": "M", "options": {"x": HIDDEN}}}}},
+            "lsp": {"l": {"command": ["run", HIDDEN], "initialization": {"a": [{"b": HIDDEN}], "c": true}}},
+            "agent": {"x": {"prompt": "Be brief", "options": {"x": HIDDEN}}},
+        });
+        assert_eq!(value, expected);
+    }
+
     fn back(mut change: Value, own: &Value) -> Result<Value, Error> {
         let entries = change.as_object_mut().unwrap();
-        unchanged(entries, &secret(), own).map(|()| change)
+        redaction(&Secrets::default(), Audience::Owner).unchanged(entries, &secret(), own).map(|()| change)
     }
 
     #[test]
@@ -355,7 +532,7 @@ mod tests {
             }
             let mut change = shown(&value, "");
             let entries = change.as_object_mut().unwrap();
-            if unchanged(entries, &value, &value).is_ok() {
+            if redaction(&Secrets::default(), Audience::Owner).unchanged(entries, &value, &value).is_ok() {
                 prop_assert!(!change.to_string().contains("hidden"), "{change}");
             }
         }

@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use codewright_config::LoadInput;
+use codewright_config::{Audience, LoadInput, Secrets};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::interface::{Instances, Settings};
+use crate::redact::Redaction;
 use crate::trust::operations::keep;
-use crate::{Error, Instance, redact};
+use crate::{Error, Instance};
 
 /// The number of attempts to lock the directory of a file.
 const LOCK_ATTEMPTS: u32 = 250;
@@ -24,6 +25,12 @@ const NEW: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
 /// The largest change.
 const MAX_CHANGE_BYTES: usize = 512 * 1024;
 
+/// A configuration that a client has received, before hiding.
+struct Current {
+    config: Value,
+    secrets: Secrets,
+}
+
 /// One change at a time, because a file is read, changed and written as a whole.
 static CHANGING: Mutex<()> = Mutex::const_new(());
 
@@ -35,29 +42,27 @@ impl Settings<'_> {
         if !path.exists() {
             Instances(self.0).end_processes(&instance.directory).await;
         }
-        lay(path.clone(), &change, instance.config_json()).await?;
+        let current = Current { config: instance.config_json(), secrets: instance.secrets.clone() };
+        lay(path.clone(), &change, current).await?;
         Instances(self.0).dispose(instance).await;
         keep(self.0, instance, &path).await?;
         let mut taken = Value::Object(change);
-        redact::hide(&mut taken);
+        instance.redaction(Audience::Owner).hide(&mut taken);
         Ok(taken)
     }
 
-    /// Returns the global configuration, with secrets hidden.
-    pub fn global(self) -> Result<Value, Error> {
-        let mut shown = self.raw_global()?;
-        redact::hide(&mut shown);
-        Ok(shown)
+    /// Returns the global configuration as an audience sees it.
+    pub fn global(self, audience: Audience) -> Result<Value, Error> {
+        let Current { mut config, secrets } = self.raw_global()?;
+        Redaction { secrets: &secrets, audience }.hide(&mut config);
+        Ok(config)
     }
 
-    fn raw_global(self) -> Result<Value, Error> {
+    fn raw_global(self) -> Result<Current, Error> {
         let (dirs, nowhere) = (&self.0.dirs, Path::new("/"));
-        Ok(codewright_config::global(LoadInput {
-            directory: nowhere,
-            worktree: nowhere,
-            env: &self.0.env,
-            dirs,
-        })?)
+        let input = LoadInput { directory: nowhere, worktree: nowhere, env: &self.0.env, dirs };
+        let (config, secrets) = codewright_config::global_with_secrets(input)?;
+        Ok(Current { config, secrets })
     }
 
     /// Merges a change into the global configuration. Returns the whole configuration.
@@ -65,7 +70,7 @@ impl Settings<'_> {
         let change = self.without_unknown_keys(change)?;
         lay(self.0.dirs.own_config.join(FILE), &change, self.raw_global()?).await?;
         Instances(self.0).dispose_all().await;
-        self.global()
+        self.global(Audience::Owner)
     }
 
     /// Returns a change without unknown keys.
@@ -146,7 +151,7 @@ fn rewrite(
 
 /// Merges a change into a file, which is created if it is missing. Hidden values of `current` that the client sends
 /// back stay unchanged.
-async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Result<(), Error> {
+async fn lay(path: PathBuf, change: &Map<String, Value>, current: Current) -> Result<(), Error> {
     if change.is_empty() {
         return Ok(());
     }
@@ -154,7 +159,8 @@ async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Resu
     let mut change = change.clone();
     let written = tokio::task::spawn_blocking(move || {
         rewrite(&path, |own| {
-            redact::unchanged(&mut change, &current, own)?;
+            let redaction = Redaction { secrets: &current.secrets, audience: Audience::Owner };
+            redaction.unchanged(&mut change, &current.config, own)?;
             Ok(change)
         })
     });

@@ -51,6 +51,26 @@ pub(crate) fn clean_name(text: &str) -> String {
     clean_code(text).replace(['\n', '\t'], " ")
 }
 
+/// Escapes the characters of a JSON text that a terminal would obey or not show.
+///
+/// Outside of its strings a JSON text is ASCII, and inside `\uXXXX` means the character, so the value is the same.
+pub fn escape_json(text: &str) -> std::borrow::Cow<'_, str> {
+    let is_escaped = |c: char| (is_control(c) && c != '\r') || is_invisible(c);
+    if is_plain(text) || !text.chars().any(is_escaped) {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_escaped(c) {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped.into()
+}
+
 /// Removes control characters from a piece of a stream.
 ///
 /// A sequence may be split between pieces. Without its escape character the rest is harmless text.
@@ -78,6 +98,31 @@ fn is_control(c: char) -> bool {
 /// Whether a character changes the direction of text.
 fn is_turning(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
+}
+
+/// Whether a character has no shape of its own: spaces without a width, joiners, fillers, tags and private marks.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
@@ -135,6 +180,20 @@ mod tests {
         assert_eq!(clean_code("if x /*\u{202e} } \u{2066}*/"), "if x /*‹U+202E› } ‹U+2066›*/");
         assert_eq!(clean_code("a\u{200f}\u{61c}\u{1b}[2Jb"), "a‹U+200F›‹U+061C›b");
         assert_eq!(clean("a\u{200e}\u{200f}\u{61c}b"), "ab");
+    }
+
+    #[test]
+    fn json_keeps_its_value_without_characters_that_a_terminal_obeys() {
+        for (text, expected) in [
+            ("{\"a\": \"plain ä 日本\"}\n", "{\"a\": \"plain ä 日本\"}\n"),
+            ("\"\u{9b}31m\"", r#""\u009b31m""#),
+            ("\"\u{7f}\u{85}\"", r#""\u007f\u0085""#),
+            ("\"\u{202e}a\u{200b}\u{feff}\"", r#""\u202ea\u200b\ufeff""#),
+            ("\"\u{e0041}\"", r#""\udb40\udc41""#),
+        ] {
+            let escaped = escape_json(text);
+            assert_eq!(escaped, expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -58,11 +58,10 @@ async fn report(env: &Env, opened: Result<&Engine, &String>) -> String {
 
 /// The newest lines of the log, without the credentials that this program knows.
 async fn log(engine: &Engine) -> String {
-    let config = match engine.instance(engine.default_directory()).await {
-        Ok(instance) => instance.config_json(),
-        Err(_) => serde_json::Value::Null,
-    };
-    match engine.log().tail(LogFilter { limit: LINES, least: Level::Debug }, &config, &[]).await {
+    let instance = engine.instance(engine.default_directory()).await.ok();
+    let config = instance.as_ref().map_or(serde_json::Value::Null, |instance| instance.config_json());
+    let inserted: Vec<&str> = instance.iter().flat_map(|instance| instance.inserted_secrets()).collect();
+    match engine.log().tail(LogFilter { limit: LINES, least: Level::Debug }, &config, &inserted).await {
         Ok(lines) => lines.iter().map(|line| format!("{line}\n")).collect(),
         Err(error) => format!("{error}\n"),
     }

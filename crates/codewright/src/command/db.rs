@@ -151,7 +151,7 @@ impl Rows {
                 self.count += 1;
                 let row: Map<_, _> = self.columns.iter().cloned().zip(cells.into_iter().map(value)).collect();
                 let row = serde_json::to_string_pretty(&row)?.replace('\n', "\n  ");
-                self.output.write(&format!("{start}{row}"))
+                self.output.write_json(&format!("{start}{row}"))
             }
             (QueryEvent::End, RowFormat::Tsv) => Ok(()),
             (QueryEvent::End, RowFormat::Json) => {

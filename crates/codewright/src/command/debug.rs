@@ -180,7 +180,8 @@ fn table(report: &PromptReport) -> String {
 }
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<ExitCode> {
-    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+    let mut output = Output::new();
+    exit_code(output.write_value(value).and_then(|()| output.finish()))
 }
 
 fn print(text: &str) -> anyhow::Result<ExitCode> {

@@ -78,13 +78,10 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     // A check that missed its deadline may still block a thread.
     runtime.shutdown_background();
     let findings = findings?;
-    let text = if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&value(&findings))?)
-    } else {
-        text(&findings)
-    };
     let mut output = Output::new();
-    let written = output.write(&text).and_then(|()| output.finish());
+    let written =
+        if args.json { output.write_value(&value(&findings)) } else { output.write(&text(&findings)) };
+    let written = written.and_then(|()| output.finish());
     let code = exit_code(written)?;
     let is_broken = findings.iter().any(|finding| finding.status == Status::Failed);
     Ok(if is_broken { ExitCode::FAILURE } else { code })

@@ -46,12 +46,12 @@ async fn export(engine: &Engine, args: &ExportArgs) -> anyhow::Result<ExitCode> 
 /// Writes the document message by message. The inner error is that of standard output.
 async fn write(export: &mut Export, output: &mut Output) -> anyhow::Result<io::Result<()>> {
     let begun = format!("{{\n  \"info\": {},\n  \"messages\": [", indented(export.info(), "  ")?);
-    if let Err(error) = output.write(&begun) {
+    if let Err(error) = output.write_json(&begun) {
         return Ok(Err(error));
     }
     let mut separator = "\n    ";
     while let Some(message) = export.next().await.map_err(engine_error)? {
-        if let Err(error) = output.write(&format!("{separator}{}", indented(&message, "    ")?)) {
+        if let Err(error) = output.write_json(&format!("{separator}{}", indented(&message, "    ")?)) {
             return Ok(Err(error));
         }
         separator = ",\n    ";
@@ -60,7 +60,7 @@ async fn write(export: &mut Export, output: &mut Output) -> anyhow::Result<io::R
     for (key, value) in export.others() {
         end.push_str(&format!(",\n  {}: {}", Value::String(key), indented(&value, "  ")?));
     }
-    Ok(output.write(&format!("{end}\n}}\n")))
+    Ok(output.write_json(&format!("{end}\n}}\n")))
 }
 
 /// Indented JSON. A line feed within a text is escaped, so every line feed here is part of the layout.

@@ -65,7 +65,7 @@ fn list(instance: &Instance, args: &ModelsArgs) -> anyhow::Result<(String, usize
             lines.push_str(&crate::clean::clean_line(&format!("{}/{id}", text(provider, "id"))));
             lines.push('\n');
             if args.verbose {
-                lines.push_str(&serde_json::to_string_pretty(model)?);
+                lines.push_str(&crate::clean::escape_json(&serde_json::to_string_pretty(model)?));
                 lines.push('\n');
             }
         }

@@ -41,7 +41,7 @@ async fn list(engine: &Engine, all: bool, format: ListFormat) -> anyhow::Result<
     let written = match format {
         ListFormat::Json => {
             let saved: Vec<_> = saved.iter().map(entry).collect();
-            output.write(&format!("{}\n", serde_json::to_string_pretty(&saved)?))
+            output.write_value(&saved)
         }
         ListFormat::Table if saved.is_empty() => {
             let scope = if all { "" } else { " in this project" };

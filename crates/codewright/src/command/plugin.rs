@@ -53,7 +53,7 @@ fn list(plugins: &[ListedPlugin], format: ListFormat) -> anyhow::Result<ExitCode
     let written = match format {
         ListFormat::Json => {
             let entries: Vec<_> = plugins.iter().map(entry).collect();
-            output.write(&format!("{}\n", serde_json::to_string_pretty(&entries)?))
+            output.write_value(&entries)
         }
         ListFormat::Table if plugins.is_empty() => {
             style::note("No plugins are configured. Add one: codewright plugin add NAME");

@@ -167,7 +167,11 @@ fn write(args: &ReviewArgs, review: &Review) -> anyhow::Result<ExitCode> {
         }
         None => {
             let mut output = Output::new();
-            exit_code(output.write(&text).and_then(|()| output.finish()))?
+            let written = match args.format {
+                ReviewFormat::Text => output.write(&text),
+                ReviewFormat::Json | ReviewFormat::Sarif => output.write_json(&text),
+            };
+            exit_code(written.and_then(|()| output.finish()))?
         }
     };
     let is_found = args.fail_on.is_some_and(|least| review.findings.iter().any(|it| it.severity >= least));

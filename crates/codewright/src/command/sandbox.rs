@@ -36,12 +36,8 @@ async fn show(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
         style::warning(&warning);
     }
     let report = engine.sandboxes().report(&instance).await.map_err(engine_error)?;
-    let text = if is_json {
-        format!("{}\n", serde_json::to_string_pretty(&value(&report))?)
-    } else {
-        text(&report)?
-    };
-    exit_code(Output::new().write(&text))
+    let mut output = Output::new();
+    exit_code(if is_json { output.write_value(&value(&report)) } else { output.write(&text(&report)?) })
 }
 
 fn value(report: &SandboxReport) -> serde_json::Value {

@@ -49,7 +49,7 @@ async fn list(engine: &Engine, limit: Option<usize>, format: ListFormat) -> anyh
         ListFormat::Table => table(&mut output, &sessions)?,
         ListFormat::Json => {
             let sessions: Vec<_> = sessions.iter().map(entry).collect();
-            output.write(&format!("{}\n", serde_json::to_string_pretty(&sessions)?))
+            output.write_value(&sessions)
         }
     };
     exit_code(written.and_then(|()| output.finish()))

@@ -39,7 +39,7 @@ fn list(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
     let records = engine.trust().decisions().map_err(engine_error)?;
     let mut output = Output::new();
     if is_json {
-        return exit_code(output.write(&format!("{}\n", serde_json::to_string_pretty(&records)?)));
+        return exit_code(output.write_value(&records));
     }
     let mut write = || {
         for record in &records {

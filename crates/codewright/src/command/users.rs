@@ -47,7 +47,7 @@ async fn audit(
     let written = match format {
         ListFormat::Json => {
             let entries: Vec<_> = entries.iter().map(entry).collect();
-            output.write(&format!("{}\n", serde_json::to_string_pretty(&entries)?))
+            output.write_value(&entries)
         }
         ListFormat::Table if entries.is_empty() => {
             style::note("The audit log is empty");

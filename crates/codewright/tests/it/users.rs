@@ -164,6 +164,33 @@ fn read_until(reader: &mut BufReader<TcpStream>, text: &str) -> Result<String> {
 }
 
 #[test]
+fn only_administrators_see_the_options_of_the_configuration() -> Result<()> {
+    const HUSH: &str = "hush-4711-hush";
+    let stage = Stage::plain(Script::new())?;
+    std::fs::write(stage.project.home().join("hush"), HUSH)?;
+    let team = Team::on(stage, "none", |config| {
+        config["provider"]["odd"] = json!({"npm": "@ai-sdk/openai-compatible", "models": {"q": {}},
+            "options": {"baseURL": format!("http://127.0.0.1:9/v1?k={HUSH}"), "custom": HUSH}});
+        config["lsp"]["l"] =
+            json!({"command": ["false", HUSH], "extensions": [".zz"], "initialization": {"l": HUSH}});
+        config["formatter"]["f"] = json!({"command": ["true", HUSH], "extensions": [".zz"]});
+        config["agent"]["a"] = json!({"prompt": "Say {file:~/hush}", "options": {"x": HUSH}});
+        config["command"]["c"] = json!({"template": "Say {file:~/hush}"});
+    })?;
+    for path in ["/config", "/global/config", "/agent", "/api/agent", "/command", "/api/command"] {
+        for user in ["rita", "bob"] {
+            let (status, text) = team.call(user, "GET", path, &Value::Null)?;
+            assert_eq!(status, 200, "{path}: {text}");
+            assert!(!text.contains(HUSH), "{user} {path}: {text}");
+        }
+    }
+    let agents = team.json("root", "GET", "/agent", &Value::Null)?.to_string();
+    assert!(agents.contains(&format!("Say {HUSH}")), "{agents}");
+    assert_eq!(team.json("rita", "GET", "/config", &Value::Null)?["model"], "mock/plain-model");
+    Ok(())
+}
+
+#[test]
 fn every_request_needs_a_token_of_a_user() -> Result<()> {
     let team = Team::new(Script::new())?;
     let status = |headers: &[(&str, &str)]| -> Result<u16> {

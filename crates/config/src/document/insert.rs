@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{Kind, Node};
-use crate::{ControlFiles, Env, FileProblem, Map, env, file};
+use crate::{
+    ControlFiles, Env, FileProblem, Map, env, file,
+    secrets::{ExpandedText, Exposure, Secrets},
+};
 
 /// The most bytes that are inserted into one document.
 const MAX_INSERTED_BYTES: u64 = 4 * file::MAX_FILE_BYTES;
@@ -18,8 +21,12 @@ pub(crate) struct Inserter<'a> {
     env: &'a Env,
     files: Files<'a>,
     left_bytes: u64,
-    /// References that a repository cannot use. They become empty strings.
-    pub(crate) rejected: Vec<String>,
+    /// The names of the keys above the present string.
+    path: Vec<String>,
+    /// References that a repository cannot use, with the reasons. They become empty strings.
+    pub(crate) rejected: Vec<(String, String)>,
+    /// The inserted values, and the variables that have them.
+    pub(crate) secrets: Secrets,
     /// The files of the user that were inserted, which may contain secrets.
     pub(crate) inserted: Vec<PathBuf>,
 }
@@ -29,7 +36,7 @@ enum Files<'a> {
     /// Any file, relative to the home or to a directory.
     Any { home: &'a Path, base: &'a Path },
     /// The files of a repository that were read with its document.
-    Repository { control: &'a ControlFiles, document: &'a Path },
+    Repository { control: &'a ControlFiles, document: &'a Path, users: &'a Secrets },
 }
 
 /// A reference that could not be resolved.
@@ -46,20 +53,23 @@ impl<'a> Inserter<'a> {
             env,
             files: Files::Any { home, base },
             left_bytes: MAX_INSERTED_BYTES,
+            path: Vec::new(),
             rejected: Vec::new(),
+            secrets: Secrets::default(),
             inserted: Vec::new(),
         }
     }
 
-    /// Inserts into the document of a trusted repository: variables without credentials, and files inside the worktree.
-    pub(crate) fn of_repository(env: &'a Env, control: &'a ControlFiles, document: &'a Path) -> Self {
-        Self {
-            env,
-            files: Files::Repository { control, document },
-            left_bytes: MAX_INSERTED_BYTES,
-            rejected: Vec::new(),
-            inserted: Vec::new(),
-        }
+    /// Inserts into the document of a trusted repository: variables without credentials and without the secrets of the
+    /// user's configuration, and files inside the worktree.
+    pub(crate) fn of_repository(
+        env: &'a Env,
+        control: &'a ControlFiles,
+        document: &'a Path,
+        users: &'a Secrets,
+    ) -> Self {
+        let files = Files::Repository { control, document, users };
+        Self { files, ..Self::new(env, document, document) }
     }
 
     /// Replaces the references in all strings of `node`. Keys are not changed.
@@ -71,50 +81,88 @@ impl<'a> Inserter<'a> {
                 Ok(())
             }
             Kind::List(entries) => entries.iter_mut().try_for_each(|entry| self.fill(entry)),
-            Kind::Object(entries) => entries.iter_mut().try_for_each(|(_, entry)| self.fill(entry)),
+            Kind::Object(entries) => entries.iter_mut().try_for_each(|(key, entry)| {
+                self.path.push(key.clone());
+                let filled = self.fill(entry);
+                self.path.pop();
+                filled
+            }),
         }
     }
 
     fn expand(&mut self, text: &str, offset: usize) -> Result<String, FailedReference> {
-        let mut expanded = String::with_capacity(text.len());
+        let mut expanded = ExpandedText::default();
         let mut done = 0;
         for (start, end) in pairs(text) {
             let reference = text.get(start..end).and_then(Reference::parse);
             let Some(reference) = reference.filter(|_| start >= done) else { continue };
             let written = text.get(start..end).unwrap_or_default();
             let failed = |problem| FailedReference { offset, reference: written.to_owned(), problem };
-            let value = self.value(reference).map_err(failed)?;
+            let (value, exposure) = self.value(reference).map_err(failed)?;
             self.left_bytes = self
                 .left_bytes
                 .checked_sub(value.len() as u64)
                 .ok_or_else(|| failed(FileProblem::TooLarge { limit_bytes: MAX_INSERTED_BYTES }))?;
-            expanded.push_str(text.get(done..start).unwrap_or_default());
-            expanded.push_str(&value);
+            expanded.push(text.get(done..start).unwrap_or_default());
+            expanded.insert(&value, exposure);
+            self.secrets.add_value(&value, exposure);
             done = end;
         }
-        expanded.push_str(text.get(done..).unwrap_or_default());
-        Ok(expanded)
+        if done == 0 {
+            return Ok(text.to_owned());
+        }
+        expanded.push(text.get(done..).unwrap_or_default());
+        let text = expanded.text.clone();
+        self.secrets.add_text(expanded);
+        Ok(text)
     }
 
-    fn value(&mut self, reference: Reference<'_>) -> Result<String, FileProblem> {
+    /// The value of a reference, and who may see it.
+    fn value(&mut self, reference: Reference<'_>) -> Result<(String, Exposure), FileProblem> {
         match reference {
-            Reference::Env(name) if self.is_repository() && env::is_credential(name) => {
-                self.rejected.push(format!("{{env:{name}}}"));
-                Ok(String::new())
+            Reference::Env(name) => {
+                if let Some(reason) = self.refusal(name) {
+                    self.rejected.push((format!("{{env:{name}}}"), reason));
+                    return Ok((String::new(), Exposure::Everybody));
+                }
+                let value = self.env.get(name).unwrap_or_default();
+                let exposure = Exposure::of_variable(name, value, &self.path);
+                if exposure == Exposure::Nobody {
+                    self.secrets.add_variable(name, &self.path.join("."));
+                }
+                Ok((value.to_owned(), exposure))
             }
-            Reference::Env(name) => Ok(self.env.get(name).unwrap_or_default().to_owned()),
             Reference::File(path) => {
                 let Some(text) = self.file(path)? else {
-                    self.rejected.push(format!("{{file:{path}}}"));
-                    return Ok(String::new());
+                    let reason = "a repository cannot use it".to_owned();
+                    self.rejected.push((format!("{{file:{path}}}"), reason));
+                    return Ok((String::new(), Exposure::Everybody));
                 };
-                Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned())
+                let exposure = match self.files {
+                    Files::Any { .. } => Exposure::of_file(&self.path),
+                    // Who may see the configuration may also see the files of the repository.
+                    Files::Repository { .. } => Exposure::Everybody,
+                };
+                Ok((text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned(), exposure))
             }
         }
     }
 
-    fn is_repository(&self) -> bool {
-        matches!(self.files, Files::Repository { .. })
+    /// The reason why a document cannot use a variable.
+    fn refusal(&self, name: &str) -> Option<String> {
+        let Files::Repository { users, .. } = self.files else { return None };
+        if env::is_inherited(name) && self.is_in_environment() {
+            return None;
+        }
+        let used = users.key_of(name);
+        used.map(|key| format!("your configuration uses it as a secret in `{key}`"))
+            .or_else(|| self.env.reserved(name).map(str::to_owned))
+    }
+
+    /// Whether the present string is a variable of a local program.
+    fn is_in_environment(&self) -> bool {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        matches!(path[..], ["mcp" | "formatter", _, "environment", _] | ["lsp", _, "env", _])
     }
 
     /// The text of a file; `None` if a repository cannot read it.
@@ -125,7 +173,7 @@ impl<'a> Inserter<'a> {
                 self.inserted.push(path.clone());
                 file::read(&path).map(Some)
             }
-            Files::Repository { control, document } => {
+            Files::Repository { control, document, .. } => {
                 let path = control.inserted_path(document, written);
                 let text = path.and_then(|path| control.text(&path));
                 match text {

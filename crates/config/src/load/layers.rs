@@ -1,6 +1,7 @@
 //! Reads the sources of configuration in order and merges them.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 use strsim::damerau_levenshtein;
@@ -22,6 +23,7 @@ use crate::{
     markdown, merge, nearest,
     origins::Origins,
     permission, request,
+    secrets::Secrets,
 };
 
 /// The origin of changes by plugins.
@@ -61,6 +63,8 @@ const REMOTE_KEYS: [&str; 8] = [
     "share",
 ];
 
+static NO_SECRETS: LazyLock<Secrets> = LazyLock::new(Secrets::default);
+
 /// The documents that were read so far, merged.
 pub(super) struct Layers<'a> {
     input: LoadInput<'a>,
@@ -68,6 +72,10 @@ pub(super) struct Layers<'a> {
     repository: Map,
     sources: Vec<Source>,
     looked_for: Vec<PathBuf>,
+    /// What the documents insert, and the variables that the user's documents use as secrets.
+    pub(super) secrets: Secrets,
+    /// The secrets of the whole configuration of the user, which a repository's document cannot insert.
+    users: Option<&'a Secrets>,
     /// The user's files with settings and secrets, apart from those in configuration directories.
     private: Vec<PathBuf>,
     pub(super) warnings: Vec<String>,
@@ -93,6 +101,8 @@ impl<'a> Layers<'a> {
             repository: Map::new(),
             sources: Vec::new(),
             looked_for: Vec::new(),
+            secrets: Secrets::default(),
+            users: None,
             private: Vec::new(),
             warnings: Vec::new(),
             origins: Origins::default(),
@@ -106,6 +116,11 @@ impl<'a> Layers<'a> {
     /// Adds the changes of plugins.
     pub(super) fn over(self, overlay: &'a Overlay) -> Self {
         Self { overlay: Some(overlay), ..self }
+    }
+
+    /// Refuses the secrets of the user to the repository's documents.
+    pub(super) fn without(self, users: &'a Secrets) -> Self {
+        Self { users: Some(users), ..self }
     }
 
     /// Reads all sources in order.
@@ -238,16 +253,16 @@ impl<'a> Layers<'a> {
         let origin = Origin::new(path.display().to_string(), text);
         let mut document = match self.trust {
             Trust::Full => {
-                let mut inserter = Inserter::of_repository(self.input.env, self.control, path);
+                let users = self.users.unwrap_or(&NO_SECRETS);
+                let mut inserter = Inserter::of_repository(self.input.env, self.control, path, users);
                 let node = origin.read(&schema::CONFIG, Some(&mut inserter))?;
-                let rejected = inserter.rejected.iter().map(|reference| {
-                    format!(
-                        "`{}`: `{}` becomes empty, because a repository cannot use it",
-                        path.display(),
-                        request::plain(reference)
-                    )
+                let Inserter { rejected, secrets, .. } = inserter;
+                let rejected = rejected.iter().map(|(reference, reason)| {
+                    let reference = request::plain(reference);
+                    format!("`{}`: `{reference}` becomes empty, because {reason}", path.display())
                 });
                 self.warnings.extend(rejected);
+                self.secrets.add_inserted(secrets);
                 self.check_keys(&origin, &node)?;
                 node.into_map()
             }
@@ -300,8 +315,9 @@ impl<'a> Layers<'a> {
 
     fn add(&mut self, document: Map, origin: &str, owner: Owner) {
         self.origins.record(&self.merged, &document, origin);
-        if owner == Owner::Repository {
-            merge::apply(&mut self.repository, document.clone());
+        match owner {
+            Owner::User => self.secrets.add_provider_variables(&document),
+            Owner::Repository => merge::apply(&mut self.repository, document.clone()),
         }
         merge::apply(&mut self.merged, document);
     }
@@ -368,6 +384,8 @@ impl<'a> Layers<'a> {
             ));
         }
         document.retain(|key, _| REMOTE_KEYS.contains(&key.as_str()));
+        self.secrets.add(inserter.secrets);
+        env.names().for_each(|name| self.secrets.add_variable(name, url));
         self.add(normalize(document), url, Owner::User);
         self.sources.push(Source::Remote(url.clone()));
     }
@@ -385,6 +403,7 @@ impl<'a> Layers<'a> {
         let mut inserter = Inserter::new(self.input.env, &self.input.dirs.home, base);
         let node = origin.read(&schema::CONFIG, Some(&mut inserter))?;
         self.private.append(&mut inserter.inserted);
+        self.secrets.add(inserter.secrets);
         self.check_keys(origin, &node)?;
         self.add(normalize(node.into_map()), &origin.name(), Owner::User);
         Ok(())
@@ -467,6 +486,7 @@ impl<'a> Layers<'a> {
             warnings: self.warnings,
             origins: self.origins,
             folders: self.folders,
+            secrets: self.secrets,
             parts,
         })
     }

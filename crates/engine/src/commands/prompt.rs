@@ -10,7 +10,7 @@ use codewright_proto::{
     SessionId, Signal, media_type,
 };
 use codewright_tools::tags::neutralize;
-use codewright_tools::{Ask, Bash, Read, Tool as _};
+use codewright_tools::{Ask, Bash, Environment, Read, Tool as _};
 use codewright_workspace::{
     Author, Command as Program, End, Likeness, Limits, existing, normalize, physical,
 };
@@ -558,7 +558,7 @@ struct ShellInput<'a> {
 /// Returns the output of a shell command of a template, or the reason why there is none.
 async fn shell(inner: &Inner, instance: &Instance, input: ShellInput<'_>) -> String {
     let ShellInput { command, parameters, arguments, restricted } = input;
-    let mut env = inner.child_env.set.clone();
+    let Environment { set: mut env, remove } = inner.child_environment(instance);
     env.push(("ARGUMENTS".to_owned(), arguments.to_owned()));
     env.extend(restricted.iter().flat_map(|restricted| restricted.variables.clone()));
     let fixed = ["-c".to_owned(), command, "sh".to_owned()];
@@ -567,7 +567,7 @@ async fn shell(inner: &Inner, instance: &Instance, input: ShellInput<'_>) -> Str
         args: fixed.iter().chain(parameters).map(Into::into).collect(),
         directory: instance.directory.clone(),
         env,
-        env_remove: inner.child_env.remove.clone(),
+        env_remove: remove,
         confinement: inner.confinement.clone(),
         sandbox: restricted.map(|restricted| restricted.confined),
         author: Author::Model,

@@ -104,8 +104,13 @@ impl Host for EngineHost {
             write: &[],
             required: SandboxMode::Off,
         };
-        let Prepared { program, args, directory, mut env, env_remove, sandbox } =
+        let Prepared { program, args, directory, mut env, mut env_remove, sandbox } =
             prepare(&inner, &self.instance, wanted)?;
+        if !of_repository {
+            // The user has given the server these variables, under whatever name.
+            let key = format!("mcp.{server}.");
+            env_remove.retain(|name| !self.instance.secrets.uses(name, &key));
+        }
         env.extend(local.environment.iter().map(|(name, value)| (name.clone(), value.clone())));
         // The log names what runs, and never its variables, which contain keys.
         self.log(server, &format!("starting `{}` in `{}`", local.program, directory.display()));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_config::Overlay;
+use codewright_config::{Audience, Overlay};
 use codewright_llm::vault;
 use codewright_llm::{CustomFetch, CustomRequest, CustomResponse};
 use codewright_plugins::{FetchRequest, HookCall, Loaded, Plugins};
@@ -21,7 +21,6 @@ use super::{Changed, NamedFetch};
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::packages::Owner;
-use crate::redact;
 
 /// The header with the name of the program.
 const USER_AGENT: &str = "user-agent";
@@ -99,7 +98,7 @@ async fn config(instance: &Instance, extension: &HostExtension) -> (Map, Vec<Str
     }
     let mut config = instance.base_config().clone();
     if extension.wanted.owner == Owner::Repository {
-        redact::hide(&mut config);
+        instance.redaction(Audience::Others).hide(&mut config);
     }
     let nothing = json!({});
     let call = HookCall { name: CONFIG, input: &config, output: &nothing, only: None };

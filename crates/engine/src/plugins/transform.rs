@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use codewright_config::Overlay;
+use codewright_config::{Audience, Overlay};
 use codewright_plugins::HookCall;
 use codewright_proto::Map;
 use serde_json::{Value, json};
@@ -16,7 +16,6 @@ use super::extension::HostExtension;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::packages::Owner;
-use crate::redact;
 
 /// The hook that applies the callbacks. Only the process itself provides it.
 const TRANSFORM: &str = "v2.transform";
@@ -46,13 +45,16 @@ pub(crate) async fn transform(
             return plugins.report("plugins", &format!("the configuration cannot be read: {error}"));
         }
     };
+    let audience = if of_repository { Audience::Others } else { Audience::Owner };
     let mut config = draft.config_json();
+    let mut commands = draft.commands_json();
     if of_repository {
-        redact::hide(&mut config);
+        draft.redaction(audience).hide(&mut config);
+        draft.mask(&mut commands, audience);
     }
     let draft = PluginDraft {
-        agents: draft.agents_json(),
-        commands: draft.commands_json(),
+        agents: draft.agents_for(audience),
+        commands,
         skills: draft.skills_json(),
         providers: draft.providers_json(),
         config,

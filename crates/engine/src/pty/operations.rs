@@ -65,7 +65,7 @@ impl Terminals<'_> {
             args: args.iter().map(Into::into).collect(),
             directory: directory.clone(),
             env,
-            env_remove: self.0.child_env.remove.clone(),
+            env_remove: self.0.child_environment(instance).remove,
             confinement: self.0.confinement.clone(),
             sandbox: None,
             author: Author::User,

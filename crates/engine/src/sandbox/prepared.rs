@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use codewright_config::SandboxMode;
+use codewright_tools::Environment;
 use codewright_workspace::{Confined, ProgramSearch, Programs};
 
 use super::server::{Rights, ServerProgram, confine};
@@ -75,11 +76,12 @@ pub(crate) fn prepare(
     let is_apart = rights == Rights::User || plan.directory == neutral;
     let changes = if is_apart { changes(&inner.env, root, &plan.directory) } else { Changes::default() };
     let variables = restricted.iter().flat_map(|restricted| restricted.variables.iter().cloned());
-    let set = inner.child_env.set.iter().cloned().chain(changes.set);
+    let Environment { set, remove } = inner.child_environment(instance);
+    let set = set.into_iter().chain(changes.set);
     Ok(Prepared {
         program: resolved(instance, program, is_apart),
         env: set.chain(variables).collect(),
-        env_remove: inner.child_env.remove.iter().cloned().chain(changes.remove).collect(),
+        env_remove: remove.into_iter().chain(changes.remove).collect(),
         sandbox: restricted.map(|restricted| match rights {
             Rights::User => restricted.confined,
             Rights::Project | Rights::ProjectWithNetwork => visible(&restricted.confined, &neutral),

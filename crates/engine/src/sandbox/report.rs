@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use codewright_config::{NetworkAccess, SandboxMode};
 use codewright_proto::SessionId;
+use codewright_tools::Environment;
 use codewright_workspace::{Author, Command, Ended, Limits, Output, Probe};
 use tokio_util::sync::CancellationToken;
 
@@ -145,13 +146,14 @@ impl Sandboxes<'_> {
         let notes = restricted.as_ref().map(|restricted| restricted.notes.clone()).unwrap_or_default();
         let mut words = command.into_iter();
         let variables = restricted.iter().flat_map(|restricted| restricted.variables.clone());
-        let env = self.0.child_env.set.iter().cloned().chain(variables).collect();
+        let Environment { set, remove } = self.0.child_environment(instance);
+        let env = set.into_iter().chain(variables).collect();
         let command = Command {
             program: words.next().unwrap_or_default().into(),
             args: words.collect(),
             directory: instance.directory.clone(),
             env,
-            env_remove: self.0.child_env.remove.clone(),
+            env_remove: remove,
             confinement: self.0.confinement.clone(),
             sandbox: restricted.map(|restricted| restricted.confined),
             author: Author::User,

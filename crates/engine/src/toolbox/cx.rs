@@ -47,7 +47,7 @@ pub(crate) fn tool_cx(
         known: KnownFiles::default(),
         jobs: OwnJobs::default(),
         instructions: LoadedInstructions::default(),
-        env: inner.child_env.clone(),
+        env: inner.child_environment(instance),
         locks: inner.locks.clone(),
         shell: instance.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
         host: Arc::new(NoHost),

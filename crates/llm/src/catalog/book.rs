@@ -69,6 +69,13 @@ impl Row {
         }
     }
 
+    fn variables(&self) -> Vec<&str> {
+        match self.facts.get() {
+            Some(facts) => facts.env.iter().map(String::as_str).collect(),
+            None => variables(self.fields[4]).collect(),
+        }
+    }
+
     fn facts(&self) -> &ProviderFacts {
         self.facts.get_or_init(|| {
             let [id, name, npm, api, env] = self.fields;
@@ -161,6 +168,11 @@ impl Catalog {
     /// Returns the ids of all providers, sorted, and whether one of the variables with a provider's key is set.
     pub fn keyed(&self, is_set: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, bool)> {
         self.rows.iter().map(move |row| (row.id(), row.has_key(&is_set)))
+    }
+
+    /// Returns the variables that providers read: keys, regions and accounts.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().flat_map(Row::variables)
     }
 
     /// Returns the provider named `id`.

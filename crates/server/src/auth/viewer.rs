@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use codewright_engine::{Engine, Published};
+use codewright_engine::{Audience, Engine, Published};
 use codewright_proto::{Event, Session, SessionAccess, SessionId, Signal};
 
 use super::{Caller, Level, Role, Who};
@@ -50,6 +50,11 @@ impl Viewer {
             Who::Ticket => false,
             Who::User(caller) => caller.role == Role::Admin,
         }
+    }
+
+    /// The audience of the configuration that the sender belongs to.
+    pub(crate) fn audience(&self) -> Audience {
+        if self.sees_everything() { Audience::Owner } else { Audience::Others }
     }
 
     /// Returns what the user may do with a session; `None` if the user may not see it or it does not exist.

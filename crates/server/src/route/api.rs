@@ -51,8 +51,8 @@ pub(super) async fn location(location: Location) -> Json<Value> {
     Json(location_json(&location))
 }
 
-pub(super) async fn agents(location: Location) -> Json<Value> {
-    let agents = location.instance.agents_json();
+pub(super) async fn agents(location: Location, viewer: Viewer) -> Json<Value> {
+    let agents = location.instance.agents_for(viewer.audience());
     with_location(&location, agents.as_array().into_iter().flatten().map(shape::agent).collect())
 }
 
@@ -104,8 +104,9 @@ pub(super) async fn provider(location: Location, One(id): One<String>) -> Result
     Ok(with_location(&location, found.ok_or_else(missing)?))
 }
 
-pub(super) async fn commands(location: Location) -> Json<Value> {
-    let commands = location.instance.commands_json();
+pub(super) async fn commands(location: Location, viewer: Viewer) -> Json<Value> {
+    let mut commands = location.instance.commands_json();
+    location.instance.mask(&mut commands, viewer.audience());
     with_location(&location, commands.as_array().into_iter().flatten().map(shape::command).collect())
 }
 

@@ -5,11 +5,12 @@ use axum::extract::State;
 use serde_json::Value;
 
 use crate::Error;
+use crate::auth::Viewer;
 use crate::extract::{Location, Payload};
 use crate::state::App;
 
-pub(super) async fn read(location: Location) -> Json<Value> {
-    Json(location.instance.config_shown())
+pub(super) async fn read(location: Location, viewer: Viewer) -> Json<Value> {
+    Json(location.instance.config_for(viewer.audience()))
 }
 
 pub(super) async fn change(
@@ -21,8 +22,8 @@ pub(super) async fn change(
     app.finish(async move { engine.settings().change(&location.instance, change).await }).await.map(Json)
 }
 
-pub(super) async fn read_global(State(app): State<App>) -> Result<Json<Value>, Error> {
-    Ok(Json(app.engine.settings().global()?))
+pub(super) async fn read_global(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Error> {
+    Ok(Json(app.engine.settings().global(viewer.audience())?))
 }
 
 pub(super) async fn change_global(

@@ -6,6 +6,7 @@ use codewright_proto::{HealthReply, PathReply};
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::auth::Viewer;
 use crate::extract::Location;
 use crate::state::App;
 
@@ -25,8 +26,8 @@ pub(super) async fn all_providers(location: Location) -> Json<Value> {
     Json(location.instance.provider_list_json())
 }
 
-pub(super) async fn agents(location: Location) -> Json<Value> {
-    Json(location.instance.agents_json())
+pub(super) async fn agents(location: Location, viewer: Viewer) -> Json<Value> {
+    Json(location.instance.agents_for(viewer.audience()))
 }
 
 /// Disposes the instance. The next request for its directory creates a new one.
@@ -45,8 +46,10 @@ pub(super) async fn upgrade() -> Json<Value> {
     Json(json!({"success": false, "error": "this version does not update itself"}))
 }
 
-pub(super) async fn commands(State(app): State<App>, location: Location) -> Json<Value> {
-    Json(app.engine.mcp().commands(&location.instance).await)
+pub(super) async fn commands(State(app): State<App>, location: Location, viewer: Viewer) -> Json<Value> {
+    let mut commands = app.engine.mcp().commands(&location.instance).await;
+    location.instance.mask(&mut commands, viewer.audience());
+    Json(commands)
 }
 
 pub(super) async fn language_servers(State(app): State<App>, location: Location) -> Json<Value> {

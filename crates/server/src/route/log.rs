@@ -68,6 +68,7 @@ pub(super) async fn read(
     let limit = query.limit.map_or(DEFAULT_LINES, |limit| limit.min(MAX_LOG_LINES as u64) as usize);
     let filter = LogFilter { limit, least: query.level.map_or(Level::Debug, Level::from) };
     let config = location.instance.config_json();
-    let own: Vec<&str> = app.options.password().into_iter().collect();
+    let inserted = location.instance.inserted_secrets();
+    let own: Vec<&str> = app.options.password().into_iter().chain(inserted).collect();
     Ok(Json(app.engine.log().tail(filter, &config, &own).await?))
 }

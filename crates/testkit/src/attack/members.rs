@@ -79,7 +79,10 @@ const TEMPLATES: &[(&str, &str)] = &[
 ];
 
 pub(super) fn cases() -> Vec<Case> {
-    [replies(), rules(), arguments(), trust(), routes(), others(), services()].into_iter().flatten().collect()
+    [replies(), shown(), rules(), arguments(), trust(), routes(), others(), services()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn member(name: &str) -> Case {
@@ -112,6 +115,36 @@ fn replies() -> Vec<Case> {
         }
     }
     cases
+}
+
+/// What a reader and a member see of the operator's configuration.
+fn shown() -> Vec<Case> {
+    const DOCUMENT: &str = r#"{
+        "provider": {"corp": {"options": {"baseURL": "@M/v1?k={env:SECRET_VAR}", "custom": "{env:SECRET_VAR}", "note": "x {file:@O/secret.txt}"}, "models": {"m": {}}}},
+        "lsp": {"x": {"command": ["false", "{env:SECRET_VAR}"], "extensions": [".zz"], "initialization": {"licence": "{env:SECRET_VAR}"}}},
+        "formatter": {"x": {"command": ["true", "{env:SECRET_VAR}"], "extensions": [".zz"]}},
+        "agent": {"x": {"prompt": "x {file:@O/secret.txt} {env:SECRET_VAR}", "description": "{env:SECRET_VAR}"}},
+        "command": {"x": {"template": "x {file:@O/secret.txt}"}}
+    }"#;
+    const PATHS: [&str; 7] = [
+        "/config",
+        "/global/config",
+        "/agent",
+        "/api/agent",
+        "/command",
+        "/api/command",
+        "/config/providers",
+    ];
+    let case = member("configuration/inserted-secrets").user(DOCUMENT).no_contact().play(|scene| {
+        with_team(scene, |team| {
+            for (user, path) in ["rita", "bob"].into_iter().flat_map(|user| PATHS.map(|path| (user, path))) {
+                let (_, answer) = team.send(user, "GET", path, "")?;
+                anyhow::ensure!(!answer.contains(SECRET), "{user} reads a secret in {path}");
+            }
+            Ok(())
+        })
+    });
+    vec![case.short()]
 }
 
 fn fill(text: &str, session: &str, request: &str) -> String {

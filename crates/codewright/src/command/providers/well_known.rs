@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use codewright_config::Env;
+use codewright_config::{Dirs, Env, LoadInput};
 use codewright_llm::Client;
 use codewright_llm::oauth::well_known::{WellKnown, ask};
 use codewright_llm::vault::Credential;
@@ -61,12 +61,23 @@ fn quote(command: &[String]) -> Option<String> {
     words.collect::<Option<Vec<_>>>().map(|words| words.join(" "))
 }
 
+/// Returns the variables that the user's configuration uses as secrets.
+fn configured_secrets(env: &Env) -> anyhow::Result<Vec<String>> {
+    let dirs = Dirs::new(env)?;
+    let directory = std::path::Path::new("/");
+    let input = LoadInput { directory, worktree: directory, env, dirs: &dirs };
+    Ok(codewright_config::secret_variables(input)?)
+}
+
 /// Runs the command without the keys of other providers, and returns its output.
 async fn token(command: &[String], env: &Env) -> anyhow::Result<String> {
     let (program, arguments) = command.split_first().context("the command is empty")?;
     let mut child = tokio::process::Command::new(program);
     child.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::piped()).kill_on_drop(true);
     for name in env.child_removals() {
+        child.env_remove(name);
+    }
+    for name in configured_secrets(env)? {
         child.env_remove(name);
     }
     let mut child = child.spawn().with_context(|| format!("cannot run `{program}`"))?;

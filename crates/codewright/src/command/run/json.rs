@@ -4,7 +4,6 @@
 //! and `step_finish`, and `{type: "error", timestamp, sessionID, error}`. A part is printed once, when it is complete.
 
 use std::collections::HashSet;
-use std::io::Write as _;
 
 use codewright_proto::{
     Clock, Event, Fact, Message, MessageId, Notice, Part, PartBody, PartId, PermissionRequest,
@@ -31,9 +30,9 @@ impl JsonOutput {
     fn line(&self, kind: &str, session: &str, key: &str, value: Value) -> std::io::Result<()> {
         let line =
             json!({ "type": kind, "timestamp": self.clock.now_ms(), "sessionID": session, key: value });
-        let mut stdout = std::io::stdout().lock();
-        writeln!(stdout, "{line}")?;
-        stdout.flush()
+        let mut output = crate::output::Output::new();
+        output.write_json(&format!("{line}\n"))?;
+        output.finish()
     }
 
     /// The line type of a complete part.
