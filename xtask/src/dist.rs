@@ -6,6 +6,7 @@
 mod archive;
 mod contents;
 mod npm;
+mod published;
 mod recipes;
 mod rehearse;
 mod sbom;
@@ -24,6 +25,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
 
 use self::contents::Contents;
+pub(crate) use self::published::Published;
 use self::target::Target;
 
 /// The profile of packages.

@@ -52,7 +52,7 @@ pub use env::Env;
 pub use error::{Error, FileProblem, Position};
 pub use load::{
     LoadInput, LoadedConfig, Overlay, Parts, Remote, Source, auth, check_change, global, load, load_over,
-    node, open, store_address,
+    node, open, store_address, user_files,
 };
 pub use markdown::{CommandFile, front_matter, repository_commands};
 pub use nearest::nearest;

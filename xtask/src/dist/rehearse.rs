@@ -1,7 +1,7 @@
 //! Rehearses a release: makes the artefacts twice, publishes them on servers of this machine, and installs each in an empty
 //! home. Damaged and older releases must change nothing.
 
-mod place;
+pub(super) mod place;
 
 use std::fs;
 use std::io::Write as _;

@@ -279,6 +279,7 @@ const ENGINE: &[Layer] = &[
             "permission::client",
             "projects",
             "pty::operations",
+            "review",
             "sandbox::report",
             "session::shell",
             "session::summarize",

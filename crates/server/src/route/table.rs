@@ -9,7 +9,7 @@ use super::api::{self, history, integration, message, pending, revert, terminal}
 use super::session::{self, change};
 use super::{
     Reached, auth, config, doc, event, experimental, file, instance, log, mcp, ops, permission, project, pty,
-    question, sandbox, sign_in, sync, trust, tui, users, vcs, worktree,
+    question, review, sandbox, sign_in, sync, trust, tui, users, vcs, worktree,
 };
 use crate::state::App;
 
@@ -161,6 +161,7 @@ const SESSIONS: &[Route] = &[
     get!("/session/{sessionID}/children", change::children, "session.children"),
     get!("/session/{sessionID}/todo", change::todos, "session.todo"),
     get!("/session/{sessionID}/diff", change::diff, "session.diff"),
+    get!("/session/{sessionID}/review", review::findings, "session.review"),
     delete!("/session/{sessionID}/message/{messageID}", change::remove_message, "session.deleteMessage"),
     delete!("/session/{sessionID}/message/{messageID}/part/{partID}", change::remove_part, "part.delete"),
     patch!("/session/{sessionID}/message/{messageID}/part/{partID}", change::update_part, "part.update"),
@@ -222,6 +223,8 @@ const FILES: &[Route] = &[
 const EXPERIMENTAL: &[Route] = &[
     get!("/experimental/capabilities", experimental::capabilities, "experimental.capabilities.get"),
     get!("/experimental/sandbox", sandbox::read, "experimental.sandbox.get"),
+    get!("/experimental/review", review::request, "experimental.review.request"),
+    post!("/experimental/bug", review::bug, "experimental.bug"),
     get!("/experimental/console", experimental::console, "experimental.console.get"),
     get!("/experimental/console/orgs", experimental::orgs, "experimental.console.listOrgs"),
     post!("/experimental/console/switch", experimental::switch_org, "experimental.console.switchOrg"),
