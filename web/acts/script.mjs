@@ -67,6 +67,10 @@ export function script(directory) {
         RICH,
       ] },
       { match: "WRITEIT", turns: [tool("write", { filePath: file("src/new.ts"), content: "export const one = 1;\n" }), "Wrote it."] },
+      { match: "You review code changes", turns: [tool("StructuredOutput", { summary: "Mostly fine.", findings: [
+        { file: "odd.txt", line: 2, severity: "high", title: "The second line is odd", description: "It breaks.", original: "two", suggestion: "2" },
+        { file: "odd.txt", line: 1, severity: "low", title: "The first line is short", description: "It could be longer.", suggestion: "Write more." },
+      ] })] },
       { match: "RUNIT", turns: [bash("printf '\\033[32mgreen\\033[0m from-bash\\n'"), "Ran it."] },
       { match: "KEEPIT", turns: [bash("echo kept-one"), bash("echo kept-two"), "Kept it."] },
       { match: "WIDENIT", turns: [bash("git log -1"), bash("git branch"), "Widened it."] },

@@ -5,7 +5,7 @@ import type { Agent, Config, Model, Provider } from "../src/api";
 import { currentModel, isChosen, isGuessed, isPublic, needsChoice } from "../src/state/choice";
 import type { Place, Providers } from "../src/state/place";
 import { setPrefs } from "../src/state/prefs";
-import { changeOf, pairs, rulesOf, words } from "../src/views/settings/parse";
+import { changeOf, pairs, removalOf, rulesOf, words } from "../src/views/settings/parse";
 
 const model = (toolcall = true) => ({ capabilities: { toolcall, output: { text: true } }, limit: {}, cost: {} }) as unknown as Model;
 const provider = (id: string, models: string[], apiKey?: string) =>
@@ -76,5 +76,17 @@ describe("servers of tools", () => {
   it("reads variables and headers", () => {
     expect(pairs("A=1\nB_2 = x=y\n\nX-Key: v")).toEqual({ A: "1", B_2: "x=y", "X-Key": "v" });
     expect(pairs("no separator")).toBeNull();
+  });
+});
+
+describe("the removal of a rule", () => {
+  it("removes a pattern, a permission, or the rule for all of them", () => {
+    const rules = rulesOf({ bash: { "*": "ask", "make *": "allow" }, edit: "ask" });
+    expect(rules.map(removalOf)).toEqual([
+      { permission: { bash: { "*": null } } },
+      { permission: { bash: { "make *": null } } },
+      { permission: { edit: null } },
+    ]);
+    expect(rulesOf("ask").map(removalOf)).toEqual([{ permission: null }]);
   });
 });

@@ -7,6 +7,7 @@ mod archive;
 mod contents;
 mod image;
 mod npm;
+mod published;
 mod recipes;
 mod rehearse;
 mod sbom;
@@ -26,6 +27,7 @@ use serde_json::json;
 
 use self::contents::Contents;
 pub(crate) use self::contents::glibc;
+pub(crate) use self::published::Published;
 use self::target::Target;
 
 /// The profile of packages.

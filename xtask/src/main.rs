@@ -13,6 +13,7 @@ mod contract;
 mod crash;
 mod dist;
 mod ecosystem;
+mod first_hour;
 mod first_run;
 mod fleet;
 mod fuzz;
@@ -110,6 +111,10 @@ Commands:
       up to SECONDS between two prompts. Exit with 1 if a prompt or an
       event was lost, an effect doubled or a session stuck. With --unfenced servers write
       with leases that they have lost, and are only paused: exit with 1 if that is not found.
+  first-hour [--bin PATH] [--only PART] [--progress]
+      Play the first hour of a new user in 80 steps: installation by the script, keys, first prompts,
+      the terminal client on a pseudo-terminal, and the web app in headless Chromium. A PART is
+      install, line, screen or browser. Print the failed steps and `n of 80`. Exit with 1 if a step failed.
   fuzz [--bin PATH] [--minutes N] [--lanes N] [--seed N]
       Send random requests to every route of the program from N threads (default 4) for
       N minutes (default 20): bodies close to the schemas, incomplete requests, pieces,
@@ -207,6 +212,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "web" => return web::main(rest),
         "first-run" => return first_run::main(rest),
         "fleet" => return fleet::main(rest),
+        "first-hour" => return first_hour::main(rest),
         "fuzz" => return fuzz::main(rest),
         "transcripts" => return transcripts::main(rest),
         "hang" => return hang::main(rest),

@@ -38,11 +38,18 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
             other => bail!("`web` has no flag `{other}`; see `cargo xtask --help`"),
         }
     }
-    let program = program(&bin)?;
+    let mut node = node("run.mjs", &program(&bin)?)?;
+    node.args(passed);
+    let done = node.status().context("cannot start node")?;
+    Ok(if done.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns a script of `web/acts` with its libraries, browsers and this program.
+pub(crate) fn node(script: &str, program: &Path) -> Result<Command> {
     let playwright = package(BROWSING.0, BROWSING.1)?;
     let axe = package(CHECKING.0, CHECKING.1)?;
     let chromium = browser(&CHROMIUM).context("chromium is not installed")?;
-    let acts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web/acts/run.mjs");
+    let acts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web/acts").join(script);
     let mut node = Command::new("timeout");
     node.args([ACTS_SECONDS, "node"]).arg(acts);
     node.arg("--program").arg(program).arg("--xtask").arg(std::env::current_exe()?);
@@ -55,9 +62,8 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     {
         node.arg("--webkit").arg(driver).arg("--xvfb").arg(display).arg("--browser").arg(page);
     }
-    node.args(passed).env_clear().env("PATH", search());
-    let done = node.status().context("cannot start node")?;
-    Ok(if done.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    node.env_clear().env("PATH", search());
+    Ok(node)
 }
 
 /// Returns the browser that WebKit's driver starts.

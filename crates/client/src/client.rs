@@ -15,17 +15,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use codewright_proto::{
-    CommandInput, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId, PathReply,
-    PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, QuestionAnswers, QuestionId,
-    QuestionRequest, RevertInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus, ShellInput,
-    SummarizeInput, Todo, TrustDismissal, TrustInput, TrustRecord, TrustReply, UnrevertInput, VcsFile,
-    VcsReply, Worktree, WorktreeCreateInput,
+    BugReport, CommandInput, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId,
+    PathReply, PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, QuestionAnswers,
+    QuestionId, QuestionRequest, RevertInput, Review, ReviewRequest, Session, SessionId, SessionInput,
+    SessionPatch, SessionStatus, ShellInput, SummarizeInput, Todo, TrustDismissal, TrustInput, TrustRecord,
+    TrustReply, UnrevertInput, VcsFile, VcsReply, Worktree, WorktreeCreateInput,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use tower::Service;
 
@@ -219,6 +219,27 @@ impl Client {
     /// Returns the branches of the directory.
     pub async fn vcs(&self) -> Result<VcsReply, Error> {
         self.get("/vcs").await
+    }
+
+    /// Applies a patch to the directory as a whole.
+    pub async fn apply_patch(&self, patch: &str) -> Result<Value, Error> {
+        self.post("/vcs/apply", &json!({ "patch": patch })).await
+    }
+
+    /// Returns the session and the prompt of a review of the uncommitted changes, or of a range.
+    pub async fn review_request(&self, range: Option<&str>) -> Result<ReviewRequest, Error> {
+        let query = range.map(|range| ("range", range.to_owned())).into_iter().collect();
+        self.slow(Call { query, ..Call::new(Method::GET, "/experimental/review") }).await
+    }
+
+    /// Returns the findings of a review.
+    pub async fn review(&self, id: &SessionId) -> Result<Review, Error> {
+        self.get(&session_path(id, "/review")).await
+    }
+
+    /// Returns a report of a problem, without credentials. Nothing is sent.
+    pub async fn bug_report(&self) -> Result<BugReport, Error> {
+        self.slow(Call::new(Method::POST, "/experimental/bug").with_body(&json!({}))).await
     }
 
     /// Returns the changes in the directory since the last commit (mode `git`) or since its branch

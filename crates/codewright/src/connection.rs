@@ -54,7 +54,7 @@ impl Connection {
         env: Env,
         directory: &Path,
     ) -> anyhow::Result<(Self, Vec<String>)> {
-        let engine = open_engine(env, directory).await?;
+        let engine = open_engine(env.clone(), directory).await?;
         // The directory is opened immediately, so that configuration errors are reported first.
         let instance = match engine.instance(engine.default_directory()).await {
             Ok(instance) => instance,
@@ -62,7 +62,8 @@ impl Connection {
         };
         set_log_level(&engine, instance.config_json()["logLevel"].as_str());
         let warnings = instance.warnings();
-        let options = codewright_server::Options::default();
+        let report = Some(crate::command::bug::reporter(env));
+        let options = codewright_server::Options { report, ..codewright_server::Options::default() };
         let client = Client::in_process(codewright_server::router(engine.clone(), options));
         let connection = Self { client, engine: Some(engine), warned: Some((instance, warnings.len())) };
         Ok((connection, warnings))

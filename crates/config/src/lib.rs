@@ -53,7 +53,7 @@ pub use env::Env;
 pub use error::{Error, FileProblem, Position};
 pub use load::{
     LoadInput, LoadedConfig, Overlay, Parts, Remote, Source, auth, check_change, global, global_with_secrets,
-    load, load_over, node, open, secret_variables, store_address,
+    load, load_over, node, open, secret_variables, store_address, user_files,
 };
 pub use markdown::{CommandFile, front_matter, repository_commands};
 pub use nearest::nearest;

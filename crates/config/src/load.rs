@@ -38,6 +38,7 @@ use crate::{
     secrets::Secrets,
 };
 use layers::Layers;
+pub(crate) use layers::is_mistake;
 pub(crate) use normalize::normalize;
 
 /// The address of the published schema, which editors read.
@@ -232,19 +233,40 @@ pub fn global_with_secrets(input: LoadInput<'_>) -> Result<(Value, Secrets), Err
     Ok((Value::Object(normalize::sorted(raw, CONFIG_KEYS)), secrets))
 }
 
-/// Checks a client's change of the configuration, and removes unknown keys.
+/// Returns the files of the user's own configuration, in the order in which they apply. Some may not exist.
+#[must_use]
+pub fn user_files(dirs: &Dirs) -> Vec<PathBuf> {
+    let global = GLOBAL_FILES.iter().map(|name| dirs.config.join(name));
+    global.chain(OWN_FILES.iter().map(|name| dirs.own_config.join(name))).collect()
+}
+
+/// Checks a client's change of the configuration, and removes unknown keys. `null` removes a key.
 pub fn check_change(mut change: Map) -> Result<Map, Error> {
     let known = |key: &str| {
         let mut keys = CONFIG_KEYS.iter().chain(schema::OTHER_KEYS);
         keys.any(|(known, _)| *known == key)
     };
     change.retain(|key, _| known(key));
-    let node = Node::from(&Value::Object(change.clone()));
+    let mut set = change.clone();
+    without_nulls(&mut set);
+    let node = Node::from(&Value::Object(set));
     schema::check(&node, &schema::CONFIG).map_err(|fault| {
         let schema::Fault { key, expected, found, .. } = fault;
         Error::Permission { key, expected, found }
     })?;
     Ok(change)
+}
+
+/// Removes the keys whose value is `null`, and the objects that consist of them.
+fn without_nulls(entries: &mut Map) {
+    entries.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Object(below) if !below.is_empty() => {
+            without_nulls(below);
+            !below.is_empty()
+        }
+        _ => true,
+    });
 }
 
 /// The directories that are searched for project files, from the outermost to `directory`. The search continues up to

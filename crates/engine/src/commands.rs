@@ -35,6 +35,9 @@ pub(crate) struct Command {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) subtask: Option<bool>,
     pub(crate) hints: Vec<String>,
+    /// Whether the program has the command without a configuration.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) native: bool,
     /// Whether any part comes from the repository.
     #[serde(skip)]
     pub(crate) is_of_repository: bool,
@@ -57,6 +60,7 @@ impl Command {
             hints: template::hints(&template),
             template,
             subtask: None,
+            native: false,
             is_of_repository: false,
         }
     }
@@ -74,7 +78,7 @@ pub(crate) fn commands(
     let path = path.display().to_string();
     let built_in = |name, description: &str, text: &str| {
         let template = prompts::fill(text.trim_end(), &[("path", &path)]);
-        Command::new(name, Some(description.to_owned()), "command", template)
+        Command { native: true, ..Command::new(name, Some(description.to_owned()), "command", template) }
     };
     let review = "reviews changes: what is not committed, or a commit, branch or pull request";
     let mut commands = vec![

@@ -42,6 +42,7 @@ mod question;
 mod redact;
 mod remote;
 mod request;
+mod review;
 mod run;
 mod sandbox;
 mod session;

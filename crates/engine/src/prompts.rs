@@ -35,6 +35,8 @@ pub(crate) const MAX_STEPS: &str = include_str!("../prompts/mode/max-steps.txt")
 pub(crate) const INIT: &str = include_str!("../prompts/command/init.txt");
 /// The template of the command that reviews changes.
 pub(crate) const REVIEW: &str = include_str!("../prompts/command/review.txt");
+/// The prompt of a review whose findings are a list.
+pub(crate) const FINDINGS: &str = include_str!("../prompts/review.txt");
 
 /// The text that all base prompts share.
 const STOCK: &str = include_str!("../prompts/stock.txt");
@@ -365,6 +367,7 @@ mod tests {
             ("max steps", MAX_STEPS, 500, &[]),
             ("init", INIT, 3_000, &["path"]),
             ("review", REVIEW, 3_200, &["path"]),
+            ("findings", FINDINGS, 1_700, &[]),
         ] {
             assert!(text.chars().count() <= most_chars, "{name}: {}", text.chars().count());
             let values: Vec<_> = places.iter().map(|place| (*place, "VALUE")).collect();

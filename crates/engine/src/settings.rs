@@ -65,10 +65,14 @@ impl Settings<'_> {
         Ok(Current { config, secrets })
     }
 
-    /// Merges a change into the global configuration. Returns the whole configuration.
+    /// Merges a change into the global configuration. Returns the whole configuration. `null` removes a key from every
+    /// file of the user.
     pub async fn change_global(self, change: Value) -> Result<Value, Error> {
         let change = self.without_unknown_keys(change)?;
-        lay(self.0.dirs.own_config.join(FILE), &change, self.raw_global()?).await?;
+        let own = self.0.dirs.own_config.join(FILE);
+        let others = codewright_config::user_files(&self.0.dirs).into_iter().filter(|path| *path != own);
+        remove(others.collect(), &change).await?;
+        lay(own, &change, self.raw_global()?).await?;
         Instances(self.0).dispose_all().await;
         self.global(Audience::Owner)
     }
@@ -149,6 +153,47 @@ fn rewrite(
     codewright_workspace::write_atomic(path, text.as_bytes()).map_err(|error| cannot(&error))
 }
 
+/// Removes the keys that are `null` in a change from files. Those that do not exist, or do not have the keys, stay.
+async fn remove(paths: Vec<PathBuf>, change: &Map<String, Value>) -> Result<(), Error> {
+    let removals = removals(change);
+    if removals.is_empty() {
+        return Ok(());
+    }
+    let _alone = CHANGING.lock().await;
+    let written = tokio::task::spawn_blocking(move || {
+        let mut existing = paths.iter().filter(|path| path.exists());
+        existing.try_for_each(|path| rewrite(path, |own| Ok(present(&removals, own))))
+    });
+    // The thread pool drops a task only when the runtime ends.
+    written.await.unwrap_or_else(|_| Err(Error::aborted("the program is ending")))
+}
+
+/// Returns the part of a change that removes keys.
+fn removals(change: &Map<String, Value>) -> Map<String, Value> {
+    let entries = change.iter().filter_map(|(key, value)| match value {
+        Value::Null => Some((key.clone(), Value::Null)),
+        Value::Object(below) => {
+            let below = removals(below);
+            (!below.is_empty()).then(|| (key.clone(), Value::Object(below)))
+        }
+        _ => None,
+    });
+    entries.collect()
+}
+
+/// Returns the part of a change whose removals find their keys in a content.
+fn present(change: &Map<String, Value>, own: &Value) -> Map<String, Value> {
+    let entries = change.iter().filter_map(|(key, value)| match value {
+        Value::Null => own.get(key).map(|_| (key.clone(), Value::Null)),
+        Value::Object(below) if !below.is_empty() => {
+            let below = present(below, own.get(key).unwrap_or(&Value::Null));
+            (!below.is_empty()).then(|| (key.clone(), Value::Object(below)))
+        }
+        value => Some((key.clone(), value.clone())),
+    });
+    entries.collect()
+}
+
 /// Merges a change into a file, which is created if it is missing. Hidden values of `current` that the client sends
 /// back stay unchanged.
 async fn lay(path: PathBuf, change: &Map<String, Value>, current: Current) -> Result<(), Error> {
@@ -161,7 +206,7 @@ async fn lay(path: PathBuf, change: &Map<String, Value>, current: Current) -> Re
         rewrite(&path, |own| {
             let redaction = Redaction { secrets: &current.secrets, audience: Audience::Owner };
             redaction.unchanged(&mut change, &current.config, own)?;
-            Ok(change)
+            Ok(present(&change, own))
         })
     });
     // The thread pool drops a task only when the runtime ends.

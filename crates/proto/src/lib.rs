@@ -26,6 +26,7 @@ mod pty;
 mod question;
 mod replier;
 mod request;
+mod review;
 mod session;
 mod size;
 mod toast;
@@ -59,6 +60,7 @@ pub use request::{
     ApiError, ForkInput, HealthReply, PartInput, PermissionAnswer, PromptInput, RevertInput, SessionInput,
     SessionPatch, ShellInput, SummarizeInput, TimePatch, UnrevertInput,
 };
+pub use review::{BugReport, Finding, Review, ReviewRequest, Severity};
 pub use session::{
     CacheUsage, FileDiff, KeptFile, ModelRef, Revert, Session, SessionAccess, SessionExport, SessionStatus,
     SessionSummary, SessionTime, Share, ShareMode, Todo, TokenUsage,

@@ -35,6 +35,6 @@ pub use announce::{Announcement, addresses};
 pub use auth::{Auth, new_token};
 pub use error::Error;
 pub use limit::raise_file_limit;
-pub use options::{Access, Options};
+pub use options::{Access, Options, Reporter, Reporting};
 pub use route::{router, routes};
 pub use serve::{Listener, serve};

@@ -3,9 +3,12 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codewright_engine::{Engine, Instance};
+use codewright_proto::BugReport;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,6 +23,11 @@ pub enum Access {
     /// Everyone who can connect.
     Open,
 }
+
+/// Writes the report of a problem about the engine and a directory. The text contains none of the given secrets.
+pub type Reporter = Arc<dyn Fn(Engine, Arc<Instance>, Vec<String>) -> Reporting + Send + Sync>;
+/// The report that is being written.
+pub type Reporting = Pin<Box<dyn Future<Output = BugReport> + Send>>;
 
 /// The options of a server.
 #[derive(Clone)]
@@ -38,6 +46,8 @@ pub struct Options {
     pub sign_ins: Option<PathBuf>,
     /// Who may read `/global/health` and `/global/ready`.
     pub probes: Access,
+    /// Writes reports of problems. Without it the route is not supported.
+    pub report: Option<Reporter>,
     /// The interval of heartbeats on streams and waiting prompts.
     pub heartbeat: Duration,
     /// The deadline of a short request: one that is not a stream and waits neither for a model nor for a user.
@@ -62,6 +72,7 @@ impl Default for Options {
             metrics: None,
             sign_ins: None,
             probes: Access::Guarded,
+            report: None,
             heartbeat: Duration::from_secs(10),
             deadline: Duration::from_secs(60),
             body_deadline: Duration::from_secs(60),

@@ -34,6 +34,7 @@ mod permission;
 mod project;
 mod pty;
 mod question;
+mod review;
 mod sandbox;
 mod session;
 mod sign_in;

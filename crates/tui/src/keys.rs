@@ -87,6 +87,8 @@ actions! {
     Undo Session "messages_undo" "<leader>u" "session.undo" ["undo"] "Undo previous message";
     Redo Session "messages_redo" "<leader>r" "session.redo" ["redo"] "Redo";
     Diff Session "diff_open" "none" "session.diff" ["diff"] "Review changes";
+    Review Session "review_start" "none" "session.review" ["review"] "Let the model review changes";
+    Findings Session "review_findings" "none" "session.review.findings" ["findings"] "Findings of the review";
     Copy Session "messages_copy" "<leader>y" "messages.copy" ["copy"] "Copy last answer";
     CopyTranscript Session "transcript_copy" "none" "session.copy" [] "Copy transcript";
     Export Session "session_export" "<leader>x" "session.export" ["export"] "Open transcript in the editor";

@@ -19,6 +19,7 @@ use crate::state::State;
 pub(crate) mod agents;
 pub(crate) mod children;
 pub(crate) mod directories;
+pub(crate) mod findings;
 pub(crate) mod history;
 pub(crate) mod mcp;
 pub(crate) mod models;
@@ -66,6 +67,7 @@ pub(crate) enum Kind {
     Children,
     Mcp,
     Directories,
+    Findings,
 }
 
 /// A list to choose from.
@@ -125,6 +127,8 @@ pub(crate) enum Pick {
     },
     /// A directory to move to.
     Directory(String),
+    /// A finding of a review, by its index.
+    Finding(usize),
     /// A new worktree to move to.
     NewWorktree,
     /// A sign-in method, by its index in the provider's list.
@@ -329,8 +333,13 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
             close(state);
             Vec::new()
         }
-        Some(Layer::Page(page)) => {
-            if page.key(key) {
+        Some(Layer::Page(_)) => {
+            if let Some(cmds) = findings::page_key(state, key) {
+                return cmds;
+            }
+            if let Some(Layer::Page(page)) = state.layers.last_mut()
+                && page.key(key)
+            {
                 state.layers.pop();
             }
             Vec::new()
@@ -404,6 +413,7 @@ fn other_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
         Kind::Models => models::key(state, key),
         Kind::Sessions => sessions::key(state, key),
         Kind::Skills => skills::key(state, key),
+        Kind::Findings => findings::key(state, key),
         Kind::Palette
         | Kind::Agents
         | Kind::Themes(_)
@@ -449,6 +459,10 @@ pub(crate) fn pick(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
             Vec::new()
         }
         Pick::Message(_) => Vec::new(),
+        Pick::Finding(at) => {
+            findings::pick(state, at);
+            Vec::new()
+        }
         Pick::Draft(at) => {
             history::pick(state, at);
             Vec::new()

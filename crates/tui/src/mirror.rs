@@ -74,6 +74,8 @@ pub(crate) struct Model {
     /// Whether it calls tools, so that it can work as an agent.
     pub(crate) is_agentic: bool,
     pub(crate) is_free: bool,
+    /// The dollars for a million tokens of input and of output.
+    pub(crate) price: Option<(f64, f64)>,
     /// Whether it reads pictures; `None` if the server does not know.
     pub(crate) sees: Option<bool>,
     pub(crate) variants: Vec<String>,
@@ -87,6 +89,16 @@ pub(crate) struct Command {
     pub(crate) description: Option<String>,
     #[serde(default)]
     pub(crate) source: Option<String>,
+    /// Whether the command is built into the server.
+    #[serde(default)]
+    pub(crate) native: bool,
+}
+
+impl Command {
+    /// Whether the command is in menus. The built-in skill with the name of another program runs if it is typed.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.name != "customize-opencode"
+    }
 }
 
 /// An MCP server.
@@ -126,6 +138,8 @@ pub(crate) struct Mirror {
     /// Whether the server guessed the model, because the configuration names none.
     pub(crate) is_guess: bool,
     pub(crate) commands: Vec<Command>,
+    /// Whether the server has reviews whose findings are a list.
+    pub(crate) has_review: bool,
     pub(crate) mcp: Vec<Mcp>,
     /// The resources of the MCP servers. `None` if they were not fetched since the servers changed.
     pub(crate) resources: Option<Vec<Resource>>,
@@ -309,7 +323,8 @@ impl Mirror {
     }
 
     /// Stores a session.
-    pub(crate) fn put_session(&mut self, session: Session) {
+    pub(crate) fn put_session(&mut self, mut session: Session) {
+        session.title = readable_title(&session.title).to_owned();
         if let Some(transcript) = self.transcripts.get_mut(&session.id) {
             transcript.end_before(session.revert.as_ref().map(|revert| &revert.message_id));
         }
@@ -365,6 +380,15 @@ impl Mirror {
     pub(crate) fn model(&self, provider: &str, model: &str) -> Option<(&Provider, &Model)> {
         let provider = self.providers.iter().find(|known| known.id == provider)?;
         Some((provider, provider.models.iter().find(|known| known.id == model)?))
+    }
+
+    /// Stores the answer of `GET /command`. The built-in review is an action of the client, unless the user has another
+    /// command of that name.
+    pub(crate) fn put_commands(&mut self, mut commands: Vec<Command>) {
+        let is_review = |command: &Command| command.native && command.name == "review";
+        self.has_review = commands.iter().any(is_review);
+        commands.retain(|command| !is_review(command));
+        self.commands = commands;
     }
 
     /// Stores the answers of `GET /mcp`, `/lsp` and `/formatter`.
@@ -462,6 +486,18 @@ fn is_fetched(fact: &Fact) -> bool {
     )
 }
 
+/// Returns the title for people: until the model has named a session, its title ends with a timestamp.
+pub(crate) fn readable_title(title: &str) -> &str {
+    match title.split_once(" - ") {
+        Some((kind @ ("New session" | "Child session"), time))
+            if time.ends_with('Z') && time.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            kind
+        }
+        Some(_) | None => title,
+    }
+}
+
 fn provider(value: &Value) -> Provider {
     let text = |value: &Value, key: &str| crate::clean::clean_line(value[key].as_str().unwrap_or_default());
     let models = value["models"].as_object().into_iter().flatten().map(|(id, model)| {
@@ -473,6 +509,7 @@ fn provider(value: &Value) -> Provider {
             context: model["limit"]["context"].as_u64().unwrap_or(0),
             is_agentic: model["capabilities"]["toolcall"] != false,
             is_free: cost("input") == Some(0.0) && cost("output") == Some(0.0) && value["source"] != "config",
+            price: cost("input").zip(cost("output")),
             sees: model["capabilities"]["input"]["image"].as_bool(),
             variants: variants.collect(),
         }

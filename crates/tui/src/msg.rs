@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use codewright_proto::{
     CommandInput, MessageId, MessageWithParts, Notice, PathReply, PermissionAnswer, PermissionId,
-    PermissionRequest, PromptInput, QuestionId, QuestionRequest, Rule, Session, SessionId, SessionStatus,
-    ShellInput, Todo, TrustChoice, TrustDismissal, TrustInput, TrustReply,
+    PermissionRequest, PromptInput, QuestionId, QuestionRequest, Review, Rule, Session, SessionId,
+    SessionStatus, ShellInput, Todo, TrustChoice, TrustDismissal, TrustInput, TrustReply,
 };
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
@@ -45,6 +45,20 @@ pub(crate) enum Reply {
     /// A session to open.
     Opened(Box<Session>),
     Sessions(Vec<Session>),
+    /// A review was started in this session.
+    ReviewBegun(Box<Session>),
+    /// The findings of a review, or why there are none.
+    Findings {
+        session: SessionId,
+        review: Result<Review, String>,
+    },
+    /// Whether the change of a finding was applied.
+    FindingApplied {
+        key: String,
+        result: Result<(), String>,
+    },
+    /// The report of a bug was written, or why it was not.
+    BugReported(Result<(String, String), String>),
     Messages {
         session: SessionId,
         messages: Vec<MessageWithParts>,
@@ -75,7 +89,12 @@ pub(crate) enum Reply {
         query: String,
         files: Vec<String>,
     },
-    Providers(Value),
+    /// A provider was connected: all providers that can be used now, and what this one says about the key.
+    Connected {
+        provider: String,
+        providers: Value,
+        check: Value,
+    },
     /// All providers and their sign-in methods.
     AllProviders {
         providers: Value,
@@ -273,6 +292,25 @@ pub(crate) enum Cmd {
         session: SessionId,
         provider: String,
         model: String,
+    },
+    /// Starts a review with a model.
+    BeginReview {
+        range: Option<String>,
+        model: (String, String),
+        variant: Option<String>,
+    },
+    LoadFindings(SessionId),
+    /// Applies the change of a finding to the file as it is now.
+    ApplyFinding {
+        session: SessionId,
+        key: String,
+    },
+    /// Fetches the report of a bug and writes it into a file.
+    WriteBugReport,
+    /// Writes a new file in the directory of the client.
+    WriteNew {
+        name: String,
+        text: String,
     },
     LoadAllProviders,
     LoadSkills,

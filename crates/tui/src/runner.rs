@@ -14,6 +14,7 @@ use crate::state::First;
 use crate::{clipboard, opener};
 
 mod change;
+mod findings;
 mod load;
 
 use change::{Input, Target};
@@ -151,6 +152,10 @@ fn reply<T>(result: Result<T, Error>, problem: &str, reply: impl FnOnce(T) -> Re
 }
 
 /// Executes a command and returns its result, if there is one.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line for each command, so that the compiler lists the missing ones"
+)]
 async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<Msg>) -> Option<Reply> {
     match cmd {
         Cmd::Start => Some(Reply::Started(Box::new(load::start(client).await))),
@@ -160,6 +165,16 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::LoadTodos(session) => load::todos(client, session).await,
         Cmd::LoadSession(session) => load::session(client, &session).await,
         Cmd::ListSessions { search } => load::sessions(client, search).await,
+        Cmd::BeginReview { range, model, variant } => {
+            findings::begin(client, range, (model, variant), sender).await
+        }
+        Cmd::LoadFindings(session) => findings::load(client, session).await,
+        Cmd::ApplyFinding { session, key } => findings::apply(client, &session, key).await,
+        Cmd::WriteBugReport => findings::report(client).await,
+        Cmd::WriteNew { name, text } => Some(match findings::write_new(&name, &text) {
+            Ok(path) => Reply::Done(format!("wrote {path}")),
+            Err(error) => Reply::Failed(error),
+        }),
         Cmd::LoadAllProviders => load::all_providers(client).await,
         Cmd::LoadSkills => load::skills(client).await,
         Cmd::LoadChanges(source) => load::changes(client, source).await,

@@ -14,6 +14,7 @@ use crate::channel::Channel;
 use crate::clipboard::{Desktop, Multiplexer};
 use crate::keys::Keys;
 use crate::layer::Layer;
+use crate::layer::findings::Findings;
 use crate::layer::skills::Skill;
 use crate::link::Roots;
 use crate::look::{Look, Show};
@@ -258,6 +259,23 @@ pub(crate) struct State {
     /// The marks of the changes that were reviewed.
     pub(crate) reviewed: HashSet<u64>,
     pub(crate) trust: Trusts,
+    /// The review that runs, whose findings are fetched at its end.
+    pub(crate) reviewing: Option<SessionId>,
+    /// The findings that were fetched last.
+    pub(crate) findings: Option<Findings>,
+    /// The report of a bug that was written last.
+    pub(crate) bug: BugReport,
+}
+
+/// The state of the report of a bug.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BugReport {
+    /// It is being written.
+    Pending,
+    /// It was written to a file, with what to do next.
+    Written { path: String, advice: String },
+    /// It could not be written.
+    Failed(String),
 }
 
 impl State {
@@ -317,6 +335,9 @@ impl State {
             sign_ins: Value::Null,
             reviewed: HashSet::new(),
             trust: Trusts::default(),
+            reviewing: None,
+            findings: None,
+            bug: BugReport::Pending,
             options,
         };
         if let Some(text) = state.options.prompt.clone() {

@@ -12,6 +12,7 @@ use crate::state::{Link, Route, State};
 use crate::trust;
 
 mod act;
+mod arguments;
 mod complete;
 pub(crate) mod mouse;
 pub(crate) mod queue;
@@ -128,7 +129,11 @@ fn apply_notice(state: &mut State, notice: Notice) -> Vec<Cmd> {
         Fact::Event(Event::SessionUpdated { info, .. })
             if state.session_id() == Some(&info.id) && !state.is_marked =>
         {
-            cmds.push(Cmd::Title(info.title.clone()));
+            cmds.push(Cmd::Title(crate::mirror::readable_title(&info.title).to_owned()));
+        }
+        Fact::Signal(Signal::SessionIdle { session_id }) if state.reviewing.as_ref() == Some(session_id) => {
+            state.reviewing = None;
+            cmds.push(Cmd::LoadFindings(session_id.clone()));
         }
         Fact::Signal(Signal::SessionError { session_id: None, error }) => state.fail(error.message()),
         Fact::Signal(Signal::TuiToastShow { toast, .. }) => {

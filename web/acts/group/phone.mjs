@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { equal, ok } from "../acts.mjs";
 
-const fits = async (page) => {
+export const fits = async (page) => {
   const [width, view] = await page.evaluate(() => [document.scrollingElement.scrollWidth, innerWidth]);
   ok(`width ${width} in ${view}`, width <= view);
 };
@@ -20,7 +20,7 @@ async function axe(cx, page, what) {
 }
 
 /** What a finger cannot hit: everything that can be tapped and has less than 44 points, except links in texts and numbers of lines. */
-const tooSmall = (page) => page.evaluate(() => {
+export const tooSmall = (page) => page.evaluate(() => {
   const targets = 'button, a[href], input, select, textarea, summary, [role="option"], [role="treeitem"], [role="menuitem"], [role="menuitemcheckbox"], [role="tab"], [role="separator"][tabindex]';
   const inText = ".markdown a, .prompt-text a, p a, p button.link, .diff-line button.n, .line-number, .file-link, .hit, .skip, .divider, [hidden]";
   return [...document.querySelectorAll(targets)].flatMap((element) => {

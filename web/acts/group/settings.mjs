@@ -114,6 +114,44 @@ export const table = [
     await cx.page.locator("dialog").getByRole("option", { name: /reviewer/ }).waitFor();
     await cx.page.keyboard.press("Escape");
   } },
+  { name: "an agent, a server of tools and a rule are removed at a second press", run: async (cx) => {
+    const remove = async (text) => {
+      const row = cx.page.locator(".status-row", { hasText: text }).filter({ has: cx.page.getByRole("button", { name: /emove: / }) });
+      await row.getByRole("button", { name: /^Remove: / }).click();
+      await row.getByRole("button", { name: /^Press again to remove: / }).click();
+      await row.waitFor({ state: "detached" });
+    };
+    await cx.page.evaluate(() => { location.hash = "#/settings/agents"; });
+    await remove("Reads changes");
+    await cx.page.getByRole("tab", { name: "MCP servers" }).click();
+    await remove("absent");
+    await cx.page.getByRole("tab", { name: "Permissions" }).click();
+    await remove("make test *");
+    await cx.page.getByRole("tab", { name: "Models" }).click();
+    await cx.page.getByRole("combobox", { name: "Small model" }).selectOption("");
+    await cx.page.locator(".setting", { hasText: "small_model" }).getByRole("combobox").and(cx.page.locator(":has(option:checked[value=''])")).waitFor();
+    const { agent, mcp, permission, small_model: small } = await cx.server.call("GET", "/global/config");
+    equal("agent", agent?.reviewer, undefined);
+    equal("server", mcp?.absent, undefined);
+    equal("rules", permission, { bash: { "*": "ask" } });
+    equal("small model", small, undefined);
+  } },
+  { name: "every command of the palette, the keys and the slash commands exists", run: async (cx) => {
+    const absent = /share the session|upgrade|workspaces/i;
+    await cx.page.keyboard.press("Control+k");
+    await cx.page.locator("dialog [role=option]").first().waitFor();
+    ok("palette", !absent.test(await cx.page.locator("dialog").innerText()));
+    await cx.page.keyboard.press("Escape");
+    await cx.page.evaluate(() => { location.hash = "#/shortcuts"; });
+    await cx.page.locator(".keys").first().waitFor();
+    ok("keys", !absent.test(await cx.page.locator("main").innerText()));
+    await cx.fresh();
+    await cx.page.locator("#prompt").fill("/sh");
+    await cx.page.waitForTimeout(500);
+    ok("slash", !(await cx.page.locator(".completion .option").allInnerTexts()).some((text) => /^\/share/.test(text)));
+    await cx.page.locator("#prompt").fill("");
+    await cx.page.evaluate(() => { location.hash = "#/settings"; });
+  } },
   { name: "the palette does not offer what is only for developers", run: async (cx) => {
     await cx.page.keyboard.press("Control+k");
     await cx.page.getByRole("combobox", { name: "Type a command" }).fill("components");

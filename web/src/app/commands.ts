@@ -44,6 +44,15 @@ const withSession = (run: (id: string) => void) => () => {
 /** Opens a dialog over the prompts of a session, whose code is loaded with the view of sessions. */
 const withPrompts = (open: (dialogs: typeof import("../views/session/timeline"), id: string) => void) =>
   withSession((id) => void attempt(async () => open(await import("../views/session/timeline"), id)));
+/** Whether the session is a review with an answer. */
+function hasFindings(id: string): boolean {
+  if (!id) return false;
+  const transcript = transcriptOf(id);
+  return transcript.order().some((one) => {
+    const info = transcript.message(one)?.info();
+    return info?.role === "assistant" && typeof info.structured === "object" && info.structured !== null && "findings" in info.structured;
+  });
+}
 const hasSession = () => openId() !== null;
 /** In the field of the search itself, the same key opens the browser's own search. */
 const canSearch = () => hasSession() && document.activeElement?.id !== "session-search";
@@ -96,6 +105,8 @@ export const COMMANDS: Command[] = [
   { id: "session.unshare", label: t.unshare, group: "session", icon: "globe", slash: ["unshare"], when: () => Boolean(state.sessions[openId() ?? ""]?.share), run: withSession(unshare) },
   { id: "session.move", label: t.moveSession, group: "session", icon: "folder", slash: ["move"], when: hasSession, run: withPrompts((dialogs, id) => dialogs.openMove(id)) },
   { id: "session.search", label: t.searchSession, group: "session", keys: "Ctrl F", icon: "search", slash: ["search", "find"], when: canSearch, run: () => void attempt(async () => (await import("../views/session/search")).openSearch()) },
+  { id: "session.review", label: t.reviewChanges, group: "session", icon: "search", slash: ["review"], when: () => placeOf(currentDirectory()).canReview(), run: () => void attempt(async () => (await import("../views/session/findings")).startReview(currentDirectory(), "")) },
+  { id: "session.findings", label: t.findings, group: "session", icon: "list", slash: ["findings"], when: () => hasFindings(openId() ?? ""), run: withSession((id) => void attempt(async () => (await import("../views/session/findings")).openFindings(id))) },
   { id: "session.pin", label: `${t.pin} / ${t.unpin}`, group: "session", icon: "pin", when: hasSession, run: withSession(togglePin) },
   { id: "session.delete", label: t.deleteSession, group: "session", icon: "trash", when: hasSession, run: withSession((id) => remove(id, redraw)) },
   { id: "session.interrupt", label: t.stop, group: "session", keys: "Esc Esc", icon: "stop", when: () => isBusy(openId() ?? ""), run: withSession(abort) },
@@ -123,6 +134,7 @@ export const COMMANDS: Command[] = [
   { id: "workspace.trust", label: t.trust, group: "system", icon: "shield", slash: ["trust"], run: () => openTrust(placeOf(currentDirectory())) },
   { id: "settings", label: t.settings, group: "system", keys: "Ctrl ,", icon: "settings", run: () => go({ name: "settings", page: "" }) },
   { id: "shortcuts", label: t.shortcuts, group: "system", keys: "Ctrl /", icon: "question", slash: ["help"], run: () => go({ name: "shortcuts" }) },
+  { id: "bug.report", label: t.bugReport, group: "system", icon: "warn", slash: ["bug"], run: () => void attempt(async () => (await import("../views/status/bug")).reportBug(currentDirectory())) },
   { id: "home", label: t.home, group: "system", icon: "home", run: () => go({ name: "home" }) },
   { id: "sign.out", label: t.signOutHere, group: "system", icon: "key", when: isSignedIn, slash: ["sign-out"], run: () => void leave() },
 ];

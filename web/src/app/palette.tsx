@@ -2,7 +2,7 @@
 import { createMemo } from "solid-js";
 import { currentDirectory } from "../state/actions";
 import { state } from "../state/mirror";
-import { placeOf } from "../state/place";
+import { isOffered, placeOf } from "../state/place";
 import { baseName } from "../text/format";
 import { t } from "../text";
 import { Picker, type PickerItem } from "../ui/picker";
@@ -22,7 +22,7 @@ export function openPalette(): void {
         id: `command:${command.id}`, label: command.label, group: GROUPS[command.group], icon: command.icon, keys: command.keys,
         words: command.slash?.map((name) => `/${name}`).join(" "),
       })),
-      ...(placeOf(currentDirectory()).commands() ?? []).map((command) => ({
+      ...(placeOf(currentDirectory()).commands() ?? []).filter(isOffered).map((command) => ({
         id: `slash:${command.name}`, label: `/${command.name}`, detail: prose(command.description ?? ""), group: t.commands,
       })),
       ...rootSessions().map((session) => ({

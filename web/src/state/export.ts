@@ -37,7 +37,8 @@ function fence(text: string, language: string): string {
   return `${mark}${language}\n${text.trimEnd()}\n${mark}`;
 }
 
-function download(name: string, type: string, text: string): void {
+/** Downloads a text as a file. */
+export function download(name: string, type: string, text: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));
   link.download = name;

@@ -74,7 +74,10 @@ export interface Place {
   directory: string;
   agents: Lazy<Agent[]>;
   providers: Lazy<Providers>;
+  /** The commands of the server, without those that the app itself has. */
   commands: Lazy<Command[]>;
+  /** Whether the server has reviews whose findings are a list. Known when the commands are. */
+  canReview: () => boolean;
   config: Lazy<Config>;
   vcs: Lazy<VcsInfo>;
   changes: Lazy<VcsFileStatus[]>;
@@ -85,6 +88,11 @@ export interface Place {
   trust: Lazy<Trust>;
 }
 
+/** Whether a command is in menus. The built-in skill with the name of another program runs if it is typed. */
+export function isOffered(command: Command): boolean {
+  return command.name !== "customize-opencode";
+}
+
 const MAX_PLACES = 32;
 const places = new Map<string, Place>();
 
@@ -93,11 +101,18 @@ export function placeOf(directory: string): Place {
   const known = places.get(directory);
   if (known) return known;
   const query = { directory };
+  const [canReview, setReview] = createSignal(false);
+  const isReview = (command: Command) => command.native === true && command.name === "review";
   const place: Place = {
     directory,
     agents: lazy(() => call("GET /agent", { query })),
     providers: lazy(() => call("GET /config/providers", { query })),
-    commands: lazy(() => call("GET /command", { query, long: true })),
+    commands: lazy(async () => {
+      const all = await call("GET /command", { query, long: true });
+      setReview(all.some(isReview));
+      return all.filter((command) => !isReview(command));
+    }),
+    canReview,
     config: lazy(() => call("GET /config", { query })),
     vcs: lazy(() => call("GET /vcs", { query })),
     changes: lazy(() => call("GET /vcs/status", { query })),
@@ -133,7 +148,7 @@ placeOf.event = (event: Event, directory: string | undefined): void => {
 };
 
 function touchAll(place: Place, before?: number): void {
-  for (const value of Object.values(place)) if (typeof value === "function") (value as Lazy<unknown>).touch(before);
+  for (const value of Object.values(place)) if (typeof value === "function" && "touch" in value) (value as Lazy<unknown>).touch(before);
 }
 
 /** Fetches again what was requested before a time. */

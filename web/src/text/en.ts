@@ -75,6 +75,9 @@ export const en = {
  copyLast: "Copy the last answer", showTimes: "Show times", showThinking: "Show thinking", showOutputs: "Show full outputs",
   forkSession: "Fork the session", editQueued: "is sent before the next step",
   moveSession: "Move to another directory",
+  reviewChanges: "Let the model review changes", findings: "Findings of the review", reviewing: "The changes are being reviewed…", noFindings: "The review has no findings", allDismissed: "Every finding is dismissed",
+  applyChange: "Apply", applied: "Applied", changeApplied: "The change is applied", changeGone: "The change does not apply: the original lines are not in the file", giveToAgent: "Give it to the agent", dismiss: "Dismiss",
+  bugReport: "Report a problem", bugWritten: (name: string) => `The report was downloaded as ${name}. Nothing was sent.`, downloadAgain: "Download again",
 
   panels: "Panels", rulesOfRefusal: "Rules", cannotSee: (model: string) => `${model} cannot see pictures. Choose another model, or remove the picture.`,
   shares: { system: "System prompt", tools: "Tools", prompts: "Your prompts", files: "Files", outputs: "Outputs of tools", answers: "Answers" },
@@ -121,7 +124,7 @@ export const en = {
 
   // Settings
   permissions: "Permissions", agents: "Agents", written: "Written to your configuration", notSet: "not set", modelOfPrompt: "the model of the prompt",
-  writtenTo: "Changes are written to codewright.json in your configuration directory (codewright debug paths prints it). A rule or an entry is removed there.",
+  writtenTo: "Changes are written to codewright.json in your configuration directory (codewright debug paths prints it). Removing an entry removes it from your other configuration files too.",
   modelSettingHint: "Answers prompts unless a session or an agent has another one", smallModel: "Small model", smallModelHint: "Writes titles and summaries", defaultAgent: "Default agent",
   permissionRules: "Rules", permissionRulesHint: "The last rule that fits decides. A pattern can contain * for any text.", noRules: "No rules of your own. The defaults ask before what can do harm.",
   permission: "Permission", pattern: "Pattern", action: "Action", addRule: "Add rule", savedPermissionsHint: "What you allowed with “Allow always”.",
@@ -132,7 +135,7 @@ export const en = {
   addAgent: "Add an agent", agentNameBad: "A name has letters, digits, - and _", agentExists: (name: string) => `There is already an agent named ${name}`,
   modes: { primary: "you choose it for prompts", subagent: "other agents call it", all: "both" },
   appearance: "Appearance", theme: "Theme", scheme: "Colours", system: "System", light: "Light", dark: "Dark", textSize: "Text size", providers: "Providers", notifyMe: "Notify me when a session waits or is done", notificationsBlocked: "The browser blocks notifications of this page",
-  importTheme: "Import a theme file", chooseFile: "Choose a file…", apiKey: "API key", connected: "connected", openPage: "Open the page of the provider", code: "Code", waitingForBrowser: "Waiting for the browser…", providerConnected: (name: string) => `${name} is connected`, searchSettings: "Search settings",
+  importTheme: "Import a theme file", chooseFile: "Choose a file…", apiKey: "API key", connected: "connected", openPage: "Open the page of the provider", code: "Code", waitingForBrowser: "Waiting for the browser…", providerConnected: (name: string) => `${name} is connected`, keyAccepted: (name: string) => `${name} is connected and accepts the key`, keyRefused: (name: string, why: string) => `${name} refuses the key: ${why}`, keyUnreached: (name: string, why: string) => `${name} is connected, but was not reached: ${why}`, checkingKey: "The key is being checked…", removeAgain: "Press again to remove", searchSettings: "Search settings",
   editor: "Editor", noEditor: "Ask", editorAddress: "Address that opens a file", editorAddressHint: "An address of your editor with {path} and {line}, such as myeditor://open?file={path}&line={line}", editorAddressBad: "The address needs a scheme, such as myeditor://, and {path}",
   enterSends: "Enter sends the prompt", diffsSplit: "Diffs side by side", prompts: "Prompt", display: "Display", notTheme: "The file is not a theme", models: "Models", archivedSessions: "Archive",
   newVersion: "A new version of the app is available", reload: "Reload", storageOff: "This browser stores nothing: drafts and settings end with the page",

@@ -2,7 +2,7 @@
 //! home. Damaged and older releases must change nothing.
 
 mod packages;
-mod place;
+pub(super) mod place;
 
 use std::fs;
 use std::io::Write as _;

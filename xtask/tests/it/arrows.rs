@@ -282,6 +282,7 @@ const ENGINE: &[Layer] = &[
             "permission::client",
             "projects",
             "pty::operations",
+            "review",
             "sandbox::report",
             "session::shell",
             "session::summarize",

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use codewright_proto::Severity;
 
 use super::Common;
-use crate::command::review::Severity;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReviewArgs {
@@ -24,9 +24,32 @@ pub(crate) struct ReviewArgs {
     pub(crate) model: Option<String>,
     /// Exit with 3 if a finding is at least this severe
     #[arg(long, value_enum, value_name = "SEVERITY")]
-    pub(crate) fail_on: Option<Severity>,
+    pub(crate) fail_on: Option<LeastSeverity>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LeastSeverity {
+    /// A detail
+    Low,
+    /// A problem in rare situations
+    Medium,
+    /// A bug that users meet
+    High,
+    /// Loss of data, a security hole or a crash
+    Critical,
+}
+
+impl From<LeastSeverity> for Severity {
+    fn from(least: LeastSeverity) -> Self {
+        match least {
+            LeastSeverity::Low => Self::Low,
+            LeastSeverity::Medium => Self::Medium,
+            LeastSeverity::High => Self::High,
+            LeastSeverity::Critical => Self::Critical,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

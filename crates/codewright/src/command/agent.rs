@@ -43,12 +43,46 @@ fn list(instance: &Instance) -> anyhow::Result<ExitCode> {
     let mut write = || {
         for agent in agents.as_array().into_iter().flatten() {
             let text = |key: &str| crate::clean::clean_line(agent[key].as_str().unwrap_or_default());
+            if std::io::stdout().is_terminal() {
+                output.write(&for_people(agent))?;
+                continue;
+            }
+            // Scripts read the rules.
             let rules = serde_json::to_string_pretty(&agent["permission"]).unwrap_or_default();
             output.write(&format!("{} ({})\n  {rules}\n", text("name"), text("mode")))?;
         }
         Ok(())
     };
     exit_code(write().and_then(|()| output.finish()))
+}
+
+/// The name and the description of an agent, and what it may not do without a question.
+fn for_people(agent: &Value) -> String {
+    let text = |key: &str| crate::clean::clean_line(agent[key].as_str().unwrap_or_default());
+    let about = match text("description") {
+        empty if empty.is_empty() => String::new(),
+        about => format!("  {about}\n"),
+    };
+    let mut text = format!("{} ({})\n{about}", text("name"), text("mode"));
+    for (action, words) in [("ask", "asks for"), ("deny", "may not")] {
+        let mut names: Vec<String> = Vec::new();
+        for rule in
+            agent["permission"].as_array().into_iter().flatten().filter(|rule| rule["action"] == action)
+        {
+            let part = |key: &str| crate::clean::clean_line(rule[key].as_str().unwrap_or_default());
+            let name = match part("pattern").as_str() {
+                "*" => part("permission"),
+                pattern => format!("{} {pattern}", part("permission")),
+            };
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if !names.is_empty() {
+            text.push_str(&format!("  {words}: {}\n", names.join(", ")));
+        }
+    }
+    text
 }
 
 async fn create(
@@ -119,6 +153,17 @@ fn document(generated: &Generated, mode: &str, denied: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_is_described_for_people() {
+        let agent = serde_json::json!({ "name": "plan", "mode": "primary", "description": "Reads.", "permission": [
+            { "permission": "*", "pattern": "*", "action": "allow" },
+            { "permission": "read", "pattern": "*.env", "action": "ask" },
+            { "permission": "edit", "pattern": "*", "action": "deny" },
+            { "permission": "edit", "pattern": "*", "action": "deny" },
+        ]});
+        assert_eq!(for_people(&agent), "plan (primary)\n  Reads.\n  asks for: read *.env\n  may not: edit\n");
+    }
 
     #[test]
     fn the_agent_file_contains_description_mode_and_denied_tools() {

@@ -179,6 +179,7 @@ fn options(settings: &ServerSettings, env: &Env) -> anyhow::Result<codewright_se
         metrics: settings.metrics,
         probes: settings.probes,
         sign_ins: Dirs::new(env).ok().map(|dirs| dirs.state.join("sign-ins.json")),
+        report: Some(super::bug::reporter(env.clone())),
         ..codewright_server::Options::default()
     };
     options.check(SocketAddr::new(settings.ip, settings.port)).map_err(|error| {

@@ -41,7 +41,8 @@ async fn list(engine: &Engine, limit: Option<usize>, format: ListFormat) -> anyh
     let project = engine.transfer().project_of(engine.default_directory()).await.map_err(engine_error)?;
     let filter = SessionFilter { project: Some(project.id), roots: true, limit, ..SessionFilter::default() };
     let sessions = engine.sessions().list(filter).await.map_err(engine_error)?;
-    if sessions.is_empty() {
+    if sessions.is_empty() && format == ListFormat::Table {
+        style::note("this project has no sessions yet; `codewright` starts one");
         return Ok(ExitCode::SUCCESS);
     }
     let mut output = Output::new();
@@ -91,16 +92,14 @@ fn table(output: &mut Output, sessions: &[Session]) -> anyhow::Result<io::Result
     Ok(write())
 }
 
-/// `2:10 AM`, or `8:26 PM · 5/28/2026` if it is not today.
+/// `02:10`, or `2026-05-28 20:26` if it is not today.
 fn moment(time: Local, today: Option<Local>) -> String {
-    let half = if time.hour < 12 { "AM" } else { "PM" };
-    let hour = (time.hour + 11) % 12 + 1;
-    let clock = format!("{hour}:{:02} {half}", time.minute);
+    let clock = format!("{:02}:{:02}", time.hour, time.minute);
     let date = |time: Local| (time.year, time.month, time.day);
     if today.map(date) == Some(date(time)) {
         return clock;
     }
-    format!("{clock} · {}/{}/{}", time.month, time.day, time.year)
+    format!("{}-{:02}-{:02} {clock}", time.year, time.month, time.day)
 }
 
 async fn delete(engine: &Engine, id: &str) -> anyhow::Result<ExitCode> {
@@ -117,12 +116,9 @@ mod tests {
     #[test]
     fn a_moment_has_a_date_unless_it_is_today() {
         let at = |day, hour, minute| Local { year: 2026, month: 5, day, hour, minute };
-        for (time, expected) in [
-            (at(28, 20, 26), "8:26 PM · 5/28/2026"),
-            (at(29, 0, 5), "12:05 AM"),
-            (at(29, 12, 0), "12:00 PM"),
-            (at(29, 11, 59), "11:59 AM"),
-        ] {
+        for (time, expected) in
+            [(at(28, 20, 26), "2026-05-28 20:26"), (at(29, 0, 5), "00:05"), (at(29, 12, 0), "12:00")]
+        {
             assert_eq!(moment(time, Some(at(29, 1, 1))), expected);
         }
     }

@@ -421,6 +421,39 @@ fn configuration_is_returned_without_secrets_and_stored_with_them() -> Result<()
     Ok(())
 }
 
+#[test]
+fn null_removes_an_entry_from_every_file_of_the_user() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let file = stage.project.home().join(".config/opencode/opencode.json");
+    let text = std::fs::read_to_string(&file)?;
+    let with = text.replacen(
+        '{',
+        "{\n  // mine\n  \"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\"], \"enabled\": false}},",
+        1,
+    );
+    std::fs::write(&file, with)?;
+    let (_server, url) = stage.serve()?;
+    let change = json!({
+        "mcp": {"b": {"type": "local", "command": ["y"], "enabled": false}},
+        "permission": {"bash": {"make *": "allow", "rm *": "deny"}},
+        "agent": {"helper": {"description": "d"}},
+    });
+    assert_eq!(patch(&url, "/global/config", &change)?.0, 200);
+    let removal = json!({
+        "mcp": {"a": null, "b": null, "absent": null}, "permission": {"bash": {"make *": null}}, "agent": {"helper": null},
+    });
+    let (status, left) = patch(&url, "/global/config", &removal)?;
+    assert_eq!(status, 200, "{left}");
+    assert!(left["mcp"].get("a").is_none() && left["mcp"].get("b").is_none(), "{left}");
+    assert_eq!(left["permission"], json!({"bash": {"rm *": "deny"}}), "{left}");
+    assert!(left["agent"].get("helper").is_none(), "{left}");
+    let kept = std::fs::read_to_string(&file)?;
+    check_has(&kept, &["// mine", "mock/plain-model"]);
+    // A wrong value is refused as before.
+    assert_eq!(patch(&url, "/global/config", &json!({"mcp": {"a": null}, "username": 1}))?.0, 400);
+    Ok(())
+}
+
 pub(crate) fn patch(url: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
     with_body("PATCH", url, path, body)
 }

@@ -330,6 +330,39 @@ fn a_review_is_printed_as_text_json_and_sarif() -> Result<()> {
 }
 
 #[test]
+fn a_review_over_http_has_patches_that_apply() -> Result<()> {
+    let stage = Stage::git(findings(json!([
+        { "file": "a.txt", "line": 2, "severity": "high", "title": "Large", "description": "It breaks.",
+          "original": "two", "suggestion": "2" },
+        { "file": "a.txt", "line": 1, "severity": "low", "title": "Words", "description": "d", "suggestion": "Say more." },
+    ])))?;
+    std::fs::write(stage.project.path("a.txt"), "one\ntwo\nthree\n")?;
+    let (_server, url) = stage.serve()?;
+    let request = get(&url, "/experimental/review")?;
+    let (_, session) = post(&url, "/session", &request["session"])?;
+    let id = session["id"].as_str().unwrap_or_default().to_owned();
+    // Without an answer there are no findings, and not an empty list.
+    assert!(get(&url, &format!("/session/{id}/review")).is_err());
+    let (status, answer) = post(&url, &format!("/session/{id}/message"), &request["prompt"])?;
+    assert_eq!(status, 200, "{answer}");
+    let review = get(&url, &format!("/session/{id}/review"))?;
+    assert_eq!(review["findings"][0]["title"], "Large", "{review}");
+    assert_eq!(review["findings"][1]["patch"], Value::Null);
+    // The file has changed elsewhere since.
+    std::fs::write(stage.project.path("a.txt"), "zero\none\ntwo\nthree\n")?;
+    let review = get(&url, &format!("/session/{id}/review"))?;
+    let patch = json!({ "patch": review["findings"][0]["patch"] });
+    assert_eq!(post(&url, "/vcs/apply", &patch)?.0, 200);
+    assert_eq!(std::fs::read_to_string(stage.project.path("a.txt"))?, "zero\none\n2\nthree\n");
+    assert_eq!(post(&url, "/vcs/apply", &patch)?.0, 400);
+    // What was applied cannot be applied again.
+    assert_eq!(get(&url, &format!("/session/{id}/review"))?["findings"][0]["patch"], Value::Null);
+    let error = get(&url, "/experimental/review?range=nosuch").map_err(|error| error.to_string());
+    check_has(&error.err().unwrap_or_default(), &["400", "there is no commit `nosuch`"]);
+    stage.no_problems()
+}
+
+#[test]
 fn a_review_without_an_answer_is_an_error() -> Result<()> {
     let stage = Stage::git(
         Script::new()

@@ -683,8 +683,9 @@ fn what_is_not_supported_is_not_offered() -> Result<()> {
     terminal.shows("Done.")?;
     terminal.send("/mcps")?;
     terminal.send(ENTER)?;
-    let screen = terminal.shows("MCP servers")?;
-    check_has(&screen, &["helper", "disabled"]);
+    // The list is filled when the server has answered.
+    let is_filled = |screen: &str| ["MCP servers", "helper", "disabled"].iter().all(|it| screen.contains(it));
+    terminal.until("the list of servers", is_filled)?;
     terminal.send(ESCAPE)?;
     terminal.until("the list to go", |screen| !screen.contains("MCP servers"))?;
     // What the server does not have is not offered.
@@ -930,5 +931,41 @@ fn a_terminal_without_links_gets_none_and_a_click_opens_the_users_editor() -> Re
     let (_, written) = terminal.ended()?;
     check_restored(&written);
     assert!(!written.contains("\u{1b}]8;"), "{written:?}");
+    Ok(())
+}
+
+#[test]
+fn a_review_is_a_list_whose_changes_are_applied() -> Result<()> {
+    let answer = json!({ "summary": "Mostly fine.", "findings": [
+        { "file": "a.txt", "line": 2, "severity": "high", "title": "The second line is wrong", "description": "It breaks.",
+          "original": "two", "suggestion": "2" },
+        { "file": "a.txt", "line": 1, "severity": "low", "title": "The first is odd", "description": "d" },
+    ]});
+    let stage = Stage::git(Script::new().tool("StructuredOutput", answer))?;
+    std::fs::write(stage.project.path("a.txt"), "one\ntwo\n")?;
+    let mut terminal = start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    terminal.send("/review")?;
+    terminal.shows("Let the model review changes")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Findings of the review")?;
+    terminal.shows("The first is odd")?;
+    terminal.send(ENTER)?;
+    terminal.shows("It breaks.")?;
+    terminal.send("a")?;
+    terminal.shows("the change is applied")?;
+    assert_eq!(std::fs::read_to_string(stage.project.path("a.txt"))?, "one\n2\n");
+    terminal.send(ESCAPE)?;
+    terminal.until("the list to go", |screen| !screen.contains("Findings of the review"))?;
+    terminal.send("/bug")?;
+    terminal.shows("Bug report")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("The report is in")?;
+    check_has(&screen, &["codewright-bug-", "attach the file"]);
+    let written = std::fs::read_dir(stage.project.directory())?.flatten();
+    let report =
+        written.map(|file| file.path()).find(|path| path.to_string_lossy().contains("codewright-bug-"));
+    let report = std::fs::read_to_string(report.context("there is no report")?)?;
+    check_has(&report, &["## codewright doctor", "mock/plain-model"]);
     Ok(())
 }

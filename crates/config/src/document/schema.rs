@@ -125,6 +125,28 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("sandbox", Shape::Record(sandbox::KEYS)),
 ];
 
+/// The keys of `tui.json`. Those of OpenCode's other clients are unknown here.
+pub(crate) const TERMINAL_KEYS: &[(&str, Shape)] = &[
+    ("$schema", Shape::Text),
+    ("theme", Shape::Text),
+    ("mouse", Shape::Switch),
+    ("hyperlinks", Shape::Switch),
+    (
+        "notifications",
+        Shape::Either(
+            &Shape::Switch,
+            &Shape::Record(&[("bell", Shape::Switch), ("desktop", Shape::Switch), ("title", Shape::Switch)]),
+        ),
+    ),
+    // The client knows the actions, and reports those that it cannot read.
+    ("keybinds", Shape::Both(&Shape::Any, &Shape::Record(KEYBIND_KEYS))),
+];
+/// The entries of `keybinds` that are not actions.
+const KEYBIND_KEYS: &[(&str, Shape)] =
+    &[("preset", Shape::OneOf(&["opencode", "claude", "codex", "vim"])), ("leader", Shape::Any)];
+/// The whole document of the terminal client.
+pub(crate) static TERMINAL: Shape = Shape::Record(TERMINAL_KEYS);
+
 const IMAGE_KEYS: &[(&str, Shape)] = &[
     ("auto_resize", Shape::Switch),
     ("max_width", Shape::Positive),
@@ -667,12 +689,18 @@ mod tests {
         for (key, shape) in keys {
             add_rows(key, shape, &mut rows);
         }
+        let mut terminal = Vec::new();
+        TERMINAL_KEYS.iter().for_each(|(key, shape)| add_rows(key, shape, &mut terminal));
         let page = format!(
             "# Configuration keys\n\n\
              This page is generated from `crates/config/src/document/schema.rs`. It lists every known key with the type\n\
              of its value; `*` stands for any name. See [configuration](configuration.md) for their meaning.\n\n\
+             | key | value |\n|---|---|\n{}\n\
+             ## `tui.json`\n\n\
+             The keys of the [terminal client](tui.md#configuration); `keybinds` also has the [actions](keys.md).\n\n\
              | key | value |\n|---|---|\n{}",
-            rows.concat()
+            rows.concat(),
+            terminal.concat()
         );
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::write(path, &page).unwrap();

@@ -282,34 +282,35 @@ impl<'a> Layers<'a> {
         }));
         let mut document = normalize(document);
         let outside = self.keep_inside(&mut document);
-        self.warnings.extend(outside.into_iter().map(|entry| {
-            format!(
-                "`{}`: `{}` is outside the worktree and is ignored",
-                path.display(),
-                request::plain(&entry)
-            )
+        self.warnings.extend(outside.into_iter().map(|(entry, why)| {
+            format!("`{}`: `{}` {why} and is ignored", path.display(), request::plain(&entry))
         }));
         self.add(document, &origin.name(), Owner::Repository);
         Ok(())
     }
 
-    /// Removes the paths that lead out of the worktree from a repository's document, and returns them.
-    fn keep_inside(&self, document: &mut Map) -> Vec<String> {
+    /// Removes the paths that lead out of the worktree from a repository's document, and addresses that may not be
+    /// fetched. Returns them with the reasons.
+    fn keep_inside(&self, document: &mut Map) -> Vec<(String, &'static str)> {
         let is_full = self.trust == Trust::Full;
         let mut outside = Vec::new();
-        let mut filter = |entries: Option<&mut Value>, urls: bool| {
+        let mut filter = |entries: Option<&mut Value>, urls: Option<bool>| {
             let Some(Value::Array(entries)) = entries else { return };
             entries.retain(|entry| {
                 let entry = entry.as_str().unwrap_or_default();
-                let is_kept = if request::is_url(entry) { urls } else { is_inside(entry) };
-                if !is_kept {
-                    outside.push(entry.to_owned());
-                }
-                is_kept
+                let why = match (request::is_url(entry), urls) {
+                    (true, Some(is_allowed)) => {
+                        (!is_allowed).then_some("is fetched only if you trust the repository")
+                    }
+                    (true, None) => Some("is an address instead of a path"),
+                    (false, _) => (!is_inside(entry)).then_some("is outside the worktree"),
+                };
+                outside.extend(why.map(|why| (entry.to_owned(), why)));
+                why.is_none()
             });
         };
-        filter(document.get_mut("instructions"), is_full);
-        filter(document.get_mut("skills").and_then(|skills| skills.get_mut("paths")), false);
+        filter(document.get_mut("instructions"), Some(is_full));
+        filter(document.get_mut("skills").and_then(|skills| skills.get_mut("paths")), None);
         outside
     }
 
@@ -542,7 +543,7 @@ fn warn_of_unused(raw: &Map, origins: &Origins, warnings: &mut Vec<String>) {
     }
 }
 
-fn is_mistake(key: &str, meant: &str) -> bool {
+pub(crate) fn is_mistake(key: &str, meant: &str) -> bool {
     damerau_levenshtein(key, meant) * CHARS_PER_MISTAKE <= key.len()
 }
 

@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Item, Kind, Layer, List, Pick};
+use crate::mirror::Model;
 use crate::msg::Cmd;
 use crate::state::{State, parse_model};
 
@@ -12,6 +13,19 @@ pub(crate) fn open(state: &mut State) {
     }
     let list = List::new(Kind::Models, "Select model", items(state));
     state.layers.push(Layer::List(list.hint("connect provider ctrl+a   favourite ctrl+f")));
+}
+
+/// Offers the models of a provider that was just connected.
+pub(crate) fn open_for(state: &mut State, provider: &str) {
+    let is_of = |item: &Item| matches!(&item.pick, Pick::Model { provider: of, .. } if of == provider);
+    let mut items: Vec<Item> = items(state).into_iter().filter(is_of).collect();
+    items.dedup_by(|a, b| a.pick == b.pick);
+    if items.is_empty() {
+        state.warn("the provider has no models that can work here: /models lists those of the others");
+        return;
+    }
+    let list = List::new(Kind::Models, "Select model", items);
+    state.layers.push(Layer::List(list.hint("all models esc, then /models   favourite ctrl+f")));
 }
 
 fn items(state: &State) -> Vec<Item> {
@@ -25,7 +39,7 @@ fn items(state: &State) -> Vec<Item> {
             Item::new(&model.name, pick)
                 .group(group)
                 .detail(if named { provider.name.clone() } else { String::new() })
-                .note(if model.is_free { "Free" } else { "" })
+                .note(note(model))
                 .current(is_current),
         )
     };
@@ -49,6 +63,22 @@ fn items(state: &State) -> Vec<Item> {
         items.extend(agentic.filter_map(|model| item(&provider.id, &model.id, &provider.name)));
     }
     items
+}
+
+/// The size of the context, and the dollars for a million tokens of input and output.
+fn note(model: &Model) -> String {
+    let context = match model.context {
+        0 => None,
+        1_000_000.. => Some(format!("{}M", model.context / 1_000_000)),
+        1_000.. => Some(format!("{}K", model.context / 1_000)),
+        tokens => Some(tokens.to_string()),
+    };
+    let price = match model.price {
+        _ if model.is_free => Some("Free".to_owned()),
+        Some((input, output)) if input > 0.0 || output > 0.0 => Some(format!("${input}/${output}")),
+        Some(_) | None => None,
+    };
+    context.into_iter().chain(price).collect::<Vec<_>>().join(" · ")
 }
 
 pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {

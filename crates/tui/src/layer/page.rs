@@ -1,4 +1,4 @@
-//! Pages to read: help, keys, cost, context, status, bug report and the text of a skill.
+//! Pages to read: help, keys, cost, context, status, bug report, a finding and the text of a skill.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -14,6 +14,8 @@ pub(crate) enum Topic {
     Context,
     Status,
     Bug,
+    /// The finding of the review with this index.
+    Finding(usize),
     /// The text of the skill with this name.
     Skill(String),
 }

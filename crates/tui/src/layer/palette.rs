@@ -19,7 +19,7 @@ pub(crate) fn open(state: &mut State) {
         let rows = rows.filter(|row| crate::update::applies(state, row.action));
         items.extend(rows.map(|row| item(state, row.action, group.title())));
     }
-    for command in &state.mirror.commands {
+    for command in state.mirror.commands.iter().filter(|command| command.is_offered()) {
         let detail = command.description.clone().unwrap_or_default();
         let item = Item::new(format!("/{}", command.name), Pick::Command(command.name.clone()));
         items.push(item.group("Commands").detail(detail));

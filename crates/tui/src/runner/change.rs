@@ -9,6 +9,7 @@ use codewright_proto::{
     RevertInput, Rule, Session, SessionId, SessionInput, SessionPatch, ShellInput, SummarizeInput,
     TrustDismissal, TrustInput, UnrevertInput, WorktreeCreateInput,
 };
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{describe, failure, load, reply};
@@ -167,7 +168,11 @@ pub(super) async fn put_key(
     inputs: &BTreeMap<String, String>,
 ) -> Option<Reply> {
     match client.put_key(provider, key, inputs).await {
-        Ok(_) => load::providers(client).await,
+        Ok(_) => {
+            // A server that cannot check it has stored it all the same.
+            let check = client.verify_credential(provider).await.unwrap_or_default();
+            load::connected(client, provider, check).await
+        }
         Err(error) => failure("cannot store the key", &error),
     }
 }
@@ -193,7 +198,8 @@ pub(super) async fn finish_sign_in(
     code: Option<&str>,
 ) -> Option<Reply> {
     match client.finish_sign_in(provider, method, code).await {
-        Ok(_) => load::providers(client).await,
+        // The provider has just made the credential, so it is not checked.
+        Ok(_) => load::connected(client, provider, Value::Null).await,
         Err(error) => failure("the sign-in failed", &error),
     }
 }

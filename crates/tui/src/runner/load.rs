@@ -2,6 +2,7 @@
 
 use codewright_client::{Client, Error, SessionQuery};
 use codewright_proto::SessionId;
+use serde_json::Value;
 
 use super::{describe, failure, reply};
 use crate::msg::{Reply, StartData};
@@ -180,6 +181,11 @@ pub(super) async fn follow(client: &Client, directory: String) -> Option<Reply> 
 }
 
 /// Fetches the providers after a sign-in.
-pub(super) async fn providers(client: &Client) -> Option<Reply> {
-    reply(client.providers().await, "cannot fetch the providers", Reply::Providers)
+pub(super) async fn connected(client: &Client, provider: &str, check: Value) -> Option<Reply> {
+    let provider = provider.to_owned();
+    reply(client.providers().await, "cannot fetch the providers", |providers| Reply::Connected {
+        provider,
+        providers,
+        check,
+    })
 }

@@ -380,7 +380,7 @@ fn unknown_commands_are_errors_and_paths_are_prompts() {
         ("/nosuch hi", "unknown command `/nosuch`"),
         ("/modl", "did you mean `/model`"),
         ("/share", "unknown command `/share`"),
-        ("/theme nord", "`/theme` takes no arguments"),
+        ("/undo now", "`/undo` takes no arguments"),
     ] {
         stage.state.prompt.editor.set(typed);
         stage.press(KeyCode::Enter);
@@ -515,6 +515,15 @@ fn nothing_is_offered_that_leads_nowhere() {
         assert!(!screen.contains("share session") && !screen.contains("stop sharing"), "{open}");
         stage.press(KeyCode::Esc);
     }
+    for name in ABSENT {
+        stage.state.prompt.clear();
+        stage.write(&format!("/{name}"));
+        let offers =
+            stage.state.prompt.completion.as_ref().map(|known| known.offers.clone()).unwrap_or_default();
+        assert!(offers.iter().all(|offer| offer.label != format!("/{name}")), "/{name}");
+    }
+    stage.state.prompt.clear();
+    stage.state.prompt.completion = None;
     stage.control('p');
     stage.hides("Share session");
     stage.press(KeyCode::Esc);
@@ -732,4 +741,210 @@ fn a_subagent_shows_its_current_call_and_opens_in_place() {
     assert_eq!(stage.state.route, Route::Session(id(SESSION)));
     stage.shows("grep first");
     stage.shows("ctrl+x down opens the subagent");
+}
+
+#[test]
+fn the_provider_says_what_it_thinks_of_a_new_key() {
+    for (check, said, offers) in [
+        (json!({"status": "accepted", "message": null}), "accepts the key", true),
+        (json!({"status": "refused", "message": "401 Unauthorized"}), "refuses the key: 401", false),
+        (json!({"status": "unreachable", "message": "no route"}), "was not reached: no route", true),
+        (json!({"status": "unchecked", "message": "it has no list"}), "the provider is connected", true),
+        (Value::Null, "the provider is connected", true),
+    ] {
+        let mut stage = Stage::started(120, 30);
+        stage.reply(Reply::Connected { provider: "mock".to_owned(), providers: providers(), check });
+        stage.shows(said);
+        assert_eq!(stage.screen().contains("Select model"), offers, "{said}");
+    }
+}
+
+#[test]
+fn slash_commands_take_names_and_unique_parts_of_them() {
+    let model = |name: &str| Some(("mock".to_owned(), name.to_owned()));
+    for (typed, chosen) in [
+        ("/model quick", model("quick")),
+        ("/model mock/quick", model("quick")),
+        ("/models QUI", model("quick")),
+        ("/model lai", Some(("other".to_owned(), "plain".to_owned()))),
+    ] {
+        let mut stage = Stage::in_session(120, 40);
+        stage.write(typed);
+        stage.press(KeyCode::Enter);
+        assert_eq!(stage.state.model(), chosen, "{typed}");
+        assert!(stage.state.layers.is_empty() && stage.state.prompt.is_empty(), "{typed}");
+        // Nothing was sent to the model.
+        assert!(!stage.take_cmds().iter().any(|cmd| matches!(cmd, Cmd::Send { .. })), "{typed}");
+    }
+    let mut stage = Stage::in_session(120, 40);
+    stage.write("/agent pla");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.agent().unwrap().name, "plan");
+    stage.write("/theme nor");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.theme_name, "nord");
+    stage.take_cmds();
+    stage.write("/rename A better title");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.take_cmds(), [Cmd::Rename { session: id(SESSION), title: "A better title".to_owned() }]);
+}
+
+#[test]
+fn a_name_that_fits_nothing_is_an_error_and_one_that_fits_several_a_list() {
+    for (typed, said) in [
+        ("/model quik", "nothing is named `quik`: did you mean `quick`?"),
+        ("/agent pln", "nothing is named `pln`: did you mean `plan`?"),
+        ("/theme nrd", "nothing is named `nrd`: did you mean `nord`?"),
+        ("/model zzzzzzzz", "nothing is named `zzzzzzzz`"),
+    ] {
+        let mut stage = Stage::in_session(120, 40);
+        let theme = stage.state.theme_name.clone();
+        stage.write(typed);
+        stage.press(KeyCode::Enter);
+        stage.shows(said);
+        // The text stays, to be corrected.
+        assert_eq!(stage.state.prompt.editor.text(), typed);
+        assert!(stage.state.layers.is_empty() && stage.state.theme_name == theme, "{typed}");
+        assert_eq!(stage.take_cmds(), [], "{typed}");
+    }
+    let mut stage = Stage::in_session(120, 40);
+    stage.write("/model i");
+    stage.press(KeyCode::Enter);
+    stage.shows("Select model");
+    let Some(crate::layer::Layer::List(list)) = stage.state.layers.last() else { panic!("no list") };
+    assert_eq!((list.found.len(), list.query.text()), (2, "i"));
+}
+
+#[test]
+fn the_built_in_review_gives_way_to_a_command_of_the_user() {
+    let with = |command: Value| {
+        let mut stage = Stage::in_session(120, 40);
+        stage.state.mirror.put_commands(serde_json::from_value(json!([command])).unwrap());
+        stage
+    };
+    let mut own = with(json!({"name": "review", "source": "command"}));
+    own.write("/review main");
+    own.press(KeyCode::Enter);
+    assert!(matches!(&own.take_cmds()[0], Cmd::Command { .. }));
+    let mut native = with(json!({"name": "review", "source": "command", "native": true}));
+    for (typed, expected) in [("/review", None), ("/review main...HEAD", Some("main...HEAD".to_owned()))] {
+        native.write(typed);
+        native.press(KeyCode::Enter);
+        let begin = Cmd::BeginReview {
+            range: expected,
+            model: ("mock".to_owned(), "clever".to_owned()),
+            variant: None,
+        };
+        assert_eq!(native.take_cmds(), [begin]);
+    }
+}
+
+/// A finding of the tests.
+fn finding(title: &str, severity: &str, patch: Option<&str>) -> Value {
+    json!({
+        "file": "src/a.rs", "line": 7, "severity": severity, "title": title, "description": "It overflows.",
+        "suggestion": "Use `checked_add`.", "patch": patch,
+    })
+}
+
+#[test]
+fn findings_are_applied_and_dismissed_one_by_one() {
+    let mut stage = Stage::in_session(120, 40);
+    stage.reply(Reply::ReviewBegun(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
+    stage.event("session.idle", json!({"sessionID": SESSION}));
+    assert!(stage.take_cmds().contains(&Cmd::LoadFindings(id(SESSION))));
+    let patch = "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -7,1 +7,1 @@\n-a + b\n+a.checked_add(b)\n";
+    let findings = json!({"summary": "s", "findings": [
+        finding("Sum overflows", "high", Some(patch)), finding("Name is odd", "low", None), finding("Third", "low", None),
+    ]});
+    let review = || serde_json::from_value(findings.clone()).unwrap();
+    stage.reply(Reply::Findings { session: id(SESSION), review: Ok(review()) });
+    for text in
+        ["Findings of the review", "high", "Sum overflows", "src/a.rs:7", "has a change", "apply ctrl+a"]
+    {
+        stage.shows(text);
+    }
+    stage.press(KeyCode::Enter);
+    for text in ["high: Sum overflows", "It overflows.", "a.checked_add(b)", "apply the change"] {
+        stage.shows(text);
+    }
+    stage.write("a");
+    let key = "src/a.rs Sum overflows".to_owned();
+    assert_eq!(stage.take_cmds(), [Cmd::ApplyFinding { session: id(SESSION), key: key.clone() }]);
+    stage.reply(Reply::FindingApplied { key: key.clone(), result: Err("not clean".to_owned()) });
+    stage.shows("the change does not apply");
+    stage.shows("has a change");
+    stage.reply(Reply::FindingApplied { key, result: Ok(()) });
+    stage.hides("has a change");
+    stage.press(KeyCode::Down);
+    stage.control('d');
+    stage.hides("Name is odd");
+    // A suggestion in words becomes a prompt, which the user sends.
+    stage.control('a');
+    stage.hides("Findings of the review");
+    assert!(stage.state.prompt.editor.text().contains("src/a.rs:7: Third"));
+    assert_eq!(stage.take_cmds(), []);
+    // What was dismissed stays so.
+    stage.state.route = Route::Session(id(SESSION));
+    stage.reply(Reply::Findings { session: id(SESSION), review: Ok(review()) });
+    stage.hides("Name is odd");
+    stage.shows("Third");
+}
+
+#[test]
+fn a_report_of_a_bug_is_written_and_says_what_to_do() {
+    let mut stage = Stage::started(120, 40);
+    stage.write("/bug");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.take_cmds(), [Cmd::WriteBugReport]);
+    stage.shows("writing the report");
+    let advice = "Read it before\nyou share it.".to_owned();
+    stage.reply(Reply::BugReported(Ok(("/home/me/project/codewright-bug-1.md".to_owned(), advice))));
+    stage.shows("The report is in /home/me/project/codewright-bug-1.md.");
+    stage.shows("Read it before you share it.");
+    stage.reply(Reply::BugReported(Err("cannot create `x`".to_owned())));
+    stage.shows("cannot create `x`");
+}
+
+#[test]
+fn without_an_editor_the_transcript_is_written_into_a_file() {
+    for (typed, name) in [("/export", format!("{SESSION}.md")), ("/export notes.md", "notes.md".to_owned())] {
+        let mut stage = Stage::in_session(120, 40);
+        stage.write(typed);
+        stage.press(KeyCode::Enter);
+        let cmds = stage.take_cmds();
+        assert!(matches!(&cmds[..], [Cmd::WriteNew { name: written, .. }] if *written == name), "{cmds:?}");
+    }
+}
+
+#[test]
+fn titles_are_for_people() {
+    for (title, expected) in [
+        ("New session - 2026-11-27T10:31:40.508Z", "New session"),
+        ("Child session - 2026-11-27T10:31:40.508Z", "Child session"),
+        ("New session - a plan", "New session - a plan"),
+        ("Fix the adder", "Fix the adder"),
+    ] {
+        assert_eq!(crate::mirror::readable_title(title), expected);
+    }
+}
+
+#[test]
+fn the_built_in_skill_of_another_name_runs_but_is_not_in_menus() {
+    let mut stage = Stage::in_session(120, 60);
+    let skill =
+        json!([{"name": "customize-opencode", "source": "skill"}, {"name": "sail", "source": "skill"}]);
+    stage.state.mirror.put_commands(serde_json::from_value(skill).unwrap());
+    stage.write("/cust");
+    stage.hides("customize-opencode");
+    stage.state.prompt.clear();
+    stage.state.prompt.completion = None;
+    stage.control('p');
+    let Some(crate::layer::Layer::List(list)) = stage.state.layers.last() else { panic!("no palette") };
+    let labels: Vec<&str> = list.items.iter().map(|item| item.label.as_str()).collect();
+    assert!(labels.contains(&"/sail") && !labels.contains(&"/customize-opencode"), "{labels:?}");
+    stage.press(KeyCode::Esc);
+    stage.state.prompt.editor.set("/customize-opencode");
+    stage.press(KeyCode::Enter);
+    assert!(matches!(&stage.take_cmds()[0], Cmd::Command { .. }));
 }

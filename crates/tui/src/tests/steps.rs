@@ -812,9 +812,19 @@ fn a_sign_in_in_the_browser_starts_and_finishes() {
     stage.shows("https://sign.in/x");
     let finish = Cmd::FinishSignIn { provider: "openai".to_owned(), method: 0, code: None };
     assert_eq!(stage.take_cmds(), [Cmd::Copy("https://sign.in/x".to_owned()), finish]);
-    stage.reply(Reply::Providers(super::providers()));
+    stage.reply(Reply::Connected {
+        provider: "other".to_owned(),
+        providers: super::providers(),
+        check: Value::Null,
+    });
     stage.hides("https://sign.in/x");
     stage.shows("the provider is connected");
+    // The models of that provider are offered.
+    stage.shows("Select model");
+    stage.shows("plain");
+    stage.hides("quick");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.model(), Some(("other".to_owned(), "plain".to_owned())));
 }
 
 #[test]
@@ -867,6 +877,7 @@ fn a_transcript_in_the_editor_does_not_become_the_prompt() {
     let mut stage = Stage::in_session(80, 24);
     stage.message(user(1));
     stage.part(part(1, 1, text("first")));
+    stage.state.options.editor = Some("vi".to_owned());
     stage.write("/export");
     stage.press(KeyCode::Enter);
     assert!(

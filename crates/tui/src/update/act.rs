@@ -8,7 +8,7 @@ use crate::layer::page::{Page, Topic};
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, EditTarget};
 use crate::prompt::Prompt;
-use crate::state::{Local, Route, State};
+use crate::state::{BugReport, Local, Route, State};
 use crate::theme::Mode;
 use crate::transcript::{Body, Scroll};
 
@@ -53,6 +53,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::Cost
         | Action::Context
         | Action::ChildFirst => in_session,
+        Action::Findings => has_findings(state),
         Action::SearchHere => in_session && !has_request && !written && (child || is_reading(state)),
         Action::ShowKeys => !has_request && !written && !state.prompt.shell,
         Action::HistorySearch => writes && !state.prompt.history.is_empty(),
@@ -92,6 +93,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         Action::SessionList
         | Action::SessionNew
         | Action::Diff
+        | Action::Review
         | Action::Skills
         | Action::ModelList
         | Action::ModelRecent
@@ -115,7 +117,22 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
 pub(crate) fn is_offered(state: &State, action: Action) -> bool {
     // The scrollback of the terminal has its own search, selection and position.
     let of_screen = [Action::SearchTranscript, Action::SearchHere, Action::Mouse, Action::Sidebar];
+    if action == Action::Review && !state.mirror.has_review {
+        return false;
+    }
     state.options.mini.is_none() || !of_screen.contains(&action)
+}
+
+/// Whether the session on the screen is a review with an answer.
+fn has_findings(state: &State) -> bool {
+    let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
+    let is_review = |info: &Message| match info {
+        Message::Assistant(info) => {
+            info.structured.as_ref().is_some_and(|value| value.get("findings").is_some())
+        }
+        Message::User(_) => false,
+    };
+    transcript.is_some_and(|transcript| transcript.entries.iter().any(|entry| is_review(&entry.info)))
 }
 
 /// Whether the end of the transcript is not on the screen.
@@ -158,7 +175,9 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::Redo => redo(state),
         Action::Copy => copy_answer(state),
         Action::CopyTranscript => copy_transcript(state),
-        Action::Export => vec![Cmd::Edit { text: transcript_text(state), then: EditTarget::Discard }],
+        Action::Export => export(state),
+        Action::Review => layer::findings::begin(state, None),
+        Action::Findings => layer::findings::fetch(state),
         Action::Interrupt => interrupt(state),
         Action::Sidebar => toggle_sidebar(state),
         Action::Details => change_choices(state, |local| local.hide_details = !local.hide_details),
@@ -219,7 +238,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::McpList => open_and(state, layer::mcp::open, Cmd::LoadServers),
         Action::Status => open_status(state),
         Action::Help => no_command(state, |state| open_page(state, Topic::Help)),
-        Action::Bug => no_command(state, |state| open_page(state, Topic::Bug)),
+        Action::Bug => open_bug(state),
         Action::Diff => layer::review::open(state),
         Action::Move => layer::directories::open(state),
         Action::Trust => crate::trust::call(state),
@@ -260,6 +279,23 @@ fn open_and(state: &mut State, open: impl FnOnce(&mut State), fetch: Cmd) -> Vec
 fn open_status(state: &mut State) -> Vec<Cmd> {
     open_page(state, Topic::Status);
     vec![Cmd::LoadServers, Cmd::LoadSandbox]
+}
+
+/// Opens the page about bug reports, and writes the report.
+fn open_bug(state: &mut State) -> Vec<Cmd> {
+    state.bug = BugReport::Pending;
+    open_page(state, Topic::Bug);
+    vec![Cmd::WriteBugReport]
+}
+
+/// Opens the transcript in the editor. Without an editor it is written into a file.
+fn export(state: &mut State) -> Vec<Cmd> {
+    let text = transcript_text(state);
+    if state.options.editor.is_some() {
+        return vec![Cmd::Edit { text, then: EditTarget::Discard }];
+    }
+    let id = state.session_id().map_or("session", |id| id.as_str());
+    vec![Cmd::WriteNew { name: format!("{id}.md"), text }]
 }
 
 /// Opens the page with the content of the context, and fetches the size of the tools.
@@ -351,7 +387,7 @@ fn copy_transcript(state: &State) -> Vec<Cmd> {
 }
 
 /// Returns the transcript as Markdown.
-fn transcript_text(state: &State) -> String {
+pub(super) fn transcript_text(state: &State) -> String {
     let title = state.session().map(|session| session.title.clone()).unwrap_or_default();
     let mut text = format!("# {title}\n");
     let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));

@@ -143,6 +143,10 @@ fn offered_symbols(state: &State, from: usize, word: &str) -> Vec<Offer> {
 fn commands(state: &State, name: &str) -> Vec<Offer> {
     let own = ACTIONS.iter().filter(|row| applies(state, row.action)).filter_map(|row| {
         let slash = row.slash.first()?;
+        // The server's command of that name is the one that runs.
+        if state.mirror.commands.iter().any(|command| command.name == *slash) {
+            return None;
+        }
         let names = row.slash.iter().filter_map(|slash| fuzzy::score(name, slash));
         let score = names.max()?;
         let offer = Offer {
@@ -152,7 +156,7 @@ fn commands(state: &State, name: &str) -> Vec<Offer> {
         };
         Some((score, offer))
     });
-    let served = state.mirror.commands.iter().filter_map(|command| {
+    let served = state.mirror.commands.iter().filter(|command| command.is_offered()).filter_map(|command| {
         let offer = Offer {
             label: format!("/{}", crate::clean::clean_line(&command.name)),
             detail: crate::clean::clean_line(command.description.as_deref().unwrap_or_default()),

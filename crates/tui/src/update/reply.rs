@@ -9,13 +9,26 @@ use crate::layer::skills::Skill;
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Reply, StartData};
 use crate::prompt::{Body, Draft};
-use crate::state::{Route, State};
+use crate::state::{BugReport, Route, State};
 
 /// Applies the result of a command.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line for each result, so that the compiler lists the missing ones"
+)]
 pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
     match reply {
         Reply::Started(data) => return apply_start(state, *data),
         Reply::Opened(session) => return open_session(state, *session),
+        Reply::ReviewBegun(session) => {
+            state.reviewing = Some(session.id.clone());
+            return open_session(state, *session);
+        }
+        Reply::Findings { session, review: Ok(review) } => layer::findings::show(state, session, review),
+        Reply::Findings { review: Err(error), .. } => state.fail(error),
+        Reply::FindingApplied { key, result } => layer::findings::applied(state, key, result),
+        Reply::BugReported(Ok((path, advice))) => state.bug = BugReport::Written { path, advice },
+        Reply::BugReported(Err(error)) => state.bug = BugReport::Failed(error),
         Reply::Sessions(sessions) => put_sessions(state, sessions),
         Reply::Session(session) => state.mirror.put_session(*session),
         Reply::Moved(session) => {
@@ -41,7 +54,9 @@ pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
         Reply::Symbols { query, symbols } => complete::add_symbols(state, &query, &symbols),
         Reply::Resources(value) => complete::add_resources(state, &value),
         Reply::Files { query, files } => complete::add_files(state, &query, files),
-        Reply::Providers(value) => put_providers(state, &value),
+        Reply::Connected { provider, providers, check } => {
+            put_connected(state, &provider, &providers, &check);
+        }
         Reply::AllProviders { providers, methods } => {
             state.all_providers = provider_names(&providers["all"]);
             state.sign_ins = methods;
@@ -144,10 +159,28 @@ fn restore_draft(state: &mut State, draft: Draft, error: String) {
     }
 }
 
-fn put_providers(state: &mut State, value: &Value) {
-    state.mirror.put_providers(value);
+/// Stores the providers after a sign-in, says what the provider thinks of the key, and offers its models.
+fn put_connected(state: &mut State, provider: &str, providers: &Value, check: &Value) {
+    state.mirror.put_providers(providers);
     layer::sign_in::finish(state);
-    state.notify("the provider is connected", ToastVariant::Success);
+    let why = check["message"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+    match check["status"].as_str() {
+        Some("refused") => {
+            state.fail(format!(
+                "the provider is connected, but refuses the key{why}\n/connect stores another one"
+            ));
+            return;
+        }
+        Some("accepted") => {
+            state.notify("the provider is connected and accepts the key", ToastVariant::Success);
+        }
+        Some("unreachable") => state.warn(format!("the provider is connected, but was not reached{why}")),
+        Some(_) | None => state.notify("the provider is connected", ToastVariant::Success),
+    }
+    // A dialog that the user opened meanwhile stays.
+    if state.layers.is_empty() {
+        layer::models::open_for(state, provider);
+    }
 }
 
 fn put_skills(state: &mut State, value: &Value) {
@@ -193,7 +226,7 @@ fn apply_start(state: &mut State, started: StartData) -> Vec<Cmd> {
         mirror.agents = serde_json::from_value(agents).unwrap_or_default();
     }
     if let Some(commands) = started.commands {
-        mirror.commands = serde_json::from_value(commands).unwrap_or_default();
+        mirror.put_commands(serde_json::from_value(commands).unwrap_or_default());
     }
     if let Some(providers) = started.providers {
         mirror.put_providers(&providers);

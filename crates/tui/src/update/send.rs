@@ -2,7 +2,7 @@
 
 use codewright_proto::{CommandInput, PartInput, PromptInput, PromptModel, ShellInput};
 
-use super::{act, applies, is_offered};
+use super::{act, applies, arguments, is_offered};
 use crate::fuzzy;
 use crate::keys::ACTIONS;
 use crate::layer::{Confirm, Layer};
@@ -37,6 +37,21 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
         }
         state.warn(format!("`/{name}` has no effect here"));
         state.prompt.restore(draft);
+        return Vec::new();
+    }
+    if let Some((name, argument)) = with_argument(&trimmed)
+        && let Some(row) = ACTIONS.iter().find(|row| row.slash.contains(&name))
+        && is_offered(state, row.action)
+        && !state.mirror.commands.iter().any(|command| command.name == name)
+        && let Some(done) = arguments::perform(state, row.action, argument)
+    {
+        match done {
+            Ok(cmds) => {
+                state.prompt.clear();
+                return cmds;
+            }
+            Err(error) => state.warn(error),
+        }
         return Vec::new();
     }
     if let Some(unknown) = unknown_command(state, &trimmed) {
@@ -79,6 +94,13 @@ fn unseen_picture(state: &State) -> Option<String> {
     })
 }
 
+/// Returns the name and the argument of a slash command in one line.
+fn with_argument(text: &str) -> Option<(&str, &str)> {
+    let (name, argument) = text.strip_prefix('/')?.split_once(char::is_whitespace)?;
+    let argument = argument.trim();
+    (!argument.is_empty() && !argument.contains('\n')).then_some((name, argument))
+}
+
 /// Returns an error for a slash command that does not exist. Paths are not commands.
 fn unknown_command(state: &State, text: &str) -> Option<String> {
     let rest = text.strip_prefix('/')?;
@@ -95,18 +117,26 @@ fn unknown_command(state: &State, text: &str) -> Option<String> {
     if names.contains(&name) {
         return Some(format!("`/{name}` takes no arguments"));
     }
-    let mut near: Vec<(usize, &str)> = names.iter().map(|known| (distance(name, known), *known)).collect();
-    near.retain(|(distance, _)| *distance <= MAX_DISTANCE);
-    near.sort_by_key(|(distance, _)| *distance);
-    let scored = names.iter().filter_map(|known| Some((fuzzy::score(name, known)?, *known)));
-    let fitting = scored.max_by_key(|(score, _)| *score).map(|(_, known)| known);
-    let offered: Vec<&str> = near.into_iter().map(|(_, known)| known).take(2).collect();
-    let offered = if offered.is_empty() { fitting.into_iter().collect() } else { offered };
+    let offered = nearest(name, names.iter().copied(), 2);
     let hint = match offered[..] {
         [] => "type / for the list".to_owned(),
         _ => format!("did you mean `/{}`?", offered.join("` or `/")),
     };
     Some(format!("unknown command `/{}`: {hint}", crate::clean::clean_line(name)))
+}
+
+/// Returns the names that differ from a word in few letters, or else the one that has its letters in order.
+pub(super) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+    let names: Vec<&str> = names.collect();
+    let mut near: Vec<(usize, &str)> = names.iter().map(|known| (distance(word, known), *known)).collect();
+    near.retain(|(distance, _)| *distance <= MAX_DISTANCE);
+    near.sort_by_key(|(distance, _)| *distance);
+    let offered: Vec<&str> = near.into_iter().map(|(_, known)| known).take(count).collect();
+    if !offered.is_empty() {
+        return offered;
+    }
+    let scored = names.iter().filter_map(|known| Some((fuzzy::score(word, known)?, *known)));
+    scored.max_by_key(|(score, _)| *score).map(|(_, known)| known).into_iter().collect()
 }
 
 /// Returns the number of letters that differ between two words.

@@ -85,6 +85,7 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
             | Kind::Children
             | Kind::Mcp
             | Kind::Directories
+            | Kind::Findings
     );
     let rows = rows(list);
     let foot = u16::from(!list.hint.is_empty()) * 2;
@@ -100,7 +101,7 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
     if list.found.is_empty() {
         let text = match (&list.kind, list.items.is_empty()) {
             (_, false) => "no matches",
-            (Kind::Mcp, true) => "no MCP server is configured: add one to `mcp` in opencode.json",
+            (Kind::Mcp, true) => "no MCP server is configured: `codewright mcp add` adds one",
             (_, true) => "empty",
         };
         for (y, line) in

@@ -1,4 +1,4 @@
-//! Draws the pages: help, keys, cost, context, status, bug report and the text of a skill.
+//! Draws the pages: help, keys, cost, context, status, bug report, a finding and the text of a skill.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,11 +9,13 @@ use super::{layer, put, usage};
 use crate::clean::{clean, clean_line};
 use crate::keys;
 use crate::layer::page::{Page, Topic};
-use crate::state::{Link, State};
-use crate::{look, markdown, wrap};
+use crate::state::{BugReport, Link, State};
+use crate::{diff, highlight, look, markdown, wrap};
 
 /// The maximum size of the displayed text of a skill.
 const MAX_SKILL_BYTES: usize = 64 * 1024;
+/// The maximum number of displayed lines of a suggested change.
+const MAX_PATCH_LINES: usize = 500;
 /// The columns of the left part of a pair.
 const LEFT: usize = 36;
 /// The least columns in which the right part of a pair is wrapped.
@@ -30,7 +32,8 @@ pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) 
         Topic::Cost => ("Cost", wrapped(usage::cost(state))),
         Topic::Context => ("Context", wrapped(usage::context(state))),
         Topic::Status => ("Status", wrapped(status(state))),
-        Topic::Bug => ("Bug report", wrapped(bug(state))),
+        Topic::Bug => ("Bug report", wrapped(bug(state, room))),
+        Topic::Finding(at) => ("Finding", finding(state, *at, room)),
         Topic::Skill(name) => ("Skill", skill(state, name, room)),
     };
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(5);
@@ -181,10 +184,19 @@ fn skill(state: &State, name: &str, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn bug(state: &State) -> Vec<Line<'static>> {
+fn bug(state: &State, width: usize) -> Vec<Line<'static>> {
     let model = state.model().map(|(provider, model)| format!("{provider}/{model}")).unwrap_or_default();
-    vec![
-        pair(state, "Include in a bug report:", ""),
+    let mut lines = match &state.bug {
+        BugReport::Pending => vec![text_line(state, "writing the report…")],
+        BugReport::Failed(error) => text(state, error, width),
+        BugReport::Written { path, advice } => {
+            let mut lines = text(state, &format!("The report is in {path}."), width);
+            lines.push(Line::default());
+            lines.extend(text(state, advice, width));
+            lines
+        }
+    };
+    lines.extend([
         Line::default(),
         pair(state, "version", state.options.version),
         pair(state, "system", std::env::consts::OS),
@@ -192,5 +204,43 @@ fn bug(state: &State) -> Vec<Line<'static>> {
         pair(state, "session", state.session_id().map_or("none", |id| id.as_str())),
         Line::default(),
         pair(state, "codewright export --sanitize ID", "exports the session without texts and paths"),
-    ]
+    ]);
+    lines
+}
+
+fn text_line(state: &State, text: &str) -> Line<'static> {
+    Line::from(Span::styled(text.to_owned(), Style::new().fg(state.theme.text)))
+}
+
+/// Returns the lines of a text. Its own line ends are those of a terminal of another width.
+fn text(state: &State, text: &str, width: usize) -> Vec<Line<'static>> {
+    let text = clean_line(&text.replace('\n', " "));
+    wrap::words(&[Span::styled(text, Style::new().fg(state.theme.text))], width)
+}
+
+/// Returns the place, the problem and the suggested change of a finding.
+fn finding(state: &State, at: usize, width: usize) -> Vec<Line<'static>> {
+    let found = state.findings.as_ref().and_then(|findings| findings.review.findings.get(at));
+    let Some(finding) = found else { return vec![text_line(state, "this finding is gone")] };
+    let place = format!("{}:{}", finding.file, finding.line);
+    let mut lines = vec![
+        group(state, &clean_line(&format!("{}: {}", finding.severity.name(), finding.title))),
+        Line::from(Span::styled(
+            wrap::shorten_front(&clean_line(&place), width),
+            Style::new().fg(state.theme.muted),
+        )),
+        Line::default(),
+    ];
+    lines.extend(markdown::prose(&clean(&finding.description), width, &state.theme));
+    if let Some(patch) = &finding.patch {
+        let view = diff::View { theme: &state.theme, width, limit: MAX_PATCH_LINES };
+        lines.push(Line::default());
+        lines.extend(diff::lines(patch, highlight::of_file(&finding.file), view));
+    } else if let Some(suggestion) = &finding.suggestion {
+        lines.extend([Line::default(), group(state, "Suggestion")]);
+        lines.extend(markdown::prose(&clean(suggestion), width, &state.theme));
+    }
+    let apply = if finding.patch.is_some() { "apply the change" } else { "give it to the agent" };
+    lines.extend([Line::default(), pair(state, "a", apply), pair(state, "d", "dismiss it")]);
+    lines
 }

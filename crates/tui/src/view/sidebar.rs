@@ -26,7 +26,10 @@ pub(super) fn view(state: &State, buffer: &mut Buffer, area: Rect) {
         put(buffer, inner, at, line);
     }
     let muted = Style::new().fg(theme.muted);
-    let place = crate::look::display_path(&state.mirror.worktree, "", &state.mirror.home);
+    // Outside a repository the root of the worktree is that of the file system.
+    let mirror = &state.mirror;
+    let root = if mirror.worktree == "/" { &mirror.directory } else { &mirror.worktree };
+    let place = crate::look::display_path(root, "", &mirror.home);
     let branch =
         state.mirror.branch.as_deref().map(|branch| format!(":{}", clean_line(branch))).unwrap_or_default();
     let place = wrap::shorten_front(&format!("{place}{branch}"), usize::from(inner.width));

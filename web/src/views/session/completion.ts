@@ -1,7 +1,7 @@
 // Completion in the prompt: `@` for files, agents and resources, `/` for commands.
 import { applies, COMMANDS } from "../../app/commands";
 import { call, type McpResource } from "../../api";
-import type { Place } from "../../state/place";
+import { isOffered, type Place } from "../../state/place";
 import type { IconName } from "../../ui/icon";
 import { filter } from "../../ui/fuzzy";
 import type { Completion } from "./completion-at";
@@ -26,7 +26,7 @@ export async function candidates(completion: Completion, place: Place): Promise<
 }
 
 async function commands(query: string, place: Place): Promise<Candidate[]> {
-  const server = ((await place.commands.load()) ?? []).map((command) => ({ label: `/${command.name}`, detail: command.description ?? "", icon: "spark" as const, insert: `/${command.name}` }));
+  const server = ((await place.commands.load()) ?? []).filter(isOffered).map((command) => ({ label: `/${command.name}`, detail: command.description ?? "", icon: "spark" as const, insert: `/${command.name}` }));
   const names = new Set(server.map((one) => one.label));
   const own = COMMANDS.filter(applies).flatMap((command) =>
     (command.slash ?? []).slice(0, 1).filter((name) => !names.has(`/${name}`)).map((name): Candidate => ({ label: `/${name}`, detail: command.label, icon: command.icon ?? "play", insert: `/${name}`, run: command.run })),

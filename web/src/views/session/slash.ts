@@ -51,6 +51,11 @@ async function withArgument(name: string, argument: string, place: Place, sessio
       if (!session) return refuse(t.needsSession("/rename"));
       return (await attempt(async () => (await rename(session.id, argument), true))) ? "done" : "wrong";
     }
+    case "review": {
+      if (!place.canReview()) return undefined;
+      void attempt(async () => (await import("./findings")).startReview(place.directory, argument));
+      return "done";
+    }
     default: return undefined;
   }
 }

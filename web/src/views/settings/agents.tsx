@@ -7,14 +7,16 @@ import { placeOf } from "../../state/place";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { plain, prose } from "../../ui/text";
-import { ownConfig, WrittenTo } from "./change";
+import { ownConfig, RemoveButton, WrittenTo } from "./change";
 import { ModelField } from "./models";
 
 const MODES = ["primary", "subagent", "all"] as const;
 type Mode = (typeof MODES)[number];
 
 export function AgentSettings(): JSX.Element {
-  const { change } = ownConfig();
+  const { own, change } = ownConfig();
+  /** An agent of the configuration. Those that are built in, or files, stay. */
+  const isOwn = (agent: Agent) => !agent.native && own.latest?.agent?.[agent.name] !== undefined;
   const agents = () => (placeOf(currentDirectory()).agents() ?? []).filter((agent) => !agent.hidden);
   const [name, setName] = createSignal("");
   const [description, setDescription] = createSignal("");
@@ -39,7 +41,7 @@ export function AgentSettings(): JSX.Element {
         <h2>{t.agents} <code class="muted">agent</code></h2>
         <ul class="rows">
           <For each={agents()} fallback={<li class="empty">{t.loading}</li>}>
-            {(agent) => <AgentRow agent={agent} onModel={(model) => void change({ agent: { [agent.name]: { model } } })} />}
+            {(agent) => <AgentRow agent={agent} onModel={(model) => void change({ agent: { [agent.name]: { model } } })} onRemove={isOwn(agent) ? () => void change({ agent: { [agent.name]: null } }) : undefined} />}
           </For>
         </ul>
       </section>
@@ -59,11 +61,12 @@ export function AgentSettings(): JSX.Element {
   );
 }
 
-function AgentRow(props: { agent: Agent; onModel: (name: string) => void }): JSX.Element {
+function AgentRow(props: { agent: Agent; onModel: (name: string | null) => void; onRemove: (() => void) | undefined }): JSX.Element {
   return (
     <li class="status-row wrap">
       <span class="grow column agent-text"><span><strong>{plain(props.agent.name)}</strong> <span class="badge">{props.agent.mode}</span></span><small class="muted">{prose(props.agent.description ?? "")}</small></span>
       <ModelField label={`${t.model}: ${props.agent.name}`} value={props.agent.model ? modelName(props.agent.model) : ""} empty={t.modelOfPrompt} onChange={props.onModel} />
+      <Show when={props.onRemove}>{(remove) => <RemoveButton name={props.agent.name} onRemove={remove()} />}</Show>
     </li>
   );
 }

@@ -1,23 +1,29 @@
 // Changes of the user's configuration. The pages use the words of the file, so that what is set here is found there.
-import { createResource, Show, type JSX, type Resource } from "solid-js";
+import { createResource, createSignal, onCleanup, Show, type JSX, type Resource } from "solid-js";
 import { call, type Config } from "../../api";
 import { attempt, currentDirectory } from "../../state/actions";
 import { placeOf } from "../../state/place";
 import { t } from "../../text";
+import { Button } from "../../ui/button";
 import { toast } from "../../ui/toast";
+
+/** A change of the configuration. `null` removes a key. */
+export type Change = Config | Record<string, unknown>;
+/** The time in which a second press removes. */
+const REMOVE_MS = 4_000;
 
 export interface OwnConfig {
   /** The user's configuration, without that of the project. */
   own: Resource<Config>;
   /** Merges a change into it. */
-  change: (change: Config) => Promise<boolean>;
+  change: (change: Change) => Promise<boolean>;
 }
 
 export function ownConfig(): OwnConfig {
   const [own, { refetch }] = createResource(() => call("GET /global/config"));
-  const change = async (body: Config) => {
+  const change = async (body: Change) => {
     const done = await attempt(async () => {
-      await call("PATCH /global/config", { body });
+      await call("PATCH /global/config", { body: body as Config });
       const place = placeOf(currentDirectory());
       await Promise.all([refetch(), place.config.refresh(), place.providers.refresh(), place.agents.refresh()]);
       void place.mcp.refresh();
@@ -37,6 +43,20 @@ export function ConfigSetting(props: { label: string; name: string; hint?: strin
       <span class="setting-control">{props.children}</span>
     </div>
   );
+}
+
+/** A button that removes an entry at its second press. */
+export function RemoveButton(props: { name: string; onRemove: () => void }): JSX.Element {
+  const [isSure, setSure] = createSignal(false);
+  let timer = 0;
+  onCleanup(() => clearTimeout(timer));
+  const press = () => {
+    clearTimeout(timer);
+    if (isSure()) props.onRemove();
+    else timer = window.setTimeout(() => setSure(false), REMOVE_MS);
+    setSure(!isSure());
+  };
+  return <Button small kind="quiet" label={`${isSure() ? t.removeAgain : t.remove}: ${props.name}`} onClick={press}>{isSure() ? t.removeAgain : t.remove}</Button>;
 }
 
 /** Says where the settings of a page are stored. */

@@ -8,7 +8,7 @@ import { placeOf } from "../../state/place";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { prose } from "../../ui/text";
+import { plain, prose } from "../../ui/text";
 import { toast } from "../../ui/toast";
 
 /** Connects a provider whose ways to sign in are not known yet. */
@@ -30,16 +30,28 @@ export function connectDialog(providerID: string, name: string, methods: Provide
     const [begun, setBegun] = createSignal<{ url: string; instructions: string; method: string; index: number } | null>(null);
     const [code, setCode] = createSignal("");
     const [inputs, setInputs] = createSignal<Record<string, string>>({});
-    const finish = () => {
-      toast({ text: t.providerConnected(name), kind: "good" });
+    const [isChecking, setChecking] = createSignal(false);
+    const [refusal, setRefusal] = createSignal("");
+    const finish = (said = t.providerConnected(name)) => {
+      toast({ text: said, kind: "good" });
       dialog.close();
       onDone();
       void offerModels(providerID);
     };
-    const save = () => attempt(async () => {
-      await call("PUT /auth/{providerID}", { path: { providerID }, body: { type: "api", key: key().trim() } });
-      finish();
-    });
+    const save = async () => {
+      if (isChecking()) return;
+      setChecking(true);
+      setRefusal("");
+      await attempt(async () => {
+        await call("PUT /auth/{providerID}", { path: { providerID }, body: { type: "api", key: key().trim() } });
+        const check = await call("POST /auth/{providerID}/verify", { path: { providerID }, query: { directory: currentDirectory() } });
+        const why = plain(check.message ?? "");
+        // The dialog stays open, so that the key can be corrected.
+        if (check.status === "refused") setRefusal(t.keyRefused(name, why));
+        else finish(check.status === "accepted" ? t.keyAccepted(name) : check.status === "unreachable" ? t.keyUnreached(name, why) : t.providerConnected(name));
+      });
+      setChecking(false);
+    };
     const begin = (index: number) => attempt(async () => {
       const reply = await call("POST /provider/{providerID}/oauth/authorize", { path: { providerID }, query: { directory: currentDirectory() }, body: { method: index, inputs: inputs() }, long: true });
       if (!reply || !/^https?:/.test(reply.url)) return;
@@ -56,7 +68,8 @@ export function connectDialog(providerID: string, name: string, methods: Provide
         <Show when={begun()} fallback={
           <>
             <label class="column"><span>{t.apiKey}</span><input class="field" type="password" autocomplete="off" autofocus value={key()} onInput={(event) => setKey(event.currentTarget.value)} onKeyDown={(event) => event.key === "Enter" && key().trim() && void save()} /></label>
-            <div class="row"><Button kind="primary" disabled={!key().trim()} onClick={() => void save()}>{t.save}</Button></div>
+            <Show when={refusal()}><p class="notice bad" role="alert">{refusal()}</p></Show>
+            <div class="row"><Button kind="primary" disabled={!key().trim() || isChecking()} onClick={() => void save()}>{isChecking() ? t.checkingKey : t.save}</Button></div>
             <For each={methods.map((method, index) => ({ method, index })).filter(({ method }) => method.type === "oauth")}>
               {({ method, index }) => (
                 <div class="column">

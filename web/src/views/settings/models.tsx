@@ -7,14 +7,14 @@ import { t } from "../../text";
 import { prose } from "../../ui/text";
 import { ConfigSetting, ownConfig, WrittenTo } from "./change";
 
-/** A field that is filled from the list of models. */
-export function ModelField(props: { label: string; value: string; empty?: string; onChange: (name: string) => void }): JSX.Element {
+/** A field that is filled from the list of models. `null` is no model. */
+export function ModelField(props: { label: string; value: string; empty?: string; onChange: (name: string | null) => void }): JSX.Element {
   const names = () => (placeOf(currentDirectory()).providers()?.providers ?? []).flatMap((provider) =>
     Object.entries(provider.models).filter(([, model]) => isAgentic(model)).map(([modelID, model]) => ({ name: modelName({ providerID: provider.id, modelID }), label: `${prose(provider.name || provider.id)}: ${prose(model.name || modelID)}` })));
   const isListed = () => props.value === "" || names().some((one) => one.name === props.value);
   return (
-    <select class="field" aria-label={props.label} onChange={(event) => event.currentTarget.value && props.onChange(event.currentTarget.value)}>
-      <option value="" selected={props.value === ""} disabled={props.value !== ""}>{props.empty ?? t.notSet}</option>
+    <select class="field" aria-label={props.label} onChange={(event) => props.onChange(event.currentTarget.value || null)}>
+      <option value="" selected={props.value === ""}>{props.empty ?? t.notSet}</option>
       <Show when={!isListed()}><option value={props.value} selected>{props.value}</option></Show>
       <For each={names()}>{(one) => <option value={one.name} selected={one.name === props.value}>{one.label}</option>}</For>
     </select>

@@ -34,6 +34,12 @@ export function changeOf(rule: Omit<Rule, "isPlain">, existing: readonly Rule[])
   return { permission: { [rule.permission]: { ...before, [rule.pattern]: rule.action } } };
 }
 
+/** Returns the change that removes a rule. */
+export function removalOf(rule: Rule): { permission: unknown } {
+  if (rule.permission === "*" && rule.isPlain) return { permission: null };
+  return { permission: { [rule.permission]: rule.isPlain ? null : { [rule.pattern]: null } } };
+}
+
 /** Splits a command line into words. Quotes keep spaces together. */
 export function words(line: string): string[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g)].map((match) => match[1]?.replace(/\\(.)/g, "$1") ?? match[2] ?? match[3] ?? "");

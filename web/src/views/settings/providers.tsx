@@ -7,6 +7,7 @@ import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { filter } from "../../ui/fuzzy";
 import { prose } from "../../ui/text";
+import { ownConfig, RemoveButton } from "./change";
 import { connectDialog } from "./connect";
 import { popularity } from "./popular";
 
@@ -15,6 +16,7 @@ const MAX_PROVIDERS = 40;
 
 export function Providers(): JSX.Element {
   const directory = currentDirectory();
+  const { own, change } = ownConfig();
   const [query, setQuery] = createSignal("");
   const [found, { refetch }] = createResource(async () => {
     const [list, methods] = await Promise.all([call("GET /provider", { query: { directory } }), call("GET /provider/auth", { query: { directory } })]);
@@ -42,6 +44,7 @@ export function Providers(): JSX.Element {
               <Show when={isConnected && provider.source === "api"}>
                 <Button small onClick={() => void attempt(async () => { await call("DELETE /auth/{providerID}", { path: { providerID: provider.id } }); await done(); })}>{t.signOut}</Button>
               </Show>
+              <Show when={own.latest?.provider?.[provider.id] !== undefined}><RemoveButton name={provider.id} onRemove={() => void change({ provider: { [provider.id]: null } }).then(done)} /></Show>
               <Button small onClick={() => connectDialog(provider.id, prose(provider.name || provider.id), found.latest?.methods[provider.id] ?? [], () => void done())}>{isConnected ? t.edit : t.connect}</Button>
             </li>
           )}

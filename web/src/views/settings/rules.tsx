@@ -5,8 +5,8 @@ import { attempt } from "../../state/actions";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { plain } from "../../ui/text";
-import { ownConfig, WrittenTo } from "./change";
-import { ACTIONS, changeOf, PLAIN, rulesOf, type Action } from "./parse";
+import { ownConfig, RemoveButton, WrittenTo } from "./change";
+import { ACTIONS, changeOf, PLAIN, removalOf, rulesOf, type Action } from "./parse";
 
 /** The permissions that rules can name. Those of tools of MCP servers are names of tools. */
 const PERMISSIONS = ["edit", "bash", "read", "webfetch", "websearch", "external_directory", "task", "skill", "glob", "grep", "list", "lsp", "todowrite", "question", "doom_loop"];
@@ -31,6 +31,7 @@ export function PermissionSettings(): JSX.Element {
               <li class="status-row">
                 <span class="badge">{plain(rule.permission)}</span><code class="grow clip">{plain(rule.pattern)}</code>
                 <ActionField label={`${rule.permission} ${rule.pattern}`} value={rule.action} onChange={(next) => void change(changeOf({ ...rule, action: next }, rules()))} />
+                <RemoveButton name={`${rule.permission} ${rule.pattern}`} onRemove={() => void change(removalOf(rule))} />
               </li>
             )}
           </For>

@@ -7,13 +7,14 @@ import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { Segments } from "../../ui/tabs";
 import { McpList } from "../status/mcp";
-import { ownConfig, WrittenTo } from "./change";
+import { ownConfig, RemoveButton, WrittenTo } from "./change";
 import { pairs, words } from "./parse";
 
 type Kind = "local" | "remote";
 
 export function ServerSettings(): JSX.Element {
-  const { change } = ownConfig();
+  const { own, change } = ownConfig();
+  const isOwn = (server: string) => own.latest?.mcp?.[server] !== undefined;
   const [kind, setKind] = createSignal<Kind>("local");
   const [name, setName] = createSignal("");
   const [target, setTarget] = createSignal("");
@@ -42,7 +43,7 @@ export function ServerSettings(): JSX.Element {
   };
   return (
     <div class="settings">
-      <section><h2>{t.mcpServers} <code class="muted">mcp</code></h2><McpList directory={currentDirectory()} /></section>
+      <section><h2>{t.mcpServers} <code class="muted">mcp</code></h2><McpList directory={currentDirectory()} more={(server) => <Show when={isOwn(server)}><RemoveButton name={server} onRemove={() => void change({ mcp: { [server]: null } })} /></Show>} /></section>
       <section>
         <h2>{t.addServer}</h2>
         <form class="column" onSubmit={(event) => (event.preventDefault(), void add())}>

@@ -10,18 +10,19 @@ import { plain, prose } from "../../ui/text";
 /** The colours of states. */
 export const KINDS: Record<string, string> = { connected: "good", failed: "bad", error: "bad", needs_auth: "warn", needs_client_registration: "warn" };
 
-export function McpList(props: { directory: string }): JSX.Element {
+/** `more` is what a row has in addition. */
+export function McpList(props: { directory: string; more?: (name: string) => JSX.Element }): JSX.Element {
   const place = () => placeOf(props.directory);
   /** Names, because the row of a server keeps a sign-in that has begun while its status changes. */
   const names = createMemo(() => Object.keys(place().mcp() ?? {}));
   return (
     <Show when={names().length > 0} fallback={<p class="muted">{place().mcp.error() || t.none}</p>}>
-      <ul class="rows"><For each={names()}>{(name) => <Show when={place().mcp()?.[name]}>{(status) => <McpRow directory={props.directory} name={name} status={status()} />}</Show>}</For></ul>
+      <ul class="rows"><For each={names()}>{(name) => <Show when={place().mcp()?.[name]}>{(status) => <McpRow directory={props.directory} name={name} status={status()} more={props.more?.(name)} />}</Show>}</For></ul>
     </Show>
   );
 }
 
-function McpRow(props: { directory: string; name: string; status: MCPStatus }): JSX.Element {
+function McpRow(props: { directory: string; name: string; status: MCPStatus; more?: JSX.Element }): JSX.Element {
   const [isBusy, setBusy] = createSignal(false);
   const [page, setPage] = createSignal("");
   const [code, setCode] = createSignal("");
@@ -71,6 +72,7 @@ function McpRow(props: { directory: string; name: string; status: MCPStatus }): 
       <Show when={props.status.status === "needs_auth"}><Button small disabled={isBusy()} onClick={() => void signIn()}>{t.authorize}</Button></Show>
       <Show when={canSignOut()}><Button small kind="quiet" disabled={isBusy()} onClick={() => void signOut()}>{t.signOut}</Button></Show>
       <label class="switch"><input type="checkbox" role="switch" aria-label={props.name} checked={props.status.status === "connected"} disabled={isBusy()} onChange={() => void toggle()} /></label>
+      {props.more}
       <Show when={error()}><p class="muted full">{prose(error())}</p></Show>
       <Show when={page()}>
         <div class="full column">

@@ -14,14 +14,14 @@ use serde_json::json;
 const LINE_LIMIT_BYTES: u64 = 8 * 1024;
 
 /// The server, whose files are below a directory.
-pub(super) struct Place {
+pub(in crate::dist) struct Place {
     folder: PathBuf,
     port: u16,
 }
 
 impl Place {
     /// Starts the server. It ends with the process.
-    pub(super) fn start(folder: PathBuf) -> Result<Self> {
+    pub(in crate::dist) fn start(folder: PathBuf) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         fs::create_dir_all(&folder)?;
@@ -36,21 +36,21 @@ impl Place {
     }
 
     /// The address below which releases are.
-    pub(super) fn address(&self) -> String {
+    pub(in crate::dist) fn address(&self) -> String {
         format!("http://127.0.0.1:{}/releases", self.port)
     }
 
-    pub(super) fn registry_address(&self) -> String {
+    pub(in crate::dist) fn registry_address(&self) -> String {
         format!("http://127.0.0.1:{}/npm/", self.port)
     }
 
     /// The file of a release, as it is served.
-    pub(super) fn file(&self, version: &str, name: &str) -> PathBuf {
+    pub(in crate::dist) fn file(&self, version: &str, name: &str) -> PathBuf {
         self.folder.join("releases/download").join(format!("v{version}")).join(name)
     }
 
     /// Publishes the files of a directory as a version, which becomes the newest one.
-    pub(super) fn publish(&self, from: &Path, version: &str) -> Result<()> {
+    pub(in crate::dist) fn publish(&self, from: &Path, version: &str) -> Result<()> {
         for folder in [
             self.folder.join(format!("releases/download/v{version}")),
             self.folder.join("releases/latest/download"),
@@ -65,7 +65,7 @@ impl Place {
     }
 
     /// Publishes packages of npm.
-    pub(super) fn registry(&self, from: &Path, version: &str, names: &[String]) -> Result<()> {
+    pub(in crate::dist) fn registry(&self, from: &Path, version: &str, names: &[String]) -> Result<()> {
         for name in names {
             let file = format!("npm-{name}-{version}.tgz");
             let bytes = fs::read(from.join(&file))?;

@@ -1,8 +1,8 @@
 //! The formats of a review.
 
+use codewright_proto::{Finding, Review, Severity};
 use serde_json::{Value, json};
 
-use super::finding::{Finding, Review, Severity};
 use crate::connection::VERSION;
 
 /// The text for people: a line with the place for each finding, then its description and the suggestion.
@@ -34,8 +34,7 @@ fn indented(text: &str, indent: &str) -> String {
 
 /// SARIF 2.1.0, which GitHub and other hosts show beside the lines.
 pub(super) fn sarif(review: &Review) -> Value {
-    let severities = [Severity::Critical, Severity::High, Severity::Medium, Severity::Low];
-    let rules = severities.map(|severity| {
+    let rules = Severity::ALL.map(|severity| {
         json!({
             "id": severity.name(),
             "shortDescription": { "text": format!("A finding of {} severity", severity.name()) },
@@ -54,7 +53,7 @@ pub(super) fn sarif(review: &Review) -> Value {
 }
 
 fn result(finding: &Finding) -> Value {
-    let Finding { file, line, end_line, severity, title, description, suggestion } = finding;
+    let Finding { file, line, end_line, severity, title, description, suggestion, .. } = finding;
     let mut text = format!("{}\n\n{}", title.trim(), description.trim());
     if let Some(suggestion) = suggestion {
         text.push_str(&format!("\n\nSuggestion:\n{}", suggestion.trim_end()));

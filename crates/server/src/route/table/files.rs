@@ -1,6 +1,6 @@
 //! Files, version control, the remote control of a terminal client, and experimental routes.
 
-use super::super::{experimental, file, mcp, sandbox, tui, vcs, worktree};
+use super::super::{experimental, file, mcp, review, sandbox, tui, vcs, worktree};
 use super::{Route, delete, get, post};
 use crate::auth::rules::Need::{Admin, Anyone, Filtered, Member, Write};
 use crate::nodes::reach::Reach::{Directory, Here, Session};
@@ -72,6 +72,16 @@ pub(super) const EXPERIMENTAL: &[Route] = &[
     .in_directory()
     .returns("ExperimentalCapabilities")
     .fails(&[400]),
+    get!("/experimental/review", review::request, "experimental.review.request", Anyone, Directory)
+        .in_directory()
+        .query("range?:string")
+        .returns("ReviewRequest")
+        .fails(&[400]),
+    post!("/experimental/bug", review::bug, "experimental.bug", Admin, Directory)
+        .unchanging("returns a text")
+        .in_directory()
+        .returns("{name:string,text:string,advice:string}")
+        .fails(&[400]),
     get!("/experimental/sandbox", sandbox::read, "experimental.sandbox.get", Anyone, Directory)
         .in_directory()
         .query("probe?:('true'|'false')")

@@ -1,7 +1,7 @@
 //! Sessions, sign-ins, terminals, permission requests and questions.
 
 use super::super::session::{self, change};
-use super::super::{auth, experimental, permission, pty, question, sync};
+use super::super::{auth, experimental, permission, pty, question, review, sync};
 use super::{Route, delete, get, patch, post, put};
 use crate::auth::rules::Need::{
     Admin, Anyone, Filtered, Member, Permission, Question, Read, Terminal, Write,
@@ -99,6 +99,10 @@ pub(super) const SESSIONS: &[Route] = &[
     get!("/session/{sessionID}/todo", change::todos, "session.todo", Read, Here)
         .in_directory()
         .returns("[Todo]")
+        .fails(&[400, 404]),
+    get!("/session/{sessionID}/review", review::findings, "session.review", Read, Here)
+        .in_directory()
+        .returns("Review")
         .fails(&[400, 404]),
     get!("/session/{sessionID}/diff", change::diff, "session.diff", Read, Here)
         .in_directory()
