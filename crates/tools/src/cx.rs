@@ -153,12 +153,12 @@ impl ToolCx {
     }
 
     fn hold(&self, path: &str, likeness: Likeness) -> Result<Held, ToolError> {
-        let path = self.from_home(path);
+        let path = self.below_home(path);
         Ok(self.workspace().hold_spelled(&path, likeness)?.with_documents(self.documents.clone()))
     }
 
     /// A path with the home directory in place of `~`, unless the directory has a file of this name.
-    fn from_home(&self, path: &str) -> PathBuf {
+    fn below_home(&self, path: &str) -> PathBuf {
         let home = || {
             let below = Path::new(path).strip_prefix("~").ok()?;
             let is_name = self.directory.join("~").symlink_metadata().is_ok();
