@@ -21,8 +21,12 @@ fn write(path: &str) -> Turn {
 }
 
 /// A repository whose git settings and links make ordinary files decisive.
-fn stage(calls: impl IntoIterator<Item = Turn>) -> Result<Stage> {
-    let script = calls.into_iter().fold(Script::new(), |script, call| script.turn(call).text("done"));
+fn stage(calls: &[(Turn, Option<&str>)]) -> Result<Stage> {
+    // A rejection ends the turn.
+    let script = calls.iter().fold(Script::new(), |script, (call, asked)| {
+        let script = script.turn(call.clone());
+        if asked.is_some() { script } else { script.text("done") }
+    });
     let stage = Stage::git(script)?;
     let files = [
         "tools/watch.sh",
@@ -31,6 +35,8 @@ fn stage(calls: impl IntoIterator<Item = Turn>) -> Result<Stage> {
         "scripts/pre-push",
         "docs/config",
         "bare/HEAD",
+        "a/.env",
+        "keep/x",
         "notes.txt",
     ];
     for name in files {
@@ -90,7 +96,7 @@ fn requests(stage: &Stage, count: usize) -> Result<Vec<Option<Value>>> {
 
 /// Checks which calls lead to a request, without rules of the user.
 fn check(calls: &[(Turn, Option<&str>)], permission: Value, model: &str) -> Result<Stage> {
-    let stage = stage(calls.iter().map(|(call, _)| call.clone()))?;
+    let stage = stage(calls)?;
     configure(&stage, permission, model)?;
     let found = requests(&stage, calls.len())?;
     for (number, (asked, (_, expected))) in found.iter().zip(calls).enumerate() {
@@ -169,12 +175,12 @@ fn a_rule_that_names_the_file_allows_it() -> Result<()> {
 
 /// The rules of the tests about reading.
 fn reads() -> Value {
-    json!({"read": {"*": "allow", "*.env": "ask", "env/*": "deny"}})
+    json!({"read": {"*": "allow", "*.env": "ask", "keep/*": "deny"}})
 }
 
 #[test]
 fn what_is_denied_to_read_is_not_guessed() -> Result<()> {
-    let guess = |old: &str| call("edit", json!({"filePath": "env/x", "oldString": old, "newString": "z"}));
+    let guess = |old: &str| call("edit", json!({"filePath": "keep/x", "oldString": old, "newString": "z"}));
     let stage = check(&[(guess("x"), Some("read")), (guess("not there"), None)], reads(), EDITS)?;
     let results: String =
         stage.server.main_requests().iter().map(|request| request.body.to_string()).collect();
@@ -189,10 +195,10 @@ fn what_is_denied_to_read_is_not_moved() -> Result<()> {
             format!("*** Begin Patch\n*** Update File: {from}\n*** Move to: open.txt\n@@\n+y\n*** End Patch");
         call("apply_patch", json!({ "patchText": patch }))
     };
-    let calls = [(moved("env/x"), None), (moved("a/.env"), Some("read")), (moved("notes.txt"), None)];
+    let calls = [(moved("keep/x"), None), (moved("a/.env"), Some("read")), (moved("notes.txt"), None)];
     let stage = check(&calls, reads(), PATCHES)?;
     ensure!(
-        stage.project.path("a/.env").exists() && stage.project.path("env/x").exists(),
+        stage.project.path("a/.env").exists() && stage.project.path("keep/x").exists(),
         "a file was moved"
     );
     ensure!(stage.project.path("open.txt").exists(), "an ordinary file was not moved");
@@ -218,21 +224,21 @@ fn instructions_that_are_links_to_denied_files_do_not_reach_the_model() -> Resul
 #[test]
 fn what_commands_do_not_see_is_read_and_found_after_a_reply_only() -> Result<()> {
     let calls = [
-        call("read", json!({"filePath": "hidden/key"})),
-        call("grep", json!({"pattern": "zebra"})),
-        write("hidden/new"),
-        call("read", json!({"filePath": "notes.txt"})),
+        (call("read", json!({"filePath": "hidden/key"})), Some("read")),
+        (call("grep", json!({"pattern": "zebra"})), None),
+        (write("hidden/new"), Some("edit")),
+        (call("read", json!({"filePath": "notes.txt"})), None),
     ];
-    let stage = stage(calls)?;
+    let stage = stage(&calls)?;
     let key = stage.project.write("hidden/key", "zebra\n")?;
     let hidden = key.parent().context("no parent")?.display().to_string();
     let config = stage.project.home().join(".config/codewright/codewright.json");
     std::fs::create_dir_all(config.parent().context("no parent")?)?;
     std::fs::write(config, json!({"sandbox": {"hide": [hidden]}}).to_string())?;
-    let found = requests(&stage, 4)?;
+    let found = requests(&stage, calls.len())?;
     let kinds: Vec<_> =
         found.iter().map(|asked| asked.as_ref().and_then(|asked| asked["permission"].as_str())).collect();
-    assert_eq!(kinds, [Some("read"), None, Some("edit"), None]);
+    assert_eq!(kinds, calls.map(|(_, kind)| kind));
     let results: String =
         stage.server.main_requests().iter().map(|request| request.body.to_string()).collect();
     ensure!(
