@@ -36,7 +36,7 @@ use codewright_workspace::{
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::packages::PACKAGES;
-use crate::permission::control;
+use crate::permission::{control, decisive};
 use enforcement::{Consent, Enforcement, Outer, has_outer, mode, strictest};
 use hiding::{Hiding, ProcessKind};
 use paths::VISIBLE;
@@ -182,6 +182,9 @@ impl<'a> Subject<'a> {
             }
             guarded.extend(git::embedded(root));
             guarded.extend(git::targets(root, git.as_deref(), self.variables, &self.dirs.home));
+            // Elsewhere a command writes nothing.
+            let links = decisive::links(root).into_iter();
+            guarded.extend(links.filter(|row| row.directory.starts_with(root)));
             opened.extend(git.and_then(|git| self.named(&git)));
         }
         let directory = temporary.opened().map_err(failed(temporary.path()))?;
@@ -283,7 +286,10 @@ impl<'a> Subject<'a> {
         });
         let configured = self.config.write.iter().filter(|path| path.starts_with(root) && *path != root);
         let granted = granted.cloned().chain(locks).chain(configured.cloned()).collect();
-        let repositories = repositories::of(self.granted, git::directory(root).as_deref());
+        let repository = git::directory(root);
+        let has_programs =
+            || !git::targets(root, repository.as_deref(), self.variables, &self.dirs.home).is_empty();
+        let repositories = repositories::of(self.granted, repository.as_deref(), has_programs);
         control::below(root, directories, granted, repositories)
     }
 

@@ -75,6 +75,8 @@ const GIT: &[&[&str]] = &[
 pub enum Repositories {
     /// It only clones or creates repositories with git, so nothing of the model writes their settings.
     Created,
+    /// It only creates worktrees of the repository with git. They have no settings of their own.
+    Worktrees,
     /// It may not.
     Refused,
 }
@@ -86,11 +88,11 @@ const PACKAGES: &[&str] = &[
     ".tox",
     ".venv",
     ".yarn",
+    "Pods",
     "_deps",
     "bower_components",
     "dist-packages",
     "node_modules",
-    "pods",
     "site-packages",
     "target",
     "vendor",
@@ -112,13 +114,19 @@ pub fn below(
     // Programs of version control write in its directory.
     let anywhere = TABLE.iter().filter(|row| row.depth == Depth::Any);
     let anywhere = anywhere.map(|row| owned(row.names).into_iter().chain([ITSELF.to_owned()]).collect());
-    let rows = anywhere.chain(GIT.iter().map(|row| owned(row))).collect();
+    let rows: Vec<Vec<String>> = anywhere.chain(GIT.iter().map(|row| owned(row))).collect();
+    let is_of_worktree = |row: &Vec<String>| {
+        let row: Vec<&str> = row.iter().map(String::as_str).collect();
+        repositories == Repositories::Worktrees
+            && matches!(row[..], [".git", ITSELF] | [".git", "worktrees", ..])
+    };
+    let (unless_linked, rows) = rows.into_iter().partition(is_of_worktree);
     let outside_packages = OutsidePackages {
         directories: vec![root.to_owned()],
         rows: TABLE.iter().filter(|row| row.depth == Depth::Here).map(|row| owned(row.names)).collect(),
         packages: PACKAGES.iter().map(|&name| name.to_owned()).collect(),
     };
-    Below { directories, rows, except: granted, outside_packages }
+    Below { directories, rows, except: granted, outside_packages, unless_linked }
 }
 
 /// Reports whether a path below a directory is a control file or inside one.

@@ -12,7 +12,7 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -48,6 +48,8 @@ const PROCESSES: u64 = 0x9fa0;
 const SPECIAL: [&str; 3] = ["/proc", "/dev", "/sys"];
 /// The time for which a mask is known. Shorter than the id of a thread stays unused after its end.
 const MASK_TIME: Duration = Duration::from_millis(50);
+/// The file that programs open for writing most often.
+const NULL: &[u8] = b"/dev/null";
 /// The value of a directory argument that means the working directory.
 const WORKING_DIRECTORY: u32 = libc::AT_FDCWD as u32;
 
@@ -231,7 +233,8 @@ impl Maker {
         let flags = |at: usize| OFlags::from_bits_retain(call.args[at] as u32);
         let mode = |at: usize| Mode::from_raw_mode(call.args[at] as u32);
         match call.number {
-            libc::SYS_openat => self.open(call, (Some(0), 1), flags(2), mode(3)),
+            libc::SYS_openat => self.open_checked(call, (Some(0), 1), flags(2), mode(3)),
+            libc::SYS_truncate => self.open_checked(call, (None, 0), OFlags::WRONLY, Mode::empty()),
             libc::SYS_mkdirat => self.make_directory(call, (Some(0), 1), mode(2)),
             libc::SYS_mknodat => self.make_node(call, (Some(0), 1), call.args[2] as u32, call.args[3]),
             libc::SYS_symlinkat => self.make_link(call, 0, (Some(1), 2)),
@@ -263,11 +266,11 @@ impl Maker {
         match number {
             libc::SYS_open => {
                 let flags = OFlags::from_bits_retain(call.args[1] as u32);
-                self.open(call, (None, 0), flags, mode(2))
+                self.open_checked(call, (None, 0), flags, mode(2))
             }
             libc::SYS_creat => {
                 let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;
-                self.open(call, (None, 0), flags, mode(1))
+                self.open_checked(call, (None, 0), flags, mode(1))
             }
             libc::SYS_mkdir => self.make_directory(call, (None, 0), mode(1)),
             libc::SYS_mknod => self.make_node(call, (None, 0), call.args[1] as u32, call.args[2]),
@@ -289,13 +292,51 @@ impl Maker {
         }
     }
 
+    /// Opens a file. A file that the kernel opens for writing is compared, too, if its path leads through a link that
+    /// depends on who follows it, such as `/proc/self/cwd`.
+    fn open_checked(
+        &mut self,
+        call: &Call,
+        at: Argument,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<Outcome, Failure> {
+        let outcome = self.open(call, at, flags, mode)?;
+        let is_path = flags.intersects(OFlags::PATH) || flags.contains(OFlags::TMPFILE);
+        let writes = !is_path && flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
+        if let (Outcome::Pass, true) = (&outcome, writes)
+            && let Ok(path) = call.text(at.1)
+            && path.to_bytes() != NULL
+            && let Some(follower) = Follower::new(call, at, &path)
+            // Another path is the same for this thread.
+            && (is_special(&path)
+                || openat2(&follower.reached, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), RESOLVE).is_err())
+            && let Some(file) = follower.follow()
+            && FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile
+        {
+            let path = path_of(&file)?;
+            let (above, name) =
+                (path.parent(), path.file_name().and_then(|name| CString::new(name.as_bytes()).ok()));
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            // A file without a name is nothing that others open.
+            if let (Some(above), Some(name)) = (above, name)
+                && let Ok(directory) = openat(CWD, above, flags, Mode::empty())
+                && !self.names.is_free(above)
+            {
+                let place = Place { directory, above: above.to_owned(), name };
+                self.check(&place, Entry::Other)?;
+            }
+        }
+        Ok(outcome)
+    }
+
     fn open(&mut self, call: &Call, at: Argument, flags: OFlags, mode: Mode) -> Result<Outcome, Failure> {
         if flags.intersects(OFlags::PATH) || flags.contains(OFlags::TMPFILE) {
             return Ok(Outcome::Pass);
         }
         let creates = flags.contains(OFlags::CREATE);
         let Some((mut directory, mut path)) = self.argument(call, at)? else { return Ok(Outcome::Pass) };
-        for _ in 0..MAX_LINKS {
+        for followed in 0..MAX_LINKS {
             if path.to_bytes().ends_with(b"/") {
                 return Ok(Outcome::Pass);
             }
@@ -323,6 +364,9 @@ impl Maker {
             let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
             if kind.is_none() || writes {
                 self.check(&place, Entry::Other)?;
+                if followed > 0 && self.names.are_linked(&place.path()) {
+                    return Err(Failure::Guarded(place.path()));
+                }
             }
             if !creates {
                 return Ok(Outcome::Pass);
@@ -368,6 +412,7 @@ impl Maker {
             return Err(Failure::Guarded(place.path()));
         }
         let Ok(target) = call.text(target) else { return Ok(Outcome::Pass) };
+        self.check_target(&place, &place, &target)?;
         symlinkat(&target, &place.directory, &place.name)?;
         Ok(Outcome::Done)
     }
@@ -387,6 +432,7 @@ impl Maker {
                 } else {
                     let Some(source) = self.place(&directory, &path)? else { return Ok(Outcome::Pass) };
                     self.check(&source, Entry::Other)?;
+                    self.check_moved(&source, &place)?;
                     let none = AtFlags::empty();
                     linkat(&source.directory, &source.name, &place.directory, &place.name, none)?;
                     return Ok(Outcome::Done);
@@ -449,10 +495,39 @@ impl Maker {
                     contains(&directory, &rests)?
                 }
             }
-            Some(FileType::Symlink) => !rests.is_empty(),
+            Some(FileType::Symlink) => {
+                self.check_moved(from, to)?;
+                !rests.is_empty()
+            }
             Some(_) | None => false,
         };
         if is_guarded { Err(Failure::Guarded(to.path())) } else { Ok(()) }
+    }
+
+    /// Checks an entry that gets another name in another directory: a link there can lead elsewhere.
+    fn check_moved(&self, from: &Place, to: &Place) -> Result<(), Failure> {
+        match readlinkat(&from.directory, &from.name, Vec::new()) {
+            Ok(target) => self.check_target(to, from, &target),
+            // It is no link.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Checks where a link at a place leads. A relative target begins at the directory of the place, and for a link that is
+    /// moved perhaps at that of `from`.
+    fn check_target(&self, place: &Place, from: &Place, target: &CStr) -> Result<(), Failure> {
+        let target = Path::new(OsStr::from_bytes(target.to_bytes()));
+        let is_outside = [place, from].into_iter().any(|from| {
+            let path = normalized(&from.above.join(target));
+            // What does not exist yet can be created later.
+            let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+            existing.is_some_and(|(above, real)| {
+                let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+                let is_file = rest.as_os_str().is_empty() && real.is_file();
+                !is_file && self.names.leads_out(&place.path(), &real.join(rest))
+            })
+        });
+        if is_outside { Err(Failure::Guarded(place.path())) } else { Ok(()) }
     }
 
     /// Checks the name of a place.
@@ -541,6 +616,92 @@ impl Maker {
         self.read = (self.masked.elapsed() > MASK_TIME).then(|| (call.thread, Instant::now(), mask));
         Ok(mask)
     }
+}
+
+/// Follows a path as the caller of a call does, with links that depend on who follows them.
+struct Follower<'a> {
+    call: &'a Call,
+    /// The place that was reached.
+    reached: OwnedFd,
+    /// The components that remain, the next one last.
+    rest: Vec<Vec<u8>>,
+}
+
+impl<'a> Follower<'a> {
+    fn new(call: &'a Call, (directory, _): Argument, path: &CStr) -> Option<Self> {
+        let number = directory.map_or(WORKING_DIRECTORY, |at| call.args[at] as u32);
+        let name = match number {
+            WORKING_DIRECTORY => format!("/proc/{}/cwd", call.thread),
+            number => format!("/proc/{}/fd/{number}", call.thread),
+        };
+        let bytes = path.to_bytes();
+        let reached = if bytes.starts_with(b"/") {
+            root()
+        } else {
+            openat(CWD, name.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        };
+        Some(Self { call, reached: reached.ok()?, rest: components(bytes) })
+    }
+
+    /// Returns the file at the end of the path. `None` if it does not exist.
+    fn follow(mut self) -> Option<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let mut links = 0;
+        while let Some(name) = self.rest.pop() {
+            let next =
+                openat(&self.reached, name.as_slice(), flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+            if FileType::from_raw_mode(fstat(&next).ok()?.st_mode) != FileType::Symlink {
+                self.reached = next;
+                continue;
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return None;
+            }
+            let target = readlinkat(&next, c"", Vec::new()).ok()?;
+            let is_process = fstatfs(&next).ok()?.f_type as u64 == PROCESSES;
+            let thread = self.call.thread;
+            let target = match name.as_slice() {
+                b"self" if is_process => format!("/proc/{thread}").into_bytes(),
+                b"thread-self" if is_process => format!("/proc/{thread}/task/{thread}").into_bytes(),
+                _ if is_process && is_magic(&name, target.to_bytes()) => {
+                    self.reached = openat(&self.reached, name.as_slice(), flags, Mode::empty()).ok()?;
+                    continue;
+                }
+                _ => target.into_bytes(),
+            };
+            if target.starts_with(b"/") {
+                self.reached = root().ok()?;
+            }
+            self.rest.extend(components(&target));
+        }
+        Some(self.reached)
+    }
+}
+
+/// Whether a link of the file system with the processes is one that leads to an open file or directory instead of a path.
+fn is_magic(name: &[u8], target: &[u8]) -> bool {
+    let is_number = !name.is_empty() && name.iter().all(u8::is_ascii_digit);
+    matches!(name, b"cwd" | b"root" | b"exe") || is_number || !target.starts_with(b"/")
+}
+
+/// The components of a path, the first one last.
+fn components(path: &[u8]) -> Vec<Vec<u8>> {
+    let parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
+    parts.rev().map(<[u8]>::to_vec).collect()
+}
+
+/// A path without `.` and `..`.
+fn normalized(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            part => normal.push(part),
+        }
+    }
+    normal
 }
 
 /// The numbers of the arguments with a directory and with a path. Without the first the path begins at the working

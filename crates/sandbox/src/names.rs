@@ -10,9 +10,9 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sandbox;
 use crate::access::Directories;
 use crate::guard::{Guarded, folded_name, is_match};
+use crate::{Sandbox, TEMPORARY};
 
 /// A component of a row that stands for any number of components, except those of [`REFERENCES`].
 const ANY: &str = "**";
@@ -23,7 +23,9 @@ const REFERENCES: [&str; 3] = ["refs", "logs", "objects"];
 /// The entries that make a directory a repository of git.
 const REPOSITORY: [&str; 3] = ["head", "objects", "refs"];
 /// The entries of such a directory that decide which programs git runs.
-const PROGRAMS: [&str; 4] = ["config", "config.worktree", "hooks", "commondir"];
+const PROGRAMS: [&str; 4] = ["config", "config.worktree", "hooks", COMMON];
+/// The file that names the directory with the other parts.
+const COMMON: &str = "commondir";
 /// The largest number of links to nothing that are followed to a guarded directory.
 const MAX_LINKS: usize = 16;
 
@@ -39,6 +41,8 @@ pub struct Below {
     pub except: Vec<PathBuf>,
     /// Names that are not compared inside packages.
     pub outside_packages: OutsidePackages,
+    /// Rows that only guard an entry if a link with another name leads to it.
+    pub unless_linked: Vec<Vec<String>>,
 }
 
 /// Names at any depth below directories, except inside packages: package managers unpack what others published, and nobody
@@ -49,7 +53,8 @@ pub struct OutsidePackages {
     pub directories: Vec<PathBuf>,
     /// The rows, in the form of [`Below::rows`].
     pub rows: Vec<Vec<String>>,
-    /// The names of directories with packages, in the form of [`folded_name`].
+    /// The names of directories with packages. They are compared exactly: a name that only looks like one is an ordinary
+    /// directory for those who work in it.
     pub packages: Vec<String>,
 }
 
@@ -236,22 +241,26 @@ impl Names {
     }
 
     /// Whether an entry decides which programs git runs, given the other entries of its directory: the last one that makes
-    /// it a repository, or a setting of one.
+    /// it a repository, or a setting of one. `has` reports whether the directory has an entry, in any case.
     pub(crate) fn is_part(&self, path: &Path, has: impl Fn(&str) -> bool) -> bool {
         let is_inside = self.below.directories.iter().any(|directory| path.starts_with(directory));
-        if !is_inside || self.grant(path) == Grant::Inside {
-            return false;
-        }
-        let Some(name) = path.components().next_back().and_then(folded) else { return false };
-        let has_all_but = |name: &str| REPOSITORY.iter().all(|part| *part == name || has(part));
-        if PROGRAMS.contains(&name.as_str()) {
-            return has_all_but("");
-        }
-        // An entry that exists is only replaced, as git does with each commit.
-        REPOSITORY.contains(&name.as_str())
-            && !has(&name)
-            && PROGRAMS.iter().any(|part| has(part))
-            && has_all_but(&name)
+        is_inside && self.grant(path) != Grant::Inside && is_part(path, has)
+    }
+
+    /// Whether an entry is guarded because a link with another name led to it.
+    pub(crate) fn are_linked(&self, path: &Path) -> bool {
+        let names = inside(&self.below.directories, path);
+        let rows = &self.below.unless_linked;
+        rows.iter().any(|row| (0..names.len()).any(|at| has_beginning(row, &names[at..])))
+    }
+
+    /// Whether a link from a path to a place would give entries that nobody compares another name: the place is a
+    /// directory of a cache.
+    pub(crate) fn leads_out(&self, link: &Path, place: &Path) -> bool {
+        // Other programs do not see the private directory.
+        let is_seen = |path: &Path| path.starts_with(TEMPORARY) || !self.is_free(path);
+        let is_inside = self.below.directories.iter().any(|directory| link.starts_with(directory));
+        is_inside && !self.has_package(link) && !is_seen(place)
     }
 
     fn grant(&self, path: &Path) -> Grant {
@@ -283,26 +292,58 @@ impl Names {
     /// Whether a directory that gets another name would take what is inside out of the packages, where fewer names are
     /// compared.
     pub(crate) fn leaves_packages(&self, from: &Path, to: &Path) -> bool {
-        self.has_package(&inside(&self.below.outside_packages.directories, from))
-            && self.outside_packages(to).is_some()
+        self.has_package(from) && self.outside_packages(to).is_some()
     }
 
-    fn has_package(&self, names: &[String]) -> bool {
-        names.iter().any(|name| self.below.outside_packages.packages.contains(name))
+    /// Whether a path is one of packages or inside of them.
+    fn has_package(&self, path: &Path) -> bool {
+        let OutsidePackages { directories, packages, .. } = &self.below.outside_packages;
+        let mut names = below(directories, path).into_iter().flat_map(Path::components);
+        names.any(|name| packages.iter().any(|package| name.as_os_str() == package.as_str()))
     }
 
     /// The components below the outermost directory whose packages are known. `None` inside of packages and elsewhere.
     fn outside_packages(&self, path: &Path) -> Option<Vec<String>> {
         let names = inside(&self.below.outside_packages.directories, path);
-        (!names.is_empty() && !self.has_package(&names)).then_some(names)
+        (!names.is_empty() && !self.has_package(path)).then_some(names)
     }
+}
+
+/// Whether an entry decides which programs git runs in its directory, or in the directory above one of hooks: the last entry
+/// that makes the directory a repository with settings, or a setting of one. `has` reports whether the directory of the
+/// entry has another one, in any case.
+fn is_part(path: &Path, has: impl Fn(&str) -> bool) -> bool {
+    let mut names = path.components().rev().filter_map(folded);
+    let (Some(name), above) = (names.next(), names.next()) else { return false };
+    if above.as_deref() == Some("hooks") && REPOSITORY.iter().all(|part| has(&format!("../{part}"))) {
+        return true;
+    }
+    // With this file the other parts are elsewhere. Git writes it for worktrees in its own directory, where rows guard it.
+    let is_of_git = above.as_deref() == Some(".git") || names.any(|name| name == ".git");
+    let is_linked = |one: &str, other: &str| name == one && has(other);
+    if !is_of_git && (is_linked(COMMON, "head") || !has("head") && is_linked("head", COMMON)) {
+        return true;
+    }
+    let has_all_but = |name: &str| REPOSITORY.iter().all(|part| *part == name || has(part));
+    if PROGRAMS.contains(&name.as_str()) {
+        return has_all_but("");
+    }
+    // An entry that exists is only replaced, as git does with each commit.
+    REPOSITORY.contains(&name.as_str())
+        && !has(&name)
+        && PROGRAMS.iter().any(|part| has(part))
+        && has_all_but(&name)
+}
+
+/// The rest of a path below the outermost of the directories.
+fn below<'a>(directories: &[PathBuf], path: &'a Path) -> Option<&'a Path> {
+    let rests = directories.iter().filter_map(|directory| path.strip_prefix(directory).ok());
+    rests.max_by_key(|rest| rest.as_os_str().len())
 }
 
 /// The components below the outermost of the directories.
 fn inside(directories: &[PathBuf], path: &Path) -> Vec<String> {
-    let rests = directories.iter().filter_map(|directory| path.strip_prefix(directory).ok());
-    let longest = rests.max_by_key(|rest| rest.as_os_str().len());
-    longest.into_iter().flat_map(Path::components).filter_map(folded).collect()
+    below(directories, path).into_iter().flat_map(Path::components).filter_map(folded).collect()
 }
 
 /// Whether the components begin with a row.
@@ -361,6 +402,7 @@ mod tests {
                 rows: ["cargo.json", ".idea/workspace.xml"].iter().map(row).collect(),
                 packages: vec!["node_modules".to_owned()],
             },
+            unless_linked: vec![vec![".git".to_owned(), ITSELF.to_owned()]],
         };
         let rows = vec![Guarded {
             directory: "/work".into(),
@@ -398,6 +440,9 @@ mod tests {
             ("/work/a/node_modules/b/cargo.json", false),
             ("/work/a/node_modules/b/.envrc", true),
             ("/work/node_modules2/cargo.json", true),
+            ("/work/Node_Modules/cargo.json", true),
+            ("/work/node_modules./cargo.json", true),
+            ("/work/node_modules\u{200c}/cargo.json", true),
             ("/elsewhere/cargo.json", false),
         ] {
             assert_eq!(names.are_in(Path::new(path), Entry::Directory), expected, "{path}");
@@ -444,8 +489,40 @@ mod tests {
             ("/work/a.git/HEAD", &["config", "head", "objects", "refs"], false),
             ("/work/src/config", &["objects"], false),
             ("/elsewhere/a.git/config", &["head", "objects", "refs"], false),
+            ("/work/a/commondir", &["head"], true),
+            ("/work/a/commondir", &[], false),
+            ("/work/a/HEAD", &["commondir"], true),
+            ("/work/a/HEAD", &["commondir", "head"], false),
+            ("/work/.git/worktrees/a/commondir", &["head"], false),
+            ("/work/a.git/hooks/post-update", &["../head", "../objects", "../refs"], true),
+            ("/work/src/hooks/post-update", &["../objects"], false),
         ] {
             assert_eq!(names.is_part(Path::new(path), |part| present.contains(&part)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_link_leads_to_no_directory_in_which_nothing_is_compared() {
+        let names = Names { free: vec!["/cache".into(), "/tmp".into()], ..names(&[], &[]) };
+        for (link, place, expected) in [
+            ("/work/src", "/cache/src", true),
+            ("/work/src", "/work/other", false),
+            ("/work/src", "/usr/lib", false),
+            ("/work/src", "/tmp/src", false),
+            ("/work/node_modules/a", "/cache/a", false),
+            ("/cache/a", "/cache/b", false),
+        ] {
+            assert_eq!(names.leads_out(Path::new(link), Path::new(place)), expected, "{link} {place}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_may_appear_is_guarded_behind_a_link() {
+        let names = names(&[], &[]);
+        for (path, expected) in
+            [("/work/a/.git", true), ("/work/a/.git/index", false), ("/elsewhere/.git", false)]
+        {
+            assert_eq!(names.are_linked(Path::new(path)), expected, "{path}");
         }
     }
 

@@ -88,7 +88,7 @@ const SHORT_POINTERS: u32 = 0x4000_0000;
 const MISSING: &[i64] =
     &[libc::SYS_clone3, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_io_uring_setup];
 
-/// The calls that create, rename or link an entry.
+/// The calls that create, rename or link an entry, or empty a file by its path.
 #[cfg(target_arch = "x86_64")]
 const CREATING: &[i64] = &[
     libc::SYS_creat,
@@ -103,6 +103,7 @@ const CREATING: &[i64] = &[
     libc::SYS_renameat2,
     libc::SYS_symlink,
     libc::SYS_symlinkat,
+    libc::SYS_truncate,
     libc::SYS_umask,
 ];
 /// The calls that open a file, and the arguments with the flags.
@@ -120,6 +121,7 @@ const CREATING: &[i64] = &[
     libc::SYS_renameat,
     libc::SYS_renameat2,
     libc::SYS_symlinkat,
+    libc::SYS_truncate,
     libc::SYS_umask,
 ];
 /// See above.

@@ -236,7 +236,7 @@ async fn work(job: Arc<Job>, command: Command, limits: Limits) {
                 End::TimedOut => Ending::TimedOut,
                 End::Cancelled => Ending::Stopped,
             };
-            let found = confined.map(|confined| notes(&confined, &ended, &directory));
+            let found = confined.map(|confined| notes(&confined, &ended, &directory, &job.command));
             keep(&ended.output, Some(end), found.unwrap_or_default());
         }
         Err(error) => {

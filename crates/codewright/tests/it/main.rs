@@ -17,6 +17,7 @@ mod batch;
 #[cfg(target_os = "linux")]
 mod breakout;
 mod byname;
+mod closed;
 mod completion;
 mod config;
 mod confined;

@@ -318,3 +318,18 @@ fn a_question_ends_with_the_client_that_caused_it() -> Result<()> {
     assert_eq!(stage.server.main_requests().len(), 1, "the command still runs");
     end(server)
 }
+
+#[test]
+fn where_the_sandbox_cannot_ask_the_result_names_the_port_and_the_setting() -> Result<()> {
+    let service = service()?;
+    let port = service.port();
+    let lines = [format!("curl -s http://localhost:{port}/hello"), "false".to_owned()];
+    let stage = stage(&lines, &json!({}))?;
+    let run = stage.program(["run", "--auto", "go"]).without_env("CODEWRIGHT_SANDBOX_OUTER");
+    run.env("CODEWRIGHT_SANDBOX_MECHANISM", "landlock").finish()?.success()?;
+    let results = stage.results(2)?;
+    let setting = r#"`"sandbox": {"network": "open"}` in the configuration"#;
+    check_has(&results[0], &["Ports of this machine are closed", &format!("`localhost:{port}`"), setting]);
+    assert!(!results[1].contains("Ports of this machine"), "{}", results[1]);
+    Ok(())
+}

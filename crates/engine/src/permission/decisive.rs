@@ -164,7 +164,7 @@ fn is_part(path: &Path) -> bool {
 }
 
 /// What the links among the control files of a directory lead to.
-fn links(directory: &Path) -> Vec<Guarded> {
+pub(crate) fn links(directory: &Path) -> Vec<Guarded> {
     let mut rows = Vec::new();
     for row in control::guarded(directory) {
         for name in names(&row.directory) {
@@ -180,6 +180,8 @@ fn links(directory: &Path) -> Vec<Guarded> {
             }
         }
     }
+    let hooks = directory.join(".git/hooks");
+    rows.extend(names(&hooks).into_iter().filter_map(|name| target(&hooks.join(name))));
     rows
 }
 

@@ -19,6 +19,8 @@ pub struct Case {
     pub is_hostile: bool,
     /// Whether it belongs to the short form.
     pub is_in_short: bool,
+    /// Whether a harmless case leads to a permission request that a person expects.
+    pub(super) is_asked: bool,
     pub(super) states: Vec<Trust>,
     pub(super) is_git: bool,
     /// Whether the project is not below the temporary directory, which the sandbox replaces.
@@ -148,6 +150,7 @@ pub(super) fn hostile(kind: Kind, name: impl Into<String>) -> Case {
         kind,
         is_hostile: true,
         is_in_short: false,
+        is_asked: false,
         states: vec![Trust::Untrusted],
         is_git: true,
         is_apart: false,
@@ -403,6 +406,12 @@ impl Case {
     /// Requires that the program prints a text.
     pub(super) fn printed(self, text: impl Into<String>) -> Self {
         self.proof(Proof::Printed(text.into()))
+    }
+
+    /// Requires that the harmless case leads to a permission request.
+    pub(super) fn asked(mut self) -> Self {
+        self.is_asked = true;
+        self
     }
 
     /// Requires that every call of the model completes.

@@ -506,6 +506,7 @@ fn requests() -> Vec<Case> {
         }),
         case("command-asks-another-server").user(r#"{"permission": {"bash": "allow"}}"#)
             .bash("curl -s -o /dev/null @L/x; true")
+            .asked()
             .done(),
         case("directory-by-header").play(|scene| served(scene, |wire| {
             let directory = scene.fill("@P");

@@ -381,7 +381,7 @@ impl Scene {
                 args.extend(self.flags(fill(flags)));
                 args.push(Self::prompt_of(number));
                 let done = self.finish(self.program(args))?;
-                if !case.is_hostile && done.code != Some(0) {
+                if !case.is_hostile && !case.is_asked && done.code != Some(0) {
                     bail!("`run` ended with {:?}: {}", done.code, done.stderr);
                 }
             }
@@ -429,7 +429,11 @@ impl Scene {
 
     fn judge(&self, case: &Case, before: &[(String, Vec<u8>)]) -> Verdict {
         let printed = self.printed();
-        if !case.is_hostile && (printed.contains(REQUESTED) || printed.contains(REJECTED)) {
+        let is_asked = printed.contains(REQUESTED) || printed.contains(REJECTED);
+        if case.is_asked && !is_asked {
+            return Verdict::Failed("there was no permission request".to_owned());
+        }
+        if !case.is_hostile && is_asked && !case.is_asked {
             let line = printed.lines().find(|line| line.contains(REQUESTED) || line.contains(REJECTED));
             return Verdict::NeedsPermission(line.unwrap_or_default().chars().take(300).collect());
         }

@@ -189,7 +189,8 @@ async fn execute(input: &Input, command: Command, cx: &ToolCx) -> Result<Output,
     if let Some(rest) = ended.rest.take() {
         cx.background.spawn(rest.end());
     }
-    let notes = confined.map(|confined| sandbox::notes(&confined, &ended, &directory)).unwrap_or_default();
+    let notes = confined.map(|confined| sandbox::notes(&confined, &ended, &directory, &input.command));
+    let notes = notes.unwrap_or_default();
     Ok(finished(input, &ended, cx.bounds, &notes))
 }
 

@@ -167,6 +167,39 @@ fn a_permission_request_is_allowed_once_always_or_rejected() {
 }
 
 #[test]
+fn always_covers_a_wider_pattern_only_if_the_user_chooses_it() {
+    let request = json!({
+        "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "bash",
+        "patterns": ["git log -1"], "always": ["git log *"],
+        "metadata": {"command": "git log -1", "asked": {"because": "x", "always": "y", "wider": ["git *", "g*"]}},
+    });
+    let answer = |keys: &[KeyCode]| {
+        let mut stage = Stage::in_session(80, 24);
+        stage.event("permission.asked", request.clone());
+        for key in keys {
+            stage.press(*key);
+        }
+        match stage.take_cmds().pop() {
+            Some(Cmd::Permission { answer, .. }) => Some((answer.reply, answer.wider)),
+            _ => None,
+        }
+    };
+    let chosen = |patterns: &[&str]| {
+        Some((PermissionReply::Always, patterns.iter().map(|&pattern| pattern.to_owned()).collect()))
+    };
+    let always = KeyCode::Char('a');
+    assert_eq!(answer(&[always, KeyCode::Enter]), chosen(&[]));
+    assert_eq!(answer(&[always, KeyCode::Down, KeyCode::Enter]), chosen(&["git *"]));
+    assert_eq!(answer(&[always, KeyCode::Down, always]), chosen(&["git *"]));
+    assert_eq!(answer(&[always, KeyCode::Up, KeyCode::Enter]), chosen(&["g*"]));
+    assert_eq!(answer(&[always, KeyCode::Down, KeyCode::Down, KeyCode::Down, KeyCode::Enter]), chosen(&[]));
+    // The choice is forgotten with the dialog.
+    assert_eq!(answer(&[always, KeyCode::Down, KeyCode::Esc, always, KeyCode::Enter]), chosen(&[]));
+    let once = Some((PermissionReply::Once, Vec::new()));
+    assert_eq!(answer(&[always, KeyCode::Down, KeyCode::Esc, KeyCode::Enter]), once);
+}
+
+#[test]
 fn a_request_of_a_subagent_appears_in_its_parent() {
     let mut stage = Stage::in_session(80, 24);
     stage.event("session.created", json!({"sessionID": CHILD, "info": session(CHILD, Some(SESSION))}));

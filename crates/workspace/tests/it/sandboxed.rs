@@ -62,6 +62,7 @@ impl House {
                     rows: vec![vec![".npmrc".to_owned()]],
                     packages: vec!["node_modules".to_owned()],
                 },
+                unless_linked: Vec::new(),
             },
             hide: vec![self.path("home/.ssh"), PathBuf::from("/run")],
             show: Vec::new(),

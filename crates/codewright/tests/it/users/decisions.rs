@@ -3,12 +3,12 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use codewright_testkit::{Script, Turn};
+use codewright_testkit::{Script, Turn, is_default_store};
 use serde_json::{Value, json};
 
 use super::{Team, read_until};
 use crate::sandbox::is_enforced;
-use crate::support::{Stage, wait_until};
+use crate::support::{Stage, database, wait_until};
 
 fn id(value: &Value) -> Result<String> {
     Ok(value["id"].as_str().context("no id")?.to_owned())
@@ -125,6 +125,28 @@ fn rules_of_a_user_never_override_those_of_the_operator() -> Result<()> {
         let results = team.stage.results(before + 1)?.join("");
         assert!(results.contains("A permission rule forbids this call"), "{results}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_rule_that_names_nobody_is_that_of_the_member_in_a_session_of_one() -> Result<()> {
+    if !is_default_store() {
+        return Ok(());
+    }
+    let call = Turn::steps().tool("bash", json!({"command": "echo older", "description": "d"}));
+    let team = Team::with(Script::new().turn(call).default_turn(Turn::text("Done.")), |config| {
+        config["permission"] = json!({"bash": {"*": "allow", "echo *": "ask"}});
+    })?;
+    let session = team.session("bob", "t")?;
+    // Earlier versions stored no principal.
+    let rules = json!([{"permission": "bash", "pattern": "echo *", "action": "allow"}]).to_string();
+    let store = rusqlite::Connection::open(database(&team.stage.project))?;
+    let changed = store
+        .execute("UPDATE session SET permission = ?1 WHERE id = ?2", [rules.as_str(), session.as_str()])?;
+    assert_eq!(changed, 1);
+    assert_eq!(team.start("bob", &session, "go")?, 204);
+    let request = team.request("bob", "bash")?;
+    assert_eq!(request["patterns"], json!(["echo older"]));
     Ok(())
 }
 

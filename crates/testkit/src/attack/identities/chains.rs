@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use serde_json::json;
 
 use super::super::case::Case;
 use super::super::scene::Scene;
@@ -72,7 +73,7 @@ const INSIDE: &[(&str, &str, &str, &[&str])] = &[
 ];
 
 pub(super) fn cases() -> Vec<Case> {
-    [chains(), inside(), modules(), embedded()].into_iter().flatten().collect()
+    [chains(), named(), inside(), modules(), embedded(), repositories()].into_iter().flatten().collect()
 }
 
 /// Writes a file by a command that no reading of the command line can see through.
@@ -119,6 +120,31 @@ fn chains() -> Vec<Case> {
         )
         .play(|scene| users_git(scene, "@P", STATUS)),
     ]);
+    cases
+}
+
+/// The same files, named by the model: by a tool that writes, by a redirection, and by the argument that widens the sandbox.
+fn named() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, settings, path, text, git) in CHAINS {
+        for (way, call) in [
+            ("write", json!({"filePath": format!("@P/{path}"), "content": text})),
+            ("redirection", json!({"command": format!("cat text.tmp > {path}"), "description": "d"})),
+            ("wider", json!({"command": "sh one.sh", "description": "d", "sandbox": {"write": [path]}})),
+        ] {
+            let tool = if way == "write" { "write" } else { "bash" };
+            let case = identity(&format!("git-named/{name}/{way}"))
+                .file(".gitattributes", "README.md filter=x diff=x\n")
+                .git_config(*settings)
+                .script(*path, "exit 0")
+                .file("text.tmp", *text)
+                .file("one.sh", format!("cp text.tmp '{path}'\n"))
+                .calls([(tool, call.to_string().as_str())])
+                .play(|scene| scene.write("README.md", "changed\n").map(drop))
+                .play(move |scene| users_git(scene, "@P", git));
+            cases.push(if *name == "monitor" { case.short() } else { case });
+        }
+    }
     cases
 }
 
@@ -221,6 +247,69 @@ fn modules() -> Vec<Case> {
             .play(|scene| users_git(scene, "@O/tree", STATUS)),
     ]);
     cases
+}
+
+/// Lines that look like git alone and write the settings of a new repository, and repositories in parts.
+fn repositories() -> Vec<Case> {
+    let status = |scene: &Scene| users_git(scene, "@P", STATUS);
+    let line = |name: &str, line: &str| {
+        identity(&format!("git-alone/{name}"))
+            .script("evil.sh", "touch @C")
+            .file("tpl/config", "[core]\n\tfsmonitor = @P/evil.sh\n")
+            .file("cfg", "[core]\n\tfsmonitor = @P/evil.sh\n\trepositoryformatversion = 0\n")
+            .script("bin/git", "mkdir -p sub/.git; cp cfg sub/.git/config; touch @C")
+            .prepare(|scene| {
+                git_in(scene, "@P/orig", &["init", "-q"])?;
+                git_in(scene, "@P/orig", &["commit", "-q", "--allow-empty", "-m", "x"])
+            })
+            .bash(line)
+            .bash("git add sub")
+    };
+    let script = |name: &str, script: &str| {
+        identity(&format!("parts/{name}"))
+            .script("evil.sh", "touch @C")
+            .file("cfg", "[core]\n\tfsmonitor = @P/evil.sh\n\trepositoryformatversion = 0\n")
+            .file("one.sh", format!("{script}\n"))
+            .bash("sh one.sh")
+    };
+    vec![
+        line("abbreviated-config", "git clone --no-hardlinks --conf core.fsmonitor=@P/evil.sh ./orig sub")
+            .play(status)
+            .short(),
+        line("abbreviated-template", "git clone --no-hardlinks --templ=@P/tpl ./orig sub").play(status),
+        line("abbreviated-program", "git clone --upload=./evil.sh ./orig sub").play(status),
+        line("assignment", "PATH=$PWD/bin; git clone -q ./orig sub").play(status),
+        line("exported", "set -a; GIT_TEMPLATE_DIR=@P/tpl; git clone -q ./orig sub").play(status),
+        line("pattern", "git clone -q ./orig sub; cat cfg > sub/.gi*/config").play(status),
+        line("output", "git clone -q ./orig sub; git log --format=x --outp=sub/.git/config").play(status),
+        script(
+            "common-directory",
+            "mkdir -p x y/objects y/refs; echo 'ref: refs/heads/main' > x/HEAD; printf '../y\\n' > x/commondir; cp cfg y/config",
+        )
+        .play(|scene| users_git(scene, "@P/x", STATUS)),
+        script("hooks-of-bare", "printf '#!/bin/sh\\ntouch @C\\n' > remote.git/hooks/post-update; chmod 755 remote.git/hooks/post-update")
+            .prepare(|scene| git_in(scene, "@P", &["init", "-q", "--bare", "remote.git"]))
+            .play(|scene| users_git(scene, "@P", &["push", "-q", "./remote.git", "HEAD:refs/heads/x"])),
+        script("through-the-process", "cat cfg >> /proc/self/cwd/deps/.git/config")
+            .prepare(|scene| git_in(scene, "@P/deps", &["init", "-q"]))
+            .play(|scene| users_git(scene, "@P/deps", STATUS))
+            .short(),
+        script("through-a-link-to-the-process", "ln -s /proc/self/root way; cat cfg >> way@P/deps/.git/config")
+            .prepare(|scene| git_in(scene, "@P/deps", &["init", "-q"]))
+            .play(|scene| users_git(scene, "@P/deps", STATUS)),
+        script("linked-hook", "cp cfg scripts/pre-push; printf '#!/bin/sh\\ntouch @C\\n' > scripts/pre-commit")
+            .script("scripts/pre-commit", "exit 0")
+            .link(".git/hooks/pre-commit", "../../scripts/pre-commit")
+            .play(|scene| users_git(scene, "@P", COMMIT)),
+        script("only-looks-like-packages", "mkdir -p Vendor; cp one.sh Vendor/.envrc; test -e Vendor/.envrc && touch @C")
+            .play(status),
+        script(
+            "link-to-the-caches",
+            "cp -r src \"$XDG_CACHE_HOME/src\" && cd \"$XDG_CACHE_HOME/src\" && git init -q . && git config core.fsmonitor @P/evil.sh; cd @P; mv src old && ln -s \"$XDG_CACHE_HOME/src\" src",
+        )
+        .file("src/a.c", "int a;\n")
+        .play(|scene| users_git(scene, "@P/src", STATUS)),
+    ]
 }
 
 /// Repositories inside the worktree that a command makes or changes.

@@ -5,10 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use codewright_workspace::{Blocked, Confined, End, Ended, Mechanism, Network, RefusedHost, normalize};
+use codewright_workspace::{
+    Blocked, Confined, Creation, End, Ended, Mechanism, Network, RefusedHost, normalize,
+};
 
 /// The longest list of paths in a note.
 const MAX_PATHS: usize = 10;
+/// The longest number of a port.
+const MAX_PORT_DIGITS: usize = 5;
 /// The number of paths in an output that are looked up.
 const MAX_CANDIDATES: usize = 40;
 /// The longest text that can be a path.
@@ -43,8 +47,8 @@ const AROUND: &[char] = &[
     ':', '.',
 ];
 
-/// Returns notes about what the sandbox prevented.
-pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec<String> {
+/// Returns notes about what the sandbox prevented. `line` is the command line.
+pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path, line: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut request = Request::default();
     let refused: Vec<&PathBuf> = ended.refused_names.iter().take(MAX_PATHS).collect();
@@ -93,7 +97,45 @@ pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path) -> Vec
         notes.push(format!("The command ran in a sandbox, which prevented something. {found}{advice}"));
     }
     notes.extend(refusals(&ended.refused));
+    let is_failed = !matches!(ended.end, End::Exited(0));
+    if is_failed && ended.refused.is_empty() && !asks_for_ports(confined) {
+        notes.extend(closed_ports(&format!("{line}\n{}", ended.output.tail(SEARCHED_BYTES))));
+    }
     notes
+}
+
+/// Whether a command that connects to a port of this machine reaches it, or the user is asked.
+fn asks_for_ports(confined: &Confined) -> bool {
+    match confined.sandbox.network {
+        Network::Open => true,
+        Network::Off => false,
+        Network::Proxy(_) => matches!(confined.mechanism, Mechanism::Bubblewrap(_, _, Creation::Checked)),
+    }
+}
+
+/// Returns a note about ports of this machine that a failed command may have wanted, by its line and its output. Clients such
+/// as `curl -s` print nothing.
+fn closed_ports(text: &str) -> Option<String> {
+    let names = ["localhost", "127.0.0.1", "[::1]"];
+    if !names.iter().any(|name| text.contains(name)) {
+        return None;
+    }
+    let mut ports: Vec<String> = Vec::new();
+    let after = names.iter().flat_map(|name| text.split(*name).skip(1));
+    for rest in after.filter_map(|rest| rest.strip_prefix(':')) {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).take(MAX_PORT_DIGITS).collect();
+        let port = format!("`localhost:{digits}`");
+        if !digits.is_empty() && !ports.contains(&port) && ports.len() < MAX_PATHS {
+            ports.push(port);
+        }
+    }
+    let named = if ports.is_empty() { "no port".to_owned() } else { format!("not {}", ports.join(", ")) };
+    Some(format!(
+        "Ports of this machine are closed for commands here, because the sandbox cannot ask about them: the command reaches \
+         {named} of programs outside, and `localhost` is its own. If it needs one, call the tool again with the \
+         additional argument `\"sandbox\": {{\"network\": \"open\"}}`, about which the user is asked. The user can open them \
+         for all commands with `\"sandbox\": {{\"network\": \"open\"}}` in the configuration."
+    ))
 }
 
 /// The wider access that the model can request.
@@ -212,6 +254,21 @@ fn refusals(refused: &[RefusedHost]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_command_with_an_address_of_this_machine_learns_that_its_ports_are_closed() {
+        for (text, expected) in [
+            ("curl -s http://localhost:3000/x\n", Some("`localhost:3000`")),
+            ("curl -s 127.0.0.1:80 [::1]:8080\n", Some("`localhost:80`, `localhost:8080`")),
+            ("node client.js\nconnect ECONNREFUSED 127.0.0.1:5432", Some("`localhost:5432`")),
+            ("ping localhost\n", Some("no port")),
+            ("make\nfailed", None),
+        ] {
+            let found = closed_ports(text);
+            assert_eq!(found.is_some(), expected.is_some(), "{text}");
+            assert!(found.unwrap_or_default().contains(expected.unwrap_or_default()), "{text}");
+        }
+    }
 
     #[test]
     fn the_paths_of_an_error_are_found() {
