@@ -343,7 +343,7 @@ pub(crate) fn is_ordinary(name: &str) -> bool {
 }
 
 /// Whether a variable holds a credential that belongs to one provider, or a secret of this program.
-fn is_credential(name: &str) -> bool {
+pub(crate) fn is_credential(name: &str) -> bool {
     const CLOUD: [&str; 4] =
         ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"];
     is_own_secret(name) || PROVIDER_KEYS.contains(&name) || CLOUD.contains(&name)

@@ -519,6 +519,10 @@ impl Maker {
         let target = Path::new(OsStr::from_bytes(target.to_bytes()));
         let is_outside = [place, from].into_iter().any(|from| {
             let path = normalized(&from.above.join(target));
+            // Such as `/dev/stdout`, which is another file for each process.
+            if path.parent() == Some(Path::new("/dev")) && !path.is_dir() {
+                return false;
+            }
             // What does not exist yet can be created later.
             let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
             existing.is_some_and(|(above, real)| {

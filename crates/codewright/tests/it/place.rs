@@ -197,11 +197,10 @@ fn names_that_are_not_utf8_are_handled() -> Result<()> {
 #[test]
 fn a_missing_home_is_reported() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    for home in ["", "relative"] {
-        let done = stage.program(["run", "hi"]).env("HOME", home).finish()?;
-        check_code(&done, 1);
-        check_has(&done.stderr, &["Error: ", "`HOME`"]);
-    }
+    // Without a value the directory that the system has for the user is used.
+    let done = stage.program(["run", "hi"]).env("HOME", "relative").finish()?;
+    check_code(&done, 1);
+    check_has(&done.stderr, &["Error: ", "`HOME`"]);
     Ok(())
 }
 

@@ -151,7 +151,7 @@ impl<'a> Inserter<'a> {
     /// The reason why a document cannot use a variable.
     fn refusal(&self, name: &str) -> Option<String> {
         let Files::Repository { users, .. } = self.files else { return None };
-        if env::is_inherited(name) && self.is_in_environment() {
+        if env::is_inherited(name) && !env::is_credential(name) && self.is_in_environment() {
             return None;
         }
         let used = users.key_of(name);

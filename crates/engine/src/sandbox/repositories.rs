@@ -192,6 +192,11 @@ impl Line {
                     line.commands.push(Vec::new());
                     rest = &rest[2..];
                 }
+                // A group. Elsewhere a brace is a word, and what follows it is compared as a command all the same.
+                '{' | '}' if is_end(&rest[1..]) => {
+                    line.commands.push(Vec::new());
+                    rest = &rest[1..];
+                }
                 '&' if !rest.starts_with("&>") => return None,
                 '0'..='9' | '&' | '>' if is_redirection(rest) => {
                     let at = rest.find('>')?;
@@ -382,6 +387,7 @@ mod tests {
             "cd deps && git clone --depth 1 --branch=main https://host/repo 2>&1 | tail -n 5",
             "git submodule add ./lib lib",
             "set -e\ngit clone 'a b' \"c d\"",
+            "git --version > /dev/null || { echo no git; exit; }; git clone url && cat repo/file",
         ] {
             check(line, Repositories::Created);
         }
@@ -409,6 +415,8 @@ mod tests {
             "git clone ext::sh url",
             "git clone *",
             "git clone {--config=a.b=c,url}",
+            "git clone { --config a.b=c url",
+            "{ ./evil; }; git clone url",
             "git init sub > sub/.git/config",
             "git init sub; cat cfg > sub/.gi*/config",
             "git init sub && > sub/.git/config",

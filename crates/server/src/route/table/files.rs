@@ -78,7 +78,6 @@ pub(super) const EXPERIMENTAL: &[Route] = &[
         .returns("ReviewRequest")
         .fails(&[400]),
     post!("/experimental/bug", review::bug, "experimental.bug", Admin, Directory)
-        .unchanging("returns a text")
         .in_directory()
         .returns("{name:string,text:string,advice:string}")
         .fails(&[400]),
