@@ -141,7 +141,7 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
             match project.asks("apply_patch", input.clone()).await {
                 // The state of a file outside is reported only after permission, and of others to those who may read them.
                 Ok(asks) if text.contains("/dev") => {
-                    assert_eq!(asks[0].permission.as_str(), "external_directory")
+                    assert_eq!(asks[0].permission.as_str(), "external_directory");
                 }
                 Ok(asks) => assert!(asks.iter().all(|ask| ask.permission == "read"), "{asks:?}"),
                 Err(error) => assert_eq!(project.plain(&error.to_string()), expected),
