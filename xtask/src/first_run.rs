@@ -1,7 +1,7 @@
 //! The first start after an installation, in empty root file systems: no network, no git, no certificates, no home.
 //!
-//! The root has the program, the libraries that it names, and busybox. Every step is a process in namespaces of its own,
-//! so nothing of it stays.
+//! The root has the program, the libraries that it names, and busybox. Each step runs in new
+//! namespaces, so its mounts and processes end with it.
 
 mod root;
 
@@ -30,7 +30,7 @@ const READ_ONLY_HOME: &str =
 const READ_ONLY_ROOT: &str = "mount --rbind \"$root\" \"$root\"; mount -o remount,ro,bind \"$root\"; mount -t tmpfs tmpfs \"$root/tmp\"";
 const NO_DEVICES: &str = "umount -l \"$root/dev\"; mount -t tmpfs tmpfs \"$root/dev\"; : >\"$root/dev/null\"; chmod 666 \"$root/dev/null\"";
 
-/// A start of the program and what must come out of it.
+/// A start of the program, with the expected exit code and output.
 struct Step {
     name: &'static str,
     place: Place,

@@ -158,7 +158,7 @@ impl Secrets {
         secret.map(|(value, _)| value.as_str())
     }
 
-    /// A text without the inserted values that an audience must not see. `None` if it has none.
+    /// Returns a text with the inserted values removed that an audience must not see, or `None` if the text has no such value.
     #[must_use]
     pub fn masked(&self, text: &str, audience: Audience) -> Option<String> {
         if let Some(masked) = self.texts.get(text) {

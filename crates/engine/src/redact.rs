@@ -182,7 +182,7 @@ fn hide_opaque(value: &mut Value, keys: &mut Vec<String>) {
 /// The keys of an object whose texts are all hidden.
 const OPAQUE: [&str; 3] = ["lsp", "", "initialization"];
 
-/// Returns an address without the values of its query; `None` if it has none.
+/// Returns an address with the values of its query removed, or `None` if the text is no address or has no query.
 fn without_query(text: &str) -> Option<String> {
     if !is_address(text) {
         return None;

@@ -1,4 +1,4 @@
-//! Reviews of changes: what a model is asked, and the findings in its answer.
+//! Code review: builds the prompt for the model, and parses the findings in its answer.
 //!
 //! A review is a session. It can read files and ask git about changes, and nothing else: the text under review must not
 //! make the model write, run or fetch something. The findings are the structured answer of the session, so they are there
@@ -13,7 +13,7 @@ use codewright_proto::{
 use codewright_workspace::Workspace;
 use serde_json::Value;
 
-use crate::interface::Sessions;
+use crate::interface::{Permissions, Sessions};
 use crate::plugins::current::current;
 use crate::{Error, Instance, prompts};
 
@@ -37,9 +37,9 @@ const RULES: [(&str, &str, Action); 16] = [
     ("bash", "git show *", Action::Allow),
     ("bash", "git log *", Action::Allow),
     ("bash", "git status *", Action::Allow),
-    // These options write a file and run a program.
-    ("bash", "git *--output*", Action::Deny),
-    ("bash", "git *--ext-diff*", Action::Deny),
+    // These options write a file and run a program. Git accepts every unique beginning of an option.
+    ("bash", "git *--o*", Action::Deny),
+    ("bash", "git *--ext*", Action::Deny),
 ];
 
 impl Instance {
@@ -103,8 +103,10 @@ impl Sessions<'_> {
         let answer = structured(&self.0.store.messages(id, Some(SEARCHED_MESSAGES)).await?)?;
         let instance = current(self.0, std::path::Path::new(&session.directory)).await?;
         let root = instance.worktree.root.clone();
+        let kept = Permissions(self.0).kept_from_users(&instance)?;
         let workspace = Workspace::fixed(&instance.directory, &root);
-        let read = tokio::task::spawn_blocking(move || finding::read(&answer, &workspace, &root)).await;
+        let read =
+            tokio::task::spawn_blocking(move || finding::read(&answer, &workspace, &root, &kept)).await;
         match read {
             Ok(Ok(review)) => Ok(review),
             Ok(Err(error)) => {

@@ -50,7 +50,7 @@ pub use launch::{CONFINE, Inner, Launch, plan, restrict};
 pub use light::with_writes;
 pub use listeners::listeners;
 pub use mechanism::{Creation, Mechanism, Probe, Strongest, detect};
-pub use names::{Below, OutsidePackages};
+pub use names::{Below, OutsidePackages, is_part_of_repository};
 pub use opened::Opened;
 
 /// The private directory of a command appears under this path.

@@ -244,7 +244,7 @@ impl Names {
     /// it a repository, or a setting of one. `has` reports whether the directory has an entry, in any case.
     pub(crate) fn is_part(&self, path: &Path, has: impl Fn(&str) -> bool) -> bool {
         let is_inside = self.below.directories.iter().any(|directory| path.starts_with(directory));
-        is_inside && self.grant(path) != Grant::Inside && is_part(path, has)
+        is_inside && self.grant(path) != Grant::Inside && is_part_of_repository(path, has)
     }
 
     /// Whether an entry is guarded because a link with another name led to it.
@@ -311,8 +311,9 @@ impl Names {
 
 /// Whether an entry decides which programs git runs in its directory, or in the directory above one of hooks: the last entry
 /// that makes the directory a repository with settings, or a setting of one. `has` reports whether the directory of the
-/// entry has another one, in any case.
-fn is_part(path: &Path, has: impl Fn(&str) -> bool) -> bool {
+/// entry has another one, in any case; a name that begins with `../` is one of the directory above.
+#[must_use]
+pub fn is_part_of_repository(path: &Path, has: impl Fn(&str) -> bool) -> bool {
     let mut names = path.components().rev().filter_map(folded);
     let (Some(name), above) = (names.next(), names.next()) else { return false };
     if above.as_deref() == Some("hooks") && REPOSITORY.iter().all(|part| has(&format!("../{part}"))) {

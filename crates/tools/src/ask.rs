@@ -13,7 +13,7 @@ pub(crate) fn spelled(ask: Ask, place: &Place) -> Ask {
     if has_namesake(&place.real) { ask.under(Policy::Spelled) } else { ask }
 }
 
-/// Adds to a change of a file that it reads the file: what fits and what does not says something about the content.
+/// Adds the permission to read a file to the request to change it, because an edit that succeeds or fails reveals content.
 pub(crate) fn reading(mut ask: Ask, patterns: &[String], certainty: Certainty) -> Ask {
     let reads =
         patterns.iter().map(|pattern| Implied { certainty, ..Implied::new(Permission::Read, pattern) });

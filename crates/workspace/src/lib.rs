@@ -24,7 +24,7 @@ mod watch;
 pub use beneath::{Node, Opening, Status, fixed_directory};
 pub use codewright_sandbox::{
     Below, Blocked, CONFINE, Creation, Guarded, Mechanism, Mounter, Network, Opened, OutsidePackages, Probe,
-    Sandbox, Strongest, TEMPORARY, folded_name, listeners,
+    Sandbox, Strongest, TEMPORARY, folded_name, is_part_of_repository, listeners,
 };
 pub use diff::{Diff, unified};
 pub use directory::{Directory, EntryStatus};

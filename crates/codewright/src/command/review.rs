@@ -1,6 +1,6 @@
 //! `review`: reviews changes and prints the findings as text, JSON or SARIF.
 //!
-//! The engine says what the model is asked and what its answer means, as for the clients' `/review`.
+//! The engine writes the prompt and parses the answer, for this command and for `/review` in the clients.
 
 mod format;
 

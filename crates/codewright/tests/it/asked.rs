@@ -40,7 +40,7 @@ fn prepared(script: Script) -> Result<Stage> {
 
 /// Runs each call in a session of its own. Returns the requests, `None` for calls that needed none. Each is answered
 /// with `with`.
-fn requests(stage: &Stage, count: usize, with: &str) -> Result<Vec<Option<Value>>> {
+pub(crate) fn requests(stage: &Stage, count: usize, with: &str) -> Result<Vec<Option<Value>>> {
     let here = stage.project.directory().canonicalize()?;
     let (server, url) = stage.serve()?;
     let mut found = Vec::new();

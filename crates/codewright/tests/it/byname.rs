@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::{Project, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::permissions::{begin, question, reply};
+use crate::asked::requests;
 use crate::support::{Stage, check_has};
 use crate::users::Team;
 
@@ -76,29 +76,11 @@ const PATCHES: &str = "gpt-5";
 /// A model that is offered replacements.
 const EDITS: &str = "plain-model";
 
-/// Runs each call in a session of its own. Returns the requests, each of which is rejected.
-fn requests(stage: &Stage, count: usize) -> Result<Vec<Option<Value>>> {
-    let here = stage.project.directory().canonicalize()?;
-    let (server, url) = stage.serve()?;
-    let mut found = Vec::new();
-    for _ in 0..count {
-        let session = begin(&url, &here)?;
-        let asked = question(&url, &session)?;
-        if let Some(asked) = &asked {
-            reply(&url, asked, "reject")?;
-        }
-        found.push(asked);
-    }
-    server.terminate()?;
-    server.finish()?.success()?;
-    Ok(found)
-}
-
 /// Checks which calls lead to a request, without rules of the user.
 fn check(calls: &[(Turn, Option<&str>)], permission: Value, model: &str) -> Result<Stage> {
     let stage = stage(calls)?;
     configure(&stage, permission, model)?;
-    let found = requests(&stage, calls.len())?;
+    let found = requests(&stage, calls.len(), "reject")?;
     for (number, (asked, (_, expected))) in found.iter().zip(calls).enumerate() {
         let kind = asked.as_ref().and_then(|asked| asked["permission"].as_str());
         assert_eq!(kind, *expected, "call {number}: {asked:?}");
@@ -235,7 +217,7 @@ fn what_commands_do_not_see_is_read_and_found_after_a_reply_only() -> Result<()>
     let config = stage.project.home().join(".config/codewright/codewright.json");
     std::fs::create_dir_all(config.parent().context("no parent")?)?;
     std::fs::write(config, json!({"sandbox": {"hide": [hidden]}}).to_string())?;
-    let found = requests(&stage, calls.len())?;
+    let found = requests(&stage, calls.len(), "reject")?;
     let kinds: Vec<_> =
         found.iter().map(|asked| asked.as_ref().and_then(|asked| asked["permission"].as_str())).collect();
     assert_eq!(kinds, calls.map(|(_, kind)| kind));

@@ -11,17 +11,13 @@ use std::path::{Path, PathBuf};
 use codewright_config::{Dirs, Env, SandboxConfig};
 use codewright_permission::control;
 use codewright_tools::{Ask, Permission, UNKNOWN};
-use codewright_workspace::{Guarded, folded_name, normalize, physical};
+use codewright_workspace::{Guarded, folded_name, is_part_of_repository, normalize, physical};
 
 use crate::sandbox::git;
 use crate::sandbox::hiding::{Hiding, ProcessKind};
 
-/// The entries that make a directory a repository of git. A `commondir` stands for the last two.
-const REPOSITORY: [&str; 3] = ["head", "objects", "refs"];
-/// The entries of a repository that decide which programs git runs.
-const PROGRAMS: [&str; 4] = ["config", "config.worktree", "hooks", "commondir"];
-/// The largest number of entries of a directory that are compared.
-const MAX_ENTRIES: usize = 2000;
+/// The number of links among control files above which everything in their directory counts as what they lead to.
+const MAX_LINKS: usize = 10_000;
 
 /// The user whose settings and secrets count.
 #[derive(Debug)]
@@ -142,46 +138,43 @@ fn is_row(rows: &[Guarded], path: &Path) -> bool {
     rows.any(|row| row.patterns.iter().any(|pattern| control::matches_name(pattern, &name)))
 }
 
-/// Whether an entry decides which programs git runs if its directory is a repository, also one that the entry completes.
+/// Whether an entry is part of a repository of git, or completes one.
 fn is_part(path: &Path) -> bool {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return false };
-    let name = folded_name(&name.to_string_lossy());
     // The directory `.git` has rows of its own.
-    if directory.file_name().is_some_and(|name| name == ".git") {
+    if path.components().any(|part| part.as_os_str() == ".git") {
         return false;
     }
-    let (is_program, is_sign) = (PROGRAMS.contains(&name.as_str()), REPOSITORY.contains(&name.as_str()));
-    if !is_program && !is_sign {
-        return false;
-    }
-    let mut present: Vec<String> = names(directory).into_iter().map(|name| folded_name(&name)).collect();
-    let is_new = !present.contains(&name);
-    present.push(name);
-    let has = |part: &str| present.iter().any(|name| name == part);
-    let is_repository = has("head") && (has("commondir") || has("objects") && has("refs"));
-    // An entry that makes no repository and exists is only replaced, as git does with each commit.
-    is_repository && (is_program || is_new && PROGRAMS.iter().any(|part| has(part)))
+    let Some(directory) = path.parent() else { return false };
+    is_part_of_repository(path, |name| {
+        let (directory, name) = match name.strip_prefix("../") {
+            Some(name) => (directory.parent().unwrap_or(directory), name),
+            None => (directory, name),
+        };
+        names(directory).any(|other| folded_name(&other) == name)
+    })
 }
 
-/// What the links among the control files of a directory lead to.
+/// What the links among the control files of a directory lead to. Links deeper inside a directory of control files are not
+/// followed, except those to hooks.
 pub(crate) fn links(directory: &Path) -> Vec<Guarded> {
     let mut rows = Vec::new();
     for row in control::guarded(directory) {
-        for name in names(&row.directory) {
-            let folded = folded_name(&name);
-            if !row.patterns.iter().any(|pattern| control::matches_name(pattern, &folded)) {
-                continue;
-            }
-            let path = row.directory.join(name);
-            let inside = names(&path).into_iter().map(|name| path.join(name));
+        let is_control = |name: &String| {
+            let folded = folded_name(name);
+            row.patterns.iter().any(|pattern| control::matches_name(pattern, &folded))
+        };
+        for path in names(&row.directory).filter(is_control).map(|name| row.directory.join(name)) {
             // A link in a directory of control files is one, too.
-            for path in inside.chain([path.clone()]) {
-                rows.extend(target(&path));
-            }
+            let inside = names(&path).map(|name| path.join(name));
+            rows.extend(inside.chain([path.clone()]).filter_map(|path| target(&path)).take(MAX_LINKS));
         }
     }
     let hooks = directory.join(".git/hooks");
-    rows.extend(names(&hooks).into_iter().filter_map(|name| target(&hooks.join(name))));
+    rows.extend(names(&hooks).filter_map(|name| target(&hooks.join(name))).take(MAX_LINKS));
+    if rows.len() > MAX_LINKS {
+        let patterns = vec![Guarded::EVERYTHING.to_owned()];
+        rows = vec![Guarded { directory: directory.to_owned(), patterns, except: Vec::new() }];
+    }
     rows
 }
 
@@ -194,10 +187,10 @@ fn target(path: &Path) -> Option<Guarded> {
     Some(Guarded { directory, patterns: vec![folded_name(&name.to_string_lossy())], except: Vec::new() })
 }
 
-/// The names of the entries of a directory.
-fn names(directory: &Path) -> Vec<String> {
-    let entries = read_dir(directory).into_iter().flatten().flatten().take(MAX_ENTRIES);
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+/// The names of the entries of a directory. All of them count: a command could create as many as it wants in front of one.
+fn names(directory: &Path) -> impl Iterator<Item = String> + use<> {
+    let entries = read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
@@ -260,5 +253,31 @@ mod tests {
             let found = decisive.among(vec![root.join(path)], &root);
             assert_eq!(!found.is_empty(), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn many_entries_hide_neither_a_link_nor_a_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for directory in ["home", "docs/objects", "docs/refs", "env"] {
+            create_dir_all(root.join(directory)).unwrap();
+        }
+        write(root.join("docs/HEAD"), "").unwrap();
+        symlink("env/x", root.join(".envrc")).unwrap();
+        for number in 0..3000 {
+            write(root.join(format!("{number}")), "").unwrap();
+            write(root.join(format!("docs/{number}")), "").unwrap();
+        }
+        let variables = Env::from_pairs([("HOME", root.join("home").to_str().unwrap())]);
+        let decisive = Decisive::new(&variables, &Dirs::new(&variables).unwrap());
+        for path in ["env/x", "docs/config"] {
+            assert!(!decisive.among(vec![root.join(path)], &root).is_empty(), "{path}");
+        }
+        create_dir_all(root.join(".claude")).unwrap();
+        for number in 0..=MAX_LINKS {
+            symlink("../env/y", root.join(format!(".claude/{number}"))).unwrap();
+        }
+        symlink("../env/z", root.join(".mcp.json")).unwrap();
+        assert!(!decisive.among(vec![root.join("any/file")], &root).is_empty(), "it must fail closed");
     }
 }

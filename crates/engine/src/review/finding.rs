@@ -8,6 +8,8 @@ use codewright_workspace::{Workspace, unified};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::permission::reading::KeptFiles;
+
 /// The most findings of a review.
 const MAX_FINDINGS: usize = 200;
 /// The largest file whose lines are counted and replaced.
@@ -49,14 +51,19 @@ pub(crate) fn schema() -> Value {
 /// # Errors
 ///
 /// Fails if the answer does not fit.
-pub(crate) fn read(answer: &Value, workspace: &Workspace, root: &Path) -> Result<Review, serde_json::Error> {
+pub(crate) fn read(
+    answer: &Value,
+    workspace: &Workspace,
+    root: &Path,
+    kept: &KeptFiles,
+) -> Result<Review, serde_json::Error> {
     #[derive(Deserialize)]
     struct Answer {
         summary: String,
         findings: Vec<Finding>,
     }
     let answer = Answer::deserialize(answer)?;
-    let mut files = Files { workspace, root, texts: HashMap::new() };
+    let mut files = Files { workspace, root, kept, texts: HashMap::new() };
     let mut review = Review { summary: answer.summary, ..Review::default() };
     for finding in answer.findings.into_iter().take(MAX_FINDINGS) {
         let place = format!("{}:{}", finding.file, finding.line);
@@ -77,6 +84,8 @@ pub(crate) fn read(answer: &Value, workspace: &Workspace, root: &Path) -> Result
 struct Files<'a> {
     workspace: &'a Workspace,
     root: &'a Path,
+    /// Files whose content is in no patch: the model must not read them either.
+    kept: &'a KeptFiles,
     texts: HashMap<PathBuf, Option<String>>,
 }
 
@@ -117,7 +126,9 @@ impl Files<'_> {
         if !held.place.inside || held.file().is_err() {
             return false;
         }
-        let text = held.read(MAX_FILE_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let is_kept = self.kept.has(&held.place.real) || self.kept.has(&held.place.path);
+        let bytes = if is_kept { None } else { held.read(MAX_FILE_BYTES).ok() };
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         self.texts.insert(path.to_owned(), text);
         true
     }
@@ -164,7 +175,7 @@ mod tests {
 
     fn review(root: &Path, finding: Value) -> Review {
         let answer = json!({ "summary": "s", "findings": [finding] });
-        read(&answer, &Workspace::fixed(root, root), root).unwrap()
+        read(&answer, &Workspace::fixed(root, root), root, &KeptFiles::none()).unwrap()
     }
 
     fn finding(file: &str, line: u64) -> Value {
@@ -202,7 +213,10 @@ mod tests {
     fn an_answer_of_another_shape_is_refused() {
         let root = Path::new("/");
         for value in [json!({}), json!([]), json!({ "summary": "s", "findings": [{ "file": "a" }] })] {
-            assert!(read(&value, &Workspace::fixed(root, root), root).is_err(), "{value}");
+            assert!(
+                read(&value, &Workspace::fixed(root, root), root, &KeptFiles::none()).is_err(),
+                "{value}"
+            );
         }
     }
 

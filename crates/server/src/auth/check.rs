@@ -13,7 +13,7 @@ use crate::Error;
 use crate::nodes::Passed;
 use crate::state::App;
 
-/// Checks a request against the rule of its route, and records what it changed.
+/// Rejects a request that the rule of its route does not allow, and writes an allowed change to the audit log.
 pub(crate) async fn check(
     State((app, rule)): State<(App, Rule)>,
     mut request: Request,

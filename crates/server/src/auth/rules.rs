@@ -1,9 +1,9 @@
-//! What a route requires of a user, and what the audit log records. `route/table/` states both for each route.
+//! The authorization of a route, and whether its requests are in the audit log. Each row of `route/table/` states both.
 //!
 //! The paths that name a session say so with `{sessionID}`; the rules `Read`, `Write`, `Permission` and `Question` are
 //! only for paths with ids.
 
-/// What a route requires of a user.
+/// The authorization that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// A user of any role. The answer says nothing about sessions.

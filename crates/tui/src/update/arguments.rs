@@ -13,7 +13,7 @@ use crate::state::State;
 /// The number of names that an error offers.
 const MAX_OFFERED: usize = 3;
 
-/// Performs an action with an argument. Returns `None` if the action takes none; the error is for the user.
+/// Performs an action with an argument. Returns `None` for an action without arguments. The error is shown to the user.
 pub(super) fn perform(state: &mut State, action: Action, argument: &str) -> Option<Result<Vec<Cmd>, String>> {
     if matches!(action, Action::ModelList | Action::AgentList | Action::ThemeList) {
         return Some(choose(state, action, argument));
