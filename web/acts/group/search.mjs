@@ -94,8 +94,8 @@ export const table = [
       return found;
     };
     const known = new Set(await names());
-    // What changes the session for good has acts of its own.
-    const skipped = /^(Delete|Sign out|Summarize|Undo|Redo|Fork|Export|A long session|Scripted title|Long outputs|A better title)/;
+    // What changes the session for good, or opens another one when the model has answered, has acts of its own.
+    const skipped = /^(Delete|Sign out|Summarize|Undo|Redo|Fork|Export|A long session|Scripted title|Long outputs|A better title|Let the model review changes|Findings of the review)/;
     const address = cx.page.url();
     for (const name of [...known].filter((one) => !skipped.test(one))) {
       await cx.command(name);

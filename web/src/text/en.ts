@@ -75,7 +75,7 @@ export const en = {
  copyLast: "Copy the last answer", showTimes: "Show times", showThinking: "Show thinking", showOutputs: "Show full outputs",
   forkSession: "Fork the session", editQueued: "is sent before the next step",
   moveSession: "Move to another directory",
-  reviewChanges: "Let the model review changes", findings: "Findings of the review", reviewing: "The changes are being reviewed…", noFindings: "The review has no findings", allDismissed: "Every finding is dismissed",
+  reviewChanges: "Let the model review changes", findings: "Findings of the review", reviewing: "The changes are being reviewed…", reviewEnded: "The review is finished", noFindings: "The review has no findings", allDismissed: "Every finding is dismissed",
   applyChange: "Apply", applied: "Applied", changeApplied: "The change is applied", changeGone: "The change does not apply: the original lines are not in the file", giveToAgent: "Give it to the agent", dismiss: "Dismiss",
   bugReport: "Report a problem", bugWritten: (name: string) => `The report was downloaded as ${name}. Nothing was sent.`, downloadAgain: "Download again",
 

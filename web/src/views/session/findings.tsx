@@ -1,7 +1,7 @@
 // The findings of a review: a list whose changes are applied or dismissed one by one.
 import { createSignal, For, Show, type JSX } from "solid-js";
 import { openDialog } from "../../app/dialogs";
-import { go, openSession } from "../../app/router";
+import { go, openSession, route } from "../../app/router";
 import { call, type Finding, type Review } from "../../api";
 import { attempt } from "../../state/actions";
 import { currentModel, currentVariant, isChosen, needsChoice } from "../../state/choice";
@@ -19,7 +19,8 @@ import { draftOf, focusPrompt } from "./draft";
 const [handled, setHandled] = createSignal<Record<string, "applied" | "dismissed">>({});
 const keyOf = (id: string, finding: Finding) => `${id} ${finding.file} ${finding.title}`;
 
-/** Reviews the uncommitted changes, or a range, in a new session, and opens the findings. */
+/** Reviews the uncommitted changes, or a range, in a new session, and opens the findings. If the user has gone elsewhere
+ *  meanwhile, they are offered instead. */
 export async function startReview(directory: string, range: string): Promise<void> {
   const place = placeOf(directory);
   await Promise.all([place.providers.load(), place.config.load(), place.agents.load()]);
@@ -37,12 +38,27 @@ export async function startReview(directory: string, range: string): Promise<voi
   const variant = model ? currentVariant(place, model) : undefined;
   const body = { ...request.prompt, ...(model ? { model } : {}), ...(variant ? { variant } : {}), ...(isChosen(place) ? { chosen: true } : {}) };
   await call("POST /session/{sessionID}/message", { path: { sessionID: session.id }, query, body, long: true });
-  await openFindings(session.id);
+  const review = await reviewOf(session.id);
+  const at = route();
+  if (at.name === "session" && at.id === session.id) {
+    show(session.id, review);
+    return;
+  }
+  const open = () => {
+    openSession(session.id);
+    show(session.id, review);
+  };
+  toast({ text: t.reviewEnded, kind: "good", action: { label: t.findings, run: open } });
 }
 
 /** Fetches the findings of a session, and opens them. */
 export async function openFindings(id: string): Promise<void> {
-  const review = await call("GET /session/{sessionID}/review", { path: { sessionID: id } });
+  show(id, await reviewOf(id));
+}
+
+const reviewOf = (id: string): Promise<Review> => call("GET /session/{sessionID}/review", { path: { sessionID: id } });
+
+function show(id: string, review: Review): void {
   for (const problem of review.problems) toast({ text: plain(problem), kind: "bad" });
   if (review.findings.length === 0) {
     toast({ text: t.noFindings, kind: "good" });
