@@ -13,6 +13,7 @@ mod contract;
 mod crash;
 mod dist;
 mod ecosystem;
+mod edits;
 mod first_hour;
 mod first_run;
 mod fleet;
@@ -159,6 +160,10 @@ Commands:
       and on this program, or with other plugins. Print the points of both for each package, and
       what is missing. Needs npm. Exit with 1 if a point is missing that is not safer on purpose.
 
+  edits [FILE|DIRECTORY]... [--verbose]
+      Make recorded edits of models again with the edit tool (default: the sample in xtask/fixtures/edits). Print how many
+      give the same file, and what happens to those that failed. Exit with 1 if a success differs, an ambiguous edit is
+      made, text is replaced that was not quoted, or a block is refused that differs only in indentation.
   plugins [--bin PATH]
       Run published plugins of npm, unmodified, each alone and all together, and check the
       types of fixture plugins against the official package. Needs npm and a runtime for
@@ -218,6 +223,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "hang" => return hang::main(rest),
         "local-model" => return local_model::main(rest),
         "mcp" => return mcp::main(rest),
+        "edits" => return edits::main(rest),
         "ecosystem" => return ecosystem::main(rest),
         "plugins" => return plugins::main(rest),
         "lsp" => return lsp::main(rest),

@@ -46,6 +46,22 @@ pub fn edit(content: &str, old: &str, new: &str) {
     }
 }
 
+/// Returns the content of a file after an edit, or the sentence that the model gets instead.
+///
+/// # Errors
+///
+/// If the quoted text is not found, or is found in several places.
+pub fn edited(content: &str, old: &str, new: &str, is_all: bool) -> Result<String, String> {
+    edit::tried(content, old, new, is_all).map_err(|error| error.to_string())
+}
+
+/// Returns the parts of a file that an edit would replace.
+pub fn replaced(content: &str, old: &str, is_all: bool) -> Vec<String> {
+    let text = TextFile::parse(content).text;
+    let places = edit::places(&text, old, is_all).unwrap_or_default();
+    places.into_iter().map(|place| text[place].to_owned()).collect()
+}
+
 /// A patch is parsed or rejected, and applying it returns a text or an error.
 pub fn patch(patch: &str, content: &str) {
     apply_patch::tried(patch, content);

@@ -1,11 +1,16 @@
 //! Replaces a text in a file.
 
+mod indentation;
+mod nearest;
 mod replacer;
+
+use std::ops::Range;
 
 use codewright_workspace::{Diff, Error, Held, MAX_TEXT_BYTES, Node, Place, TextFile, unified};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use self::indentation::shifted;
 use self::replacer::{Miss, Wanted, locate};
 use super::apply_patch::prefers_patches;
 use super::write::asks;
@@ -106,7 +111,7 @@ impl Tool for Edit {
 
 /// The ranges of a text that an edit would replace.
 #[cfg(any(test, feature = "trial"))]
-pub(crate) fn places(text: &str, old: &str, is_all: bool) -> Option<Vec<std::ops::Range<usize>>> {
+pub(crate) fn places(text: &str, old: &str, is_all: bool) -> Option<Vec<Range<usize>>> {
     let wanted = if is_all { Wanted::All } else { Wanted::One };
     locate(text, &old.replace("\r\n", "\n"), wanted).ok().map(|found| found.ranges)
 }
@@ -237,13 +242,35 @@ fn replaced(content: Option<&str>, piece: &Piece, name: &str) -> Result<String, 
     let (old, new) = tags::as_in_file(&file.text, &old, &piece.new_string);
     let wanted = if piece.replace_all == Some(true) { Wanted::All } else { Wanted::One };
     match locate(&file.text, &old, wanted) {
-        Ok(found) => Ok(file.replaced(&found.ranges, &new)),
-        Err(Miss::NotFound) => tell(
+        Ok(found) => {
+            let edits = found.ranges.into_iter().map(|range| {
+                let new = indented(&file.text, &range, &old, &new);
+                (range, new)
+            });
+            Ok(file.changed(&edits.collect::<Vec<_>>()))
+        }
+        Err(Miss::NotFound) => tell(&format!(
             "Could not find oldString in the file. It must match exactly, including whitespace, \
-             indentation, and line endings.",
-        ),
-        Err(Miss::Ambiguous) => tell(
-            "Found multiple matches for oldString. Provide more surrounding context to make the match unique.",
-        ),
+             indentation, and line endings.{}",
+            nearest::nearest(&file.text, &old)
+        )),
+        Err(Miss::Ambiguous(ranges)) => tell(&format!(
+            "Found multiple matches for oldString. Provide more surrounding context to make the match unique. {}",
+            nearest::numbers(&file.text, &ranges)
+        )),
     }
+}
+
+/// The new text with the indentation that the file has where the quotation has another one.
+fn indented(text: &str, range: &Range<usize>, old: &str, new: &str) -> String {
+    let is_line = range.start == 0 || text[..range.start].ends_with('\n');
+    let moved = if is_line { shifted(old, &text[range.clone()], new) } else { None };
+    moved.unwrap_or_else(|| new.to_owned())
+}
+
+/// The content of a file after an edit, or the reason why nothing was replaced.
+#[cfg(any(test, feature = "trial"))]
+pub(crate) fn tried(content: &str, old: &str, new: &str, is_all: bool) -> Result<String, ToolError> {
+    let piece = Piece { old_string: old.to_owned(), new_string: new.to_owned(), replace_all: Some(is_all) };
+    replaced(Some(content), &piece, "file")
 }

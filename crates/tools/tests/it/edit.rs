@@ -23,7 +23,7 @@ async fn a_text_is_replaced() {
             "def f():\n    if x:\n        return 1\n    return 2\n",
             "if x:\n  return 1",
             "if y:\n  return 3",
-            "def f():\nif y:\n  return 3\n    return 2\n",
+            "def f():\n    if y:\n        return 3\n    return 2\n",
         ),
         ("a\r\nb\r\nc\r\n", "a\nb", "a\nB", "a\r\nB\r\nc\r\n"),
         ("\u{feff}hello\nworld\n", "hello", "HELLO", "\u{feff}HELLO\nworld\n"),
@@ -79,7 +79,11 @@ async fn an_edit_that_fails_does_not_change_the_file() {
         ),
         (
             call("$P/t/dup.txt", "foo", "baz"),
-            "Found multiple matches for oldString. Provide more surrounding context to make the match unique.",
+            "Found multiple matches for oldString. Provide more surrounding context to make the match unique. The matches start at the lines 1, 3.",
+        ),
+        (
+            call("$P/t/dup.txt", "foo\nbaz", "y"),
+            "Could not find oldString in the file. It must match exactly, including whitespace, indentation, and line endings.\n\nThe closest lines of the file are:\n1: foo\n2: bar",
         ),
         (call("$P/t/dup.txt", "foo", "foo"), "No changes to apply: oldString and newString are identical."),
         (

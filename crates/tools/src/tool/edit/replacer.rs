@@ -3,20 +3,16 @@
 //! There are nine strategies, from strict to lenient. A later one is tried only if all before it find
 //! nothing. A strategy returns the ranges that it would replace. Several ranges without one that is clearly
 //! meant are an error.
+//!
+//! Every strategy finds only text that was quoted: what differs are blanks, empty lines and escapes. A text
+//! that is merely similar is never replaced. Recorded work of models shows that the difference is often a
+//! line that the model has not seen (`cargo xtask edits`).
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
 /// In larger texts only an exact copy is searched.
 const MAX_LENIENT_BYTES: usize = 4 * 1024 * 1024;
-/// The limit of blocks that are compared by similarity. If there are more, the anchors are not distinctive.
-const MAX_BLOCKS: usize = 64;
-/// The limit of characters compared by edit distance, which takes quadratic time.
-const MAX_COMPARED_CHARS: usize = 4000;
-/// The least similarity of the inside of a block, from 0 to 1.
-const MIN_SIMILARITY: f64 = 0.75;
-/// The least difference in similarity between the best block and the next.
-const MIN_LEAD: f64 = 0.1;
 /// The least number of letters and digits of a first or last line that serves as an anchor.
 const MIN_ANCHOR_CHARS: usize = 3;
 /// The columns of a tab.
@@ -34,11 +30,11 @@ pub(super) enum Wanted {
 pub(super) enum Strategy {
     Simple,
     LineTrimmed,
-    BlockAnchor,
-    WhitespaceNormalized,
     IndentationFlexible,
+    WhitespaceNormalized,
     EscapeNormalized,
     TrimmedBoundary,
+    BlockAnchor,
     ContextAware,
     MultiOccurrence,
 }
@@ -51,10 +47,11 @@ pub(super) struct Found {
 }
 
 /// The reason why nothing may be replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Miss {
     NotFound,
-    Ambiguous,
+    /// The ranges that are meant equally well.
+    Ambiguous(Vec<Range<usize>>),
 }
 
 type Search = fn(&Text, &Piece) -> Vec<Range<usize>>;
@@ -63,11 +60,11 @@ type Search = fn(&Text, &Piece) -> Vec<Range<usize>>;
 const CHAIN: [(Strategy, Search); 8] = [
     (Strategy::Simple, simple),
     (Strategy::LineTrimmed, line_trimmed),
-    (Strategy::BlockAnchor, block_anchor),
-    (Strategy::WhitespaceNormalized, whitespace_normalized),
     (Strategy::IndentationFlexible, indentation_flexible),
+    (Strategy::WhitespaceNormalized, whitespace_normalized),
     (Strategy::EscapeNormalized, escape_normalized),
     (Strategy::TrimmedBoundary, trimmed_boundary),
+    (Strategy::BlockAnchor, block_anchor),
     (Strategy::ContextAware, context_aware),
 ];
 
@@ -84,7 +81,7 @@ pub(super) fn locate(text: &str, find: &str, wanted: Wanted) -> Result<Found, Mi
             return multi_occurrence(&text, &piece, &ranges);
         }
         if ranges.len() > 1 && matches!(strategy, Strategy::BlockAnchor | Strategy::ContextAware) {
-            return Err(Miss::Ambiguous);
+            return Err(Miss::Ambiguous(ranges));
         }
         if !ranges.is_empty() {
             return Ok(Found { ranges: apart(ranges), strategy });
@@ -188,61 +185,37 @@ fn line_trimmed(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     text.runs(piece, |run| run.iter().zip(&piece.lines).all(|(a, b)| a.trim_end() == b.trim_end()))
 }
 
-/// 3: a block with the same first and last line and a similar inside.
-fn block_anchor(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
-    let Some((first, last)) = piece.anchors() else { return Vec::new() };
-    let count = piece.lines.len();
-    let slack = (count / 4).max(1);
-    let mut blocks = Vec::new();
-    for start in (0..text.lines().len()).filter(|index| text.line(*index).trim() == first) {
-        let ends = start + (count - slack).max(3)..=start + count + slack;
-        for end in ends.filter(|end| *end <= text.lines().len() && text.line(end - 1).trim() == last) {
-            blocks.push(start..end);
-        }
-        if blocks.len() > MAX_BLOCKS {
-            return Vec::new();
-        }
-    }
-    let wanted = inside(&piece.lines);
-    let likeness = |block: &Range<usize>| similarity(&wanted, &inside(&text.block(block.clone())));
-    let mut rated: Vec<(f64, Range<usize>)> =
-        blocks.into_iter().map(|block| (likeness(&block), block)).collect();
-    rated.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let best = rated.first().map_or(0.0, |(likeness, _)| *likeness);
-    let close = rated.into_iter().filter(|(likeness, _)| *likeness >= MIN_SIMILARITY.max(best - MIN_LEAD));
-    close.map(|(_, block)| text.bytes(block, piece)).collect()
+/// 3: the same lines with another indentation, if possible with the same relative steps, and if possible with the same blanks
+/// inside.
+fn indentation_flexible(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let wanted = steps(&piece.lines);
+    let trimmed = |run: &[&str]| run.iter().zip(&piece.lines).all(|(a, b)| a.trim() == b.trim());
+    let texts: Vec<String> = piece.lines.iter().map(|line| indented(line).1).collect();
+    let same = |run: &[&str]| run.iter().zip(&texts).all(|(line, text)| indented(line).1 == *text);
+    let stepped = |fits: &dyn Fn(&[&str]) -> bool| text.runs(piece, |run| fits(run) && steps(run) == wanted);
+    let searches: [&dyn Fn() -> Vec<Range<usize>>; 4] =
+        [&|| stepped(&trimmed), &|| text.runs(piece, trimmed), &|| stepped(&same), &|| {
+            text.runs(piece, same)
+        }];
+    searches.iter().map(|search| search()).find(|ranges| !ranges.is_empty()).unwrap_or_default()
 }
 
-fn inside<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    lines[1..lines.len() - 1].iter().map(|line| line.trim()).collect()
-}
-
-/// The similarity of two lists of lines, from 0 to 1.
-fn similarity(a: &[&str], b: &[&str]) -> f64 {
-    let (whole_a, whole_b) = (a.join("\n"), b.join("\n"));
-    if whole_a.len().max(whole_b.len()) <= MAX_COMPARED_CHARS {
-        return strsim::normalized_levenshtein(&whole_a, &whole_b);
-    }
-    let mut rest = b.to_vec();
-    let mut same = 0_usize;
-    for line in a {
-        if let Some(at) = rest.iter().position(|other| other == line) {
-            rest.swap_remove(at);
-            same += 1;
-        }
-    }
-    #[expect(clippy::cast_precision_loss, reason = "counts of lines are small")]
-    let share = same as f64 / a.len().max(b.len()) as f64;
-    share
-}
-
-/// 4: the same text except for the width of spaces inside lines. A space cannot match nothing.
-fn whitespace_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
-    let [line] = piece.lines.as_slice() else {
-        let wanted: Vec<(&str, String)> = piece.lines.iter().map(|line| indented(line)).collect();
-        return text
-            .runs(piece, |run| run.iter().zip(&wanted).all(|(line, wanted)| indented(line) == *wanted));
+/// The indentation of each line, as its rank among those of the block.
+fn steps(lines: &[&str]) -> Vec<usize> {
+    let width = |line: &&str| {
+        let blanks = line.chars().take_while(|c| c.is_whitespace());
+        blanks.map(|c| if c == '\t' { TAB_WIDTH } else { 1 }).sum::<usize>()
     };
+    let widths: Vec<usize> = lines.iter().filter(|line| !line.trim().is_empty()).map(width).collect();
+    let mut ranks = widths.clone();
+    ranks.sort_unstable();
+    ranks.dedup();
+    widths.iter().map(|width| ranks.partition_point(|rank| rank < width)).collect()
+}
+
+/// 4: the same part of a line except for the width of blanks. A blank cannot match nothing.
+fn whitespace_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let [line] = piece.lines.as_slice() else { return Vec::new() };
     let key = collapsed(line.trim()).0;
     if !key.contains(' ') {
         return Vec::new();
@@ -300,29 +273,7 @@ fn collapsed(line: &str) -> (String, Vec<usize>) {
     (out, map)
 }
 
-/// 5: the same lines with another indentation, if possible with the same relative steps.
-fn indentation_flexible(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
-    let texts: Vec<String> = piece.lines.iter().map(|line| indented(line).1).collect();
-    let same = |run: &[&str]| run.iter().zip(&texts).all(|(line, text)| indented(line).1 == *text);
-    let wanted = steps(&piece.lines);
-    let stepped = text.runs(piece, |run| same(run) && steps(run) == wanted);
-    if stepped.is_empty() { text.runs(piece, same) } else { stepped }
-}
-
-/// The indentation of each line, as its rank among those of the block.
-fn steps(lines: &[&str]) -> Vec<usize> {
-    let width = |line: &&str| {
-        let blanks = line.chars().take_while(|c| c.is_whitespace());
-        blanks.map(|c| if c == '\t' { TAB_WIDTH } else { 1 }).sum::<usize>()
-    };
-    let widths: Vec<usize> = lines.iter().filter(|line| !line.trim().is_empty()).map(width).collect();
-    let mut ranks = widths.clone();
-    ranks.sort_unstable();
-    ranks.dedup();
-    widths.iter().map(|width| ranks.partition_point(|rank| rank < width)).collect()
-}
-
-/// 6: the same text after `
+/// 5: the same text after `
 /// `, `\"` and similar escapes are resolved.
 fn escape_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     if !text.all.contains('\\') && !piece.all.contains('\\') {
@@ -358,7 +309,7 @@ fn unescaped(text: &str) -> (String, Vec<usize>) {
     (out, map)
 }
 
-/// 7: the same text without the empty lines around it.
+/// 6: the same text without the empty lines around it.
 fn trimmed_boundary(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let blank = |line: &&&str| line.trim().is_empty();
     let lines: Vec<&str> = piece.all.split('\n').collect();
@@ -384,22 +335,57 @@ fn trimmed_boundary(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     ranges
 }
 
-/// 8: a block of the same length with the same first and last line, of which half the lines are the same.
+/// 7: a block with the same first and last line, whose inside differs only in blanks beside punctuation.
+fn block_anchor(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let Some((first, last)) = piece.anchors() else { return Vec::new() };
+    let wanted: Vec<String> = inside(&piece.lines).map(tight).collect();
+    text.runs(piece, |run| {
+        run[0].trim() == first
+            && run[run.len() - 1].trim() == last
+            && inside(run).map(tight).eq(wanted.iter().map(String::as_str))
+    })
+}
+
+fn inside<'a, 'b>(lines: &'b [&'a str]) -> impl Iterator<Item = &'a str> + use<'a, 'b> {
+    lines[1..lines.len() - 1].iter().copied()
+}
+
+/// A line without blanks beside punctuation, and each other run of blanks as one space. `f( a, b )` and `f(a,b)` are the same,
+/// but `a b` and `ab` are not.
+fn tight(line: &str) -> String {
+    let flat = collapsed(line.trim()).0;
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let mut out = String::with_capacity(flat.len());
+    let mut chars = flat.chars().peekable();
+    while let Some(c) = chars.next() {
+        let between = c == ' ' && is_word(out.chars().next_back()) && is_word(chars.peek().copied());
+        if c != ' ' || between {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// 8: a block with the same lines, between which other lines are empty.
 fn context_aware(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let Some((first, last)) = piece.anchors() else { return Vec::new() };
-    let wanted = inside(&piece.lines);
-    text.runs(piece, |run| {
-        if run[0].trim() != first || run[run.len() - 1].trim() != last {
-            return false;
+    let filled = |line: &&&str| !line.trim().is_empty();
+    let wanted: Vec<String> = piece.lines.iter().filter(filled).map(|line| tight(line)).collect();
+    let count = text.lines().len();
+    let mut ranges = Vec::new();
+    for start in (0..count).filter(|at| text.line(*at).trim() == first) {
+        let mut left = wanted.iter();
+        // Not more empty lines than the quotation has lines, so that one block takes linear time.
+        let end = (start..count.min(start + 2 * piece.lines.len())).find(|at| {
+            let line = text.line(*at);
+            let differs = !line.trim().is_empty() && left.next().is_none_or(|wanted| *wanted != tight(line));
+            differs || left.len() == 0
+        });
+        if let Some(end) = end.filter(|end| left.len() == 0 && text.line(*end).trim() == last) {
+            ranges.push(text.bytes(start..end + 1, piece));
         }
-        let pairs = wanted.iter().zip(inside(run)).filter(|(a, b)| !a.is_empty() || !b.is_empty());
-        let (mut same, mut all) = (0, 0);
-        for (a, b) in pairs {
-            all += 1;
-            same += usize::from(*a == b);
-        }
-        same > 0 && same * 2 >= all
-    })
+    }
+    ranges
 }
 
 /// 9: of several ranges, the one with more exactly equal lines than any other.
@@ -415,7 +401,7 @@ fn multi_occurrence(text: &Text, piece: &Piece, ranges: &[Range<usize>]) -> Resu
         (Some((range, _)), None) => {
             Ok(Found { ranges: vec![range.clone()], strategy: Strategy::MultiOccurrence })
         }
-        _ => Err(Miss::Ambiguous),
+        _ => Err(Miss::Ambiguous(ranges.to_vec())),
     }
 }
 
