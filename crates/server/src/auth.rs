@@ -31,7 +31,7 @@ use tokio::time::Instant;
 pub(crate) use audit::{Refusals, record, record_reply};
 pub(crate) use check::{check, on_permission, on_question, on_session};
 pub(crate) use decisions::{answer_question, check_reply, check_rules};
-pub(crate) use directories::{check_directory, check_opened};
+pub(crate) use directories::{check_directory, check_opened, shows};
 pub(crate) use files::{check_arguments, check_parts, kept};
 pub(crate) use settings::check_name;
 pub use settings::{Auth, new_token};

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use codewright_permission::{MAX_PATTERN_BYTES, add, marked};
 use codewright_proto::{Action, Principal, Rule, Session, SessionId};
-use codewright_tools::Ask;
+use codewright_tools::{Ask, Permission};
+use codewright_workspace::{normalize, relative};
 
 use super::reading::KeptFiles;
 use super::rules::PermissionRules;
@@ -22,10 +23,40 @@ const MAX_RULES: usize = 1000;
 const MAX_KEY_BYTES: usize = 256;
 
 impl Permissions<'_> {
-    /// Reports whether a patch changes a file that other programs execute, so that a write of it by a tool needs a reply.
-    pub async fn needs_reply(self, instance: &Instance, patch: &str) -> Result<bool, Error> {
-        let paths = instance.patched_paths(patch).await?;
-        Ok(paths.iter().any(|path| self.0.gate.is_control(instance, path)))
+    /// Returns why a user of the server may not apply a patch, or `None` if he may: the rules of the operator hold for its files,
+    /// and files that other programs execute are for administrators. A patch of a user changes, adds or removes regular
+    /// files: the source of a copy would not be listed, and a link would lead out of the directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git cannot read the repository, or if the directory has no agent.
+    pub async fn why_no_patch(
+        self,
+        instance: &Arc<Instance>,
+        patch: &str,
+    ) -> Result<Option<&'static str>, Error> {
+        if patch.lines().any(is_unusual) {
+            return Ok(Some(
+                "patches of users may not copy or rename files, and may not contain links or submodules",
+            ));
+        }
+        let rules = PermissionRules::of_agent(instance.agent(&instance.agent_name(None)?)?, &[]);
+        let kept = self.kept_from_users(instance)?;
+        for path in instance.patched_paths(patch).await? {
+            if self.0.gate.is_control(instance, &path) {
+                return Ok(Some("only administrators change files that other programs execute"));
+            }
+            let file = normalize(&instance.worktree.root.join(&path));
+            if kept.has(&file) {
+                return Ok(Some("the rules of this server do not let users read a file of this patch"));
+            }
+            let pattern = relative(&instance.worktree.root, &file);
+            let ask = Ask::new(Permission::Edit, vec![pattern]);
+            if self.0.gate.judge(&rules, instance, &ask).await? == Action::Deny {
+                return Ok(Some("the rules of this server deny changes of a file of this patch"));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns which files of a directory a user of the server may not see although he may read the directory: the rules
@@ -86,6 +117,17 @@ impl Permissions<'_> {
             ))),
         }
     }
+}
+
+/// Whether a line of a patch is a header by which git does more than change the lines of a regular file. Lines of content
+/// begin with a blank, a sign or a backslash.
+fn is_unusual(line: &str) -> bool {
+    let is_mode =
+        line.starts_with("new file mode") || line.starts_with("new mode") || line.starts_with("old mode");
+    let is_regular = line.trim_end().ends_with("100644") || line.trim_end().ends_with("100755");
+    ["rename ", "copy ", "similarity ", "dissimilarity "].iter().any(|header| line.starts_with(header))
+        || (is_mode && !is_regular)
+        || (line.starts_with("deleted file mode") && !is_regular)
 }
 
 fn check(rule: &Rule) -> Result<(), Error> {

@@ -202,7 +202,7 @@ impl Gate {
         Ok(Verdict::Granted(By::User))
     }
 
-    /// Returns the roots of a session's patterns.
+    /// Returns the roots of a session's patterns. A decision about a request needs [`Self::roots_for`] it.
     fn roots(&self, instance: &Instance) -> Roots {
         let (worktree, project) = (instance.worktree.root.clone(), Scope::of(instance).directory);
         Roots { worktree, project, own: Arc::clone(&self.own), ..Roots::default() }
@@ -403,7 +403,7 @@ impl Gate {
 
     /// Requests a user's reply.
     pub(crate) async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let roots = self.roots(asker.instance);
+        let roots = self.roots_for(ask, asker.instance);
         let reason = Rulebook { rules: asker.rules, roots: &roots }.control_reason(ask);
         let mut request = PermissionRequest {
             id: self.ids.permission(),
@@ -438,7 +438,7 @@ impl Gate {
         rules: &PermissionRules,
         instance: &Instance,
     ) -> Pending {
-        let roots = self.roots(instance);
+        let roots = self.roots_for(&ask, instance);
         let book = Rulebook { rules, roots: &roots };
         let target = if book.control_reason(&ask).is_some() { Target::ControlFile } else { Target::Ordinary };
         let (asking, needed) = (book.asking(&ask), needed(&ask.permission, &ask.policy, target));
@@ -523,7 +523,7 @@ impl Gate {
         instance: &Instance,
         ask: &Ask,
     ) -> Result<Action, Error> {
-        let roots = self.roots(instance);
+        let roots = self.roots_for(ask, instance);
         let book = Rulebook { rules, roots: &roots };
         let alone = Ask { implied: Vec::new(), ..ask.clone() };
         let decide = |approvals: &Approvals| decide(&alone, &book, approvals, &Containment::None).action();
@@ -542,7 +542,7 @@ impl Gate {
         pattern: &str,
     ) -> Result<(), Error> {
         let ask = Ask::new(permission, vec![pattern.to_owned()]);
-        let asking = Rulebook { rules, roots: &self.roots(instance) }.asking(&ask).of_everyone();
+        let asking = Rulebook { rules, roots: &self.roots_for(&ask, instance) }.asking(&ask).of_everyone();
         let approval = SavedPermission {
             id: self.ids.permission().to_string(),
             project_id: instance.project.id.clone(),

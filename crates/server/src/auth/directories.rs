@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use codewright_proto::Project;
+
 use super::{Caller, Role, Who};
 use crate::Error;
 use crate::state::App;
@@ -32,6 +34,16 @@ pub(crate) async fn check_opened(app: &App, who: &Who, directory: &Path) -> Resu
     }
 }
 
+/// Whether the sender of a request may know of a project: administrators of each, users of those in their directories.
+pub(crate) fn shows(app: &App, who: &Who, project: &Project) -> bool {
+    who.limited().is_none() || is_inside(app, Path::new(&project.worktree))
+}
+
+fn is_inside(app: &App, path: &Path) -> bool {
+    let auth = app.options.auth.as_ref();
+    auth.is_none_or(|auth| auth.directories.iter().any(|directory| path.starts_with(directory)))
+}
+
 /// Whether a user may use a path. Links are followed first, and a path that does not exist is not permitted.
 pub(super) async fn permits(app: &App, caller: &Caller, path: &Path) -> bool {
     caller.role == Role::Admin || permitted(app, caller, path).await.is_some()
@@ -46,13 +58,11 @@ pub(super) async fn permitted(app: &App, caller: &Caller, path: &Path) -> Option
 
 /// Whether users may use a path without links.
 async fn is_listed(app: &App, path: &Path) -> bool {
-    let Some(auth) = &app.options.auth else { return true };
-    let is_inside = |path: &Path| auth.directories.iter().any(|directory| path.starts_with(directory));
-    if is_inside(path) {
+    if is_inside(app, path) {
         return true;
     }
     // Worktrees that the program created for a permitted project are elsewhere.
     let Ok(projects) = app.engine.projects().list().await else { return false };
-    let permitted = projects.iter().filter(|project| is_inside(Path::new(&project.worktree)));
+    let permitted = projects.iter().filter(|project| is_inside(app, Path::new(&project.worktree)));
     permitted.flat_map(|project| &project.sandboxes).any(|worktree| path.starts_with(worktree))
 }

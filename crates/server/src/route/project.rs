@@ -7,13 +7,21 @@ use codewright_proto::Project;
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::auth::{Who, shows};
 use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
-pub(super) async fn list(State(app): State<App>, location: Location) -> Result<Json<Vec<Project>>, Error> {
+pub(super) async fn list(
+    State(app): State<App>,
+    who: Who,
+    location: Location,
+) -> Result<Json<Vec<Project>>, Error> {
     // Opening the directory has stored its project.
-    drop(location);
-    Ok(Json(app.engine.projects().list().await?))
+    let mut projects = app.engine.projects().list().await?;
+    // The sender was permitted the directory of the request.
+    let here = location.instance.project().id;
+    projects.retain(|project| project.id == here || shows(&app, &who, project));
+    Ok(Json(projects))
 }
 
 pub(super) async fn current(State(app): State<App>, location: Location) -> Result<Json<Project>, Error> {
@@ -36,8 +44,12 @@ pub(super) async fn init_git(State(app): State<App>, location: Location) -> Resu
 
 pub(super) async fn directories(
     State(app): State<App>,
+    who: Who,
     One(id): One<String>,
 ) -> Result<Json<Vec<Value>>, Error> {
+    if who.limited().is_some() && !shows(&app, &who, &app.engine.projects().get(&id).await?) {
+        return Err(Error::Forbidden { why: "the project is not in a directory of users" });
+    }
     let directories = app.engine.projects().directories(&id).await?;
     let entry = |ProjectDirectory { directory, is_linked }| match is_linked {
         true => json!({"directory": directory, "strategy": "git_worktree"}),

@@ -75,9 +75,9 @@ pub(super) async fn apply(
     Payload(body): Payload<Apply>,
 ) -> Result<Json<Value>, Error> {
     if who.limited().is_some()
-        && app.engine.permissions().needs_reply(&location.instance, &body.patch).await?
+        && let Some(why) = app.engine.permissions().why_no_patch(&location.instance, &body.patch).await?
     {
-        return Err(Error::Forbidden { why: "only administrators change files that other programs execute" });
+        return Err(Error::Forbidden { why });
     }
     if location.instance.vcs_apply(&body.patch).await? {
         return Ok(Json(json!({"applied": true})));

@@ -291,3 +291,112 @@ fn a_user_changes_neither_records_of_calls_nor_files_that_others_execute() -> Re
     assert_eq!(fs::read_to_string(team.stage.project.path("notes.txt"))?, "x\n");
     Ok(())
 }
+
+#[test]
+fn a_patch_of_a_user_neither_copies_what_he_may_not_read_nor_changes_what_is_denied() -> Result<()> {
+    let stage = Stage::git(Script::new().text("done"))?;
+    for (name, text) in
+        [("private/key", "zebra\n"), ("locked/l", "kept\n"), (".env", "A=zebra\n"), (".envrc", "kept\n")]
+    {
+        stage.project.write(name, text)?;
+    }
+    let team = Team::on(stage, "none", |config| {
+        config["permission"] =
+            json!({"read": {"*": "allow", "private/*": "deny"}, "edit": {"*": "allow", "locked/*": "deny"}});
+    })?;
+    let moved = |how: &str, from: &str, to: &str| {
+        format!("diff --git a/{from} b/{to}\nsimilarity index 100%\n{how} from {from}\n{how} to {to}\n")
+    };
+    let new = |name: &str, mode: &str, text: &str| {
+        format!(
+            "diff --git a/{name} b/{name}\nnew file mode {mode}\nindex 0000000..1\n--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+{text}\n\\ No newline at end of file\n"
+        )
+    };
+    let changed = |name: &str, old: &str| {
+        format!("diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-{old}\n+changed\n")
+    };
+    for patch in [
+        moved("copy", "private/key", "open.txt"),
+        moved("rename", "private/key", "open.txt"),
+        moved("rename", ".envrc", "open.txt"),
+        moved("copy", ".env", "open.txt"),
+        moved("copy", ".git/config", "open.txt"),
+        new("open.txt", "120000", "private/key"),
+        new("AGENTS.md", "120000", ".env"),
+        changed("private/key", "zebra"),
+        changed("locked/l", "kept"),
+        new("locked/n", "100644", "x"),
+    ] {
+        let (status, text) = team.call("bob", "POST", "/vcs/apply", &json!({"patch": patch}))?;
+        assert_eq!(status, 403, "{patch}: {text}");
+        assert!(!text.contains("zebra"), "{text}");
+    }
+    let project = &team.stage.project;
+    assert!(
+        !project.path("open.txt").exists()
+            && !project.path("AGENTS.md").exists()
+            && !project.path("locked/n").exists()
+    );
+    for (name, text) in [("private/key", "zebra\n"), ("locked/l", "kept\n"), (".envrc", "kept\n")] {
+        assert_eq!(fs::read_to_string(project.path(name))?, text, "{name}");
+    }
+    let free = json!({"patch": new("free.txt", "100755", "copy from a\n+rename to b")});
+    let free = json!({"patch": free["patch"].as_str().unwrap_or_default().replace("@@ -0,0 +1 @@", "@@ -0,0 +1,2 @@")});
+    assert_eq!(team.status("bob", "POST", "/vcs/apply", &free)?, 200);
+    assert_eq!(
+        team.status("root", "POST", "/vcs/apply", &json!({"patch": moved("copy", ".envrc", "copied")}))?,
+        200
+    );
+    Ok(())
+}
+
+#[test]
+fn a_member_does_not_grant_a_file_that_settings_of_git_name() -> Result<()> {
+    let write = |path: &str| Turn::steps().tool("write", json!({"filePath": path, "content": "x"}));
+    let stage = Stage::git(Script::new().turn(write("tools/watch.sh")).text("a"))?;
+    let config = stage.project.path(".git/config");
+    let settings = fs::read_to_string(&config)? + "[core]\n\tfsmonitor = tools/watch.sh\n";
+    fs::write(config, settings)?;
+    let team = Team::on(stage, "none", |_| {})?;
+    let session = team.session("bob", "t")?;
+    assert_eq!(team.start("bob", &session, "go")?, 204);
+    let request = team.request("bob", "edit")?;
+    let id = id(&request)?;
+    assert!(request["metadata"]["controlFile"].is_string(), "the request does not say why: {request}");
+    for (path, body) in replies(&session, &id, "once").into_iter().chain(replies(&session, &id, "always")) {
+        let status = team.status("bob", "POST", &path, &body)?;
+        assert!(status >= 400, "{path}: {status}");
+    }
+    assert!(!team.stage.project.path("tools/watch.sh").exists());
+    assert_eq!(
+        team.status("root", "POST", &format!("/permission/{id}/reply"), &json!({"reply": "once"}))?,
+        200
+    );
+    wait_until("the write", || team.stage.project.path("tools/watch.sh").exists())?;
+    Ok(())
+}
+
+#[test]
+fn users_see_projects_in_their_directories_only() -> Result<()> {
+    let team = Team::new(Script::new().text("a"))?;
+    let other = tempfile::tempdir()?;
+    let other = other.path().canonicalize()?;
+    let made = std::process::Command::new("git").args(["init", "-q"]).current_dir(&other).status()?;
+    assert!(made.success());
+    std::fs::write(other.join("f"), "x")?;
+    for args in [&["add", "-A"][..], &["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "s"]] {
+        assert!(std::process::Command::new("git").args(args).current_dir(&other).status()?.success());
+    }
+    let path = format!("/session?directory={}", other.display());
+    let session = team.json("root", "POST", &path, &json!({}))?;
+    let project = session["projectID"].as_str().context("no project")?.to_owned();
+    let all = team.json("root", "GET", "/project", &Value::Null)?.to_string();
+    assert!(all.contains(&other.display().to_string()), "{all}");
+    for user in ["bob", "rita"] {
+        let seen = team.json(user, "GET", "/project", &Value::Null)?.to_string();
+        assert!(!seen.contains(&other.display().to_string()), "{user}: {seen}");
+        let status = team.status(user, "GET", &format!("/project/{project}/directories"), &Value::Null)?;
+        assert!(status >= 400, "{user}: {status}");
+    }
+    Ok(())
+}

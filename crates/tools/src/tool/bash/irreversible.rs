@@ -199,8 +199,11 @@ fn effect(words: &[&str], end: Option<usize>, reason: &'static str) -> Implied {
         [&[name_of(first)], rest].concat().join(" ")
     };
     let (whole, prefix) = (joined(words), joined(&words[..end.unwrap_or(words.len())]));
-    // A pattern with a wildcard of the command would cover more than the command.
-    let is_exact = !prefix.contains(['*', '?', UNKNOWN]);
+    // A pattern with a wildcard of the command would cover more than the command, and so would one whose arguments come from
+    // somewhere else: `find … -exec rm -rf {}` and `xargs rm -rf`.
+    let is_filled =
+        prefix.contains("{}") || (end.is_none() && words.iter().skip(1).all(|word| word.starts_with('-')));
+    let is_exact = !prefix.contains(['*', '?', UNKNOWN]) && !is_filled;
     let always = if end.is_some() { format!("{prefix} *") } else { prefix };
     Implied { always: is_exact.then_some(always), irreversible: Some(reason), ..Implied::new("bash", &whole) }
 }
@@ -439,6 +442,15 @@ mod tests {
         ] {
             let found = of(line).unwrap_or_else(|| panic!("{line} is not recognised"));
             assert_eq!((found.irreversible, found.always.as_deref()), (Some(reason), Some(always)), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_deletion_whose_directories_come_from_somewhere_else_has_no_pattern() {
+        let always = |line: &str| removal(&line.split(' ').map(Word::fixed).collect::<Vec<_>>()).always;
+        assert_eq!(always("rm -rf dist"), Some("rm -rf dist".to_owned()));
+        for line in ["rm -rf {}", "rm -rf x/{}", "rm -rf", "rm -r --"] {
+            assert_eq!(always(line), None, "{line}");
         }
     }
 
