@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
+mod architecture;
 mod arrows;
 mod bench;
 mod deploy;
