@@ -15,6 +15,7 @@ mod parameters;
 mod parity;
 mod pictures;
 mod plugin_host;
+mod site;
 mod spawns;
 mod starts;
 mod web;
