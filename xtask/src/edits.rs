@@ -187,3 +187,28 @@ fn print(score: &Score) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recorded_edits_of_the_sample_are_made_as_they_were() {
+        let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join(SAMPLE);
+        let score = replay(&[sample], false).unwrap();
+        assert_eq!((score.made, score.refused), (score.successes, score.ambiguous), "{score:?}");
+        assert_eq!((score.unquoted, score.wrongly_refused), (0, 0), "{score:?}");
+        assert!(score.applied >= 6 && score.meant >= 2, "{score:?}");
+    }
+
+    #[test]
+    fn a_broken_record_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.jsonl");
+        std::fs::write(&file, "{\"kind\": \"success\"\n").unwrap();
+        let error = format!("{:#}", replay(std::slice::from_ref(&file), false).unwrap_err());
+        assert!(error.contains("x.jsonl:1"), "{error}");
+        std::fs::write(&file, "").unwrap();
+        assert!(replay(&[file], false).is_err());
+    }
+}

@@ -29,6 +29,7 @@ mod package;
 mod pictures;
 mod plugins;
 mod races;
+mod site;
 mod size;
 mod transcripts;
 mod web;
@@ -152,6 +153,10 @@ Commands:
       devices; as root and as a user without a name; behind a proxy with a certificate of its own. Needs unshare and
       busybox. With --root it is copied into that root file system, such as one of an older Debian; with --glibc it
       must not need a newer one. Print each step and n of n. Exit with 1 if one failed.
+  site [--out DIRECTORY] [--root DIRECTORY]
+      Build the documentation as static pages (default: target/site) from docs/, README.md and
+      ARCHITECTURE.md, without a network. Exit with 1, and write nothing, if a link, an anchor,
+      a snippet of configuration or a command line is broken, or nothing links to a page.
   size --bin PATH
       Print what a program with symbols consists of: sections, code by crate, embedded files.
       Needs readelf.
@@ -235,6 +240,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "package" => return package::main(rest),
         "pictures" => return pictures::main(rest),
         "races" => return races::main(rest),
+        "site" => return site::main(rest),
         "size" => return size::main(rest),
         // Parts of a benchmark that need their own process.
         bench::decode::COMMAND => bench::decode::main(rest)?,

@@ -92,6 +92,7 @@ const CRATES: &[Crate] = &[
     package(
         "xtask",
         &[
+            "codewright-config",
             "codewright-proto",
             "codewright-llm",
             "codewright-engine",

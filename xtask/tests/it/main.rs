@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
+mod architecture;
 mod arrows;
 mod bench;
 mod deploy;
@@ -14,6 +15,7 @@ mod parameters;
 mod parity;
 mod pictures;
 mod plugin_host;
+mod site;
 mod spawns;
 mod starts;
 mod web;

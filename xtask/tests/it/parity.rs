@@ -188,13 +188,22 @@ fn ignored_tests_do_not_count() {
     assert!(!has_function("#[test]\nfn a() {}\nfn b() {}", "b"));
 }
 
-/// Returns the lines of what is missing, from the sentences of the table that begin with "Missing:".
+/// Returns the details of a feature, which a long cell refers to, in one line.
+fn details(page: &str, feature: &str) -> Option<String> {
+    let (_, rest) = page.split_once(&format!("\n### {feature} in detail\n"))?;
+    let lines = rest.lines().take_while(|line| !line.starts_with('#'));
+    Some(lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+}
+
+/// Returns the lines of what is missing, from the sentences of the table and its details that begin with "Missing:".
 fn missing(page: &str) -> String {
     let table = page.lines().skip_while(|line| !line.starts_with("| feature |")).skip(2);
     let mut lines = String::new();
     for row in table.take_while(|line| line.starts_with('|')) {
         let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let (feature, state, text) = (cells[0], cells[1], cells[2]);
+        let (feature, state, cell) = (cells[0], cells[1], cells[2]);
+        let details = details(page, feature);
+        let text = details.as_deref().unwrap_or(cell);
         let named = text.split_once("Missing: ").map(|(_, rest)| rest.split(". ").next().unwrap_or(rest));
         match (state, named) {
             ("not yet", _) => lines.push_str(&format!("- {feature}\n")),
@@ -203,6 +212,36 @@ fn missing(page: &str) -> String {
         }
     }
     lines
+}
+
+/// The longest cell of a table, in characters.
+const MAX_CELL_CHARS: usize = 200;
+
+#[test]
+fn the_cells_of_every_table_are_short() {
+    let page = fs::read_to_string(root().join("docs/parity.md")).unwrap();
+    let cells = page.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('|'));
+    let long: Vec<_> = cells.filter(|cell| cell.trim().chars().count() > MAX_CELL_CHARS).collect();
+    assert!(long.is_empty(), "move the text below the table, to \"Details\": {long:?}");
+}
+
+#[test]
+fn a_feature_with_details_says_the_same_in_its_cell() {
+    let page = fs::read_to_string(root().join("docs/parity.md")).unwrap();
+    let mut with_details = 0;
+    for line in page.lines().filter(|line| line.starts_with('|')) {
+        let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let Some(details) = details(&page, cells[0]) else { continue };
+        with_details += 1;
+        let (summary, rest) =
+            cells[2].split_once(" … [all](").unwrap_or_else(|| panic!("{} has no link", cells[0]));
+        assert!(details.to_lowercase().starts_with(&summary.to_lowercase()), "{}: {summary}", cells[0]);
+        if let Some((_, named)) = rest.split_once("Missing: ") {
+            assert!(details.contains(&format!("Missing: {named}")), "{}: {named}", cells[0]);
+        }
+    }
+    assert_eq!(with_details, page.lines().filter(|line| line.ends_with(" in detail")).count());
+    assert!(with_details > 20, "{with_details}");
 }
 
 #[test]
