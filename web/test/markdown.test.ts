@@ -67,10 +67,24 @@ test("markup is displayed as text", () => {
 });
 
 test("only addresses of the web and of mail are links", () => {
-  for (const good of ["https://a.b", "http://a", "mailto:a@b", " HTTPS://a"]) expect(isSafeAddress(good), good).toBe(true);
-  for (const bad of ["javascript:x", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "//a.b", "java\nscript:x", "blob:x", ""]) expect(isSafeAddress(bad), bad).toBe(false);
+  for (const good of ["https://a.b", "http://a", "mailto:a@b", " HTTPS://a"])
+    expect(isSafeAddress(good), good).toBe(true);
+  for (const bad of [
+    "javascript:x",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    "vbscript:x",
+    "//a.b",
+    "java\nscript:x",
+    "blob:x",
+    "",
+  ])
+    expect(isSafeAddress(bad), bad).toBe(false);
   const root = document.createElement("div");
-  new MarkdownBlocks(root, {}).update("[a](javascript:x) [b](data:x) ![c](https://evil.example/c.png) <https://good.example>", true);
+  new MarkdownBlocks(root, {}).update(
+    "[a](javascript:x) [b](data:x) ![c](https://evil.example/c.png) <https://good.example>",
+    true,
+  );
   const links = [...root.querySelectorAll("a")].map((link) => link.getAttribute("href"));
   expect(links).toEqual(["https://evil.example/c.png", "https://good.example"]);
   expect(root.querySelector("img")).toBeNull();
@@ -79,9 +93,15 @@ test("only addresses of the web and of mail are links", () => {
 test("paths are links that open a file", () => {
   const opened: unknown[] = [];
   const root = document.createElement("div");
-  new MarkdownBlocks(root, { onFile: (path, line) => opened.push([path, line]) }).update("see `src/a.rs:3`, `a.rs#L7`, `word` and `a.b`", true);
+  new MarkdownBlocks(root, { onFile: (path, line) => opened.push([path, line]) }).update(
+    "see `src/a.rs:3`, `a.rs#L7`, `word` and `a.b`",
+    true,
+  );
   root.querySelectorAll<HTMLElement>("a.file-link").forEach((link) => link.click());
-  expect(opened).toEqual([["src/a.rs", 3], ["a.rs", 7]]);
+  expect(opened).toEqual([
+    ["src/a.rs", 3],
+    ["a.rs", 7],
+  ]);
 });
 
 test("headings skip no level", () => {

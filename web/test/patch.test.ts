@@ -22,7 +22,10 @@ const PATCH = `diff --git a/a.ts b/a.ts
 
 test("a patch is taken apart into files, hunks and lines", () => {
   const files = parsePatch(PATCH);
-  expect(files.map((file) => [file.old, file.new, file.hunks.length])).toEqual([["a.ts", "a.ts", 2], ["gone.ts", "/dev/null", 1]]);
+  expect(files.map((file) => [file.old, file.new, file.hunks.length])).toEqual([
+    ["a.ts", "a.ts", 2],
+    ["gone.ts", "/dev/null", 1],
+  ]);
   expect(files[0]?.hunks[0]?.lines).toEqual([
     { kind: "same", text: "one", old: 1, new: 1 },
     { kind: "del", text: "two", old: 2, new: null },
@@ -35,12 +38,21 @@ test("a patch is taken apart into files, hunks and lines", () => {
 
 test("lines that look like heads are content while a hunk has lines left", () => {
   const [file] = parsePatch("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- old\n+++ new\n same\n");
-  expect(file?.hunks[0]?.lines.map((line) => [line.kind, line.text])).toEqual([["del", "-- old"], ["add", "++ new"], ["same", "same"]]);
+  expect(file?.hunks[0]?.lines.map((line) => [line.kind, line.text])).toEqual([
+    ["del", "-- old"],
+    ["add", "++ new"],
+    ["same", "same"],
+  ]);
 });
 
 test("deleted and added lines are next to each other", () => {
   const hunk = parsePatch(PATCH)[0]?.hunks[0];
-  expect(pairs(hunk!).map((pair) => [pair.left?.text ?? null, pair.right?.text ?? null])).toEqual([["one", "one"], ["two", "2"], [null, "two and a half"], ["three", "three"]]);
+  expect(pairs(hunk!).map((pair) => [pair.left?.text ?? null, pair.right?.text ?? null])).toEqual([
+    ["one", "one"],
+    ["two", "2"],
+    [null, "two and a half"],
+    ["three", "three"],
+  ]);
 });
 
 test("the words that differ are found, unless the lines have little in common", () => {

@@ -67,7 +67,10 @@ function toExpression(pattern: string): RegExp {
     else if (char === "?") source += "[^/]";
     else if (char === "[" && text.indexOf("]", index + 1) > 0) {
       const end = text.indexOf("]", index + 1);
-      source += `[${text.slice(index + 1, end).replace(/^!/, "^").replace(/\\/g, "\\\\")}]`;
+      source += `[${text
+        .slice(index + 1, end)
+        .replace(/^!/, "^")
+        .replace(/\\/g, "\\\\")}]`;
       index = end;
     } else source += char.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   }

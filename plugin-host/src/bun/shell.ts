@@ -32,7 +32,9 @@ export function buildScript(strings: readonly string[], expressions: readonly un
     quotes.read(part);
     if (index >= expressions.length) return;
     if (/(^|[^<>])[<>]&?\s*$/.test(part) && isStreamLike(expressions[index])) {
-      throw new TypeError("redirects from and to JavaScript objects are not supported in the plugin host; use a file or .text()");
+      throw new TypeError(
+        "redirects from and to JavaScript objects are not supported in the plugin host; use a file or .text()",
+      );
     }
     text += insert(expressions[index], quotes.state, values);
   });
@@ -63,7 +65,8 @@ function toWord(value: unknown): string {
   if (value instanceof Blob && typeof name === "string") return name;
   if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8");
   const text = String(value);
-  if (text.startsWith("[object ")) throw new TypeError(`a ${text} cannot be an argument of a shell command; use .toString()`);
+  if (text.startsWith("[object "))
+    throw new TypeError(`a ${text} cannot be an argument of a shell command; use .toString()`);
   return text;
 }
 
@@ -289,7 +292,8 @@ export class ShellPromise implements Promise<ShellOutput> {
       const stderr = collect(child.stderr, process.stderr);
       child.on("error", reject);
       child.on("close", (code, signal) => {
-        if (tooLarge) return reject(new Error(`the command wrote more than ${MAX_PROCESS_OUTPUT_BYTES} bytes and was stopped`));
+        if (tooLarge)
+          return reject(new Error(`the command wrote more than ${MAX_PROCESS_OUTPUT_BYTES} bytes and was stopped`));
         const exitCode = code ?? 128 + (signal === "SIGTERM" ? 15 : 9);
         const output = new ShellOutput(Buffer.concat(stdout), Buffer.concat(stderr), exitCode);
         if (exitCode !== 0 && this.#settings.throws) reject(new ShellError(output));
@@ -372,7 +376,8 @@ export function expandBraces(pattern: string): string[] {
   const results: string[] = [];
   for (const choice of splitChoices(pattern.slice(open + 1, close)).flatMap(expandBraces)) {
     for (const tail of tails) {
-      if (results.length >= MAX_BRACE_RESULTS) throw new RangeError(`the pattern expands to more than ${MAX_BRACE_RESULTS} words`);
+      if (results.length >= MAX_BRACE_RESULTS)
+        throw new RangeError(`the pattern expands to more than ${MAX_BRACE_RESULTS} words`);
       results.push(head + choice + tail);
     }
   }

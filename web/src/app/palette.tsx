@@ -19,14 +19,25 @@ export function openPalette(): void {
   openDialog((dialog) => {
     const items = createMemo<PickerItem[]>(() => [
       ...COMMANDS.filter((command) => command.id !== "command.palette" && applies(command)).map((command) => ({
-        id: `command:${command.id}`, label: command.label, group: GROUPS[command.group], icon: command.icon, keys: command.keys,
+        id: `command:${command.id}`,
+        label: command.label,
+        group: GROUPS[command.group],
+        icon: command.icon,
+        keys: command.keys,
         words: command.slash?.map((name) => `/${name}`).join(" "),
       })),
       ...(placeOf(currentDirectory()).commands() ?? []).filter(isOffered).map((command) => ({
-        id: `slash:${command.name}`, label: `/${command.name}`, detail: prose(command.description ?? ""), group: t.commands,
+        id: `slash:${command.name}`,
+        label: `/${command.name}`,
+        detail: prose(command.description ?? ""),
+        group: t.commands,
       })),
       ...rootSessions().map((session) => ({
-        id: `session:${session.id}`, label: prose(session.title) || t.untitled, detail: baseName(session.directory), group: t.allSessions, icon: "history" as const,
+        id: `session:${session.id}`,
+        label: prose(session.title) || t.untitled,
+        detail: baseName(session.directory),
+        group: t.allSessions,
+        icon: "history" as const,
       })),
     ]);
     const pick = (item: PickerItem) => {
@@ -41,7 +52,15 @@ export function openPalette(): void {
         focusPrompt();
       }
     };
-    return <Picker title={t.commands} placeholder={t.palettePlaceholder} items={items()} onPick={pick} onClose={dialog.close} />;
+    return (
+      <Picker
+        title={t.commands}
+        placeholder={t.palettePlaceholder}
+        items={items()}
+        onPick={pick}
+        onClose={dialog.close}
+      />
+    );
   });
   void state.ready;
 }

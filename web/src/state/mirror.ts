@@ -2,8 +2,17 @@
 import { batch, createSignal } from "solid-js";
 import { createStore, produce, reconcile } from "solid-js/store";
 import {
-  call, callWithHeaders, type Event, type GlobalEvent, type GlobalSession, type PermissionRequest, type Project, type QuestionRequest, type Session,
-  type SessionStatus, type Todo,
+  call,
+  callWithHeaders,
+  type Event,
+  type GlobalEvent,
+  type GlobalSession,
+  type PermissionRequest,
+  type Project,
+  type QuestionRequest,
+  type Session,
+  type SessionStatus,
+  type Todo,
 } from "../api";
 import { FIRST, PAGE } from "../api/first";
 import { forgetSignIn } from "../api/server";
@@ -42,8 +51,18 @@ interface State {
 }
 
 const [state, set] = createStore<State>({
-  connection: "connecting", ready: false, error: "", sessions: {}, statuses: {}, permissions: [], questions: [], todos: {}, projects: [],
-  directory: "", home: "", hasMore: false,
+  connection: "connecting",
+  ready: false,
+  error: "",
+  sessions: {},
+  statuses: {},
+  permissions: [],
+  questions: [],
+  todos: {},
+  projects: [],
+  directory: "",
+  home: "",
+  hasMore: false,
 });
 export { state };
 
@@ -101,7 +120,12 @@ export async function fetchSession(id: string): Promise<Session | null> {
 /** Returns a session and those above it, the nearest first. */
 export function lineage(id: string): string[] {
   const ids: string[] = [];
-  for (let at: string | undefined = id; at && ids.length < MAX_LINEAGE && !ids.includes(at); at = state.sessions[at]?.parentID) ids.push(at);
+  for (
+    let at: string | undefined = id;
+    at && ids.length < MAX_LINEAGE && !ids.includes(at);
+    at = state.sessions[at]?.parentID
+  )
+    ids.push(at);
   return ids;
 }
 
@@ -142,10 +166,14 @@ async function loadLists(listed?: () => void): Promise<void> {
   batch(() => {
     // Rows of sessions that did not change stay.
     const fresh = list.reply.filter((session) => !state.sessions[session.id]);
-    for (const session of list.reply) if (state.sessions[session.id]) set("sessions", session.id, reconcile(session as KnownSession));
-    set("sessions", produce((sessions) => {
-      for (const session of fresh) sessions[session.id] = session as KnownSession;
-    }));
+    for (const session of list.reply)
+      if (state.sessions[session.id]) set("sessions", session.id, reconcile(session as KnownSession));
+    set(
+      "sessions",
+      produce((sessions) => {
+        for (const session of fresh) sessions[session.id] = session as KnownSession;
+      }),
+    );
     set({ projects, directory: place.directory, home: place.home, hasMore: cursor !== null, ready: true, error: "" });
   });
   listed?.();
@@ -188,12 +216,17 @@ export async function loadMoreSessions(): Promise<void> {
   const before = cursor;
   cursor = null;
   try {
-    const { reply, headers } = await callWithHeaders("GET /experimental/session", { query: { roots: "true", limit: PAGE, cursor: before } });
+    const { reply, headers } = await callWithHeaders("GET /experimental/session", {
+      query: { roots: "true", limit: PAGE, cursor: before },
+    });
     cursor = Number(headers.get("x-next-cursor")) || null;
     batch(() => {
-      set("sessions", produce((sessions) => {
-        for (const session of reply) sessions[session.id] ??= session as KnownSession;
-      }));
+      set(
+        "sessions",
+        produce((sessions) => {
+          for (const session of reply) sessions[session.id] ??= session as KnownSession;
+        }),
+      );
       set("hasMore", cursor !== null);
     });
   } catch (error) {
@@ -227,18 +260,30 @@ function apply(event: Event, directory: string | undefined): void {
   }
   switch (event.type) {
     case "session.created":
-    case "session.updated": putSession(event.properties.info); break;
-    case "session.deleted": forget(event.properties.sessionID); break;
-    case "session.status": set("statuses", event.properties.sessionID, reconcile(event.properties.status)); break;
-    case "session.idle": set("statuses", event.properties.sessionID, reconcile({ type: "idle" })); break;
-    case "todo.updated": set("todos", event.properties.sessionID, reconcile(event.properties.todos)); break;
+    case "session.updated":
+      putSession(event.properties.info);
+      break;
+    case "session.deleted":
+      forget(event.properties.sessionID);
+      break;
+    case "session.status":
+      set("statuses", event.properties.sessionID, reconcile(event.properties.status));
+      break;
+    case "session.idle":
+      set("statuses", event.properties.sessionID, reconcile({ type: "idle" }));
+      break;
+    case "todo.updated":
+      set("todos", event.properties.sessionID, reconcile(event.properties.todos));
+      break;
     case "permission.asked": {
       const request = event.properties;
       set("permissions", (all) => [...all.filter((one) => one.id !== request.id), request]);
       void fetchLineage(request.sessionID);
       break;
     }
-    case "permission.replied": set("permissions", (all) => all.filter((one) => one.id !== event.properties.requestID)); break;
+    case "permission.replied":
+      set("permissions", (all) => all.filter((one) => one.id !== event.properties.requestID));
+      break;
     case "question.asked": {
       const request = event.properties;
       set("questions", (all) => [...all.filter((one) => one.id !== request.id), request]);
@@ -246,25 +291,32 @@ function apply(event: Event, directory: string | undefined): void {
       break;
     }
     case "question.replied":
-    case "question.rejected": set("questions", (all) => all.filter((one) => one.id !== event.properties.requestID)); break;
+    case "question.rejected":
+      set("questions", (all) => all.filter((one) => one.id !== event.properties.requestID));
+      break;
     case "project.updated": {
       const project = event.properties;
       set("projects", (all) => [project, ...all.filter((one) => one.id !== project.id)]);
       break;
     }
-    case "tui.toast.show": toast({ text: event.properties.message, kind: event.properties.variant === "error" ? "bad" : "good" }); break;
-    default: break;
+    case "tui.toast.show":
+      toast({ text: event.properties.message, kind: event.properties.variant === "error" ? "bad" : "good" });
+      break;
+    default:
+      break;
   }
   placeOf.event(event, directory);
   for (const listener of listeners) listener(event, directory);
 }
 
 function forget(id: string): void {
-  set(produce((all) => {
-    delete all.sessions[id];
-    delete all.statuses[id];
-    delete all.todos[id];
-  }));
+  set(
+    produce((all) => {
+      delete all.sessions[id];
+      delete all.statuses[id];
+      delete all.todos[id];
+    }),
+  );
   set("permissions", (all) => all.filter((one) => one.sessionID !== id));
   set("questions", (all) => all.filter((one) => one.sessionID !== id));
   transcripts.delete(id);
@@ -362,28 +414,31 @@ export function connect(): Promise<void> {
   let first: Promise<void> | null = state.ready ? null : refresh(0, listed);
   if (!first) listed();
   const { signal } = ending;
-  afterFirstView(() => void follow(
-    {
-      onEvent: enqueue,
-      isIgnored,
-      onState: (connection, attempt) => {
-        if (connection === "open") {
-          if (wasLost) {
-            toast({ text: t.connectedAgain, kind: "good" });
-            void lookForUpdate();
-          }
-          wasLost = false;
-          const opened = performance.now();
-          void (first?.then(idle) ?? Promise.resolve()).then(() => refresh(opened));
-          first = null;
-        }
-        if (connection === "lost" && state.ready && attempt > 0) wasLost = true;
-        setAttempt(attempt);
-        set("connection", connection);
-      },
-    },
-    signal,
-  ));
+  afterFirstView(
+    () =>
+      void follow(
+        {
+          onEvent: enqueue,
+          isIgnored,
+          onState: (connection, attempt) => {
+            if (connection === "open") {
+              if (wasLost) {
+                toast({ text: t.connectedAgain, kind: "good" });
+                void lookForUpdate();
+              }
+              wasLost = false;
+              const opened = performance.now();
+              void (first?.then(idle) ?? Promise.resolve()).then(() => refresh(opened));
+              first = null;
+            }
+            if (connection === "lost" && state.ready && attempt > 0) wasLost = true;
+            setAttempt(attempt);
+            set("connection", connection);
+          },
+        },
+        signal,
+      ),
+  );
   return listing;
 }
 

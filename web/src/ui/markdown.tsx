@@ -97,7 +97,8 @@ export class MarkdownBlocks {
       this.#tail = null;
       return;
     }
-    const isCode = token.type === "code" && (token as Tokens.Code).codeBlockStyle !== "indented" && !isClosed(token.raw);
+    const isCode =
+      token.type === "code" && (token as Tokens.Code).codeBlockStyle !== "indented" && !isClosed(token.raw);
     let nodes: Node[];
     if (isCode) {
       const block = codeBlock(token as Tokens.Code, true);
@@ -141,7 +142,8 @@ export class MarkdownBlocks {
     // Look for the closing fence in the new text and the line before it.
     const from = Math.max(start, this.#text.lastIndexOf("\n", open.length - 1));
     const added = this.#text.slice(from);
-    const closing = fence && new RegExp(`\\n {0,3}${fence[0] === "~" ? "~" : "`"}{${fence.length},}[ \\t]*(?:\\n|$)`).exec(added);
+    const closing =
+      fence && new RegExp(`\\n {0,3}${fence[0] === "~" ? "~" : "`"}{${fence.length},}[ \\t]*(?:\\n|$)`).exec(added);
     const code = open.element.querySelector<HTMLElement>("[data-code]");
     if (!code || closing || isLast) {
       if (!closing || !code) return this.#endCode(this.#text.length);
@@ -217,5 +219,8 @@ export function Markdown(props: Props): JSX.Element {
 /** Returns a text without its Markdown, on one line, for lists. */
 export function firstLine(text: string, length = 120): string {
   const line = prose(text).trim().split("\n", 1)[0] ?? "";
-  return line.replace(/[*_`#>]+/g, "").trim().slice(0, length);
+  return line
+    .replace(/[*_`#>]+/g, "")
+    .trim()
+    .slice(0, length);
 }

@@ -18,11 +18,17 @@ export interface MathToken extends Tokens.Generic {
 /** A block of its own: `$$ … $$` or `\[ … \]`. */
 const BLOCK = /^ {0,3}(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n+|$)/;
 /** In a line: `$$ … $$`, `\( … \)`, `\[ … \]`, and `$ … $` unless it is an amount of money or a variable of a shell. */
-const INLINE = /^(?:\$\$([^$]+?)\$\$|\\\(([\s\S]+?)\\\)|\\\[([\s\S]+?)\\\]|\$((?![\s$])(?:\\[\s\S]|[^$\\\n])*?(?<=\S))\$(?![\w$]))/;
+const INLINE =
+  /^(?:\$\$([^$]+?)\$\$|\\\(([\s\S]+?)\\\)|\\\[([\s\S]+?)\\\]|\$((?![\s$])(?:\\[\s\S]|[^$\\\n])*?(?<=\S))\$(?![\w$]))/;
 
 function token(match: RegExpExecArray | null, isBlock: boolean): MathToken | undefined {
-  const text = match?.slice(1).find((one) => one !== undefined)?.trim();
-  return match && text && text.length <= MAX_SOURCE && !/\n\s*\n/.test(text) ? { type: "math", raw: match[0], text, isBlock } : undefined;
+  const text = match
+    ?.slice(1)
+    .find((one) => one !== undefined)
+    ?.trim();
+  return match && text && text.length <= MAX_SOURCE && !/\n\s*\n/.test(text)
+    ? { type: "math", raw: match[0], text, isBlock }
+    : undefined;
 }
 
 const block: TokenizerAndRendererExtension = {
@@ -64,7 +70,11 @@ export function formula({ text, isBlock, raw }: MathToken): HTMLElement {
     element.role = "group";
   }
   if (library) draw(element, text, isBlock);
-  else void load().then(() => draw(element, text, isBlock), () => {});
+  else
+    void load().then(
+      () => draw(element, text, isBlock),
+      () => {},
+    );
   return element;
 }
 
@@ -87,21 +97,62 @@ function draw(element: HTMLElement, text: string, isBlock: boolean): void {
 
 /** The attributes that layout needs. Links, names and classes are not among them. */
 const ATTRIBUTES = new Set([
-  "accent", "accentunder", "columnalign", "columnlines", "columnspacing", "columnspan", "depth", "display", "displaystyle", "fence", "form", "height", "largeop", "linethickness",
-  "lspace", "mathvariant", "maxsize", "minsize", "movablelimits", "notation", "rowalign", "rowlines", "rowspacing", "rowspan", "rspace", "scriptlevel", "separator", "stretchy",
-  "style", "symmetric", "voffset", "width",
+  "accent",
+  "accentunder",
+  "columnalign",
+  "columnlines",
+  "columnspacing",
+  "columnspan",
+  "depth",
+  "display",
+  "displaystyle",
+  "fence",
+  "form",
+  "height",
+  "largeop",
+  "linethickness",
+  "lspace",
+  "mathvariant",
+  "maxsize",
+  "minsize",
+  "movablelimits",
+  "notation",
+  "rowalign",
+  "rowlines",
+  "rowspacing",
+  "rowspan",
+  "rspace",
+  "scriptlevel",
+  "separator",
+  "stretchy",
+  "style",
+  "symmetric",
+  "voffset",
+  "width",
 ]);
 const MATH = "http://www.w3.org/1998/Math/MathML";
 
 function typeset(text: string, isBlock: boolean): Element | null {
   const holder = document.createElement("div");
   try {
-    library?.render(text, holder, { displayMode: isBlock, throwOnError: true, trust: false, maxSize: [12, 24], maxExpand: 200 });
+    library?.render(text, holder, {
+      displayMode: isBlock,
+      throwOnError: true,
+      trust: false,
+      maxSize: [12, 24],
+      maxExpand: 200,
+    });
   } catch {
     return null;
   }
   const root = holder.firstElementChild;
-  if (root?.localName !== "math" || [...holder.querySelectorAll("*")].some((one) => one.namespaceURI !== MATH || /^(?:maction|semantics|annotation.*)$/.test(one.localName))) return null;
+  if (
+    root?.localName !== "math" ||
+    [...holder.querySelectorAll("*")].some(
+      (one) => one.namespaceURI !== MATH || /^(?:maction|semantics|annotation.*)$/.test(one.localName),
+    )
+  )
+    return null;
   for (const one of holder.querySelectorAll("*")) {
     for (const { name } of [...one.attributes]) if (!ATTRIBUTES.has(name)) one.removeAttribute(name);
   }

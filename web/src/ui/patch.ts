@@ -34,7 +34,12 @@ export function parsePatch(text: string): FilePatch[] {
     if (hunk && (olds > 0 || news > 0)) {
       const kind = line[0] === "+" ? "add" : line[0] === "-" ? "del" : line[0] === " " || line === "" ? "same" : null;
       if (kind) {
-        hunk.lines.push({ kind, text: line.slice(1), old: kind === "add" ? null : old, new: kind === "del" ? null : now });
+        hunk.lines.push({
+          kind,
+          text: line.slice(1),
+          old: kind === "add" ? null : old,
+          new: kind === "del" ? null : now,
+        });
         if (kind !== "add") (old += 1), (olds -= 1);
         if (kind !== "del") (now += 1), (news -= 1);
         continue;
@@ -116,11 +121,15 @@ export function words(before: string, after: string): { old: Piece[]; new: Piece
   if (before.length > MAX_WORDS || after.length > MAX_WORDS) return null;
   const parts = diffWordsWithSpace(before, after, { maxEditLength: 80 });
   if (!parts) return null;
-  const same = parts.filter((part) => !part.added && !part.removed).reduce((sum, part) => sum + part.value.trim().length, 0);
+  const same = parts
+    .filter((part) => !part.added && !part.removed)
+    .reduce((sum, part) => sum + part.value.trim().length, 0);
   // Lines with little in common are different lines.
   if (same * 3 < Math.max(before.trim().length, after.trim().length)) return null;
   const pieces = (without: "added" | "removed") =>
-    parts.filter((part) => !part[without]).map((part) => ({ text: part.value, changed: Boolean(part.added || part.removed) }));
+    parts
+      .filter((part) => !part[without])
+      .map((part) => ({ text: part.value, changed: Boolean(part.added || part.removed) }));
   return { old: pieces("added"), new: pieces("removed") };
 }
 

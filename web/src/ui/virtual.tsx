@@ -80,7 +80,10 @@ export function VirtualList(props: Props): JSX.Element {
       return;
     }
     const start = top();
-    setRange({ from: indexAt(start - overscan), to: Math.min(count, indexAt(start + scroller.clientHeight + overscan) + 1) });
+    setRange({
+      from: indexAt(start - overscan),
+      to: Math.min(count, indexAt(start + scroller.clientHeight + overscan) + 1),
+    });
   };
   /** Makes the items that are visible if all have the estimated height, without asking the browser for a layout. */
   const guess = () => {
@@ -221,7 +224,8 @@ export function VirtualList(props: Props): JSX.Element {
 
   const visible = createMemo(() => props.keys.slice(range().from, range().to));
   const before = () => offsets()[Math.min(range().from, props.keys.length)] ?? 0;
-  const after = () => Math.max(0, (offsets()[props.keys.length] ?? 0) - (offsets()[Math.min(range().to, props.keys.length)] ?? 0));
+  const after = () =>
+    Math.max(0, (offsets()[props.keys.length] ?? 0) - (offsets()[Math.min(range().to, props.keys.length)] ?? 0));
   return (
     <div
       ref={scroller}

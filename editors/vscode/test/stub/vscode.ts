@@ -1,5 +1,5 @@
-// A stub of the API of VS Code: as much as the extension uses, in memory, with the files of the disk. `stub` is the user
-// and the window of a test.
+// A stub of the API of VS Code: as much as the extension uses, in memory, with the files of the disk. `stub` is the
+// user and the window of a test.
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
@@ -47,7 +47,9 @@ export class Uri {
     return this.scheme === "file" ? fileURLToPath(pathToFileURL(this.path)) : this.path
   }
   toString(): string {
-    return this.scheme === "file" ? pathToFileURL(this.path).href : `${this.scheme}:${this.path}${this.query && `?${this.query}`}`
+    return this.scheme === "file"
+      ? pathToFileURL(this.path).href
+      : `${this.scheme}:${this.path}${this.query && `?${this.query}`}`
   }
 }
 
@@ -300,7 +302,8 @@ export const window = {
   showInformationMessage: message("information"),
   showWarningMessage: message("warning"),
   showErrorMessage: message("error"),
-  showQuickPick: (items: unknown[], options: { title?: string }): Promise<unknown> => ask("pick", options.title ?? "", items),
+  showQuickPick: (items: unknown[], options: { title?: string }): Promise<unknown> =>
+    ask("pick", options.title ?? "", items),
   showOpenDialog: (options: { title?: string }): Promise<unknown> => ask("dialog", options.title ?? "", []),
   createOutputChannel: () => ({
     appendLine: (line: string) => stub.log.push(line),

@@ -1,4 +1,5 @@
-// The changes of the working tree, the branch, the session or its last turn, with comments on lines for the next prompt.
+// The changes of the working tree, the branch, the session or its last turn, with comments on lines for the next
+// prompt.
 import { createMemo, createResource, createSignal, For, on, onCleanup, Show, createEffect, type JSX } from "solid-js";
 import { EditorButton } from "../../app/editor";
 import { call, type SnapshotFileDiff, type VcsFileDiff } from "../../api";
@@ -41,67 +42,143 @@ export default function ChangesPanel(props: { id: string; directory: string }): 
     clearTimeout(timer);
     timer = window.setTimeout(() => void refetch(), REFRESH_MS);
   };
-  createEffect(on(() => props.directory, (directory) => {
-    const stop = listen((event, at) => {
-      if (at !== undefined && at !== directory) return;
-      if (["file.edited", "file.watcher.updated", "session.diff", "session.idle", "vcs.branch.updated"].includes(event.type)) later();
-    });
-    onCleanup(stop);
-  }));
+  createEffect(
+    on(
+      () => props.directory,
+      (directory) => {
+        const stop = listen((event, at) => {
+          if (at !== undefined && at !== directory) return;
+          if (
+            ["file.edited", "file.watcher.updated", "session.diff", "session.idle", "vcs.branch.updated"].includes(
+              event.type,
+            )
+          )
+            later();
+        });
+        onCleanup(stop);
+      },
+    ),
+  );
   onCleanup(() => clearTimeout(timer));
   const files = createMemo(() => (changes.latest ?? []).filter((change) => change.file));
   const total = (key: "additions" | "deletions") => files().reduce((sum, change) => sum + change[key], 0);
   const draft = () => draftOf(props.id);
-  const commentsOf = (file: string, line: Line) => draft().comments().filter((one) => one.file === file && one.line === (line.new ?? line.old) && one.side === (line.new === null ? "old" : "new"));
+  const commentsOf = (file: string, line: Line) =>
+    draft()
+      .comments()
+      .filter(
+        (one) =>
+          one.file === file && one.line === (line.new ?? line.old) && one.side === (line.new === null ? "old" : "new"),
+      );
   const below = (file: string, line: Line) => (
     <>
       <For each={commentsOf(file, line)}>
         {(comment) => (
           <div class="review">
             <span class="grow">{prose(comment.text)}</span>
-            <Button small kind="quiet" icon="close" label={`${t.remove}: ${comment.text}`} onClick={() => draft().setComments((all) => all.filter((one) => one !== comment))} />
+            <Button
+              small
+              kind="quiet"
+              icon="close"
+              label={`${t.remove}: ${comment.text}`}
+              onClick={() => draft().setComments((all) => all.filter((one) => one !== comment))}
+            />
           </div>
         )}
       </For>
       <Show when={editing()?.line === line}>
-        <CommentBox file={file} line={line} onAdd={(comment) => { draft().setComments((all) => [...all, comment]); setEditing(null); focusPrompt(); }} onCancel={() => setEditing(null)} />
+        <CommentBox
+          file={file}
+          line={line}
+          onAdd={(comment) => {
+            draft().setComments((all) => [...all, comment]);
+            setEditing(null);
+            focusPrompt();
+          }}
+          onCancel={() => setEditing(null)}
+        />
       </Show>
     </>
   );
-  const toggle = (file: string) => setFolded((all) => {
-    const next = new Set(all);
-    if (!next.delete(file)) next.add(file);
-    return next;
-  });
+  const toggle = (file: string) =>
+    setFolded((all) => {
+      const next = new Set(all);
+      if (!next.delete(file)) next.add(file);
+      return next;
+    });
   const isReviewed = (change: Change) => reviewed()[change.file ?? ""] === (change.patch ?? "");
   return (
     <div class="changes">
       <div class="toolbar">
         <Segments
-          label={t.changes} value={scope()} onChange={setScope}
-          options={[{ name: "git", label: t.workingTree }, { name: "branch", label: t.branch }, { name: "session", label: t.thisSession }, { name: "turn", label: t.lastTurn }]}
+          label={t.changes}
+          value={scope()}
+          onChange={setScope}
+          options={[
+            { name: "git", label: t.workingTree },
+            { name: "branch", label: t.branch },
+            { name: "session", label: t.thisSession },
+            { name: "turn", label: t.lastTurn },
+          ]}
         />
         <span class="grow" />
-        <Segments label={t.layout} value={prefs.split ? "split" : "unified"} onChange={(value) => setPrefs("split", value === "split")} options={[{ name: "unified", label: t.unified }, { name: "split", label: t.split }]} />
+        <Segments
+          label={t.layout}
+          value={prefs.split ? "split" : "unified"}
+          onChange={(value) => setPrefs("split", value === "split")}
+          options={[
+            { name: "unified", label: t.unified },
+            { name: "split", label: t.split },
+          ]}
+        />
       </div>
       <div class="changes-body">
-        <Show when={!changes.error} fallback={<p class="notice bad" role="alert">{String(changes.error instanceof Error ? changes.error.message : changes.error)}</p>}>
+        <Show
+          when={!changes.error}
+          fallback={
+            <p class="notice bad" role="alert">
+              {String(changes.error instanceof Error ? changes.error.message : changes.error)}
+            </p>
+          }
+        >
           <Show when={files().length > 0} fallback={<p class="empty">{changes.loading ? t.loading : t.noChanges}</p>}>
-            <p class="muted tabular changes-sum">{files().length} · <span class="plus">+{total("additions")}</span> <span class="minus">−{total("deletions")}</span></p>
+            <p class="muted tabular changes-sum">
+              {files().length} · <span class="plus">+{total("additions")}</span>{" "}
+              <span class="minus">−{total("deletions")}</span>
+            </p>
             <For each={files()}>
               {(change) => (
                 <section class="change" classList={{ reviewed: isReviewed(change) }}>
                   <div class="change-head">
-                    <button type="button" class="fold" aria-expanded={!folded().has(change.file ?? "")} onClick={() => toggle(change.file ?? "")}>
+                    <button
+                      type="button"
+                      class="fold"
+                      aria-expanded={!folded().has(change.file ?? "")}
+                      onClick={() => toggle(change.file ?? "")}
+                    >
                       <Icon name={folded().has(change.file ?? "") ? "chevron" : "chevronDown"} />
                       <span class="clip mono">{plain(change.file ?? "")}</span>
-                      <Show when={change.status && change.status !== "modified"}><span class="badge">{change.status}</span></Show>
+                      <Show when={change.status && change.status !== "modified"}>
+                        <span class="badge">{change.status}</span>
+                      </Show>
                     </button>
-                    <span class="tabular"><span class="plus">+{change.additions}</span> <span class="minus">−{change.deletions}</span></span>
+                    <span class="tabular">
+                      <span class="plus">+{change.additions}</span> <span class="minus">−{change.deletions}</span>
+                    </span>
                     <EditorButton directory={props.directory} path={change.file ?? ""} />
-                    <Button small kind="quiet" icon="file" label={`${t.open}: ${change.file}`} onClick={() => openFile(change.file ?? "")} />
                     <Button
-                      small kind="quiet" icon="check" label={`${t.reviewed}: ${change.file}`} aria-pressed={isReviewed(change)}
+                      small
+                      kind="quiet"
+                      icon="file"
+                      label={`${t.open}: ${change.file}`}
+                      onClick={() => openFile(change.file ?? "")}
+                    />
+                    <Button
+                      small
+                      kind="quiet"
+                      icon="check"
+                      label={`${t.reviewed}: ${change.file}`}
+                      aria-pressed={isReviewed(change)}
                       onClick={() => {
                         const done = !isReviewed(change);
                         setReviewed((all) => ({ ...all, [change.file ?? ""]: done ? (change.patch ?? "") : "-" }));
@@ -111,7 +188,16 @@ export default function ChangesPanel(props: { id: string; directory: string }): 
                   </div>
                   <Show when={!folded().has(change.file ?? "")}>
                     <Show when={change.patch} fallback={<p class="muted change-none">{t.tooLarge}</p>}>
-                      {(patch) => <Diff bare patch={patch()} title={change.file ?? ""} split={prefs.split} onComment={(file, line) => setEditing({ file, line })} below={below} />}
+                      {(patch) => (
+                        <Diff
+                          bare
+                          patch={patch()}
+                          title={change.file ?? ""}
+                          split={prefs.split}
+                          onComment={(file, line) => setEditing({ file, line })}
+                          below={below}
+                        />
+                      )}
                     </Show>
                   </Show>
                 </section>
@@ -124,24 +210,48 @@ export default function ChangesPanel(props: { id: string; directory: string }): 
   );
 }
 
-function CommentBox(props: { file: string; line: Line; onAdd: (comment: Comment) => void; onCancel: () => void }): JSX.Element {
+function CommentBox(props: {
+  file: string;
+  line: Line;
+  onAdd: (comment: Comment) => void;
+  onCancel: () => void;
+}): JSX.Element {
   const [text, setText] = createSignal("");
   const add = () => {
     if (!text().trim()) return;
     const side = props.line.new === null ? "old" : "new";
-    props.onAdd({ file: props.file, line: props.line.new ?? props.line.old ?? 0, side, snippet: props.line.text, text: text().trim() });
+    props.onAdd({
+      file: props.file,
+      line: props.line.new ?? props.line.old ?? 0,
+      side,
+      snippet: props.line.text,
+      text: text().trim(),
+    });
   };
   return (
     <div class="review-box">
       <textarea
-        class="field" rows={2} aria-label={t.comment} placeholder={t.commentPlaceholder} value={text()} onInput={(event) => setText(event.currentTarget.value)}
+        class="field"
+        rows={2}
+        aria-label={t.comment}
+        placeholder={t.commentPlaceholder}
+        value={text()}
+        onInput={(event) => setText(event.currentTarget.value)}
         ref={(element) => requestAnimationFrame(() => element.focus())}
         onKeyDown={(event) => {
-          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) (event.preventDefault(), add());
+          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) event.preventDefault(), add();
           if (event.key === "Escape") props.onCancel();
         }}
       />
-      <div class="row"><span class="grow" /><Button small onClick={props.onCancel}>{t.cancel}</Button><Button small kind="primary" disabled={!text().trim()} onClick={add}>{t.addComment}</Button></div>
+      <div class="row">
+        <span class="grow" />
+        <Button small onClick={props.onCancel}>
+          {t.cancel}
+        </Button>
+        <Button small kind="primary" disabled={!text().trim()} onClick={add}>
+          {t.addComment}
+        </Button>
+      </div>
     </div>
   );
 }

@@ -2,7 +2,15 @@
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { cycleAgent, openAgents, openModels, openVariants } from "../../app/pickers";
 import { abort, createSession, sendPrompt } from "../../state/actions";
-import { currentAgent, currentModel, currentVariant, findModel, isGuessed, needsChoice, variantsOf } from "../../state/choice";
+import {
+  currentAgent,
+  currentModel,
+  currentVariant,
+  findModel,
+  isGuessed,
+  needsChoice,
+  variantsOf,
+} from "../../state/choice";
 import { runSlash } from "./slash";
 import { isBusy, state } from "../../state/mirror";
 import { placeOf } from "../../state/place";
@@ -46,14 +54,18 @@ export function Composer(props: Props): JSX.Element {
   let typed = "";
 
   // Newer browsers grow the field by a rule of the style sheet, which needs no layout in between.
-  const grow = CSS.supports("field-sizing", "content") ? () => {} : () => {
-    area.style.height = "auto";
-    area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight * 0.4)}px`;
-  };
-  createEffect(on(draft.text, (text) => {
-    if (area.value !== text) area.value = text;
-    grow();
-  }));
+  const grow = CSS.supports("field-sizing", "content")
+    ? () => {}
+    : () => {
+        area.style.height = "auto";
+        area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight * 0.4)}px`;
+      };
+  createEffect(
+    on(draft.text, (text) => {
+      if (area.value !== text) area.value = text;
+      grow();
+    }),
+  );
   onMount(() => {
     grow();
     // On a touch screen the keyboard would cover the session. Both need a layout, which the next frame makes anyway.
@@ -67,11 +79,13 @@ export function Composer(props: Props): JSX.Element {
   });
 
   // Completion
-  createEffect(on(place, (where) => {
-    // Fetched before the first completion needs them, but after what the first view needs.
-    const timer = setTimeout(() => where.commands(), COMMANDS_MS);
-    onCleanup(() => clearTimeout(timer));
-  }));
+  createEffect(
+    on(place, (where) => {
+      // Fetched before the first completion needs them, but after what the first view needs.
+      const timer = setTimeout(() => where.commands(), COMMANDS_MS);
+      onCleanup(() => clearTimeout(timer));
+    }),
+  );
   let ticket = 0;
   const look = async () => {
     const next = draft.isShell() ? null : completionAt(area.value, area.selectionStart);
@@ -120,7 +134,8 @@ export function Composer(props: Props): JSX.Element {
   };
 
   // Sending
-  const canSend = () => (draft.text().trim() !== "" || draft.attachments().length > 0 || draft.comments().length > 0) && !isSending();
+  const canSend = () =>
+    (draft.text().trim() !== "" || draft.attachments().length > 0 || draft.comments().length > 0) && !isSending();
   const send = async () => {
     if (!canSend()) return;
     setSending(true);
@@ -187,7 +202,12 @@ export function Composer(props: Props): JSX.Element {
         return;
       }
     }
-    if (event.key === "Enter" && !event.shiftKey && !event.altKey && (prefs.enterSends || event.ctrlKey || event.metaKey)) {
+    if (
+      event.key === "Enter" &&
+      !event.shiftKey &&
+      !event.altKey &&
+      (prefs.enterSends || event.ctrlKey || event.metaKey)
+    ) {
       event.preventDefault();
       void send();
     } else if (event.key === "!" && area.value === "" && !draft.isShell()) {
@@ -202,7 +222,12 @@ export function Composer(props: Props): JSX.Element {
     } else if (event.key === "ArrowUp" && !event.shiftKey && area.selectionStart === 0 && area.selectionEnd === 0) {
       event.preventDefault();
       recall(1);
-    } else if (event.key === "ArrowDown" && !event.shiftKey && recalled >= 0 && area.selectionStart === area.value.length) {
+    } else if (
+      event.key === "ArrowDown" &&
+      !event.shiftKey &&
+      recalled >= 0 &&
+      area.selectionStart === area.value.length
+    ) {
       event.preventDefault();
       recall(-1);
     } else if (event.altKey && (event.key === "ArrowRight" || event.key === "ArrowLeft") && area.value === "") {
@@ -231,15 +256,19 @@ export function Composer(props: Props): JSX.Element {
     return ref ? currentVariant(place(), ref) : undefined;
   };
   /** Explains how to get a model. Its code is loaded when it is needed. */
-  const explainModels = () => void import("../home/first-run").then(({ firstRunDialog }) => firstRunDialog(props.directory), fail);
+  const explainModels = () =>
+    void import("../home/first-run").then(({ firstRunDialog }) => firstRunDialog(props.directory), fail);
   /** Whether a picture is attached that the model cannot see. */
-  const isBlind = () => draft.attachments().some((file) => file.mime.startsWith("image/")) && findModel(place(), model())?.model.capabilities.input.image === false;
+  const isBlind = () =>
+    draft.attachments().some((file) => file.mime.startsWith("image/")) &&
+    findModel(place(), model())?.model.capabilities.input.image === false;
   const isUnchosen = () => needsChoice(place(), session());
   const hasVariants = () => variantsOf(place(), model()).length > 0;
 
   return (
     <div
-      class="composer" classList={{ "is-shell": draft.isShell(), dropping: isDropping() }}
+      class="composer"
+      classList={{ "is-shell": draft.isShell(), dropping: isDropping() }}
       onDragOver={(event) => {
         if (!event.dataTransfer?.types.includes("Files")) return;
         event.preventDefault();
@@ -257,11 +286,18 @@ export function Composer(props: Props): JSX.Element {
           <For each={found()}>
             {(candidate, at) => (
               <div
-                class="option" role="option" id={`completion-${at()}`} aria-selected={at() === selected()}
+                class="option"
+                role="option"
+                id={`completion-${at()}`}
+                aria-selected={at() === selected()}
                 onPointerDown={(event) => (event.preventDefault(), complete(candidate))}
-                ref={(element) => createEffect(() => at() === selected() && element.scrollIntoView({ block: "nearest" }))}
+                ref={(element) =>
+                  createEffect(() => at() === selected() && element.scrollIntoView({ block: "nearest" }))
+                }
               >
-                <Icon name={candidate.icon} /><span class="clip">{plain(candidate.label)}</span><span class="detail clip">{prose(candidate.detail ?? "")}</span>
+                <Icon name={candidate.icon} />
+                <span class="clip">{plain(candidate.label)}</span>
+                <span class="detail clip">{prose(candidate.detail ?? "")}</span>
               </div>
             )}
           </For>
@@ -272,28 +308,58 @@ export function Composer(props: Props): JSX.Element {
           <For each={draft.attachments()}>
             {(file) => (
               <span class="chip">
-                <Show when={file.mime.startsWith("image/")} fallback={<Icon name="file" />}><img src={file.url} alt="" /></Show>
+                <Show when={file.mime.startsWith("image/")} fallback={<Icon name="file" />}>
+                  <img src={file.url} alt="" />
+                </Show>
                 <span class="clip">{plain(file.name)}</span>
-                <Button small kind="quiet" icon="close" label={`${t.remove}: ${file.name}`} onClick={() => draft.setAttachments((all) => all.filter((one) => one !== file))} />
+                <Button
+                  small
+                  kind="quiet"
+                  icon="close"
+                  label={`${t.remove}: ${file.name}`}
+                  onClick={() => draft.setAttachments((all) => all.filter((one) => one !== file))}
+                />
               </span>
             )}
           </For>
           <For each={draft.comments()}>
             {(comment) => (
               <span class="chip" title={comment.text}>
-                <Icon name="edit" /><span class="clip mono">{plain(comment.file.split("/").at(-1) ?? "")}:{comment.line}</span><span class="clip">{prose(comment.text)}</span>
-                <Button small kind="quiet" icon="close" label={`${t.remove}: ${comment.text}`} onClick={() => draft.setComments((all) => all.filter((one) => one !== comment))} />
+                <Icon name="edit" />
+                <span class="clip mono">
+                  {plain(comment.file.split("/").at(-1) ?? "")}:{comment.line}
+                </span>
+                <span class="clip">{prose(comment.text)}</span>
+                <Button
+                  small
+                  kind="quiet"
+                  icon="close"
+                  label={`${t.remove}: ${comment.text}`}
+                  onClick={() => draft.setComments((all) => all.filter((one) => one !== comment))}
+                />
               </span>
             )}
           </For>
         </div>
       </Show>
       <div class="composer-text">
-        <Show when={draft.isShell()}><span class="composer-mark mono" aria-hidden="true">$</span></Show>
+        <Show when={draft.isShell()}>
+          <span class="composer-mark mono" aria-hidden="true">
+            $
+          </span>
+        </Show>
         <textarea
-          id="prompt" ref={area} rows={1} dir="auto" class={draft.isShell() ? "mono" : ""} aria-label={draft.isShell() ? t.shellPlaceholder : t.promptLabel}
-          placeholder={draft.isShell() ? t.shellPlaceholder : t.promptPlaceholder} value={draft.text()} spellcheck={!draft.isShell()}
-          aria-controls={found().length > 0 ? "completion" : undefined} aria-autocomplete="list"
+          id="prompt"
+          ref={area}
+          rows={1}
+          dir="auto"
+          class={draft.isShell() ? "mono" : ""}
+          aria-label={draft.isShell() ? t.shellPlaceholder : t.promptLabel}
+          placeholder={draft.isShell() ? t.shellPlaceholder : t.promptPlaceholder}
+          value={draft.text()}
+          spellcheck={!draft.isShell()}
+          aria-controls={found().length > 0 ? "completion" : undefined}
+          aria-autocomplete="list"
           aria-activedescendant={found().length > 0 ? `completion-${selected()}` : undefined}
           onInput={(event) => {
             recalled = -1;
@@ -313,26 +379,84 @@ export function Composer(props: Props): JSX.Element {
       </div>
       <div class="composer-bar">
         <Button kind="quiet" small icon="attach" label={t.attachFile} onClick={() => picker.click()} />
-        <input ref={picker} type="file" multiple hidden tabindex={-1} aria-label={t.attachFile} onChange={(event) => { addFiles(event.currentTarget.files ?? []); event.currentTarget.value = ""; }} />
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          tabindex={-1}
+          aria-label={t.attachFile}
+          onChange={(event) => {
+            addFiles(event.currentTarget.files ?? []);
+            event.currentTarget.value = "";
+          }}
+        />
         <Show when={!draft.isShell()} fallback={<span class="badge accent">{t.shellMode}</span>}>
-          <button type="button" class="pill" aria-label={`${t.agent}: ${agent() ?? ""}`} onClick={() => openAgents()}>{prose(agent() ?? "…")}</button>
-          <button type="button" class="pill clip" classList={{ warn: isUnchosen() }} aria-label={`${t.model}: ${modelTitle()}`} onClick={() => (isUnchosen() ? explainModels() : openModels())}>{modelTitle()}</button>
+          <button type="button" class="pill" aria-label={`${t.agent}: ${agent() ?? ""}`} onClick={() => openAgents()}>
+            {prose(agent() ?? "…")}
+          </button>
+          <button
+            type="button"
+            class="pill clip"
+            classList={{ warn: isUnchosen() }}
+            aria-label={`${t.model}: ${modelTitle()}`}
+            onClick={() => (isUnchosen() ? explainModels() : openModels())}
+          >
+            {modelTitle()}
+          </button>
           <Show when={hasVariants()}>
-            <button type="button" class="pill" aria-label={`${t.variant}: ${variant() ?? t.defaultVariant}`} onClick={() => openVariants()}>{variant() ?? t.defaultVariant}</button>
+            <button
+              type="button"
+              class="pill"
+              aria-label={`${t.variant}: ${variant() ?? t.defaultVariant}`}
+              onClick={() => openVariants()}
+            >
+              {variant() ?? t.defaultVariant}
+            </button>
           </Show>
         </Show>
         <span class="grow" />
-        <Show when={escaped() > 0}><span class="muted" role="status">{t.interruptHint}</span></Show>
-        <Show when={busy()}>
-          <Button small kind="quiet" icon="stop" keys="Esc Esc" class="stop" onClick={() => abort(props.id)}>{t.stop}</Button>
+        <Show when={escaped() > 0}>
+          <span class="muted" role="status">
+            {t.interruptHint}
+          </span>
         </Show>
-        <Button small kind="primary" icon="send" label={t.send} keys={prefs.enterSends ? "Enter" : "Ctrl Enter"} disabled={!canSend()} onClick={() => void send()} />
+        <Show when={busy()}>
+          <Button small kind="quiet" icon="stop" keys="Esc Esc" class="stop" onClick={() => abort(props.id)}>
+            {t.stop}
+          </Button>
+        </Show>
+        <Button
+          small
+          kind="primary"
+          icon="send"
+          label={t.send}
+          keys={prefs.enterSends ? "Enter" : "Ctrl Enter"}
+          disabled={!canSend()}
+          onClick={() => void send()}
+        />
       </div>
-      <Show when={isBlind()}><p class="composer-note warn" role="alert">{t.cannotSee(modelTitle())} <button type="button" class="link" onClick={() => openModels()}>{t.chooseModel}</button></p></Show>
-      <Show when={isGuessed(place(), session())}>
-        <p class="composer-note muted" role="status">{t.modelGuessed(modelTitle())} <button type="button" class="link" onClick={() => openModels()}>{t.chooseModel}</button></p>
+      <Show when={isBlind()}>
+        <p class="composer-note warn" role="alert">
+          {t.cannotSee(modelTitle())}{" "}
+          <button type="button" class="link" onClick={() => openModels()}>
+            {t.chooseModel}
+          </button>
+        </p>
       </Show>
-      <Show when={isDropping()}><div class="drop-hint" aria-hidden="true">{t.dropHere}</div></Show>
+      <Show when={isGuessed(place(), session())}>
+        <p class="composer-note muted" role="status">
+          {t.modelGuessed(modelTitle())}{" "}
+          <button type="button" class="link" onClick={() => openModels()}>
+            {t.chooseModel}
+          </button>
+        </p>
+      </Show>
+      <Show when={isDropping()}>
+        <div class="drop-hint" aria-hidden="true">
+          {t.dropHere}
+        </div>
+      </Show>
     </div>
   );
 }

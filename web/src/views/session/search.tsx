@@ -1,4 +1,5 @@
-// The bar that searches a session. It loads the older messages, because the browser's own search finds only what is drawn.
+// The bar that searches a session. It loads the older messages, because the browser's own search finds only what is
+// drawn.
 import { createEffect, createMemo, createSignal, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import type { Transcript } from "../../state/transcript";
 import { grouped } from "../../text/format";
@@ -37,30 +38,36 @@ export function SearchBar(props: Props): JSX.Element {
   const [at, setAt] = createSignal(0);
   const [isLoading, setLoading] = createSignal(false);
   let input!: HTMLInputElement;
-  createEffect(on(typed, (text) => {
-    const timer = setTimeout(() => setWord(text), TYPING_MS);
-    onCleanup(() => clearTimeout(timer));
-  }));
+  createEffect(
+    on(typed, (text) => {
+      const timer = setTimeout(() => setWord(text), TYPING_MS);
+      onCleanup(() => clearTimeout(timer));
+    }),
+  );
   // The older messages are loaded once a search begins.
-  createEffect(on([word, () => props.transcript], async ([text, transcript]) => {
-    if (!text || transcript.isComplete() || isLoading()) return;
-    setLoading(true);
-    for (let pages = 0; !transcript.isComplete() && pages < MAX_PAGES && open(); pages += 1) {
-      const before = transcript.order().length;
-      await transcript.older();
-      // Another request is on its way, or this one failed.
-      if (transcript.order().length === before) await new Promise((resolve) => setTimeout(resolve, 100));
-      if (transcript.error()) break;
-    }
-    setLoading(false);
-  }));
+  createEffect(
+    on([word, () => props.transcript], async ([text, transcript]) => {
+      if (!text || transcript.isComplete() || isLoading()) return;
+      setLoading(true);
+      for (let pages = 0; !transcript.isComplete() && pages < MAX_PAGES && open(); pages += 1) {
+        const before = transcript.order().length;
+        await transcript.older();
+        // Another request is on its way, or this one failed.
+        if (transcript.order().length === before) await new Promise((resolve) => setTimeout(resolve, 100));
+        if (transcript.error()) break;
+      }
+      setLoading(false);
+    }),
+  );
   const matches = createMemo(() => find(props.transcript, word(), props.keys));
   // The newest match is the nearest to what is displayed.
   createEffect(on([word, () => isLoading()], () => setAt(Math.max(0, matches().length - 1))));
   const current = () => matches()[Math.min(at(), matches().length - 1)];
-  createEffect(on(current, (match) => {
-    if (match) show(match.message, match.at, false);
-  }));
+  createEffect(
+    on(current, (match) => {
+      if (match) show(match.message, match.at, false);
+    }),
+  );
   const step = (by: number) => {
     const count = matches().length;
     if (count === 0) return;
@@ -72,14 +79,17 @@ export function SearchBar(props: Props): JSX.Element {
     if (!list) return;
     const row = () => list.element.querySelector<HTMLElement>(`[data-key="${CSS.escape(message)}"]`);
     if (!row()) list.scrollTo(message);
-    requestAnimationFrame(() => requestAnimationFrame(() => {
-      const ranges = mark(list.element, word(), row(), place);
-      const box = ranges?.getBoundingClientRect();
-      const frame = list.element.getBoundingClientRect();
-      if (box && (box.top < frame.top + 60 || box.bottom > frame.bottom - 60)) list.element.scrollTop += box.top - frame.top - frame.height / 3;
-      // Heights are measured when rows appear, so the first jump may be inexact.
-      if (!isSecond) setTimeout(() => open() && current()?.message === message && show(message, place, true), 160);
-    }));
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        const ranges = mark(list.element, word(), row(), place);
+        const box = ranges?.getBoundingClientRect();
+        const frame = list.element.getBoundingClientRect();
+        if (box && (box.top < frame.top + 60 || box.bottom > frame.bottom - 60))
+          list.element.scrollTop += box.top - frame.top - frame.height / 3;
+        // Heights are measured when rows appear, so the first jump may be inexact.
+        if (!isSecond) setTimeout(() => open() && current()?.message === message && show(message, place, true), 160);
+      }),
+    );
   };
   const close = () => {
     setOpen(false);
@@ -91,15 +101,26 @@ export function SearchBar(props: Props): JSX.Element {
     const count = matches().length;
     if (!word()) return "";
     if (count === 0) return isLoading() ? t.searchingOlder : t.nothingFound;
-    return `${t.matchOf(grouped(Math.min(at(), count - 1) + 1), `${grouped(count)}${count >= MAX_MATCHES ? "+" : ""}`)}${isLoading() ? ` ${t.searchingOlder}` : ""}`;
+    const total = `${grouped(count)}${count >= MAX_MATCHES ? "+" : ""}`;
+    const shown = t.matchOf(grouped(Math.min(at(), count - 1) + 1), total);
+    return isLoading() ? `${shown} ${t.searchingOlder}` : shown;
   };
   return (
     <div class="session-search" role="search" aria-label={t.searchSession}>
       <span class="search grow">
         <Icon name="search" />
         <input
-          id="session-search" ref={input} class="field" type="text" role="searchbox" autocomplete="off" spellcheck={false} aria-label={t.searchSession} placeholder={t.searchSession}
-          value={typed()} onInput={(event) => setTyped(event.currentTarget.value)}
+          id="session-search"
+          ref={input}
+          class="field"
+          type="text"
+          role="searchbox"
+          autocomplete="off"
+          spellcheck={false}
+          aria-label={t.searchSession}
+          placeholder={t.searchSession}
+          value={typed()}
+          onInput={(event) => setTyped(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === "Enter") {
               event.preventDefault();
@@ -115,9 +136,27 @@ export function SearchBar(props: Props): JSX.Element {
           }}
         />
       </span>
-      <span class="muted tabular search-count" role="status">{text()}</span>
-      <Button small kind="quiet" icon="arrowUp" label={t.previousMatch} keys="Enter" disabled={matches().length === 0} onClick={() => step(-1)} />
-      <Button small kind="quiet" icon="chevronDown" label={t.nextMatch} keys="Shift Enter" disabled={matches().length === 0} onClick={() => step(1)} />
+      <span class="muted tabular search-count" role="status">
+        {text()}
+      </span>
+      <Button
+        small
+        kind="quiet"
+        icon="arrowUp"
+        label={t.previousMatch}
+        keys="Enter"
+        disabled={matches().length === 0}
+        onClick={() => step(-1)}
+      />
+      <Button
+        small
+        kind="quiet"
+        icon="chevronDown"
+        label={t.nextMatch}
+        keys="Shift Enter"
+        disabled={matches().length === 0}
+        onClick={() => step(1)}
+      />
       <Button small kind="quiet" icon="close" label={t.close} keys="Esc" onClick={close} />
     </div>
   );
@@ -146,7 +185,11 @@ function rangesOf(root: HTMLElement, word: string): Range[] {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node && ranges.length < MAX_RANGES; node = walker.nextNode()) {
     const text = ignoresCase ? (node.textContent ?? "").toLowerCase() : (node.textContent ?? "");
-    for (let at = text.indexOf(word); at >= 0 && ranges.length < MAX_RANGES; at = text.indexOf(word, at + word.length)) {
+    for (
+      let at = text.indexOf(word);
+      at >= 0 && ranges.length < MAX_RANGES;
+      at = text.indexOf(word, at + word.length)
+    ) {
       const range = document.createRange();
       range.setStart(node, at);
       range.setEnd(node, Math.min(at + word.length, node.textContent?.length ?? 0));
@@ -166,5 +209,9 @@ function unmark(): void {
 
 /** The bar, if it is open. */
 export function Search(props: Props): JSX.Element {
-  return <Show when={open()}><SearchBar {...props} /></Show>;
+  return (
+    <Show when={open()}>
+      <SearchBar {...props} />
+    </Show>
+  );
 }

@@ -20,24 +20,29 @@ const SCROLLBACK = 5_000;
 
 export default function TerminalPanel(props: { directory: string }): JSX.Element {
   const query = () => ({ directory: props.directory });
-  const [list, { refetch, mutate }] = createResource(() => props.directory, () => call("GET /pty", { query: query() }));
+  const [list, { refetch, mutate }] = createResource(
+    () => props.directory,
+    () => call("GET /pty", { query: query() }),
+  );
   const [chosen, setChosen] = createSignal("");
   const current = () => list.latest?.find((pty) => pty.id === chosen()) ?? list.latest?.[0];
   const stop = listen((event) => {
     if (event.type.startsWith("pty.")) void refetch();
   });
   onCleanup(stop);
-  const create = () => void attempt(async () => {
-    const pty = await call("POST /pty", { query: query(), body: {} });
-    mutate((all) => [...(all ?? []).filter((one) => one.id !== pty.id), pty]);
-    setChosen(pty.id);
-  });
-  const close = (pty: Pty) => void attempt(async () => {
-    // First here, so that its screen does not try to connect again.
-    mutate((all) => all?.filter((one) => one.id !== pty.id));
-    await call("DELETE /pty/{ptyID}", { path: { ptyID: pty.id }, query: query() });
-    await refetch();
-  });
+  const create = () =>
+    void attempt(async () => {
+      const pty = await call("POST /pty", { query: query(), body: {} });
+      mutate((all) => [...(all ?? []).filter((one) => one.id !== pty.id), pty]);
+      setChosen(pty.id);
+    });
+  const close = (pty: Pty) =>
+    void attempt(async () => {
+      // First here, so that its screen does not try to connect again.
+      mutate((all) => all?.filter((one) => one.id !== pty.id));
+      await call("DELETE /pty/{ptyID}", { path: { ptyID: pty.id }, query: query() });
+      await refetch();
+    });
   return (
     <div class="terminals">
       <div class="toolbar">
@@ -45,8 +50,21 @@ export default function TerminalPanel(props: { directory: string }): JSX.Element
           <For each={list.latest ?? []}>
             {(pty) => (
               <span class="terminal-tab" classList={{ current: current()?.id === pty.id }}>
-                <button type="button" class="tab" aria-pressed={current()?.id === pty.id} onClick={() => setChosen(pty.id)}>{prose(pty.title || pty.command)}</button>
-                <Button small kind="quiet" icon="close" label={`${t.closeTerminal}: ${pty.title}`} onClick={() => close(pty)} />
+                <button
+                  type="button"
+                  class="tab"
+                  aria-pressed={current()?.id === pty.id}
+                  onClick={() => setChosen(pty.id)}
+                >
+                  {prose(pty.title || pty.command)}
+                </button>
+                <Button
+                  small
+                  kind="quiet"
+                  icon="close"
+                  label={`${t.closeTerminal}: ${pty.title}`}
+                  onClick={() => close(pty)}
+                />
               </span>
             )}
           </For>
@@ -54,7 +72,18 @@ export default function TerminalPanel(props: { directory: string }): JSX.Element
         <span class="grow" />
         <Button small kind="quiet" icon="add" label={t.newTerminal} onClick={create} />
       </div>
-      <Show when={current()?.id} keyed fallback={<div class="empty"><p>{list.loading ? t.loading : t.noTerminals}</p><Show when={!list.loading}><Button onClick={create}>{t.newTerminal}</Button></Show></div>}>
+      <Show
+        when={current()?.id}
+        keyed
+        fallback={
+          <div class="empty">
+            <p>{list.loading ? t.loading : t.noTerminals}</p>
+            <Show when={!list.loading}>
+              <Button onClick={create}>{t.newTerminal}</Button>
+            </Show>
+          </div>
+        }
+      >
         {(id) => <Screen id={id} directory={props.directory} pty={() => list.latest?.find((one) => one.id === id)} />}
       </Show>
     </div>
@@ -67,13 +96,23 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
   onMount(() => {
     defineStyles();
     const terminal = new Terminal({
-      fontFamily: "JetBrains Mono, ui-monospace, monospace", fontSize: 13, scrollback: SCROLLBACK, cursorBlink: false,
-      screenReaderMode: false, allowProposedApi: false, linkHandler: { activate: () => {} },
+      fontFamily: "JetBrains Mono, ui-monospace, monospace",
+      fontSize: 13,
+      scrollback: SCROLLBACK,
+      cursorBlink: false,
+      screenReaderMode: false,
+      allowProposedApi: false,
+      linkHandler: { activate: () => {} },
     });
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(box);
-    createEffect(on(() => [prefs.theme, prefs.scheme], () => (terminal.options.theme = colours())));
+    createEffect(
+      on(
+        () => [prefs.theme, prefs.scheme],
+        () => (terminal.options.theme = colours()),
+      ),
+    );
     let socket: WebSocket | null = null;
     let cursor = 0;
     let ended = false;
@@ -97,7 +136,8 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
           if (typeof data !== "string") {
             const bytes = new Uint8Array(data as ArrayBuffer);
             // A zero byte, then the position as JSON.
-            if (bytes[0] === 0) cursor = (JSON.parse(new TextDecoder().decode(bytes.slice(1))) as { cursor: number }).cursor;
+            if (bytes[0] === 0)
+              cursor = (JSON.parse(new TextDecoder().decode(bytes.slice(1))) as { cursor: number }).cursor;
             return;
           }
           cursor += data.length;
@@ -126,7 +166,11 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
       const { rows, cols } = terminal;
       if (sent === `${rows} ${cols}`) return;
       sent = `${rows} ${cols}`;
-      call("PUT /pty/{ptyID}", { path: { ptyID: props.id }, query: { directory: props.directory }, body: { size: { rows, cols } } }).catch(() => {});
+      call("PUT /pty/{ptyID}", {
+        path: { ptyID: props.id },
+        query: { directory: props.directory },
+        body: { size: { rows, cols } },
+      }).catch(() => {});
     };
     terminal.onData((data) => socket?.readyState === WebSocket.OPEN && socket.send(data));
     let resizing = 0;
@@ -148,18 +192,33 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
   });
   return (
     <>
-      <Show when={isLost()}><div class="banner" role="status">{t.terminalLost}</div></Show>
-      <Show when={props.pty()?.status === "exited"}><div class="banner" role="status">{t.exited(props.pty()?.exitCode ?? 0)}</div></Show>
+      <Show when={isLost()}>
+        <div class="banner" role="status">
+          {t.terminalLost}
+        </div>
+      </Show>
+      <Show when={props.pty()?.status === "exited"}>
+        <div class="banner" role="status">
+          {t.exited(props.pty()?.exitCode ?? 0)}
+        </div>
+      </Show>
       <div ref={box} class="screen" role="region" aria-label={t.terminal} />
     </>
   );
 }
 
-/** Returns the address of a terminal's socket. A ticket replaces the password, because pages cannot set headers there. */
+/**
+ * Returns the address of a terminal's socket. A ticket replaces the password, because pages cannot set headers there.
+ */
 async function socketAddress(id: string, directory: string, cursor: number): Promise<URL> {
   const token = address("POST /pty/{ptyID}/connect-token", { path: { ptyID: id }, query: { directory } });
-  const reply = (await (await send("POST", token, { headers: { "x-opencode-ticket": "1" } })).json()) as { ticket: string };
-  const url = address("GET /pty/{ptyID}/connect", { path: { ptyID: id }, query: { directory, cursor, ticket: reply.ticket } });
+  const reply = (await (await send("POST", token, { headers: { "x-opencode-ticket": "1" } })).json()) as {
+    ticket: string;
+  };
+  const url = address("GET /pty/{ptyID}/connect", {
+    path: { ptyID: id },
+    query: { directory, cursor, ticket: reply.ticket },
+  });
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   return url;
 }
@@ -173,15 +232,35 @@ function colours(): Record<string, string> {
     return hex(getComputedStyle(probe).color);
   };
   const result = {
-    background: value("bg"), foreground: value("text"), cursor: value("accent"), selectionBackground: `${value("accent")}44`,
-    black: value("muted"), red: value("red"), green: value("green"), yellow: value("yellow"), blue: value("blue"), magenta: value("purple"), cyan: value("cyan"), white: value("text"),
-    brightBlack: value("muted"), brightRed: value("red"), brightGreen: value("green"), brightYellow: value("yellow"), brightBlue: value("blue"), brightMagenta: value("purple"), brightCyan: value("cyan"), brightWhite: value("text"),
+    background: value("bg"),
+    foreground: value("text"),
+    cursor: value("accent"),
+    selectionBackground: `${value("accent")}44`,
+    black: value("muted"),
+    red: value("red"),
+    green: value("green"),
+    yellow: value("yellow"),
+    blue: value("blue"),
+    magenta: value("purple"),
+    cyan: value("cyan"),
+    white: value("text"),
+    brightBlack: value("muted"),
+    brightRed: value("red"),
+    brightGreen: value("green"),
+    brightYellow: value("yellow"),
+    brightBlue: value("blue"),
+    brightMagenta: value("purple"),
+    brightCyan: value("cyan"),
+    brightWhite: value("text"),
   };
   probe.remove();
   return result;
 }
 
 function hex(colour: string): string {
-  const parts = colour.match(/[\d.]+/g)?.slice(0, 3).map(Number) ?? [0, 0, 0];
+  const parts = colour
+    .match(/[\d.]+/g)
+    ?.slice(0, 3)
+    .map(Number) ?? [0, 0, 0];
   return `#${parts.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
 }
