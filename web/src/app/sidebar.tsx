@@ -9,7 +9,7 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icon";
 import { isDrawn } from "../ui/idle";
 import { plain, prose } from "../ui/text";
-import { VirtualList } from "../ui/virtual";
+import { VirtualList } from "../ui/virtual/virtual";
 import { groups, runningRoots, waitingRoots } from "./lists";
 import { format, go, route } from "./router";
 import { SessionMenu } from "./session-menu";

@@ -24,7 +24,7 @@ import { Icon } from "../../ui/icon";
 import { Markdown } from "../../ui/markdown";
 import { Segments } from "../../ui/tabs";
 import { code, plain } from "../../ui/text";
-import { VirtualList, type VirtualHandle } from "../../ui/virtual";
+import { VirtualList, type VirtualHandle } from "../../ui/virtual/virtual";
 import { draftOf, focusPrompt } from "../session/draft";
 import { setTarget, target } from "../session/open-file";
 import { openId } from "../../app/commands";

@@ -11,7 +11,7 @@ import { Output } from "../../ui/output";
 import { Picker } from "../../ui/picker";
 import { Segments, Tabs } from "../../ui/tabs";
 import { toast } from "../../ui/toast";
-import { VirtualList } from "../../ui/virtual";
+import { VirtualList } from "../../ui/virtual/virtual";
 import { openDialog } from "../../app/dialogs";
 import { TodoList } from "../session/tools";
 import { Page } from "../settings/page";

@@ -27,7 +27,7 @@ import { Button } from "../../ui/button";
 import { filter } from "../../ui/fuzzy";
 import { Icon } from "../../ui/icon";
 import { plain, prose } from "../../ui/text";
-import { Composer } from "../session/composer";
+import { Composer } from "../session/composer/composer";
 
 /** Most users have a model. */
 const FirstRunCard = lazy(() => import("./first-run"));

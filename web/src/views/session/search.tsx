@@ -6,7 +6,7 @@ import { grouped } from "../../text/format";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icon";
-import type { VirtualHandle } from "../../ui/virtual";
+import type { VirtualHandle } from "../../ui/virtual/virtual";
 import { find, MAX_MATCHES } from "./find";
 
 /** Pages of older messages that are loaded for a search. */

@@ -15,7 +15,7 @@ import { Menu } from "../../ui/menu";
 import { plain, prose } from "../../ui/text";
 import { renameDialog } from "../../app/session-menu";
 import { openTrust } from "../trust/trust";
-import { Composer } from "./composer";
+import { Composer } from "./composer/composer";
 import { Meter } from "./meter";
 import { Requests } from "./requests";
 import { openSearch } from "./search";

@@ -6,7 +6,7 @@ import { duration } from "../../text/format";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { prose } from "../../ui/text";
-import { VirtualList, type VirtualHandle } from "../../ui/virtual";
+import { VirtualList, type VirtualHandle } from "../../ui/virtual/virtual";
 import { MessageRow } from "./message";
 import { Search } from "./search";
 
