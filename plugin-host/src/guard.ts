@@ -70,8 +70,8 @@ function hideSocket(): void {
   const module = childProcess as unknown as Record<string, (...args: unknown[]) => unknown>;
   for (const name of ["spawn", "spawnSync", "execFileSync", "execSync", "fork"]) {
     const original = module[name] as (...args: unknown[]) => unknown;
-    const guarded = function (this: unknown, ...args: unknown[]): unknown {
-      if (name === "fork") args = withForkStdio(args);
+    const guarded = function (this: unknown, ...given: unknown[]): unknown {
+      let args = name === "fork" ? withForkStdio(given) : given;
       if (isBun && name.endsWith("Sync")) args = withEnvironment(args);
       return original.apply(
         this,

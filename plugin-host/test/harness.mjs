@@ -22,7 +22,7 @@ export function runtimes() {
   for (const [name, args] of Object.entries(others)) {
     const named = process.env[`CODEWRIGHT_TEST_${name.toUpperCase()}`];
     const path = (process.env.PATH ?? "").split(":").map((directory) => join(directory, name));
-    const program = [named, ...path].find((file) => file !== undefined && file.startsWith("/") && existsSync(file));
+    const program = [named, ...path].find((file) => file?.startsWith("/") && existsSync(file));
     if (program !== undefined) found.push({ name, command: [program, ...args] });
   }
   const only = process.env.CODEWRIGHT_TEST_ONLY;

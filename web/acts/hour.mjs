@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { writeFileSync } from "node:fs";
 import { enter, launch, openPage, options, SHOW, Stage } from "./stage.mjs";
 import { script } from "./script.mjs";
-import { seed } from "./acts.mjs";
+import { seed } from "./seed.mjs";
 import { fits, tooSmall } from "./group/phone.mjs";
 
 const KEY = "sk-right-key-1234567890";
@@ -34,7 +34,10 @@ async function gate(target) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
-    close: () => (server.closeAllConnections(), server.close()),
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
   };
 }
 

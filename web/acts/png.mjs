@@ -76,7 +76,10 @@ export function shrink(file) {
   const rows = Buffer.alloc((width + 1) * height);
   for (let at = 0; at < colours.length; at += 1) {
     let index = indexes.get(colours[at]);
-    if (index === undefined) indexes.set(colours[at], (index = nearest(colours[at])));
+    if (index === undefined) {
+      index = nearest(colours[at]);
+      indexes.set(colours[at], index);
+    }
     rows[Math.floor(at / width) * (width + 1) + 1 + (at % width)] = index;
   }
   const head = Buffer.alloc(13);

@@ -46,9 +46,13 @@ export function quietBrowser(program, { width = 1280, height = 887 } = {}) {
   });
   const send = (method, params = {}, sessionId = undefined) =>
     new Promise((resolve, reject) => {
-      const id = (last += 1);
+      last += 1;
+      const id = last;
       const timer = setTimeout(() => waiting.delete(id) && reject(new Error(`no answer to ${method}`)), ANSWER_MS);
-      const settle = (run) => (value) => (clearTimeout(timer), run(value));
+      const settle = (run) => (value) => {
+        clearTimeout(timer);
+        run(value);
+      };
       waiting.set(id, { resolve: settle(resolve), reject: settle(reject) });
       input.write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
     });

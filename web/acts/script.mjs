@@ -53,6 +53,84 @@ right\u202eleft \u0007bell \u001b]0;owned\u0007 \u001b[2J
 \`\`\`
 `;
 
+/** A review with two findings. */
+const REVIEW = {
+  match: "You review code changes",
+  turns: [
+    tool("StructuredOutput", {
+      summary: "Mostly fine.",
+      findings: [
+        {
+          file: "odd.txt",
+          line: 2,
+          severity: "high",
+          title: "The second line is odd",
+          description: "It breaks.",
+          original: "two",
+          suggestion: "2",
+        },
+        {
+          file: "odd.txt",
+          line: 1,
+          severity: "low",
+          title: "The first line is short",
+          description: "It could be longer.",
+          suggestion: "Write more.",
+        },
+      ],
+    }),
+  ],
+};
+
+/** Sessions whose model asks the user. */
+const QUESTIONS = [
+  {
+    match: "QUIZ",
+    turns: [
+      tool("question", {
+        questions: [
+          {
+            question: "Which color?",
+            header: "Color",
+            options: [
+              { label: "Red", description: "warm" },
+              { label: "Blue", description: "cold" },
+            ],
+          },
+          {
+            question: "Pick many",
+            header: "Many",
+            multiple: true,
+            options: [
+              { label: "Apples", description: "" },
+              { label: "Pears", description: "" },
+            ],
+          },
+        ],
+      }),
+      "Quizzed.",
+    ],
+  },
+  {
+    match: "ASKONE",
+    turns: [
+      tool("question", {
+        questions: [
+          {
+            question: "Go on?",
+            header: "Go",
+            options: [
+              { label: "Yes", description: "" },
+              { label: "No", description: "" },
+            ],
+          },
+        ],
+      }),
+      "Asked one.",
+    ],
+  },
+];
+
 export function script(directory) {
   const file = (name) => `${directory}/${name}`;
   return {
@@ -86,33 +164,7 @@ export function script(directory) {
         match: "WRITEIT",
         turns: [tool("write", { filePath: file("src/new.ts"), content: "export const one = 1;\n" }), "Wrote it."],
       },
-      {
-        match: "You review code changes",
-        turns: [
-          tool("StructuredOutput", {
-            summary: "Mostly fine.",
-            findings: [
-              {
-                file: "odd.txt",
-                line: 2,
-                severity: "high",
-                title: "The second line is odd",
-                description: "It breaks.",
-                original: "two",
-                suggestion: "2",
-              },
-              {
-                file: "odd.txt",
-                line: 1,
-                severity: "low",
-                title: "The first line is short",
-                description: "It could be longer.",
-                suggestion: "Write more.",
-              },
-            ],
-          }),
-        ],
-      },
+      REVIEW,
       { match: "RUNIT", turns: [bash("printf '\\033[32mgreen\\033[0m from-bash\\n'"), "Ran it."] },
       { match: "KEEPIT", turns: [bash("echo kept-one"), bash("echo kept-two"), "Kept it."] },
       { match: "WIDENIT", turns: [bash("git log -1"), bash("git branch"), "Widened it."] },
@@ -127,51 +179,7 @@ export function script(directory) {
           "Edited docs.",
         ],
       },
-      {
-        match: "QUIZ",
-        turns: [
-          tool("question", {
-            questions: [
-              {
-                question: "Which color?",
-                header: "Color",
-                options: [
-                  { label: "Red", description: "warm" },
-                  { label: "Blue", description: "cold" },
-                ],
-              },
-              {
-                question: "Pick many",
-                header: "Many",
-                multiple: true,
-                options: [
-                  { label: "Apples", description: "" },
-                  { label: "Pears", description: "" },
-                ],
-              },
-            ],
-          }),
-          "Quizzed.",
-        ],
-      },
-      {
-        match: "ASKONE",
-        turns: [
-          tool("question", {
-            questions: [
-              {
-                question: "Go on?",
-                header: "Go",
-                options: [
-                  { label: "Yes", description: "" },
-                  { label: "No", description: "" },
-                ],
-              },
-            ],
-          }),
-          "Asked one.",
-        ],
-      },
+      ...QUESTIONS,
       {
         match: "HANDOVER",
         turns: [

@@ -24,10 +24,10 @@ export const FLAGS = [
 /** Returns the values of the command line. */
 export function options(argv) {
   const values = { only: "", bench: false, pictures: false, firefox: false };
-  for (let at = 0; at < argv.length; at += 1) {
-    const name = argv[at].replace(/^--/, "");
-    if (typeof values[name] === "boolean") values[name] = true;
-    else values[name] = argv[(at += 1)];
+  const rest = [...argv];
+  while (rest.length > 0) {
+    const name = rest.shift().replace(/^--/, "");
+    values[name] = typeof values[name] === "boolean" ? true : rest.shift();
   }
   return values;
 }

@@ -2,7 +2,8 @@
 // protocol.
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
-import { equal, ok, seed } from "./acts.mjs";
+import { equal, ok } from "./checks.mjs";
+import { seed } from "./seed.mjs";
 import { script } from "./script.mjs";
 import { Stage, SHOW } from "./stage.mjs";
 

@@ -35,7 +35,7 @@ class NotUtf8 extends RpcError {}
 
 /** Reads a regular file. Returns null if it does not exist. */
 async function diskText(file: string): Promise<string | null> {
-  let handle
+  let handle: Awaited<ReturnType<typeof fs.open>>
   try {
     // A pipe would block the open otherwise.
     handle = await fs.open(file, constants.O_RDONLY | constants.O_NONBLOCK)

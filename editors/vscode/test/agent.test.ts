@@ -230,7 +230,7 @@ test("sessions are listed and opened with their content, and another one stays o
     kind === "pick" ? (items as { id: string }[]).find((it) => it.id === id) : undefined
   await stub.commands.get("codewright.sessions")?.()
   await until("the session", () => chat.update().session?.id === id)
-  assert.match(chat.text, /user: first prompt of a stored session[^]*agent: Hello from the model/)
+  assert.match(chat.text, /user: first prompt of a stored session[\s\S]*agent: Hello from the model/)
   assert.ok(window.sessions.all.length > 1)
   const other = window.sessions.all.find((session) => session.id !== id)
   chat.send({ type: "switch", session: other?.id })

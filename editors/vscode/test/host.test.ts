@@ -218,6 +218,7 @@ class Client {
   write(text: string): void {
     this.socket.write(text)
   }
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows the reply to its request.
   async call(method: string, params: object = {}): Promise<{ id?: number; result?: any; error?: { message: string } }> {
     const count = this.received.split("\n").length
     this.write(`${JSON.stringify({ id: 7, method, params })}\n`)

@@ -1,5 +1,5 @@
 /** `Bun.Glob` on Node. */
-import { readdirSync } from "node:fs";
+import { readdirSync, type Dirent } from "node:fs";
 import { join, resolve } from "node:path";
 import { expandBraces } from "./shell.js";
 
@@ -37,7 +37,7 @@ export class Glob {
 
   *#walk(root: string, below: string, options: ScanOptions, depth: number): Generator<string> {
     if (depth > MAX_DEPTH) return;
-    let entries;
+    let entries: Dirent[];
     try {
       entries = readdirSync(join(root, below), { withFileTypes: true });
     } catch {

@@ -238,6 +238,7 @@ export class ShellPromise implements Promise<ShellOutput> {
     yield* (await this.text()).split("\n");
   }
 
+  // biome-ignore lint/suspicious/noThenProperty: Bun's shell returns a promise-like object, too.
   then<A = ShellOutput, B = never>(
     resolved?: ((value: ShellOutput) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,

@@ -99,7 +99,8 @@ function permissions(before: Rule[], after: Rule[]): Part | undefined {
   for (const { action, resource, effect } of rules) {
     if (action !== last && Object.hasOwn(config, action)) return undefined;
     last = action;
-    const patterns = (config[action] ??= {});
+    config[action] ??= {};
+    const patterns = config[action];
     // The order of the keys is the order of the rules.
     delete patterns[resource];
     patterns[resource] = effect;

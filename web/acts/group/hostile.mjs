@@ -1,5 +1,5 @@
 // Hostile texts, links, pictures, sequences and names from models and repositories do nothing.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 const untouched = async (cx) => {
   ok("title", (await cx.page.title()) !== "owned");

@@ -1,5 +1,5 @@
 // The panel: changes with comments, files, terminal, tasks and status.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 export const table = [
   {

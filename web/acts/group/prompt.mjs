@@ -1,5 +1,5 @@
 // The prompt: completion, shell mode, history, attachments, queueing and drafts.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 const prompt = (cx) => cx.page.locator("#prompt");
 

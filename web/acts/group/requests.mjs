@@ -1,5 +1,5 @@
 // Permission requests and questions.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 export const table = [
   {

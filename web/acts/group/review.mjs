@@ -1,6 +1,6 @@
 // Reviews of changes and reports of problems.
 import { readFileSync } from "node:fs";
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 const row = (cx, title) => cx.page.locator(".finding", { hasText: title });
 

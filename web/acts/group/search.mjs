@@ -1,5 +1,5 @@
 // The search in a session, also for what is not drawn, and the page about context and cost.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 const PROMPTS = 400;
 

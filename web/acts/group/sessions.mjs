@@ -1,6 +1,6 @@
 // Sessions: pickers, rename, pin, archive, delete, fork, undo, redo, timeline, compaction, export.
 import { readFileSync } from "node:fs";
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 export const table = [
   {

@@ -1,5 +1,5 @@
 // Settings, themes, shortcuts and the gallery.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 const background = (cx) => cx.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 

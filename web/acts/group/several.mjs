@@ -1,6 +1,6 @@
 // Two browsers at once, lost connections, other servers, passwords, and a page that is older than the server.
 import { createHash, randomBytes } from "node:crypto";
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 import { enter, openPage } from "../stage.mjs";
 
 export const table = [
@@ -220,11 +220,10 @@ export const table = [
         if (!incoming.url.startsWith("/code/")) return outgoing.writeHead(404).end();
         const target = new URL(incoming.url.slice(5), cx.server.url);
         const headers = { ...incoming.headers, host: target.host };
-        const passed = request(
-          target,
-          { method: incoming.method, headers },
-          (reply) => (outgoing.writeHead(reply.statusCode, reply.headers), reply.pipe(outgoing)),
-        );
+        const passed = request(target, { method: incoming.method, headers }, (reply) => {
+          outgoing.writeHead(reply.statusCode, reply.headers);
+          reply.pipe(outgoing);
+        });
         passed.on("error", () => outgoing.destroy());
         outgoing.on("close", () => passed.destroy());
         incoming.pipe(passed);

@@ -1,6 +1,6 @@
 // The page for the sign-in, signing out, and the first run without a model. Each act uses servers of its own.
 import { join } from "node:path";
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 import { enter, openPage } from "../stage.mjs";
 
 const PASSWORD = "correct horse";

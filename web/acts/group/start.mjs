@@ -1,11 +1,11 @@
 // The first view, a session, and its answer.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 export const table = [
   {
     name: "home is displayed with a prompt",
     smoke: true,
-    run: async ({ page, shows }) => {
+    run: async ({ page }) => {
       await page.locator(".home h1").waitFor();
       await page.locator("#prompt").waitFor();
       equal("title", await page.title(), "Codewright");

@@ -1,5 +1,5 @@
 // Tool calls in their forms.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 export const table = [
   {

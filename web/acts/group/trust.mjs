@@ -1,5 +1,5 @@
 // Workspace trust.
-import { equal, ok } from "../acts.mjs";
+import { equal, ok } from "../checks.mjs";
 
 const dialog = (cx) => cx.page.locator("dialog.trust");
 

@@ -69,7 +69,10 @@ export function openDirectoryDialog(): void {
           autofocus
           value={path()}
           spellcheck={false}
-          onInput={(event) => (setPath(event.currentTarget.value), setProblem(""))}
+          onInput={(event) => {
+            setPath(event.currentTarget.value);
+            setProblem("");
+          }}
           onKeyDown={(event) => event.key === "Enter" && path().trim() && void open(absolute(path().trim()))}
         />
         <Show when={problem()}>

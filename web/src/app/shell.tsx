@@ -65,7 +65,10 @@ export function Shell(): JSX.Element {
         <a
           class="skip"
           href="#main"
-          onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}
+          onClick={(event) => {
+            event.preventDefault();
+            document.getElementById("main")?.focus();
+          }}
         >
           {t.skipToContent}
         </a>

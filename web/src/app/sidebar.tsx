@@ -13,6 +13,7 @@ import { VirtualList } from "../ui/virtual/virtual";
 import { groups, runningRoots, waitingRoots } from "./lists";
 import { format, go, route } from "./router";
 import { SessionMenu } from "./session-menu";
+import { COMMANDS } from "./commands";
 import { openPalette } from "./palette";
 
 /** A first connection that takes longer is mentioned. */
@@ -35,7 +36,7 @@ export function Sidebar(): JSX.Element {
           <Logo />
           <span>{t.app}</span>
         </a>
-        <Button kind="quiet" icon="search" label={t.commands} keys="Ctrl K" onClick={() => openPalette()} />
+        <Button kind="quiet" icon="search" label={t.commands} keys="Ctrl K" onClick={() => openPalette(COMMANDS)} />
       </div>
       <div class="sidebar-new">
         <Button

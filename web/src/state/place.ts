@@ -40,7 +40,8 @@ function lazy<T>(fetch: () => Promise<T>): Lazy<T> {
   const refresh = async () => {
     isRead = true;
     requested = performance.now();
-    const ticket = (mine += 1);
+    mine += 1;
+    const ticket = mine;
     try {
       const found = await fetch();
       if (ticket !== mine) return;

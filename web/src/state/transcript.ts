@@ -96,7 +96,8 @@ export class Transcript {
 
   /** Loads the newest page. What is already loaded stays if it joins the page without a gap. */
   async refresh(): Promise<void> {
-    const mine = (this.#generation += 1);
+    this.#generation += 1;
+    const mine = this.#generation;
     this.requested = performance.now();
     this.#queue = [];
     this.#joining.clear();

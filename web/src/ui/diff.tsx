@@ -98,7 +98,7 @@ function UnifiedHunk(props: HunkProps): JSX.Element {
         <>
           <div class={`diff-line ${line.kind === "same" ? "" : line.kind}`}>
             <span class="n">{line.old}</span>
-            <Number line={line} shown={line.new} props={props} />
+            <LineNumber line={line} shown={line.new} props={props} />
             <span class="s">{sign(line)}</span>
             <span class="t">
               <Text line={line} pieces={changed().get(line)} />
@@ -122,7 +122,7 @@ function SplitHunk(props: HunkProps): JSX.Element {
       </div>
     ) : (
       <div class={`diff-line ${line.kind === "same" ? "" : line.kind}`}>
-        <Number line={line} shown={shown ?? null} props={props} />
+        <LineNumber line={line} shown={shown ?? null} props={props} />
         <span class="s">{sign(line)}</span>
         <span class="t">
           <Text line={line} pieces={changed().get(line)} />
@@ -145,7 +145,7 @@ function SplitHunk(props: HunkProps): JSX.Element {
   );
 }
 
-function Number(props: { line: Line; shown: number | null; props: HunkProps }): JSX.Element {
+function LineNumber(props: { line: Line; shown: number | null; props: HunkProps }): JSX.Element {
   return (
     <Show when={props.props.onComment} fallback={<span class="n">{props.shown}</span>}>
       <button

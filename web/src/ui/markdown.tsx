@@ -30,8 +30,8 @@ export class MarkdownBlocks {
   }
 
   /** Displays a text. A text that begins with the one before continues it. */
-  update(text: string, isComplete: boolean): void {
-    if (text.includes("\r")) text = text.replace(/\r\n?/g, "\n");
+  update(given: string, isComplete: boolean): void {
+    const text = given.includes("\r") ? given.replace(/\r\n?/g, "\n") : given;
     const continues = text.length >= this.#stable && text.startsWith(this.#text.slice(0, this.#stable));
     if (!continues) this.#reset();
     this.#text = text;
@@ -108,8 +108,12 @@ export class MarkdownBlocks {
       // The headings of a block that is not complete do not count.
       nodes = render(tokens, { ...this.#options, headings: { ...this.#headings } });
     }
-    if (this.#tail) this.#tail.replaceChildren(...nodes);
-    else this.#root.append((this.#tail = this.#block(nodes)));
+    if (this.#tail) {
+      this.#tail.replaceChildren(...nodes);
+      return;
+    }
+    this.#tail = this.#block(nodes);
+    this.#root.append(this.#tail);
   }
 
   /** Closes the open block although it may go on, because it is too long to be parsed again. */

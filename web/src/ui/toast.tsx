@@ -42,7 +42,13 @@ export function Toasts(): JSX.Element {
             <span class="grow">{one.text}</span>
             <Show when={one.action}>
               {(action) => (
-                <Button small onClick={() => (close(one), action().run())}>
+                <Button
+                  small
+                  onClick={() => {
+                    close(one);
+                    action().run();
+                  }}
+                >
                   {action().label}
                 </Button>
               )}

@@ -22,7 +22,7 @@ export interface Heights {
   update: () => void;
 }
 
-/** Returns the last item whose start is not after a position. The starts ascend, and the end of the last item follows. */
+/** Returns the last item that starts at a position or before it. The starts ascend, and the last end follows them. */
 export function lastBefore(starts: Float64Array, position: number): number {
   let [low, high] = [0, Math.max(0, starts.length - 2)];
   while (low < high) {

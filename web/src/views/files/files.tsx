@@ -27,7 +27,7 @@ import { code, plain } from "../../ui/text";
 import { VirtualList, type VirtualHandle } from "../../ui/virtual/virtual";
 import { draftOf, focusPrompt } from "../session/draft";
 import { setTarget, target } from "../session/open-file";
-import { openId } from "../../app/commands";
+import { openId } from "../../app/command";
 import { EditorButton } from "../../app/editor";
 
 type Mode = "names" | "text" | "symbols";

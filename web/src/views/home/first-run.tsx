@@ -54,7 +54,13 @@ export function FirstRun(props: Props): JSX.Element {
               <Button onClick={() => void connectProvider(props.directory, id, name, props.onDone)}>{name}</Button>
             )}
           </For>
-          <Button kind="quiet" onClick={() => (props.onDone(), go({ name: "settings", page: "providers" }))}>
+          <Button
+            kind="quiet"
+            onClick={() => {
+              props.onDone();
+              go({ name: "settings", page: "providers" });
+            }}
+          >
             {t.allProviders}
           </Button>
         </div>
@@ -78,7 +84,12 @@ export function FirstRun(props: Props): JSX.Element {
             <p class="muted">
               {t.firstRunFreeHint(prose(provider.name || provider.id), Object.keys(provider.models).length)}
             </p>
-            <Button onClick={() => (props.onDone(), openModels(provider.id))}>
+            <Button
+              onClick={() => {
+                props.onDone();
+                openModels(provider.id);
+              }}
+            >
               {t.chooseFree(prose(provider.name || provider.id))}
             </Button>
           </section>

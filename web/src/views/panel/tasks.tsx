@@ -28,6 +28,10 @@ export function TasksPanel(props: { id: string }): JSX.Element {
   const children = createMemo(() => childrenOf(props.id));
   const session = () => state.sessions[props.id];
   const answer = createMemo(() => lastAnswer(props.id));
+  const used = () => {
+    const last = answer();
+    return last ? usedTokens(last) : 0;
+  };
   return (
     <div class="stack">
       <section>
@@ -59,7 +63,7 @@ export function TasksPanel(props: { id: string }): JSX.Element {
         <h3>{t.context}</h3>
         <dl class="facts tabular">
           <dt>{t.context}</dt>
-          <dd>{t.tokensUsed(count(answer() ? usedTokens(answer()!) : 0))}</dd>
+          <dd>{t.tokensUsed(count(used()))}</dd>
           <dt>{t.cost}</dt>
           <dd>{money(session()?.cost ?? 0)}</dd>
           <Show when={session()?.tokens}>

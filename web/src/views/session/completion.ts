@@ -1,5 +1,6 @@
 // Completion in the prompt: `@` for files, agents and resources, `/` for commands.
-import { applies, COMMANDS } from "../../app/commands";
+import { applies } from "../../app/command";
+import { COMMANDS } from "../../app/commands";
 import { call, type McpResource } from "../../api";
 import { isOffered, type Place } from "../../state/place";
 import type { IconName } from "../../ui/icon";

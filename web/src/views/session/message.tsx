@@ -20,8 +20,10 @@ import { Button } from "../../ui/button";
 import { copy } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { Markdown } from "../../ui/markdown";
-import { plain, prose } from "../../ui/text";
+import { prose } from "../../ui/text";
+import { FileChip } from "./file-chip";
 import { openFile } from "./open-file";
+import { promptText } from "./prompt-text";
 import { openUndo } from "./timeline";
 import { ToolView } from "./tools";
 
@@ -46,13 +48,6 @@ export function MessageRow(props: Props): JSX.Element {
 
 type RowProps = Props & { node: MessageNode };
 const partsOf = (node: MessageNode): Part[] => node.parts().map((part) => part.part());
-
-/** Returns the text of a prompt without what the server added. */
-export function promptText(node: MessageNode): string {
-  return partsOf(node)
-    .flatMap((part) => (part.type === "text" && !part.synthetic && !part.ignored ? [part.text] : []))
-    .join("\n");
-}
 
 function Prompt(props: RowProps): JSX.Element {
   const text = createMemo(() => promptText(props.node));
@@ -123,26 +118,6 @@ function Prompt(props: RowProps): JSX.Element {
           </div>
         </article>
       </Show>
-    </Show>
-  );
-}
-
-export function FileChip(props: { file: FilePart }): JSX.Element {
-  const isPicture = () => /^data:image\/(png|jpeg|gif|webp|avif);/.test(props.file.url);
-  const name = () => plain(props.file.filename ?? props.file.mime);
-  return (
-    <Show
-      when={isPicture()}
-      fallback={
-        <span class="chip">
-          <Icon name={props.file.mime === "application/x-directory" ? "folder" : "file"} />
-          <span class="clip">{name()}</span>
-        </span>
-      }
-    >
-      <a class="chip-image" href={props.file.url} download={name()} title={name()}>
-        <img src={props.file.url} alt={name()} loading="lazy" />
-      </a>
     </Show>
   );
 }

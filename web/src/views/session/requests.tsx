@@ -63,7 +63,6 @@ function directoryOf(session: string): string {
 function Permission(props: Common & { request: PermissionRequest }): JSX.Element {
   const [isRejecting, setRejecting] = createSignal(false);
   const [isSending, setSending] = createSignal(false);
-  const [why, setWhy] = createSignal("");
   const [wide, setWide] = createSignal("");
   const meta = (key: string) =>
     typeof props.request.metadata[key] === "string" ? (props.request.metadata[key] as string) : "";
@@ -135,59 +134,17 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
         <Show when={asked().because}>{(why) => <p class="muted">{t.askedBecause(plain(why()))}</p>}</Show>
         <Details request={props.request} meta={meta} />
         <Show when={props.request.always.length > 0 && wider().length > 0}>
-          <div role="radiogroup" aria-label={t.alwaysScope}>
-            <p class="muted">{t.alwaysScope}</p>
-            <label class="choice">
-              <input
-                type="radio"
-                name={`wider-${props.request.id}`}
-                checked={wide() === ""}
-                onChange={() => setWide("")}
-              />
-              <span>{t.alwaysNarrow}</span>
-            </label>
-            <For each={wider()}>
-              {(pattern) => (
-                <label class="choice">
-                  <input
-                    type="radio"
-                    name={`wider-${props.request.id}`}
-                    checked={wide() === pattern}
-                    onChange={() => setWide(pattern)}
-                  />
-                  <span>
-                    {t.alwaysAlso} <span class="mono">{plain(pattern)}</span>
-                  </span>
-                </label>
-              )}
-            </For>
-          </div>
+          <Scope id={props.request.id} patterns={wider()} chosen={wide()} onChoose={setWide} />
         </Show>
       </div>
       <Show
         when={!isRejecting()}
         fallback={
-          <div class="request-foot">
-            <textarea
-              class="field"
-              rows={2}
-              aria-label={t.rejectWhy}
-              placeholder={t.rejectWhy}
-              autofocus
-              value={why()}
-              onInput={(event) => setWhy(event.currentTarget.value)}
-              ref={(element) => requestAnimationFrame(() => element.focus())}
-              onKeyDown={(event) => {
-                if (event.key === "Enter" && !event.shiftKey && !event.isComposing)
-                  event.preventDefault(), void reply("reject", why().trim());
-                if (event.key === "Escape") event.preventDefault(), setRejecting(false);
-              }}
-            />
-            <Button onClick={() => setRejecting(false)}>{t.cancel}</Button>
-            <Button kind="danger" disabled={isSending()} onClick={() => void reply("reject", why().trim())}>
-              {t.reject}
-            </Button>
-          </div>
+          <Rejection
+            isSending={isSending()}
+            onReject={(why) => void reply("reject", why)}
+            onCancel={() => setRejecting(false)}
+          />
         }
       >
         <div class="request-foot">
@@ -215,6 +172,78 @@ function Permission(props: Common & { request: PermissionRequest }): JSX.Element
         </div>
       </Show>
     </section>
+  );
+}
+
+/** How much "always" allows: no more than what is asked for, or a wider pattern. */
+function Scope(props: {
+  id: string;
+  patterns: string[];
+  /** The wider pattern, or nothing. */
+  chosen: string;
+  onChoose: (pattern: string) => void;
+}): JSX.Element {
+  return (
+    <div role="radiogroup" aria-label={t.alwaysScope}>
+      <p class="muted">{t.alwaysScope}</p>
+      <label class="choice">
+        <input
+          type="radio"
+          name={`wider-${props.id}`}
+          checked={props.chosen === ""}
+          onChange={() => props.onChoose("")}
+        />
+        <span>{t.alwaysNarrow}</span>
+      </label>
+      <For each={props.patterns}>
+        {(pattern) => (
+          <label class="choice">
+            <input
+              type="radio"
+              name={`wider-${props.id}`}
+              checked={props.chosen === pattern}
+              onChange={() => props.onChoose(pattern)}
+            />
+            <span>
+              {t.alwaysAlso} <span class="mono">{plain(pattern)}</span>
+            </span>
+          </label>
+        )}
+      </For>
+    </div>
+  );
+}
+
+/** The field for the reason of a rejection. */
+function Rejection(props: { isSending: boolean; onReject: (why: string) => void; onCancel: () => void }): JSX.Element {
+  const [why, setWhy] = createSignal("");
+  return (
+    <div class="request-foot">
+      <textarea
+        class="field"
+        rows={2}
+        aria-label={t.rejectWhy}
+        placeholder={t.rejectWhy}
+        autofocus
+        value={why()}
+        onInput={(event) => setWhy(event.currentTarget.value)}
+        ref={(element) => requestAnimationFrame(() => element.focus())}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+            event.preventDefault();
+            props.onReject(why().trim());
+          }
+          if (event.key === "Escape") {
+            event.preventDefault();
+            props.onCancel();
+          }
+        }}
+      />
+      <Button onClick={() => props.onCancel()}>{t.cancel}</Button>
+      <Button kind="danger" disabled={props.isSending} onClick={() => props.onReject(why().trim())}>
+        {t.reject}
+      </Button>
+    </div>
   );
 }
 

@@ -253,7 +253,7 @@ function Divider(): JSX.Element {
       aria-label={t.togglePanel}
       aria-valuenow={prefs.panelWidth}
       aria-valuemin={300}
-      aria-valuemax={2_000}
+      aria-valuemax={2000}
       tabindex={0}
       onPointerDown={resize}
       onKeyDown={keys}

@@ -65,7 +65,8 @@ async function withArgument(
       return one(themeNames(), t.theme, (picked) => setPrefs("theme", picked));
     case "rename": {
       if (!session) return refuse(t.needsSession("/rename"));
-      return (await attempt(async () => (await rename(session.id, argument), true))) ? "done" : "wrong";
+      const renamed = await attempt(() => rename(session.id, argument).then(() => true));
+      return renamed ? "done" : "wrong";
     }
     case "review": {
       if (!place.canReview()) return undefined;

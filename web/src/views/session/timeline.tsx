@@ -14,7 +14,7 @@ import { firstLine } from "../../ui/markdown";
 import { Picker, type PickerItem } from "../../ui/picker";
 import { plain } from "../../ui/text";
 import { draftOf, focusPrompt } from "./draft";
-import { promptText } from "./message";
+import { promptText } from "./prompt-text";
 
 /** Pages that are loaded for the list of prompts. */
 const MAX_PAGES = 20;
@@ -30,10 +30,11 @@ function prompts(id: string): PickerItem[] {
 
 /** Loads older pages while a list is open. */
 function loadOlder(id: string): void {
-  onMount(async () => {
+  const load = async () => {
     const transcript = transcriptOf(id);
     for (let pages = 0; !transcript.isComplete() && pages < MAX_PAGES; pages += 1) await transcript.older();
-  });
+  };
+  onMount(() => void load());
 }
 
 export function openTimeline(id: string): void {
@@ -45,7 +46,10 @@ export function openTimeline(id: string): void {
         title={t.timeline}
         items={items()}
         onClose={dialog.close}
-        onPick={(item) => (dialog.close(), openSession(id, item.id))}
+        onPick={(item) => {
+          dialog.close();
+          openSession(id, item.id);
+        }}
       />
     );
   });
@@ -65,7 +69,10 @@ export function openForks(id: string): void {
         title={t.forkSession}
         items={items()}
         onClose={dialog.close}
-        onPick={(item) => (dialog.close(), fork(id, item.id || undefined))}
+        onPick={(item) => {
+          dialog.close();
+          fork(id, item.id || undefined);
+        }}
       />
     );
   });
@@ -85,7 +92,10 @@ export function openUndo(id: string, messageID?: string): void {
         title={t.undoPrompt}
         items={items()}
         onClose={dialog.close}
-        onPick={(item) => (dialog.close(), openUndo(id, item.id))}
+        onPick={(item) => {
+          dialog.close();
+          openUndo(id, item.id);
+        }}
       />
     );
   });

@@ -15,7 +15,7 @@ import { Icon, type IconName } from "../../ui/icon";
 import { Markdown } from "../../ui/markdown";
 import { ending, MAX_OUTPUT, Output } from "../../ui/output";
 import { code as cleanCode, plain, prose } from "../../ui/text";
-import { FileChip } from "./message";
+import { FileChip } from "./file-chip";
 import { openFile } from "./open-file";
 
 type Values = Record<string, unknown>;
@@ -137,7 +137,10 @@ function Row(props: RowProps): JSX.Element {
             type="button"
             class="tool-verb fold"
             aria-expanded={open()}
-            onClick={(event) => (event.stopPropagation(), setChosen(!open()))}
+            onClick={(event) => {
+              event.stopPropagation();
+              setChosen(!open());
+            }}
           >
             {props.verb}
           </button>
@@ -415,7 +418,10 @@ function Results(props: { text: string }): JSX.Element {
               <a
                 class="file-link"
                 href="#"
-                onClick={(event) => (event.preventDefault(), openFile(row.path ?? row.at?.file ?? "", row.at?.line))}
+                onClick={(event) => {
+                  event.preventDefault();
+                  openFile(row.path ?? row.at?.file ?? "", row.at?.line);
+                }}
               >
                 {cleanCode(row.line) || " "}
               </a>

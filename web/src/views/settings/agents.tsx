@@ -59,7 +59,13 @@ export function AgentSettings(): JSX.Element {
       </section>
       <section>
         <h2>{t.addAgent}</h2>
-        <form class="column" onSubmit={(event) => (event.preventDefault(), void add())}>
+        <form
+          class="column"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void add();
+          }}
+        >
           <label class="column">
             <span>{t.name}</span>
             <input

@@ -62,7 +62,13 @@ export function PermissionSettings(): JSX.Element {
             )}
           </For>
         </ul>
-        <form class="row wrap form-row" onSubmit={(event) => (event.preventDefault(), void add())}>
+        <form
+          class="row wrap form-row"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void add();
+          }}
+        >
           <label class="column">
             <span>{t.permission}</span>
             <select

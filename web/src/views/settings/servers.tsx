@@ -60,7 +60,13 @@ export function ServerSettings(): JSX.Element {
       </section>
       <section>
         <h2>{t.addServer}</h2>
-        <form class="column" onSubmit={(event) => (event.preventDefault(), void add())}>
+        <form
+          class="column"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void add();
+          }}
+        >
           <Segments
             label={t.serverKind}
             value={kind()}

@@ -358,7 +358,13 @@ function Server(): JSX.Element {
       <Setting label={t.directory}>
         <code>{plain(currentDirectory())}</code>
       </Setting>
-      <form class="row" onSubmit={(event) => (event.preventDefault(), use())}>
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          use();
+        }}
+      >
         <input
           class="field"
           aria-label={t.serverAddress}

@@ -1,6 +1,6 @@
 // Terminals of the server's machine: several, with replay after a lost connection.
 import { FitAddon } from "@xterm/addon-fit";
-import { Terminal } from "@xterm/xterm";
+import { Terminal, type ITerminalOptions } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { createEffect, createResource, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { address, call, send, type Pty } from "../../api";
@@ -90,20 +90,28 @@ export default function TerminalPanel(props: { directory: string }): JSX.Element
   );
 }
 
+const OPTIONS: ITerminalOptions = {
+  fontFamily: "JetBrains Mono, ui-monospace, monospace",
+  fontSize: 13,
+  scrollback: SCROLLBACK,
+  cursorBlink: false,
+  screenReaderMode: false,
+  allowProposedApi: false,
+  linkHandler: { activate: () => {} },
+};
+
+/** Returns the position in the output that a message of the server names: a zero byte, then the position as JSON. */
+function positionIn(bytes: Uint8Array): number | undefined {
+  if (bytes[0] !== 0) return undefined;
+  return (JSON.parse(new TextDecoder().decode(bytes.slice(1))) as { cursor: number }).cursor;
+}
+
 function Screen(props: { id: string; directory: string; pty: () => Pty | undefined }): JSX.Element {
   let box!: HTMLDivElement;
   const [isLost, setLost] = createSignal(false);
   onMount(() => {
     defineStyles();
-    const terminal = new Terminal({
-      fontFamily: "JetBrains Mono, ui-monospace, monospace",
-      fontSize: 13,
-      scrollback: SCROLLBACK,
-      cursorBlink: false,
-      screenReaderMode: false,
-      allowProposedApi: false,
-      linkHandler: { activate: () => {} },
-    });
+    const terminal = new Terminal(OPTIONS);
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(box);
@@ -134,10 +142,7 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
         };
         socket.onmessage = ({ data }) => {
           if (typeof data !== "string") {
-            const bytes = new Uint8Array(data as ArrayBuffer);
-            // A zero byte, then the position as JSON.
-            if (bytes[0] === 0)
-              cursor = (JSON.parse(new TextDecoder().decode(bytes.slice(1))) as { cursor: number }).cursor;
+            cursor = positionIn(new Uint8Array(data as ArrayBuffer)) ?? cursor;
             return;
           }
           cursor += data.length;
