@@ -6,6 +6,77 @@ import { runtimes, withHost } from "./harness.mjs";
 const CONTEXT = { sessionID: "ses_1", messageID: "msg_1", callID: "call_1", agent: "build" };
 const DRAFT = "https://json-schema.org/draft/2020-12/schema";
 
+/** A plugin that uses the clients of both versions, and returns what they answer as an environment. */
+const CLIENT_PLUGIN = `import { createOpencodeClient } from "@opencode-ai/sdk";
+import { createOpencodeClient as createV2 } from "@opencode-ai/sdk/v2";
+export const P = async ({ client, serverUrl }) => ({ "shell.env": async (input, output) => {
+  const out = output.env;
+  const got = await client.session.get({ path: { id: "ses/1" } });
+  out.data = got.data; out.ok = got.response.ok; out.error = got.error === undefined; out.url = got.request.url;
+  const failed = await client.session.prompt({ path: { id: "no" }, body: { parts: [{ type: "text", text: "ä" }] } });
+  out.failed = failed.error; out.status = failed.response.status;
+  const describe = (error) => [error instanceof Error, error.message];
+  out.thrown = await client.session.delete({ path: { id: "no" }, throwOnError: true }).then(() => "none", describe);
+  const query = { list: ["a", "b"], deep: { c: 2 }, none: undefined };
+  out.raw = (await client._client.post({ url: "/x/{a}", path: { a: 1 }, query, body: [1] })).data;
+  out.plain = await client.path.get({ responseStyle: "data" });
+  const events = await client.event.subscribe();
+  out.events = [];
+  for await (const event of events.stream) { out.events.push(event); if (out.events.length === 2) break; }
+  out.own = (await createOpencodeClient({ baseUrl: serverUrl.origin }).project.current()).data;
+  const v2 = createV2({ baseUrl: serverUrl.origin, directory: "/d" });
+  out.v2 = (await v2.session.promptAsync({ sessionID: "s", parts: [] })).data;
+  out.fetched = await (await fetch(new URL("/text", serverUrl))).text();
+  out.keys = Object.keys(client).sort().join(" ");
+} });`;
+
+/** Answers the requests of the clients, and returns the list of them. */
+function serveClient(host) {
+  const requests = [];
+  host.handlers.set("http", (request) => {
+    requests.push(request);
+    const { id, method, path } = request;
+    const send = (text) => host.notify("http.data", { id, data: Buffer.from(text).toString("base64") });
+    const json = (value, status = 200) => {
+      setTimeout(() => {
+        send(JSON.stringify(value));
+        host.notify("http.end", { id });
+      });
+      return { status, headers: [["content-type", "application/json"]] };
+    };
+    if (path.startsWith("/event")) {
+      setTimeout(() => {
+        send('data: {"type":"server.connected"}\n\nid: 5\nda');
+        send('ta: {"type":"a",\ndata: "b":1}\n\n');
+      });
+      return { status: 200, headers: [["content-type", "text/event-stream"]] };
+    }
+    if (path === "/text") {
+      setTimeout(() => {
+        send("plain");
+        host.notify("http.end", { id });
+      });
+      return { status: 200, headers: [] };
+    }
+    if (path.includes("/no")) return json({ name: "NotFoundError", data: { message: "Session not found: no" } }, 404);
+    return json({ method, path });
+  });
+  return requests;
+}
+
+/** What `auth.ts` asks before a sign-in. */
+const PROMPTS = [
+  { type: "text", key: "domain", message: "Domain", placeholder: "example.com", hasValidate: true },
+  {
+    type: "select",
+    key: "plan",
+    message: "Plan",
+    options: [{ label: "Pro", value: "pro" }],
+    when: { key: "domain", op: "eq", value: "a.b" },
+  },
+  { type: "text", key: "old", message: "Old", hasCondition: true },
+];
+
 for (const runtime of runtimes()) {
   test(
     `${runtime.name}: a zod 4 tool`,
@@ -205,17 +276,7 @@ export const P = async () => ({ auth: { provider: "p", methods: [{ type: "oauth"
       assert.deepEqual(provider, { id: "example" });
       assert.equal(auth.provider, "example");
       assert.equal(auth.loader, true);
-      assert.deepEqual(auth.methods[0].prompts, [
-        { type: "text", key: "domain", message: "Domain", placeholder: "example.com", hasValidate: true },
-        {
-          type: "select",
-          key: "plan",
-          message: "Plan",
-          options: [{ label: "Pro", value: "pro" }],
-          when: { key: "domain", op: "eq", value: "a.b" },
-        },
-        { type: "text", key: "old", message: "Old", hasCondition: true },
-      ]);
+      assert.deepEqual(auth.methods[0].prompts, PROMPTS);
       const prompt = (key, inputs, value) =>
         host.request("auth.prompt", { index: 0, method: 0, key, inputs, ...(value === undefined ? {} : { value }) });
       assert.deepEqual(await prompt("domain", {}, "nodot"), { visible: true, error: "not a domain" });
@@ -298,61 +359,8 @@ export const P = async () => ({ auth: { provider: "p", methods: [{ type: "oauth"
   test(
     `${runtime.name}: the client`,
     withHost(runtime, async (host) => {
-      const file = host.file(
-        "client.js",
-        `import { createOpencodeClient } from "@opencode-ai/sdk";
-import { createOpencodeClient as createV2 } from "@opencode-ai/sdk/v2";
-export const P = async ({ client, serverUrl }) => ({ "shell.env": async (input, output) => {
-  const out = output.env;
-  const got = await client.session.get({ path: { id: "ses/1" } });
-  out.data = got.data; out.ok = got.response.ok; out.error = got.error === undefined; out.url = got.request.url;
-  const failed = await client.session.prompt({ path: { id: "no" }, body: { parts: [{ type: "text", text: "ä" }] } });
-  out.failed = failed.error; out.status = failed.response.status;
-  const describe = (error) => [error instanceof Error, error.message];
-  out.thrown = await client.session.delete({ path: { id: "no" }, throwOnError: true }).then(() => "none", describe);
-  const query = { list: ["a", "b"], deep: { c: 2 }, none: undefined };
-  out.raw = (await client._client.post({ url: "/x/{a}", path: { a: 1 }, query, body: [1] })).data;
-  out.plain = await client.path.get({ responseStyle: "data" });
-  const events = await client.event.subscribe();
-  out.events = [];
-  for await (const event of events.stream) { out.events.push(event); if (out.events.length === 2) break; }
-  out.own = (await createOpencodeClient({ baseUrl: serverUrl.origin }).project.current()).data;
-  const v2 = createV2({ baseUrl: serverUrl.origin, directory: "/d" });
-  out.v2 = (await v2.session.promptAsync({ sessionID: "s", parts: [] })).data;
-  out.fetched = await (await fetch(new URL("/text", serverUrl))).text();
-  out.keys = Object.keys(client).sort().join(" ");
-} });`,
-      );
-      const requests = [];
-      host.handlers.set("http", (request) => {
-        requests.push(request);
-        const { id, method, path } = request;
-        const send = (text) => host.notify("http.data", { id, data: Buffer.from(text).toString("base64") });
-        const json = (value, status = 200) => {
-          setTimeout(() => {
-            send(JSON.stringify(value));
-            host.notify("http.end", { id });
-          });
-          return { status, headers: [["content-type", "application/json"]] };
-        };
-        if (path.startsWith("/event")) {
-          setTimeout(() => {
-            send('data: {"type":"server.connected"}\n\nid: 5\nda');
-            send('ta: {"type":"a",\ndata: "b":1}\n\n');
-          });
-          return { status: 200, headers: [["content-type", "text/event-stream"]] };
-        }
-        if (path === "/text") {
-          setTimeout(() => {
-            send("plain");
-            host.notify("http.end", { id });
-          });
-          return { status: 200, headers: [] };
-        }
-        if (path.includes("/no"))
-          return json({ name: "NotFoundError", data: { message: "Session not found: no" } }, 404);
-        return json({ method, path });
-      });
+      const file = host.file("client.js", CLIENT_PLUGIN);
+      const requests = serveClient(host);
       await host.initialize([file]);
       const { output, failures } = await host.request("hook", { name: "shell.env", input: {}, output: { env: {} } });
       assert.deepEqual(failures, []);

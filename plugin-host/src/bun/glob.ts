@@ -1,7 +1,7 @@
 /** `Bun.Glob` on Node. */
 import { readdirSync, type Dirent } from "node:fs";
 import { join, resolve } from "node:path";
-import { expandBraces } from "./shell.js";
+import { expandBraces } from "./braces.js";
 
 interface ScanOptions {
   cwd?: string;

@@ -5,7 +5,6 @@ import {
   call,
   callWithHeaders,
   type Event,
-  type GlobalEvent,
   type GlobalSession,
   type PermissionRequest,
   type Project,
@@ -20,14 +19,13 @@ import { follow, type StreamState } from "../api/stream";
 import { afterFirstView, idle } from "../ui/idle";
 import { fail, toast } from "../ui/toast";
 import { t } from "../text";
+import { EventQueue } from "./event-queue";
 import { placeOf } from "./place";
 import { lookForUpdate } from "./version";
-import { coalesce, Transcript, type TranscriptEvent } from "./transcript";
+import { Transcript, type TranscriptEvent } from "./transcript";
 
 /** Transcripts that stay loaded. */
 const MAX_TRANSCRIPTS = 8;
-/** The time of a frame that events may use. The rest waits for the next frame. */
-const BUDGET_MS = 9;
 const MAX_LINEAGE = 32;
 
 export type KnownSession = Session & Partial<Pick<GlobalSession, "access" | "project">>;
@@ -322,56 +320,7 @@ function forget(id: string): void {
   transcripts.delete(id);
 }
 
-/** Events that wait for the next frame, and whether they wait for a fetch. */
-let queue: GlobalEvent[] = [];
-let scheduled = false;
-let fetching = 0;
-
-function enqueue(event: GlobalEvent): void {
-  queue.push(event);
-  schedule();
-}
-
-function schedule(): void {
-  if (scheduled || fetching > 0) return;
-  scheduled = true;
-  // A hidden page has no frames.
-  if (document.hidden) setTimeout(flush, 200);
-  else requestAnimationFrame(flush);
-}
-
-function flush(): void {
-  scheduled = false;
-  if (fetching > 0) return;
-  const start = performance.now();
-  const events = queue;
-  queue = [];
-  const directories = new Map<Event, string | undefined>();
-  const payloads: Event[] = [];
-  for (const { payload, directory } of events) {
-    // Copies of events for programs that copy sessions.
-    if (payload.type === "sync") continue;
-    payloads.push(payload as Event);
-    directories.set(payload as Event, directory);
-  }
-  const joined = coalesce(payloads);
-  let at = 0;
-  batch(() => {
-    for (; at < joined.length; at += 1) {
-      const event = joined[at];
-      if (event) apply(event, directories.get(event));
-      if (at % 16 === 15 && performance.now() - start > BUDGET_MS) {
-        at += 1;
-        break;
-      }
-    }
-  });
-  if (at < joined.length) {
-    const rest = joined.slice(at).map((payload) => ({ payload, directory: directories.get(payload) }) as GlobalEvent);
-    queue = [...rest, ...queue];
-    schedule();
-  }
-}
+const queue = new EventQueue(apply);
 
 /** Returns whether an event changes nothing here, before it is parsed. */
 function isIgnored(data: string): boolean {
@@ -387,15 +336,14 @@ function isIgnored(data: string): boolean {
  * result.
  */
 async function refresh(before: number, listed?: () => void): Promise<void> {
-  fetching += 1;
+  queue.hold();
   try {
     await loadLists(listed);
   } catch (error) {
     set("error", error instanceof Error ? error.message : String(error));
   } finally {
     listed?.();
-    fetching -= 1;
-    if (queue.length > 0) schedule();
+    queue.release();
   }
   for (const transcript of transcripts.values()) if (transcript.requested < before) void transcript.refresh();
   placeOf.refreshAll(before);
@@ -418,7 +366,7 @@ export function connect(): Promise<void> {
     () =>
       void follow(
         {
-          onEvent: enqueue,
+          onEvent: (event) => queue.push(event),
           isIgnored,
           onState: (connection, attempt) => {
             if (connection === "open") {

@@ -19,6 +19,14 @@ type Scope = "git" | "branch" | "session" | "turn";
 type Change = VcsFileDiff | SnapshotFileDiff;
 /** Changes are fetched at most this often while a model works. */
 const REFRESH_MS = 800;
+/** The events after which they are fetched again. */
+const REFRESHING = new Set([
+  "file.edited",
+  "file.watcher.updated",
+  "session.diff",
+  "session.idle",
+  "vcs.branch.updated",
+]);
 
 export default function ChangesPanel(props: { id: string; directory: string }): JSX.Element {
   const [scope, setScope] = createSignal<Scope>("git");
@@ -47,13 +55,7 @@ export default function ChangesPanel(props: { id: string; directory: string }): 
       () => props.directory,
       (directory) => {
         const stop = listen((event, at) => {
-          if (at !== undefined && at !== directory) return;
-          if (
-            ["file.edited", "file.watcher.updated", "session.diff", "session.idle", "vcs.branch.updated"].includes(
-              event.type,
-            )
-          )
-            later();
+          if ((at === undefined || at === directory) && REFRESHING.has(event.type)) later();
         });
         onCleanup(stop);
       },

@@ -291,6 +291,12 @@ function Details(props: { request: PermissionRequest; meta: (key: string) => str
   );
 }
 
+/** Returns the chosen labels after one of them was pressed. */
+function toggled(chosen: string[], label: string, multiple: boolean): string[] {
+  if (!multiple) return [label];
+  return chosen.includes(label) ? chosen.filter((other) => other !== label) : [...chosen, label];
+}
+
 /** A question with its choices, one after the other, and a review if there are several. */
 function Question(props: Common & { request: QuestionRequest }): JSX.Element {
   const questions = () => props.request.questions;
@@ -316,17 +322,7 @@ function Question(props: Common & { request: QuestionRequest }): JSX.Element {
     ...(own()[index]?.trim() ? [own()[index]?.trim() ?? ""] : []),
   ];
   const toggle = (label: string, multiple: boolean) =>
-    setPicked((all) =>
-      all.map((one, index) =>
-        index !== at()
-          ? one
-          : multiple
-            ? one.includes(label)
-              ? one.filter((other) => other !== label)
-              : [...one, label]
-            : [label],
-      ),
-    );
+    setPicked((all) => all.map((one, index) => (index === at() ? toggled(one, label, multiple) : one)));
   const path = () => ({
     path: { requestID: props.request.id },
     query: { directory: directoryOf(props.request.sessionID) },
