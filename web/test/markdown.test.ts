@@ -109,3 +109,15 @@ test("headings skip no level", () => {
   new MarkdownBlocks(root, {}).update("### deep first\n\n###### deeper\n\n# top\n", true);
   expect([...root.querySelectorAll("h1,h2,h3,h4,h5,h6")].map((heading) => heading.tagName)).toEqual(["H2", "H3", "H2"]);
 });
+
+test("containers that are too deep for the parser are text", () => {
+  const deep = ["> ".repeat(11_000), ">".repeat(22_000), `${"1. ".repeat(7_000)}a`, `${"- ".repeat(11_000)}a`];
+  for (const text of deep) {
+    const root = document.createElement("div");
+    const blocks = new MarkdownBlocks(root, {});
+    blocks.update(`**before**\n\n${text}`, true);
+    blocks.update(`**before**\n\n${text}\n\n**after**`, true);
+    blocks.dispose();
+    expect(root.textContent).toContain(text.trim());
+  }
+});

@@ -1,6 +1,6 @@
 // Formulas in Markdown: where they begin and end, and their elements. The library that draws them is loaded with the
 // first formula; until then, and if a formula is not valid, its source is displayed.
-import { Marked, type TokenizerAndRendererExtension, type Tokens } from "marked";
+import { Marked, type Token, type TokenizerAndRendererExtension, type Tokens } from "marked";
 import { prose } from "./text";
 
 /** A longer formula is displayed as its source. */
@@ -51,8 +51,22 @@ const inline: TokenizerAndRendererExtension = {
 };
 
 const marked = new Marked({ extensions: [block, inline] });
-/** Returns the blocks of a text. */
-export const lexer = (text: string) => marked.lexer(text);
+/** The start of a line with so many nested quotes and lists that the parser, which is recursive, fails. */
+const DEEP = /^(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t])){500}/m;
+
+/** Returns the blocks of a text. Lines that are too deep for the parser are text. */
+export function lexer(text: string): Token[] {
+  const tokens: Token[] = [];
+  let rest = text;
+  for (let at = rest.search(DEEP); at >= 0; at = rest.search(DEEP)) {
+    const end = rest.indexOf("\n", at);
+    const raw = end < 0 ? rest.slice(at) : rest.slice(at, end + 1);
+    tokens.push(...marked.lexer(rest.slice(0, at)), { type: "html", block: true, pre: false, raw, text: raw });
+    rest = rest.slice(at + raw.length);
+  }
+  tokens.push(...marked.lexer(rest));
+  return tokens;
+}
 
 type Library = typeof import("temml").default;
 let loading: Promise<Library> | undefined;
